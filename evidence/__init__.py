@@ -1,4 +1,4 @@
-"""How near the estimator comes to published values: what the app itself never runs."""
+"""Compare the estimator with published values. The app itself never imports this package."""
 
 from pathlib import Path
 

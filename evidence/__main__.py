@@ -1,4 +1,4 @@
-"""python -m evidence: answer every case, print how near, and write the result."""
+"""`python -m evidence`: compute every reference case, print the errors, and save the report."""
 
 from evidence.accuracy.export import PATH, export_report
 from evidence.accuracy.report import as_text, own_report

@@ -1,17 +1,16 @@
-"""Fit the overheads of inference engines to published measurements, by one command.
+"""Fit the overheads of inference engines to published measurements.
 
-Run: python -m evidence.fit_serving [--check]. The cases of cases-serving.json that
-are marked as used for fitting give the constants of `[[steps]]` and of the engines in
-the estimator's engines.toml; then every model, every accelerator and every source is
-left out in turn, the constants are fitted again without its cases, and the errors on
-all of its cases go to data/held-out-serving.json, from which the accuracy report shows
-them. With --check nothing is written.
+Run: python -m evidence.fit_serving [--check]. Fits the constants of `[[steps]]` and of
+the engines in the estimator's engines.toml to the cases of cases-serving.json that are
+marked for fitting. Then leaves out every model, every accelerator and every source in
+turn, fits the constants again, and writes the errors on the left-out cases to
+data/held-out-serving.json for the accuracy report. With --check nothing is written.
 
-Residuals are logarithms of predicted over measured values, those of the first token
-weighted by 0.6, since repeated runs differ more there; each group of cases of one
-model, engine and accelerator counts as much as the square root of its number. Large
-residuals count linearly (soft L1). Each constant is drawn to what operator tables and
-earlier fits suggest (`START`), so that what the cases do not determine stays there.
+Residuals are logarithms of predicted over measured values. Those of the time to first
+token have weight 0.6, because they vary more between repeated runs. A group of cases of
+one model, engine and accelerator has the weight of the square root of its size. Large
+residuals count linearly (soft L1). Each constant has a prior from operator tables and
+earlier fits (`START`), so that constants that the cases do not determine stay there.
 """
 
 import dataclasses
@@ -50,7 +49,7 @@ from evidence.accuracy.report import groups_of, translate
 CASES = DATA / "cases-serving.json"
 HELD_OUT = DATA / "held-out-serving.json"
 ENGINES = catalogue.DATA / "engines.toml"
-# What is fitted, in the units of engines.toml, with the value it is drawn to.
+# The fitted constants, in the units of engines.toml, with their priors.
 _EACH = {
     "vllm": {"kernel_us": 5.3, "prefill": 1.2, "eager_us": 20.0, "grouped": 0.4},
     "trtllm": {"kernel_us": 3.9, "prefill": 1.03, "eager_us": 20.0, "grouped": 0.42},
@@ -63,8 +62,8 @@ START = {
     **{f"all.{name}": value for name, value in _COMMON.items()},
 }
 FIRST_WEIGHT = 0.6
-SOFT = 0.15  # residuals above it count linearly
-DRAWN = 0.3  # how strongly a constant is drawn to its start, per factor of e
+SOFT = 0.15  # Residuals above this value count linearly.
+DRAWN = 0.3  # Strength of the priors, per factor of e.
 ROUNDS, PROBE, LONGEST_STEP = 12, 0.02, 0.7
 
 Constants = dict[str, float]
@@ -72,7 +71,7 @@ Constants = dict[str, float]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Measured:
-    """One case as the fit sees it."""
+    """One case as input of the fit."""
 
     kind: str
     expected: float
@@ -82,22 +81,22 @@ class Measured:
     model: Architecture
     gpu: Accelerator
     fabric: Interconnect
-    rounds: tuple[tuple[float, float], ...]  # how many, and requests in the replica
+    rounds: tuple[tuple[float, float], ...]  # Number of rounds, and the requests of each.
 
     @property
     def requests(self) -> RequestShape:
-        """Tokens of prompt and answer."""
+        """Return the tokens of prompt and answer."""
         return RequestShape(self.asked.prompt_tokens, self.asked.output_tokens)
 
 
 def measured(case: ReferenceCase, file: CaseFile) -> Measured:
-    """A case with everything that constants do not change."""
+    """Prepare a case: everything that does not depend on the constants."""
     question = translate(case, file)
     if not isinstance(question, CalculatorQuery):
         raise TypeError(f"{case.id} is not asked of a calculator")
     asked = parse_inputs(ServingCapacityInputs, question.typed)
     gpu, model = find_accelerator(asked.gpu), find_model(asked.model)
-    # Llama 3.1 and 3.3 are one model here: what counts is the shape.
+    # Llama 3.1 and 3.3 have the same shape, so they count as one model.
     shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
     batches = [(1.0, float(asked.concurrent))]
@@ -121,7 +120,7 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
 
 
 def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, EngineConstants]:
-    """The overheads that constants stand for."""
+    """Return the engine and step overheads for these constants."""
     of = {name: constants[f"{engine}.{name}"] for name in _EACH[engine]}
     everywhere = {name: constants[f"all.{name}"] for name in _COMMON}
     routed = everywhere.pop("routed_us") * 1e-6
@@ -136,13 +135,13 @@ def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, Eng
 
 
 def placed_with(row: Measured, constants: Constants) -> PlacedModel:
-    """The model of a case on its GPUs, with constants."""
+    """Return the model of a case on its GPUs, with these constants."""
     fitted = fitted_with(row.asked.engine, constants)
     return place_model(row.model, row.gpu, row.fabric, serving_of(row.asked), fitted)
 
 
 def predicted(row: Measured, constants: Constants) -> float:
-    """What the estimate would say of a case."""
+    """Return the estimate's prediction for a case."""
     placed, answer = placed_with(row, constants), row.asked.output_tokens
     requests = seconds = 0.0
     for count, batch in row.rounds:
@@ -158,7 +157,7 @@ def predicted(row: Measured, constants: Constants) -> float:
 
 
 def _timed(placed: PlacedModel, requests: RequestShape, batch: float) -> BatchTiming:
-    """A group of GPUs at one batch, without the curves of a profile."""
+    """Return the timing of a GPU group at one batch size, without profile curves."""
     step = recorded = decode_time(placed, batch, requests.mean_context)
     filled = placed.engine.filled(batch)
     if filled > batch:
@@ -169,7 +168,7 @@ def _timed(placed: PlacedModel, requests: RequestShape, batch: float) -> BatchTi
 
 
 def fit(rows: Sequence[Measured], start: Constants = START) -> Constants:
-    """The constants that suit the rows best, by damped Gauss-Newton steps."""
+    """Fit the constants to the rows by damped Gauss-Newton steps."""
     share = Counter((r.groups[0], r.groups[1], r.asked.engine) for r in rows)
     weights = [
         share[(r.groups[0], r.groups[1], r.asked.engine)] ** -0.5
@@ -216,7 +215,7 @@ def _step(
     left: Sequence[float],
     damping: float,
 ) -> Constants:
-    """Where to go from here: changes of the logarithms of the constants."""
+    """Return the next step: changes of the logarithms of the constants."""
     names = list(now)
     slopes = []
     for name in names:
@@ -234,7 +233,7 @@ def _step(
 
 
 def _slope(row: Measured, here: float, name: str, moved: Constants) -> float:
-    """What moving a constant adds to a residual: nothing, if of another engine."""
+    """Return the change of a residual with one constant; 0 if it belongs to another engine."""
     if not name.startswith(("all.", f"{row.asked.engine}.")):
         return 0.0
     return (math.log(predicted(row, moved) / row.expected) - here) / PROBE
@@ -245,7 +244,7 @@ def _inner(a: Iterable[float], b: Iterable[float], weights: Iterable[float]) -> 
 
 
 def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """Solve a positive definite system by elimination."""
+    """Solve a positive definite linear system by elimination."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     size = len(rows)
     for i in range(size):
@@ -260,12 +259,12 @@ def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
 
 
 def refits(rows: Sequence[Measured], whole: Constants) -> list[HeldOutErrors]:
-    """Errors on each group with constants that were fitted without it."""
+    """Return errors on each group with constants fitted without it."""
     trained = [r for r in rows if r.fitted]
     fitted = [_ratio(r, whole) for r in rows]
     found = []
     for index, group in enumerate(GROUPS):
-        left = list(fitted)  # of groups that the fit never saw
+        left = list(fitted)  # Groups that the fit has not seen.
         for name in sorted({r.groups[index] for r in trained}):
             constants = fit([r for r in trained if r.groups[index] != name], whole)
             for i, row in enumerate(rows):
@@ -281,12 +280,12 @@ def refits(rows: Sequence[Measured], whole: Constants) -> list[HeldOutErrors]:
 
 
 def _ratio(row: Measured, constants: Constants) -> float:
-    """The logarithm of measured over predicted."""
+    """Return the logarithm of measured over predicted."""
     return math.log(row.expected / predicted(row, constants))
 
 
 def written(text: str, constants: Constants) -> str:
-    """The file of engines with other constants."""
+    """Return the text of engines.toml with these constants."""
     for name, value in constants.items():
         where, key = name.split(".")
         table = "steps" if where == "all" else "engine"
@@ -298,12 +297,12 @@ def written(text: str, constants: Constants) -> str:
 
 
 def rounded(constants: Constants) -> Constants:
-    """Constants as the file has them."""
+    """Round constants to the precision of the file."""
     return {name: float(f"{value:.3g}") for name, value in constants.items()}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Fit, leave out, and write both down."""
+    """Fit, cross-validate, and write both results."""
     file = read_cases(CASES)
     rows = [measured(case, file) for case in file.cases]
     whole = rounded(fit([r for r in rows if r.fitted]))

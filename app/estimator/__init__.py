@@ -1,1 +1,1 @@
-"""Sizing formulas and their data, on the standard library alone."""
+"""Sizing formulas and their data; depends on the standard library only."""

@@ -1,4 +1,4 @@
-"""Inputs several estimates share: model, GPU, formats, parallelism degrees."""
+"""Inputs that several estimates share: model, GPU, formats, parallelism degrees."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ NUMBER_FORMATS = (
 
 
 def ask_model(default: str = "llama-3.1-70b") -> Any:
-    """Ask for a model: a catalog name, a size such as 70B, or a config.json."""
+    """Declare a model input: a catalog name, a size such as 70B, or a config.json."""
     return MODEL.ask(
         default,
         "Model",
@@ -41,13 +41,13 @@ def ask_gpu(
     default: str = "h100-sxm5-80",
     count_field: str = "",
     offered: tuple[tuple[str, str], ...] = (),
-    help: str = "An accelerator of the catalog, for example H100.",  # noqa: A002 - as in `ask`
+    help: str = "An accelerator of the catalog, for example H100.",  # noqa: A002 - as in `input_field`
     topic: str = "cluster-components",
 ) -> Any:
-    """Ask for an accelerator of the catalog.
+    """Declare an accelerator input.
 
-    `8x H100` gives the count too, where a field of that count is named. `offered` are
-    ids with names, where a list shall not offer the whole catalog.
+    `8x H100` also sets the count, if `count_field` names the field of the count. `offered`
+    limits the list to these ids, with names; by default it is the whole catalog.
     """
     if count_field:
         help = "An accelerator of the catalog, for example H100 or 8x H100."  # noqa: A001
@@ -63,7 +63,7 @@ def ask_gpu(
 
 
 def ask_weights(default: str = PUBLISHED, *first: tuple[str, str]) -> Any:
-    """Ask for the number format of the weights; `first` are choices of its own."""
+    """Declare the number format of the weights; `first` are additional choices."""
     return MODEL.ask(
         default,
         "Weights",
@@ -76,7 +76,7 @@ def ask_weights(default: str = PUBLISHED, *first: tuple[str, str]) -> Any:
 
 
 def ask_cache(default: str = "bf16") -> Any:
-    """Ask for the number format of the KV cache."""
+    """Declare the number format of the KV cache."""
     return LOAD.ask(
         default,
         "KV cache",
@@ -88,7 +88,7 @@ def ask_cache(default: str = "bf16") -> Any:
 
 
 def ask_context() -> Any:
-    """Ask for the tokens of one sequence, prompt and answer together."""
+    """Declare the tokens of one sequence, prompt and answer together."""
     return LOAD.ask(
         8192,
         "Context",
@@ -102,7 +102,7 @@ def ask_context() -> Any:
 
 
 def ask_tensor_parallel(default: int = 1, label: str = "Tensor parallel") -> Any:
-    """Ask for the number of GPUs that share each layer."""
+    """Declare the number of GPUs that share each layer."""
     return HARDWARE.ask(
         default,
         label,
@@ -115,7 +115,7 @@ def ask_tensor_parallel(default: int = 1, label: str = "Tensor parallel") -> Any
 
 
 def ask_gpus(default: int, topic: str = "parallelism") -> Any:
-    """Ask for all GPUs of a job."""
+    """Declare the number of all GPUs of a job."""
     return HARDWARE.ask(
         default,
         "GPUs",
@@ -128,7 +128,7 @@ def ask_gpus(default: int, topic: str = "parallelism") -> Any:
 
 
 def ask_network_rate() -> Any:
-    """Ask for the network of one GPU in one direction."""
+    """Declare the network rate of one GPU in one direction."""
     return NETWORK.ask(
         50e9,
         "Network per GPU",
@@ -141,7 +141,7 @@ def ask_network_rate() -> Any:
 
 
 def ask_network() -> Any:
-    """Ask for the kind of network between nodes."""
+    """Declare the kind of network between nodes."""
     return NETWORK.ask(
         "infiniband",
         "Network",
@@ -152,7 +152,7 @@ def ask_network() -> Any:
 
 
 def ask_domain() -> Any:
-    """Ask for the GPUs that the inner link joins."""
+    """Declare the number of GPUs that the inner links connect."""
     return NETWORK.ask(
         None,
         "GPUs per link domain",
@@ -173,7 +173,7 @@ def ask_degree(
     *,
     advanced: bool = False,
 ) -> Any:
-    """Ask for a degree of parallelism."""
+    """Declare a degree of parallelism."""
     return LAYOUT.ask(
         1,
         label,
@@ -186,27 +186,27 @@ def ask_degree(
 
 
 def ask_pipeline(maximum: int = 4096) -> Any:
-    """Ask for the stages of a pipeline."""
+    """Declare the number of pipeline stages."""
     words = "Stages that the layers are divided into."
     return ask_degree("Pipeline parallel", words, "pipeline-parallelism", maximum)
 
 
 def ask_context_parallel(maximum: int = 4096) -> Any:
-    """Ask for the GPUs that divide a sequence."""
+    """Declare the number of GPUs that divide a sequence."""
     words = "GPUs that divide each sequence."
     term = "context-parallelism"
     return ask_degree("Context parallel", words, term, maximum, advanced=True)
 
 
 def ask_experts(maximum: int = 4096) -> Any:
-    """Ask for the GPUs that divide the experts."""
+    """Declare the number of GPUs that divide the experts."""
     words = "GPUs that divide the experts of a layer."
     term = "expert-parallelism"
     return ask_degree("Expert parallel", words, term, maximum, advanced=True)
 
 
 def ask_sequence_parallel() -> Any:
-    """Ask whether the norms are divided as well."""
+    """Declare whether norms are sharded as well."""
     return LAYOUT.ask(
         True,
         "Sequence parallel",
@@ -216,7 +216,7 @@ def ask_sequence_parallel() -> Any:
 
 
 def ask_number_format(group: InputGroup = RECIPE, *, advanced: bool = False) -> Any:
-    """Ask for the format of the products in training."""
+    """Declare the number format of matrix products in training."""
     return group.ask(
         "bf16",
         "Number format",
@@ -229,7 +229,7 @@ def ask_number_format(group: InputGroup = RECIPE, *, advanced: bool = False) -> 
 
 
 def ask_recompute(default: str = "selective") -> Any:
-    """Ask for what is computed again in the backward pass."""
+    """Declare what is recomputed in the backward pass."""
     return RECIPE.ask(
         default,
         "Recomputation",
@@ -248,7 +248,7 @@ def ask_recompute(default: str = "selective") -> Any:
 def ask_training_software(
     group: InputGroup = RECIPE, *first: tuple[str, str], default: str = "tuned"
 ) -> Any:
-    """Ask for the training software, which decides what is fused and hidden."""
+    """Declare the training software, which determines what is fused and overlapped."""
     named = tuple((key, value.label) for key, value in SOFTWARE.items())
     return group.ask(
         default,
@@ -261,7 +261,7 @@ def ask_training_software(
 
 
 def ask_engine() -> Any:
-    """Ask for the inference engine."""
+    """Declare the inference engine."""
     return ENGINE.ask(
         "vllm",
         "Engine",
@@ -272,7 +272,7 @@ def ask_engine() -> Any:
 
 
 def ask_tokens(default: int, label: str, help_text: str, **declared: Any) -> Any:
-    """Ask for a number of tokens of a request."""
+    """Declare the number of tokens of a request."""
     return LOAD.ask(
         default,
         label,
@@ -285,7 +285,7 @@ def ask_tokens(default: int, label: str, help_text: str, **declared: Any) -> Any
 
 
 def ask_sequence() -> Any:
-    """Ask for the length of a training sequence."""
+    """Declare the length of a training sequence."""
     return BATCH.ask(
         4096,
         "Sequence",
@@ -297,7 +297,7 @@ def ask_sequence() -> Any:
 
 
 def ask_price() -> Any:
-    """Ask for the price of a GPU."""
+    """Declare the price of a GPU."""
     return COST.ask(
         None,
         "Price",
@@ -311,7 +311,7 @@ def ask_price() -> Any:
 
 
 def ask_training_tokens(help_text: str) -> Any:
-    """Ask for the tokens of a training run."""
+    """Declare the tokens of a training run."""
     return MODEL.ask(
         1e12,
         "Training tokens",
@@ -323,7 +323,7 @@ def ask_training_tokens(help_text: str) -> Any:
 
 
 def ask_pue(group: InputGroup, **declared: Any) -> Any:
-    """Ask what the site draws for each watt of its machines."""
+    """Declare the power usage effectiveness of the site."""
     return group.ask(
         1.3,
         "PUE",
@@ -337,7 +337,7 @@ def ask_pue(group: InputGroup, **declared: Any) -> Any:
 
 
 def ask_usable_share(*, advanced: bool = False) -> Any:
-    """Ask for the share of memory that an engine may take."""
+    """Declare the share of memory that an engine may use."""
     return ENGINE.ask(
         0.9,
         "Usable share of memory",
@@ -351,5 +351,5 @@ def ask_usable_share(*, advanced: bool = False) -> Any:
 
 
 def input_error(field: str, value: object, message: str) -> InvalidInputsError:
-    """The refusal of one field whose value is impossible beside the others."""
+    """Build the error for a field whose value is impossible together with the others."""
     return InvalidInputsError((InputProblem(field, str(value), message),))

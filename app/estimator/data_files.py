@@ -13,27 +13,27 @@ DATA = pathlib.Path(__file__).parent / "data"
 
 
 class IncompleteEntryError(ValueError):
-    """An entry of the catalog that lacks its source or the date it was read."""
+    """A catalog entry lacks its source or the date when it was read."""
 
 
 @functools.cache
 def load_toml(file: str) -> dict[str, Any]:
-    """All of data/`file`, whose head says what it follows."""
+    """Load data/`file`, including the text at its top level."""
     with (DATA / file).open("rb") as stream:
         return tomllib.load(stream)
 
 
 @functools.cache
 def load_table(file: str, table: str) -> dict[str, dict[str, Any]]:
-    """All entries of `[[table]]` in data/`file`, by id.
+    """Return the entries of `[[table]]` in data/`file`, by id.
 
-    Raises IncompleteEntry when one has no `source` or no `read_on`.
+    Raises IncompleteEntryError when one has no `source` or no `read_on`.
     """
     return {row["id"]: checked(row, file) for row in load_toml(file).get(table, [])}
 
 
 def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
-    """Return `row` if it says where its values come from and when they were read."""
+    """Return `row` if it has sources and a date; else raise IncompleteEntryError."""
     sources = row.get("source") or []
     if not sources or not all(isinstance(s, str) and s for s in sources):
         raise IncompleteEntryError(f"{file}: “{row.get('id')}” has no source")
@@ -49,12 +49,12 @@ def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
     return row
 
 
-# Readings of memory come from elsewhere than the data sheet of their entry.
+# Memory readings come from other sources than the data sheet of their entry.
 _READINGS = {"driver_memory_mib", "engine_memory_mib"}
 
 
 def normalize_name(name: str) -> str:
-    """Reduce a name to what people agree on: lower case, hyphens, no vendor.
+    """Normalize a name for lookup: lower case, hyphens, no vendor.
 
     >>> normalize_name("NVIDIA H100_SXM 80GB")
     'h100-sxm-80gb'
@@ -65,7 +65,7 @@ def normalize_name(name: str) -> str:
 
 @functools.cache
 def aliases(file: str, table: str) -> dict[str, str]:
-    """Every name under which an entry may be asked for, to its id."""
+    """Map every alias of an entry to its id."""
     names: dict[str, str] = {}
     for key, row in load_table(file, table).items():
         for name in (*row.get("aliases", ()), row.get("name", key), key):
@@ -75,7 +75,7 @@ def aliases(file: str, table: str) -> dict[str, str]:
 
 
 def find_id(file: str, table: str, name: str, what: str) -> str:
-    """Find the id for `name`; LookupError naming the nearest one otherwise."""
+    """Return the id for `name`; raises LookupError with the closest name."""
     names = aliases(file, table)
     found = names.get(normalize_name(name))
     if found is not None:
@@ -88,7 +88,7 @@ def find_id(file: str, table: str, name: str, what: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Publication:
-    """A publication: title, who published it, year, https address."""
+    """A cited publication: title, publisher, year, https URL."""
 
     title: str
     publisher: str
@@ -100,16 +100,16 @@ SOURCES: dict[str, Publication] = {
     key: Publication(**row) for key, row in load_toml("sources.toml").items()
 }
 
-# Factors around a modeled value within which nine of ten published measurements
-# lie that no constant was fitted on, and also those of any model, accelerator or
-# source that is left out (log-normal residuals, so factors; `make evidence`).
-# For tpot, ttft and saturated, constants are fitted again without it.
+# Factors around a modeled value that contain 90% of published measurements: those that
+# no constant was fitted to, and those of any model, accelerator or source left out of
+# the fit (log-normal residuals, so factors; `make evidence`). For tpot, ttft and
+# saturated, the constants are fitted again without the group.
 _INTERVALS: dict[str, tuple[float, float]] = {
     "collective": (0.82, 1.27),
     "training": (0.84, 1.32),
     "training-routed": (0.76, 1.32),
-    "run": (0.75, 1.46),  # a whole run whose layout is asked
-    "gpu-hours": (0.70, 1.80),  # one in a usual layout
+    "run": (0.75, 1.46),  # A whole run with a given layout.
+    "gpu-hours": (0.70, 1.80),  # A whole run in a usual layout.
     "decode": (0.79, 1.18),
     "prefill": (0.70, 1.45),
     "tpot": (0.75, 1.48),
@@ -119,7 +119,7 @@ _INTERVALS: dict[str, tuple[float, float]] = {
 
 
 def error_range(kind: str, value: float) -> tuple[float, float]:
-    """The lower and the upper bound around a modeled value.
+    """Return the lower and the upper bound around a modeled value.
 
     >>> error_range("training", 100.0)
     (84.0, 132.0)
@@ -129,6 +129,6 @@ def error_range(kind: str, value: float) -> tuple[float, float]:
 
 
 def around_rate(kind: str, value: float) -> tuple[float, float]:
-    """The bounds around a rate whose time has the interval of `kind`."""
+    """Return the bounds around a rate; `kind` is the interval of the time behind it."""
     low, high = _INTERVALS[kind]
     return value / high, value / low

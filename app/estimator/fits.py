@@ -1,4 +1,4 @@
-"""Does it fit: verdict against a memory limit, and the input value where it flips."""
+"""Compare a need with a memory limit, and find the input value at which the verdict flips."""
 
 import dataclasses
 import math
@@ -14,7 +14,7 @@ TIGHT = 0.1
 
 
 def status_of(need: float, limit: float) -> Status:
-    """`no` above the limit, `tight` with less than 10 % free, else `fits`.
+    """Return `no` above the limit, `tight` with less than 10 % free, else `fits`.
 
     >>> status_of(149.4e9, 80e9), status_of(75e9, 80e9), status_of(40e9, 80e9)
     ('no', 'tight', 'fits')
@@ -34,7 +34,7 @@ _LEADS: dict[Status, str] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """The memory that a GPU has: what may be used of the whole, and its label [B]."""
+    """Memory of a GPU: the usable part, and the size on the label [B]."""
 
     limit: float
     whole: float
@@ -48,10 +48,10 @@ def memory_verdict(
     least: float | None = None,
     most: float | None = None,
 ) -> Verdict:
-    r"""Say whether a GPU that needs `need` bytes has room.
+    r"""Return whether a GPU that needs `need` bytes has enough memory.
 
-    `least` and `most` are the ends of a modeled need: where one of them fits and
-    the need itself does not, or the other way round, the answer is neither yes nor no.
+    `least` and `most` bound a modeled need. If the limit is within these bounds, the
+    verdict is that it may fit.
 
     >>> room = MemoryLimit(80e9, 80e9)
     >>> memory_verdict(149.4e9, room, 8).text.replace("\u00a0", " ")
@@ -97,7 +97,7 @@ def memory_verdict(
 
 
 def _close(need: float, limit: float, least: float | None, most: float | None) -> str:
-    """Name the end of a modeled need on the other side of the limit, if one is."""
+    """Return a note if one bound of a modeled need is on the other side of the limit."""
     if need > limit and least is not None and least <= limit:
         return f"the estimate may be as low as {format_value(least, 'B')}."
     if need <= limit and most is not None and most > limit:
@@ -106,7 +106,7 @@ def _close(need: float, limit: float, least: float | None, most: float | None) -
 
 
 def _left(need: str, limit: str) -> str:
-    r"""What printed numbers leave, in the unit of the limit.
+    r"""Return the difference of two printed numbers, in the unit of the limit.
 
     >>> _left("76.42\u00a0GB", "76.97\u00a0GB").replace("\u00a0", " ")
     '0.55 GB'
@@ -116,7 +116,7 @@ def _left(need: str, limit: str) -> str:
 
 
 def close_note(limit: float, least: float, most: float) -> str:
-    """That a yes or no is not sure; empty where the whole range says the same.
+    """Return a note that the verdict is uncertain; empty if both bounds agree.
 
     >>> close_note(80e9, 74e9, 90e9), close_note(80e9, 60e9, 70e9)
     ('Not sure: the limit lies within the range of the estimate.', '')
@@ -126,9 +126,9 @@ def close_note(limit: float, least: float, most: float) -> str:
 
 
 def capacity_text(capacity: float, label: float | None, more: int = 0) -> str:
-    r"""What a card holds, with what it is sold as where that is another number.
+    r"""Format the capacity of a GPU, with the label size if that differs.
 
-    `more` decimals are for a number from which another is taken.
+    `more` adds decimals, for a number that is used in a subtraction.
 
     >>> capacity_text(85.52e9, 80e9).replace("\u00a0", " "), capacity_text(48e9, 48e9) == "48\u00a0GB"
     ('85.5 GB (80 GB on the label)', True)
@@ -140,7 +140,7 @@ def capacity_text(capacity: float, label: float | None, more: int = 0) -> str:
 
 
 def capacity_note(gpu: Accelerator) -> str:
-    r"""What a card holds beside what its label says, and who says so.
+    r"""Return a note on a GPU's real capacity and its source, if it differs from the label.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> capacity_note(find_accelerator("H100")).replace("\u00a0", " ")
@@ -164,7 +164,7 @@ def find_root(
     second: float,
     near: float = 1e-9,
 ) -> float | None:
-    """Where a smooth function of one number is zero, by secants; None if not found.
+    """Find a zero of a smooth function with secants; None if not found.
 
     >>> round(find_root(lambda x: x * x - 2, 1.0, 2.0), 6)
     1.414214
@@ -183,7 +183,7 @@ def find_root(
 
 
 def round_past_limit(value: float, *, up: bool) -> str:
-    """Three digits, rounded to the side on which the verdict has turned.
+    """Round to three digits, toward the side on which the verdict has flipped.
 
     >>> round_past_limit(4.9862, up=True), round_past_limit(4.9862, up=False)
     ('4.99', '4.98')
@@ -196,7 +196,7 @@ def round_past_limit(value: float, *, up: bool) -> str:
 
 
 def within(inputs: type, field: str, value: float) -> bool:
-    """Whether a value in base units may be typed for a field, roundings included."""
+    """Return whether a value in base units is valid for a field after rounding."""
     asked = input_specs(inputs)[field]
     low, high = asked.minimum or 0.0, asked.maximum or math.inf
     return low * 1.01 <= value <= high * 0.99

@@ -1,7 +1,7 @@
-"""Formula lines several reports print, with numbers substituted.
+"""Formula lines that several reports share, with numbers substituted.
 
-A reader can type every line into a pocket calculator; what is rounded in it stands
-for the value before rounding.
+Every line can be typed into a pocket calculator. A rounded number in it represents the
+value before rounding.
 """
 
 import dataclasses
@@ -16,9 +16,9 @@ from app.estimator.units import NBSP, format_number, format_value, parse_quantit
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StepBuilder:
-    """The working of one estimate: each of its lines ends in one of its outputs.
+    """Builds the steps of one estimate: each of its lines ends in one of its outputs.
 
-    `topic` teaches the lines that name no other.
+    `topic` is the concept page for lines that name no other.
     """
 
     outputs: Mapping[str, Output]
@@ -33,7 +33,7 @@ class StepBuilder:
         source: str,
         **other: str,
     ) -> FormulaStep:
-        """One line under the name of its output, or another label and topic."""
+        """Build one line, labeled with its output or another label and topic."""
         output = self.outputs[figure]
         return FormulaStep(
             formula=formula,
@@ -47,12 +47,9 @@ class StepBuilder:
 
 
 def format_term(value: float, unit: str = "") -> str:
-    """A quantity as it stands in a line, with five digits or more.
+    """Format a quantity within a line, with at least five digits.
 
-    A result has fewer, so the line comes to the result that stands beside it.
-
-    >>> format_term(4.40962e9, "B").replace("\u00a0", " "), format_term(1.02345), format_term(8192)
-    ('4.4096 GB', '1.02345', '8,192')
+    A result has fewer digits, so that the line evaluates to the result shown.
     """
     if not unit:
         return format_number(value, 6)
@@ -67,7 +64,7 @@ _DIGITS = 5
 
 
 def terms(values: Iterable[float], unit: str) -> str:
-    """The parts of a sum within a line, without those that are nothing.
+    """Format the terms of a sum within a line, without zeros.
 
     >>> terms([1e9, 0.0, 2.345e9], "B").replace("\u00a0", " ")
     '1 GB + 2.345 GB'
@@ -76,7 +73,7 @@ def terms(values: Iterable[float], unit: str) -> str:
 
 
 def decimals_that_hold(parts: Iterable[float], unit: str) -> int:
-    """Decimals beyond the usual with which written parts come to their written sum.
+    """Return the extra decimals with which rounded terms add up to their rounded sum.
 
     >>> decimals_that_hold([1e9, 2e9], "B"), decimals_that_hold([1.24e9, 1.24e9], "B")
     (0, 1)
@@ -86,7 +83,7 @@ def decimals_that_hold(parts: Iterable[float], unit: str) -> int:
     for more in range(3):
         words = (format_value(value, unit, more) for value in parts)
         read = math.fsum(parse_quantity(w.replace(NBSP, " "), unit) for w in words)
-        # Half of the last place is rounded up by some and down by others.
+        # Some readers round half of the last place up, others down.
         either = (format_value(read * near, unit) for near in (1 - 1e-9, 1 + 1e-9))
         if set(either) == {total}:
             return more
@@ -94,10 +91,10 @@ def decimals_that_hold(parts: Iterable[float], unit: str) -> int:
 
 
 def format_sum(values: Iterable[float], unit: str) -> str:
-    """The parts of a sum that is a line of its own, without those that are nothing.
+    """Format the terms of a sum that is its own line, without zeros.
 
-    They have as many digits as it takes for the printed parts to come to the printed
-    sum: 1 GB + 2 GB, but 1.24 GB + 1.24 GB for the 2.5 GB that they make.
+    They have enough digits for the printed terms to add up to the printed
+    sum: 1 GB + 2 GB, but 1.24 GB + 1.24 GB for a sum of 2.5 GB.
 
     >>> [format_sum(v, "B").replace("\u00a0", " ") for v in ((1e9, 0.0, 2e9), ())]
     ['1 GB + 2 GB', '0 B']
@@ -111,7 +108,7 @@ def format_sum(values: Iterable[float], unit: str) -> str:
 
 
 def split(whole: str, total: float, each: float, ways: int) -> str:
-    """What one of `ways` GPUs holds of `whole`: some is divided, the rest copied.
+    """Return what one of `ways` GPUs stores of `whole`: one part is divided, the rest copied.
 
     >>> split("8 GB", 8e9, 2e9, 4), split("8 GB", 8e9, 8e9, 1)
     ('8 GB ÷ 4', '8 GB')
@@ -126,10 +123,10 @@ def split(whole: str, total: float, each: float, ways: int) -> str:
 
 
 def cached(model: Architecture, tokens: int, width: float, state: float, gpus: int = 1) -> str:
-    """The cache of one sequence on one GPU, layers of a kind together.
+    """Return the cache of one sequence on one GPU as a formula, grouped by layer kind.
 
-    Bytes per token times the tokens that are kept; GPUs divide it only as far as
-    there are heads, and recurrent layers keep `state` bytes.
+    Bytes per token times the cached tokens. GPUs divide the cache only as far as there
+    are heads. Recurrent layers store `state` bytes.
     """
     groups: dict[tuple[int, int], float] = {}
     for layer, number in model.runs:
@@ -153,7 +150,7 @@ def cached(model: Architecture, tokens: int, width: float, state: float, gpus: i
 
 
 def cache_source(model: Architecture, usual: str) -> str:
-    """The paper on the cache of a sequence that the model has, or else the usual one.
+    """Return the source for the model's kind of cache, `usual` for standard attention.
 
     >>> from app.estimator.models.lookup import find_model
     >>> cache_source(find_model("deepseek-v3"), "shazeer-2019")
@@ -168,7 +165,7 @@ def cache_source(model: Architecture, usual: str) -> str:
 
 
 def format_product(line: str, number: float, *, sign: str = "×") -> str:
-    """A line times a number, in brackets where it is a sum.
+    """Multiply a line by a number, with brackets around a sum.
 
     >>> format_product("1 + 2", 3), format_product("1 × 2", 3)
     ('(1 + 2) × 3', '1 × 2 × 3')
@@ -181,7 +178,7 @@ def _bracketed(line: str) -> str:
 
 
 def multiplied(model: Architecture, training: float) -> str:
-    """Operations to train on a token: those of weights and those of attention."""
+    """Return the FLOPs to train on a token as a formula: weights and attention."""
     weights = model.embedding_parameters + sum(
         matrix.active_parameters * number
         for layer, number in model.runs

@@ -14,26 +14,25 @@ from app.estimator.hardware.catalog import accelerator_id, network_id, system_id
 from app.estimator.models.lookup import model_id
 
 LONGEST_VALUE = 200
-"""Characters of one value that is typed; longer texts have a maximum of their own."""
+"""Maximum length of one typed value; text inputs have their own maximum."""
 LONGEST_CONFIG = 2000
-"""Characters of a config.json that stands in the field of a model's name."""
+"""Maximum length of a config.json in the field for a model name."""
 MOST_INPUTS = 200
-"""Inputs that one question may have, the unknown ones included."""
+"""Maximum number of inputs in one request, including unknown ones."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputSpec:
-    """One input of an estimate, declared once for every face.
+    """One input of an estimate, for the form, the API and the command line.
 
     `kind`: number (float in base units), count (int), choice, flag, model (a
     catalog name, a size such as 70B or a short config.json), gpu, system or
     network (catalog names), text (long text such as a config.json). `unit` is
-    the base unit of the value; `typed_unit` is what a bare number means when a
-    person types it ("GB").
-    `minimum` and `maximum` are inclusive and in base units (for text: characters).
-    `choices` are values with their words; of a catalog those that a list offers,
-    all where there are none. `count_field` is the field that takes the 8 of a card
-    typed as `8x H100`.
+    the base unit of the value; `typed_unit` is the unit of a number typed without one
+    ("GB"). `minimum` and `maximum` are inclusive and in base units (for text: characters).
+    `choices` are values with their labels; for a catalog, the entries that the list
+    offers, all if empty. `count_field` is the field that takes the 8 of a GPU typed as
+    `8x H100`.
     """
 
     label: str
@@ -55,8 +54,9 @@ class InputSpec:
 def input_field(default: Any, label: str, **declared: Any) -> Any:
     """Declare one input: a dataclass field with its default and its `InputSpec`.
 
-    A default of None makes it optional: the estimate decides what it means. The type
-    of the default tells a flag, a count, a choice and a number; others name theirs.
+    A default of None makes it optional: the estimate decides what it means. The kind
+    follows from the type of the default for flags, counts, choices and numbers; other
+    kinds must be given.
     """
     kind = {bool: "flag", int: "count", str: "choice"}.get(type(default), "number")
     meaning = InputSpec(label, **{"kind": kind, "optional": default is None, **declared})
@@ -67,21 +67,20 @@ def input_field(default: Any, label: str, **declared: Any) -> Any:
 class InputGroup:
     """Inputs under one heading of a form.
 
-    `topic` teaches those that name no other.
+    `topic` is the concept page for inputs that name no other.
     """
 
     heading: str
     topic: str
 
     def ask(self, default: Any, label: str, **declared: Any) -> Any:
-        """Declare one input of this group."""
         words = {"group": self.heading, "topic": self.topic, **declared}
         return input_field(default, label, **words)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputProblem:
-    """Why one typed value cannot be used, as a sentence that says what can."""
+    """Why one typed value is invalid, as a sentence that says what is valid."""
 
     field: str
     value: str
@@ -89,7 +88,7 @@ class InputProblem:
 
 
 class InvalidInputsError(ValueError):
-    """Every problem of one set of inputs, never only the first."""
+    """All problems of one set of inputs."""
 
     def __init__(self, problems: tuple[InputProblem, ...]) -> None:
         super().__init__("; ".join(p.message for p in problems))
@@ -98,12 +97,12 @@ class InvalidInputsError(ValueError):
 
 @functools.cache
 def input_specs(inputs: type) -> dict[str, InputSpec]:
-    """The inputs of an estimate by field name, in the order of the form."""
+    """Return the inputs of an estimate by field name, in form order."""
     return {f.name: f.metadata["input"] for f in dataclasses.fields(inputs)}
 
 
 def parse_inputs(inputs: type, typed: Mapping[str, Any]) -> Any:
-    """Turn typed words ("70B", "128k", "8 GB", "fp8", True) into the dataclass.
+    """Convert typed values ("70B", "128k", "8 GB", "fp8", True) to the inputs dataclass.
 
     Missing and empty fields take their defaults; unknown fields, unreadable values
     and values out of range raise `InvalidInputsError` with one problem each. Numbers given as
@@ -130,9 +129,9 @@ def parse_inputs(inputs: type, typed: Mapping[str, Any]) -> Any:
 
 
 def to_query(value: Any) -> dict[str, str]:
-    """The inverse of `read`: an inputs dataclass as the words of a query string.
+    """Convert an inputs dataclass to the values of a query string.
 
-    `read(type(value), write(value)) == value`; fields at their default are left out.
+    The inverse of `parse_inputs`; fields at their default are left out.
     """
     words = {}
     for field in dataclasses.fields(value):
@@ -143,7 +142,7 @@ def to_query(value: Any) -> dict[str, str]:
 
 
 def format_input(field: InputSpec, value: Any) -> str:
-    """Write one value as a person would type it into its field.
+    """Format one value as a person would type it into its field.
 
     >>> format_input(InputSpec("Memory", unit="B", typed_unit="GB"), 80e9)
     '80'
@@ -157,14 +156,14 @@ def format_input(field: InputSpec, value: Any) -> str:
         for short in (f"{typed:.12g}", _shortest(typed)):
             if units.parse_quantity(short, field.unit, field.typed_unit) == value:
                 return short
-        if not field.unit:  # a share has no other unit to be written in
+        if not field.unit:  # Shares are always typed without another unit.
             return f"{typed:.12g}"
     number = _shortest(value)
     return f"{number} {field.unit}" if field.typed_unit and field.unit else number
 
 
 def describe_range(field: InputSpec) -> str:
-    """Say what a field takes: `1 to 1,024`, `bf16, fp8 or int4`.
+    """Describe the valid values of a field: `1 to 1,024`, `bf16, fp8 or int4`.
 
     >>> describe_range(InputSpec("GPUs", kind="count", minimum=1, maximum=8))
     '1 to 8'
@@ -182,7 +181,7 @@ def describe_range(field: InputSpec) -> str:
 
 
 def _expanded(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Part a counted card, `8x H100`, into the card and the field of its count."""
+    """Split a counted GPU, `8x H100`, into the GPU and the count field."""
     given = dict(typed)
     for name, raw in typed.items():
         field = fields.get(name)
@@ -216,7 +215,7 @@ def _unknown(name: str, raw: Any, fields: dict[str, InputSpec]) -> InputProblem:
 
 
 def _cut(raw: Any) -> str:
-    """A value as it is told back: in full, unless nobody would read it."""
+    """Shorten a value for error messages."""
     words = str(raw)
     return words if len(words) <= LONGEST_VALUE else f"{words[: LONGEST_VALUE - 1]}…"
 
@@ -239,7 +238,7 @@ def _value(field: InputSpec, raw: Any) -> Any:
 
 
 def _longest(field: InputSpec, raw: Any) -> int | None:
-    """Characters that a value may have; None for texts, whose maximum says it."""
+    """Return the maximum length of a value; None for texts, which have their own maximum."""
     if field.kind == "text":
         return None
     is_config = field.kind == "model" and str(raw).lstrip().startswith("{")
@@ -249,7 +248,7 @@ def _longest(field: InputSpec, raw: Any) -> int | None:
 def _number(field: InputSpec, raw: Any) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
         message = f"“{raw}” for {_named(field)} is not a number."
-        raise ValueError(message)  # noqa: TRY004 - one kind of error for typed values
+        raise ValueError(message)  # noqa: TRY004 - all errors of typed values are ValueError
     try:
         if isinstance(raw, str):
             number = units.parse_quantity(raw, field.unit, field.typed_unit)
@@ -301,7 +300,7 @@ def _text(field: InputSpec, raw: Any) -> str:
 
 
 def _catalogued(field: InputSpec, raw: Any) -> str:
-    """Find the catalog's own id for a name that people use."""
+    """Return the catalog id for a common name."""
     finders: dict[str, Callable[[str], str]] = {
         "model": model_id,
         "gpu": accelerator_id,

@@ -1,4 +1,4 @@
-"""Every estimate by name; run one for typed inputs."""
+"""All estimates by name; run one for typed inputs."""
 
 import dataclasses
 import functools
@@ -14,14 +14,13 @@ from app.estimator.result import Estimate, Output
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EstimateSpec:
-    """One estimate as all of its faces see it.
+    """One estimate, as the form, the API and the command line use it.
 
-    `name` is the word in URL, API, command and links (`training-memory`);
+    `name` is the name in URL, API, command and links (`training-memory`);
     `inputs` the frozen dataclass; `answer` the pure function; `topic` the slug
-    of the concept page that teaches it; `group` the heading it is listed under;
-    `first` the outputs that matter first, of which a reading shows the three that
-    are known; `is_search` says that an answer is the best of many that are computed,
-    so that it may take long.
+    of its concept page; `group` the heading it is listed under; `first` the most important
+    outputs, of which short results show the first three that are known; `is_search` is
+    whether it compares many computed candidates, so that it may take long.
     """
 
     name: str
@@ -36,7 +35,7 @@ class EstimateSpec:
     is_search: bool = False
 
     def compute(self, inputs: Any) -> Estimate:
-        """Answer, and say how weights are counted and what was not understood."""
+        """Compute the estimate, with notes on weight formats and unread configuration fields."""
         found = self.answer(inputs)
         unclear = _unclear(inputs)
         counted = _counted_weights(inputs)
@@ -58,7 +57,7 @@ def _unclear(inputs: Any) -> tuple[str, ...]:
 
 
 def _counted_weights(inputs: Any) -> str:
-    """The format of the weights, for a model that is published quantized."""
+    """Return the note on the weight format of a model that is published quantized."""
     kind: type = type(inputs)
     field = input_specs(kind).get("weights")
     if field is None or getattr(inputs, "job", "serving") != "serving":
@@ -69,8 +68,8 @@ def _counted_weights(inputs: Any) -> str:
     return weights_words(find_model(inputs.model), inputs.weights, words[inputs.weights])
 
 
-# Every estimate, in the order in which people see them. `kv-cache` lives in the
-# folder `estimates/kv_cache`, which holds it as `ENTRY`; imported when first asked for.
+# All estimates, in display order. Each module `estimates/NAME_report.py` is imported when
+# it is first used.
 NAMES = (
     "model",
     "weights",
@@ -93,13 +92,13 @@ NAMES = (
 
 
 def entries() -> tuple[EstimateSpec, ...]:
-    """All estimates in the order in which they are listed to people."""
+    """Return all estimates in display order."""
     return tuple(entry for name in NAMES if (entry := find_estimate(name)))
 
 
 @functools.cache
 def find_estimate(name: str) -> EstimateSpec | None:
-    """The entry called `name` (hyphens or underscores), or None."""
+    """Return the estimate called `name` (hyphens or underscores), or None."""
     known = name.replace("_", "-")
     if known not in NAMES:
         return None
@@ -109,9 +108,9 @@ def find_estimate(name: str) -> EstimateSpec | None:
 
 
 def run_estimate(name: str, typed: Mapping[str, Any]) -> Estimate:
-    """Answer the estimate `name` for typed inputs.
+    """Compute the estimate `name` for typed inputs.
 
-    Raises KeyError for an unknown name and `BadInputs` for unusable inputs.
+    Raises KeyError for an unknown name and `InvalidInputsError` for unusable inputs.
     """
     entry = find_estimate(name)
     if entry is None:

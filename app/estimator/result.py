@@ -1,4 +1,4 @@
-"""What every estimate returns: verdict, figures, charts, tables, formula steps, flips."""
+"""The result of an estimate: verdict, figures, charts, tables, formula steps, flips."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -13,11 +13,11 @@ Component = Literal["weights", "gradients", "optimizer", "activations", "kv", "o
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Output:
-    """An output of an estimate, declared once: every answer has its figure.
+    """An output of an estimate; every result has a figure for it.
 
-    `unit` is the base unit of a number. `better` says which direction is the better
-    one; empty where that cannot be said. `modeled` outputs may be given in a range;
-    all others follow exactly from the inputs.
+    `unit` is the base unit of a number. `better` is the direction that is better, empty if
+    neither is. `modeled` outputs may have a range; all others follow exactly from the
+    inputs.
     """
 
     name: str
@@ -28,17 +28,17 @@ class Output:
 
 
 def by_name(outputs: Iterable[Output]) -> Mapping[str, Output]:
-    """Outputs by their names."""
+    """Map outputs by name."""
     return {output.name: output for output in outputs}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Figure:
-    """One answer. `value` is in the base unit of its output, or a word, or a yes/no.
+    """One figure of a result. `value` is a number in its output's base unit, a word, or a bool.
 
-    `low` and `high` bound a modeled value; None where it is exact. None as value
-    means that it cannot be known from these inputs; `note` says why. A figure that
-    does not apply to these inputs has no value either, and nothing unknown about it.
+    `low` and `high` bound a modeled value; None if it is exact. A value of None cannot be
+    computed from these inputs; `note` says why. A figure that does not apply to these
+    inputs has no value either, but is not unknown.
     """
 
     output: Output
@@ -51,38 +51,37 @@ class Figure:
 
     @property
     def name(self) -> str:
-        """The name of its output."""
         return self.output.name
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """Return the display name."""
         return self.output.label
 
     @property
     def unit(self) -> str:
-        """The base unit of its value."""
+        """Return the base unit of its value."""
         return self.output.unit
 
     @property
     def words(self) -> str:
-        """Its value as it is shown everywhere."""
+        """Return the formatted value."""
         if not self.applies:
             return "does not apply"
         return format_value(self.value, self.unit)
 
     @property
     def exact(self) -> bool:
-        """Whether the value follows from its inputs without a modeled constant."""
+        """Return whether the value follows from the inputs without a modeled constant."""
         return self.low is None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FormulaStep:
-    """One line of the working: formula, the same with numbers, result, source.
+    """One line of the steps: formula, the same with numbers, result, source.
 
-    `source` is a key of `sources.SOURCES`; `topic` names the concept page (its
-    slug) that teaches this line; empty where there is none.
+    `source` is a key of the bibliography; `topic` is the slug of the concept page that
+    explains this line; both may be empty.
     """
 
     label: str
@@ -97,7 +96,7 @@ class FormulaStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BarSegment:
-    """One part of a stacked bar, in base units."""
+    """One segment of a stacked bar, in base units."""
 
     component: Component
     label: str
@@ -106,7 +105,7 @@ class BarSegment:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StackedBar:
-    """Parts against a limit, e.g. memory against a card's capacity."""
+    """Segments compared with a limit, e.g. memory and a GPU's capacity."""
 
     label: str
     segments: tuple[BarSegment, ...]
@@ -117,7 +116,7 @@ class StackedBar:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ChartLine:
-    """A named line of an x-y chart; points in base units."""
+    """A named line of a chart; points in base units."""
 
     label: str
     points: tuple[tuple[float, float], ...]
@@ -126,7 +125,7 @@ class ChartLine:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines over axes: a roofline, a curve with a knee."""
+    """A line chart, e.g. a roofline, or latency over load."""
 
     label: str
     x_label: str
@@ -140,7 +139,7 @@ class Chart:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimelineSpan:
-    """A piece of time on one lane of a timeline, in seconds."""
+    """A span of time on one lane of a timeline, in seconds."""
 
     lane: str
     label: str
@@ -151,7 +150,7 @@ class TimelineSpan:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Timeline:
-    """What happens when in one step; spans in seconds from its start."""
+    """The timeline of one step; spans in seconds from its start."""
 
     label: str
     spans: tuple[TimelineSpan, ...]
@@ -162,7 +161,7 @@ Picture = StackedBar | Chart | Timeline
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResultTable:
-    """Rows behind a picture or a ranking; cells are (value, unit) or words."""
+    """The rows of a chart or a ranking; cells are (value, unit) or text."""
 
     label: str
     columns: tuple[str, ...]
@@ -171,10 +170,10 @@ class ResultTable:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VerdictFlip:
-    """An input near which the verdict turns: the nearest value that flips it.
+    """An input near which the verdict flips: the nearest value that flips it.
 
-    `also` are inputs that have to change with it, where one alone does not: field,
-    label and value.
+    `also` are inputs that must change together with it, if one alone is not enough:
+    field, label and value.
     """
 
     field: str
@@ -186,7 +185,7 @@ class VerdictFlip:
 
     @property
     def at(self) -> str:
-        """The value at which the verdict turns, with what has to change beside it.
+        """Return the value at which the verdict flips, with the other inputs that change.
 
         >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").at
         'goes on'
@@ -196,13 +195,13 @@ class VerdictFlip:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """The values to type, by field."""
+        """Return the values to type, by field."""
         return {self.field: self.flips_at} | {f: value for f, _, value in self.also}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer as one sentence: `lead` (“Does not fit.”) and `text` after it."""
+    """The verdict as one sentence: `lead` (“Does not fit.”) and `text` after it."""
 
     status: Status
     lead: str
@@ -211,10 +210,10 @@ class Verdict:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Estimate:
-    """The whole answer of one estimate.
+    """The whole result of one estimate.
 
-    `notes` are the assumptions where they act; `changes` what would turn the
-    verdict. Figures are looked up by name: `estimate["weights"].value`.
+    `notes` are its assumptions; `changes` the input changes that would flip the verdict.
+    Figures are looked up by name: `estimate["weights"].value`.
     """
 
     name: str

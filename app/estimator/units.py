@@ -1,4 +1,4 @@
-"""Parse and format numbers with units; GB is 10^9, GiB is 2^30."""
+"""Parse and format numbers with units; GB is 10^9 bytes, GiB is 2^30."""
 
 import functools
 import math
@@ -9,7 +9,7 @@ MINUS = "\u2212"
 
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
-# Every unit that may be typed or written, as (base unit, factor to the base).
+# Every unit that may be typed or shown, as (base unit, factor to the base).
 UNITS: dict[str, tuple[str, float]] = {
     "": ("", 1.0),
     "%": ("", 0.01),
@@ -84,7 +84,7 @@ UNITS: dict[str, tuple[str, float]] = {
     "requests/s": ("request/s", 1.0),
 }
 
-# Words that people put behind a bare count: 70B parameters, 128k tokens.
+# Words that may follow a plain count: 70B parameters, 128k tokens.
 COUNT_SUFFIX: dict[str, float] = {
     "": 1.0,
     "k": 1e3,
@@ -108,10 +108,10 @@ _GROUPING = re.compile(r"[,_'\u00a0\u202f ]")
 
 
 def split_number(text: str) -> tuple[float, str]:
-    """Split a typed quantity into its number and the unit text behind it.
+    """Split a typed quantity into its number and the unit text after it.
 
     Commas, spaces, underscores and apostrophes inside the number are grouping.
-    Raises ValueError when no number stands at the start.
+    Raises ValueError if it does not start with a number.
 
     >>> split_number("1,120 GB")
     (1120.0, 'GB')
@@ -127,7 +127,7 @@ def split_number(text: str) -> tuple[float, str]:
 
 
 def refuse_decimal_comma(number: str) -> None:
-    """Raise ValueError where commas do not part thousands: 12,5 may mean 12.5.
+    """Raise ValueError if commas do not group thousands: 12,5 may mean 12.5.
 
     >>> refuse_decimal_comma("1,120.5")
     """
@@ -158,10 +158,10 @@ def convert(value: float, unit: str, to: str) -> float:
 
 
 def _times(value: float, factor: float, *, inverse: bool = False) -> float:
-    """`value` times (or over) a factor, so that 18.1 % is 0.181 and not 0.181…02.
+    """Multiply or divide `value` by a factor so that 18.1 % is 0.181 and not 0.181…02.
 
-    Small factors are powers of ten that binary fractions miss, their inverses not;
-    what is typed has fewer than 15 digits.
+    Small factors are powers of ten that binary fractions miss, but their inverses are
+    exact. Typed values have fewer than 15 digits.
     """
     if factor < 1 and (1 / factor) < 1e15:
         factor, inverse = float(round(1 / factor)), not inverse
@@ -171,10 +171,10 @@ def _times(value: float, factor: float, *, inverse: bool = False) -> float:
 
 
 def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
-    """Read a typed quantity into its base unit.
+    """Parse a typed quantity and convert it to its base unit.
 
-    `unit` is the base unit wanted, `typed_unit` what a bare number means. A count
-    may carry k, M, B or T. Raises ValueError saying what is accepted.
+    `unit` is the base unit, `typed_unit` the unit of a number without one. A count
+    may carry k, M, B or T. Raises ValueError with what is accepted.
 
     >>> parse_quantity("80", "B", "GB")
     80000000000.0
@@ -193,7 +193,7 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
 
 
 def _count_factor(written: str, unit: str, typed_unit: str) -> float:
-    """Read the factor of a suffix such as `B`, `k tokens` or `billion parameters`."""
+    """Return the factor of a suffix such as `B`, `k tokens` or `billion parameters`."""
     suffix, _, rest = written.partition(" ")
     suffix = _SPELLED.get(suffix.lower(), suffix)
     fits = not rest or UNITS.get(rest.strip(), ("?", 0))[0] == unit
@@ -211,7 +211,7 @@ _COUNTED = frozenset(
 
 @functools.lru_cache(maxsize=8192)
 def format_number(value: float, digits: int = 3) -> str:
-    """Write a number with thousands commas and a true minus sign.
+    """Format a number with thousands commas and a true minus sign.
 
     Whole numbers are written in full; others keep one decimal from 100 on and
     `digits` significant digits below.
@@ -252,7 +252,7 @@ def _scientific(size: float, digits: int) -> str:
     return f"{_trimmed(mantissa)}×10{power}"
 
 
-# From which size on a unit is used, largest first; memory stays in GB up to 10 TB.
+# The size from which each unit is used, largest first; memory stays in GB up to 10 TB.
 _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
     "B": ((1e16, "PB"), (1e13, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
     "B/s": ((1e16, "PB/s"), (1e13, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
@@ -300,16 +300,16 @@ _WORDS: dict[str | bool | None, str] = {None: "unknown", True: "yes", False: "no
 _MONEY = frozenset({k for k, _ in UNITS.values() if k.startswith("USD")})
 
 
-# Many numbers of one answer stand in it twice, and in the next; 1, 1.0 and True are
+# A result formats the same numbers several times. `typed` keeps 1, 1.0 and True apart.
 # not one value.
 @functools.lru_cache(maxsize=8192, typed=True)
 def format_value(value: float | str | bool | None, unit: str = "", more: int = 0) -> str:
-    """Write a value in the words of the pages: `1,120 GB`, `42.7 ms`, `yes`.
+    """Format a value for display: `1,120 GB`, `42.7 ms`, `yes`.
 
     `value` is in the base unit. For a base unit a readable multiple is chosen; for
     any other known unit (`GB`, `%`, `h`) the value is shown in that unit. A no-break
-    space parts number and unit; a percent sign stands at its number. `more` decimals
-    than usual are for numbers that somebody computes with.
+    space separates number and unit; a percent sign follows its number directly. `more`
+    adds decimals, for numbers that are used in a calculation.
 
     >>> format_value(149.43e9, "B").replace(NBSP, " "), format_value(0.413, "%")
     ('149.4 GB', '41.3%')
@@ -326,7 +326,7 @@ def format_value(value: float | str | bool | None, unit: str = "", more: int = 0
 
 
 def format_range(low: float, high: float, unit: str = "") -> str:
-    """Write two ends in the unit of the larger one, unless the smaller gets too small.
+    """Format two bounds in the unit of the larger one, unless the smaller gets too small.
 
     >>> format_range(37.7 * 3600, 2.4 * 86400, "s").replace(NBSP, " ")
     '1.6 to 2.4 days'
@@ -342,7 +342,7 @@ def format_range(low: float, high: float, unit: str = "") -> str:
     return most if least in {number, most} else f"{least} to {most}"
 
 
-_LEAST = 0.01  # of a unit is still read with ease: 0.012 s, but 5 µs
+_LEAST = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.
 
 
 def _scaled(value: float, unit: str, more: int) -> str:
@@ -357,7 +357,7 @@ def _scaled(value: float, unit: str, more: int) -> str:
 
 
 def with_unit(number: str, unit: str) -> str:
-    """A written number with its unit; a percent sign stands at its number.
+    """Join a formatted number and its unit; a percent sign follows its number directly.
 
     >>> with_unit("42.7", "ms").replace(NBSP, " "), with_unit("41.3", "%")
     ('42.7 ms', '41.3%')
@@ -366,7 +366,7 @@ def with_unit(number: str, unit: str) -> str:
 
 
 def _rung(size: float, unit: str) -> tuple[str, float]:
-    """The unit to show a size in, and its factor."""
+    """Return the display unit of a size, and its factor."""
     if size:
         for least, name, factor in _RUNGS.get(unit, ()):
             if size >= least:

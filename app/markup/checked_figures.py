@@ -1,4 +1,4 @@
-"""Numbers in the text recomputed and compared."""
+"""Recompute the checked numbers in authored text and compare them with what is written."""
 
 import dataclasses
 import math
@@ -66,7 +66,7 @@ _PHYSICAL = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FigureLink:
-    """What a `calc:`, `hw:` or `model:` link asks for."""
+    """Target of a `calc:`, `hw:` or `model:` link."""
 
     scheme: str
     name: str
@@ -76,7 +76,7 @@ class FigureLink:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ComputedFigure:
-    """The computed value of a target, where its working is, and the estimate."""
+    """The computed value of a target, a link to its working, and the estimate it came from."""
 
     value: Value
     address: str
@@ -85,7 +85,7 @@ class ComputedFigure:
 
 
 def read_target(href: str) -> FigureLink | None:
-    """The target of a link, or None for a link to anything else."""
+    """Parse the target of a link; None for any other link."""
     scheme, colon, rest = href.partition(":")
     if not colon or scheme not in SCHEMES:
         return None
@@ -97,7 +97,7 @@ def read_target(href: str) -> FigureLink | None:
 
 
 def answer(target: FigureLink) -> ComputedFigure:
-    """Compute a target; raises Unanswerable."""
+    """Compute the value of a target; raises FigureError."""
     if not target.field:
         hint = "End the address with #output, for example #total."
         raise FigureError("E81", f"The link to {target.name} names no output.", hint)
@@ -109,7 +109,7 @@ def answer(target: FigureLink) -> ComputedFigure:
         return ComputedFigure(value, address, "", estimate)
     value, entry = expressions.catalogue_value(target.scheme, target.name, target.field)
     title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
-    if target.scheme == "hw":  # the page of the part has the source of each value
+    if target.scheme == "hw":  # The page of the hardware part shows the source of each value.
         field = target.field.replace("-", "_")
         return ComputedFigure(value, address_of(getattr(entry, "id", target.name), field), title)
     sources = [s for s in getattr(entry, "source", ()) if s.startswith("https://")]
@@ -118,7 +118,7 @@ def answer(target: FigureLink) -> ComputedFigure:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DisplayedNumber:
-    """A number as the text shows it."""
+    """A number as it is written in the text."""
 
     before: str
     value: float
@@ -129,7 +129,7 @@ class DisplayedNumber:
 
 
 def read_shown(text: str) -> DisplayedNumber | None:
-    """The number at the start of a link text, or None."""
+    """Parse the number at the start of a link text; None if there is none."""
     first, _, rest = text.strip().partition(" ")
     if first.lower() in _WORDS:
         return DisplayedNumber("", _WORDS.index(first.lower()), 0, False, " ", rest)
@@ -145,7 +145,7 @@ def read_shown(text: str) -> DisplayedNumber | None:
 
 
 def verify(text: str, value: Value) -> tuple[str, str]:
-    """Compare a text with the value it claims: (code, what to write); ("", "") if so.
+    """Compare a text with its computed value: (problem code, text to write); ("", "") if equal.
 
     The text must be the value rounded to the digits it shows, in its own unit.
     """
@@ -166,7 +166,7 @@ def verify(text: str, value: Value) -> tuple[str, str]:
 
 
 def _scale(shown: DisplayedNumber, value: Quantity) -> float | None:
-    """What the value is multiplied with to be counted in the unit shown."""
+    """Return the factor that converts `value` to the unit shown; None if the units do not fit."""
     word, _, _ = shown.unit.partition(" ")
     factor = _SPELLED.get(word.lower())
     base = value.unit or ""
@@ -182,7 +182,7 @@ def _scale(shown: DisplayedNumber, value: Quantity) -> float | None:
 
 
 def _unit_of(text: str) -> str | None:
-    """The unit at the start of a text such as "GB per GPU" or "tokens/s in all"."""
+    """Return the unit at the start of a text such as "GB per GPU" or "tokens/s in all"."""
     words = text.strip()[:60].split()[:4]
     for count in range(len(words), 0, -1):
         unit = quantities.known_unit(" ".join(words[:count]).rstrip(".,;"))
@@ -192,7 +192,7 @@ def _unit_of(text: str) -> str | None:
 
 
 def _default(value: Quantity) -> str:
-    from app.estimator.units import format_value  # noqa: PLC0415 - only for messages
+    from app.estimator.units import format_value  # noqa: PLC0415 - needed for messages only
 
     return format_value(value.value, value.unit or "").replace(NBSP, " ")
 
@@ -204,7 +204,7 @@ def _rewritten(shown: DisplayedNumber, value: float) -> str:
 
 
 def unbroken(text: str) -> str:
-    """A figure whose number and unit stay on one line."""
+    """Join number and unit with no-break spaces."""
     return re.sub(r"(?<=\d) (?=[A-Za-z%µ$])", NBSP, text)
 
 
@@ -212,7 +212,7 @@ _MOST_STEPS = 4
 
 
 def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
-    """The steps that lead to one output, or nothing when none is told."""
+    """Render the steps of one output as HTML; empty if the estimate records no steps for it."""
     steps = _steps_of(output.replace("-", "_"), answer)
     if not steps:
         return ""
@@ -227,7 +227,7 @@ def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
 
 
 def _steps_of(output: str, answer: ComputedFigure) -> list[FormulaStep]:
-    """The last steps that are told for an output, if they arrive at its value."""
+    """Return the recorded steps of an output, if the last one has its value."""
     if answer.estimate is None or not isinstance(answer.value, Quantity):
         return []
     steps = [s for s in answer.estimate.steps if s.figure == output][-_MOST_STEPS:]
@@ -257,7 +257,7 @@ class _FigureBlockError(ValueError):
 
 
 def draw(kind: str, token: Token, sheet: SourceFile) -> str:
-    """The HTML of a fenced `figure` block; a broken one is reported and left out."""
+    """Render a fenced `figure` block as HTML; report an invalid block and leave it out."""
     line = token.map[0] + 2 if token.map else 1
     if kind != "bar":
         hint = "Write ```figure bar."
@@ -310,7 +310,7 @@ def _parts(label: str, node: Node, unit: str) -> Parts:
 
 
 def _amount(node: Node, unit: str) -> float:
-    """A value such as `8 × hw:h100-sxm5-80#memory` or `640 GB`, in `unit`."""
+    """Read a value such as `8 × hw:h100-sxm5-80#memory` or `640 GB`, converted to `unit`."""
     if not isinstance(node, YamlText):
         raise _FigureBlockError(node, "E13", "A bar needs one value.")
     times = _TIMES.match(node.text)
@@ -335,7 +335,7 @@ def _amount(node: Node, unit: str) -> float:
 
 
 def _no_number(node: YamlText, written: str) -> _FigureBlockError:
-    """What is said of words that are no amount: their unit, after a number."""
+    """Build the error for text that is not an amount; name the unit it may have meant."""
     if not re.match(r"\W?\d", written):
         return _FigureBlockError(node, "E40", f"“{written}” is not a number.")
     hint = "Write a unit that the guide lists under “Units”, or the number alone."

@@ -1,4 +1,4 @@
-"""Safe arithmetic, estimate calls, {placeholders}."""
+"""Evaluate arithmetic and estimate calls safely, and fill {placeholders}."""
 
 import ast
 import dataclasses
@@ -27,11 +27,11 @@ from app.markup.quantities import UNITS, Quantity, UnitMismatchError, show
 from app.widgets import estimate_view
 
 Value = Quantity | str | bool
-CATALOGUED = frozenset({"model", "gpu", "system", "network"})  # kinds of inputs
+CATALOGUED = frozenset({"model", "gpu", "system", "network"})  # Kinds of calculator inputs.
 
 
 class FigureError(ValueError):
-    """Why a figure cannot be computed: the code of the rule, and a hint."""
+    """A figure cannot be computed: problem code and hint."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ def _refused(name: str, error: InvalidInputsError) -> FigureError:
 
 
 def require_estimate(name: str) -> registry.EstimateSpec:
-    """The estimate called `name` (hyphens or underscores); raises Unanswerable."""
+    """Return the estimate called `name` (hyphens or underscores); raises FigureError."""
     entry = registry.find_estimate(name)
     if entry is None:
         names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
@@ -69,7 +69,7 @@ def require_estimate(name: str) -> registry.EstimateSpec:
 
 
 def compute(name: str, inputs: Mapping[str, str]) -> Estimate:
-    """The whole estimate for typed inputs; raises Unanswerable."""
+    """Compute the estimate for typed inputs; raises FigureError."""
     entry = require_estimate(name)
     fields = input_specs(entry.inputs)
     for field in inputs:
@@ -80,7 +80,7 @@ def compute(name: str, inputs: Mapping[str, str]) -> Estimate:
 
 
 def figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
-    """One figure of an estimate; raises Unanswerable."""
+    """Return one figure of an estimate; raises FigureError."""
     entry = require_estimate(name)
     estimate = compute(name, inputs)
     word = output.replace("-", "_")
@@ -93,7 +93,7 @@ def figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
 
 
 def value(name: str, inputs: Mapping[str, str], output: str) -> Value:
-    """The value of one output with its unit; raises Unanswerable."""
+    """Return the value of one output with its unit; raises FigureError."""
     return _value(name.replace("_", "-"), tuple(inputs.items()), output)
 
 
@@ -109,7 +109,7 @@ def _value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value
 
 
 def address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
-    """Where the calculator shows this estimate with these inputs."""
+    """Return the URL of the calculator with these inputs filled in."""
     return estimate_view.calculator_url(
         name.replace("_", "-"), urlencode(dict(inputs)), anchor=output
     )
@@ -138,9 +138,9 @@ def _model(name: str) -> object:
 
 
 def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
-    """A field of an entry of the catalog (`hw` or `model`), and that entry.
+    """Return a field of a catalog entry (`hw` or `model`), and the entry.
 
-    Raises Unanswerable.
+    Raises FigureError.
     """
     entry = _hardware(name) if scheme == "hw" else _model(name)
     word = field.replace("-", "_")
@@ -180,7 +180,7 @@ _QUANTITY = "quantity"
 
 
 class ExpressionError(ValueError):
-    """Why an expression has no value: the code of the rule, and a hint."""
+    """An expression has no value: problem code and hint."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -191,7 +191,7 @@ class ExpressionError(ValueError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression: its text, its tree, the names and estimates it uses."""
+    """A validated expression: its text, its tree, and the names and estimates it uses."""
 
     text: str
     tree: ast.expr
@@ -199,7 +199,7 @@ class Expression:
     calls: tuple[ast.Call, ...]
 
 
-# How a calculation is written elsewhere, and here.
+# Spellings of operators from other notations, and the one used here.
 _OTHERWISE = {
     r"\s[x×·]\s": "Write * for times.",
     "[÷:]": "Write / for divided by.",
@@ -211,9 +211,9 @@ _OTHERWISE = {
 
 @functools.lru_cache(maxsize=4096)
 def compile_expression(text: str) -> Expression:
-    """Parse an expression and refuse everything that is not on the list.
+    """Parse an expression and reject every construct that is not on the allowlist.
 
-    Raises BadExpression: E45 for what is not allowed, E44 for unknown functions.
+    Raises ExpressionError: E45 for what is not allowed, E44 for unknown functions.
     """
     if len(text) > MOST_CHARACTERS:
         raise ExpressionError("E45", "The expression is longer than 500 characters.")
@@ -231,7 +231,7 @@ def compile_expression(text: str) -> Expression:
 
 
 def _refuse_hyphens(text: str) -> None:
-    """E44: the name of an estimate as pages write it is a difference here."""
+    """Reject an estimate name with hyphens (E44): in an expression it is a subtraction."""
     for entry in registry.entries():
         if "-" in entry.name and f"{entry.name}(" in text:
             hint = f"Write {entry.name.replace('-', '_')}."
@@ -257,7 +257,7 @@ class _UsedNames:
 
 
 def _check(node: ast.AST, seen: _UsedNames) -> None:
-    """Walk a tree; what `_evaluate` does not know does not pass."""
+    """Reject every node type that `_evaluate` does not handle."""
     match node:
         case ast.Name(id=name):
             seen.names.add(name)
@@ -329,9 +329,9 @@ def _check_function(node: ast.Call, name: str, seen: _UsedNames) -> None:
 
 
 def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
-    """The value of an expression for these names.
+    """Evaluate an expression with values for its names.
 
-    Raises BadExpression: E44 unknown name, E42 units that do not fit, E47 no number.
+    Raises ExpressionError: E44 unknown name, E42 units that do not fit, E47 not a number.
     """
     try:
         value = _evaluate(expression.tree, names)
@@ -348,7 +348,7 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
             raise
         message = f"“{expression.text}” has no value: {error}."
         raise ExpressionError("E47", message) from None
-    except Exception as error:  # what is authored must never be a fault of the server
+    except Exception as error:  # An authoring error must never become a server error.
         _log.exception("the expression “%s” could not be evaluated", expression.text)
         message = f"“{expression.text}” has no value."
         raise ExpressionError("E47", message) from error
@@ -357,7 +357,7 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
     return value
 
 
-def _evaluate(  # noqa: PLR0911 - a case per node
+def _evaluate(  # noqa: PLR0911 - one return per node type
     node: ast.AST, names: Mapping[str, Value]
 ) -> Value:
     match node:
@@ -406,12 +406,12 @@ def _number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
 
 
 def inputs_of(call: ast.Call, names: Mapping[str, Value]) -> dict[str, str]:
-    """The inputs of an estimate call as words of a query string."""
+    """Return the inputs of an estimate call as form text."""
     return {k.arg: as_typed(_evaluate(k.value, names)) for k in call.keywords if k.arg is not None}
 
 
 def as_typed(value: Value) -> str:
-    """A value as a person would type it into the form of a calculator."""
+    """Format a value as a person would type it into a calculator form."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
@@ -451,13 +451,13 @@ def _rounded(name: str, values: list[Quantity]) -> Quantity:
 T = TypeVar("T")
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
 _BEGUN = re.compile(r"\{([A-Za-z_]\w*)(?:[^{}\s]*\}| *[-+*/] *[^{}]*\}|:[^{}\s]*)?")
-# In math a pair of braces groups, and \text{batch} is not a placeholder.
+# In math, braces group: \text{batch} is not a placeholder.
 _IN_MATH = re.compile(r"(\\[A-Za-z]+)?\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
-_FIRST = 0xE100  # a private character stands for a placeholder while math is converted
+_FIRST = 0xE100  # A private-use character replaces a placeholder while math is converted.
 
 
 def broken(text: str, known: Collection[str]) -> list[str]:
-    """What begins like a placeholder of a known name and is none.
+    """Return malformed placeholders that start with a known name.
 
     >>> broken("{size:.3g GB and {size + 1} of {size}", {"size"})
     ['{size:.3g', '{size + 1}']
@@ -470,7 +470,7 @@ def broken(text: str, known: Collection[str]) -> list[str]:
 
 
 def protect(tokens: Sequence[Token], computed: ComputedParameters) -> None:
-    """Put private characters for the placeholders in math, until `restored`."""
+    """Replace placeholders in math with private-use characters; `restored` puts them back."""
     known = _names(computed)
     for token in tokens:
         for child in (token, *(token.children or [])):
@@ -497,7 +497,7 @@ def _protecting(known: list[str]) -> Callable[[re.Match[str]], str]:
 
 
 def restored(question: T, computed: ComputedParameters) -> T:
-    """The question with its placeholders back in the math."""
+    """Return the question with placeholders put back into its math."""
     known = _names(computed)
 
     def back(match: re.Match[str]) -> str:
@@ -517,7 +517,7 @@ def restored(question: T, computed: ComputedParameters) -> T:
 
 
 def map_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
-    """A copy of a value with every text in it changed."""
+    """Return a copy of a value with `change` applied to every text in it."""
     if isinstance(value, RichText):
         return change(value) if value.html or value.plain else value
     if isinstance(value, tuple):
@@ -534,13 +534,13 @@ def map_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
 
 
 def placeholders(text: str) -> Iterator[tuple[str, str]]:
-    """The placeholders of a template as (name, format)."""
+    """Yield the placeholders of a template as (name, format)."""
     for match in PLACEHOLDER.finditer(text):
         yield match[1], match[2] or ""
 
 
 def format_placeholder(value: Value, spec: str = "") -> str:
-    """One value as text, without its unit; raises ValueError for a bad format."""
+    """Format a value without its unit; raises ValueError for an invalid format."""
     if isinstance(value, Quantity):
         return show(value.value, spec)
     if isinstance(value, bool):
@@ -549,7 +549,7 @@ def format_placeholder(value: Value, spec: str = "") -> str:
 
 
 def fill(template: str, values: Mapping[str, Value]) -> str:
-    """A template with its placeholders filled; unknown ones stay as they are."""
+    """Fill the placeholders of a template; unknown ones stay unchanged."""
 
     def replace(match: re.Match[str]) -> str:
         if match[1] not in values:
@@ -563,7 +563,7 @@ def fill(template: str, values: Mapping[str, Value]) -> str:
 
 
 def fill_text(text: RichText, values: Mapping[str, Value]) -> RichText:
-    """Both forms of a text, filled; words are escaped in the HTML."""
+    """Fill both forms of a text; text values are escaped in the HTML."""
     if "{" not in text.html:
         return text
     escaped: dict[str, Value] = {

@@ -1,4 +1,4 @@
-"""Tokens to safe HTML."""
+"""Render Markdown tokens to safe HTML."""
 
 import dataclasses
 import functools
@@ -41,16 +41,16 @@ from app.markup.problems import (
 from app.widgets.bar_charts import LETTERS
 
 HOOK_LABEL = '<p class="small quiet">Memory hook</p>'
-"""What stands below a memory hook: words of ours, in our language."""
+"""The label below a memory hook. It is the app's text, so it stays in the app's language."""
 KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
 _LETTER = f"[{''.join(LETTERS)}]"
 _LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
 
 
 def render_alert_opening(kind: str, inside: Sequence[Token]) -> str:
-    """The tags that open an alert; a quote without a kind stays a quote.
+    """Return the opening tags of an alert; a quote without a kind stays a quote.
 
-    Its first paragraph is given the name of the box, and a hook its colors.
+    Adds the title to its first paragraph, and colors the letters of a `hook`.
     """
     if kind == "IMPORTANT":
         _lead("What the exam tests.", inside)
@@ -67,7 +67,7 @@ def render_alert_opening(kind: str, inside: Sequence[Token]) -> str:
 
 
 def closing(kind: str) -> str:
-    """The tags that close what `opening` opened."""
+    """Return the closing tags for what `render_alert_opening` opened."""
     if kind in {"IMPORTANT", "WARNING", "CAUTION"}:
         return "</div></div>\n"
     if kind == "TIP":
@@ -81,7 +81,7 @@ def _message(look: str, icon: str) -> str:
 
 
 def _lead(words: str, inside: Sequence[Token]) -> None:
-    """Name the box in its first paragraph, unless its author begins with bold words."""
+    """Add the alert's title to its first paragraph, unless that starts with bold text."""
     for token in inside:
         if token.type == "inline":
             if not token.content.startswith("**"):
@@ -91,7 +91,7 @@ def _lead(words: str, inside: Sequence[Token]) -> None:
 
 
 def _color_letters(inside: Sequence[Token]) -> None:
-    """Mark the component letters of a hook (**W K**), to be written in color."""
+    """Mark the component letters of a hook (**W K**), so that they are colored."""
     for token in inside:
         children = token.children or []
         for before, word, after in zip(children, children[1:], children[2:], strict=False):
@@ -102,11 +102,13 @@ def _color_letters(inside: Sequence[Token]) -> None:
 
 
 def letters(content: str) -> str:
-    """The letters of memory components, each in its color."""
+    """Render letters of memory components, each in its color."""
     return "".join(f'<b class="{LETTERS[letter].key}">{letter}</b>' for letter in content.split())
 
 
-Report = Callable[[str, str, str, str], None]  # code, needle, message, hint
+Report = Callable[
+    [str, str, str, str], None
+]  # The arguments of a report: code, needle, message, hint.
 
 _TAG = re.compile(r"^<(/?)([a-z0-9]+)((?:\s+[a-z-]+=\"[^\"<>]*\")*)\s*/?>$", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"([a-z-]+)=\"([^\"]*)\"", re.IGNORECASE)
@@ -118,7 +120,7 @@ _HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component cla
 
 
 def _opened(tag: str) -> str | None:
-    """The tag as it may be written, or None."""
+    """Return an opening tag if it is allowed, else None."""
     match = _TAG.match(tag)
     if match is None:
         return None
@@ -142,7 +144,7 @@ def _is_allowed(name: str, key: str, value: str) -> bool:
 
 
 def written(tag: str, report: Report) -> str:
-    """A tag of the list as it is, a comment as nothing, anything else as text."""
+    """Return an allowed tag unchanged, a comment as nothing, anything else escaped."""
     if tag.startswith("<!--"):
         return ""
     opened = _opened(tag)
@@ -153,7 +155,7 @@ def written(tag: str, report: Report) -> str:
 
 
 def check_balance(inline: Token, report: Report) -> None:
-    """Turn tags that are not closed, or not opened, within their block into text."""
+    """Escape tags that are not closed, or not opened, within their block."""
     opened: list[Token] = []
     for token in inline.children or []:
         match = _TAG.match(token.content) if token.type == "html_inline" else None
@@ -163,7 +165,7 @@ def check_balance(inline: Token, report: Report) -> None:
             opened.append(token)
         elif opened and _name(opened[-1]) == match[2].lower():
             if _opened(opened.pop().content) is None:
-                token.type = "text"  # its partner is refused, and reported there
+                token.type = "text"  # The matching tag was rejected and is reported there.
         else:
             _unbalanced(token, report)
     for token in opened:
@@ -191,7 +193,7 @@ def refuse_block(content: str, report: Report) -> None:
 
 
 def _without_comments(content: str) -> str:
-    """A text without its comments; one that is never closed stays."""
+    """Remove comments from a text; an unclosed comment stays."""
     kept = []
     at = 0
     while (opened := content.find("<!--", at)) >= 0:
@@ -207,7 +209,7 @@ _PAGES = frozenset({"", "concept.md", "quiz.md", "cards.md"})
 
 
 def local_address(href: str, folder: str) -> str:
-    """Where a relative link leads in the app: `../kv-cache/concept.md#x` is a topic.
+    """Return the app's URL for a relative link: `../kv-cache/concept.md#x` is a topic.
 
     >>> local_address("../kv-cache/concept.md#why", "weights")
     '/concepts/kv-cache#why'
@@ -217,7 +219,7 @@ def local_address(href: str, folder: str) -> str:
     path, hash_, anchor = href.partition("#")
     parts = posixpath.normpath(posixpath.join("topics", folder, path)).split("/")
     if parts[0] == "topics" and len(parts) > 1:
-        beyond = "/".join(parts[2:])  # a file that is no page leads nowhere
+        beyond = "/".join(parts[2:])  # A file that is not a page has no URL.
         rest = "" if beyond in _PAGES else f"/{beyond}"
         return f"/concepts/{parts[1]}{rest}{hash_}{anchor}"
     if parts[0] == "glossary.md" or parts == ["..", "shared", "glossary.md"]:
@@ -235,7 +237,7 @@ def _formatter() -> "HtmlFormatter[str]":
 
 @functools.lru_cache(maxsize=256)
 def is_language(name: str) -> bool:
-    """Whether code of this name can be shown as such; plain text is one."""
+    """Return whether code of this language can be highlighted; plain text counts."""
     if name in _PLAIN:
         return True
     try:
@@ -247,7 +249,7 @@ def is_language(name: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def to_html(text: str, language: str) -> str:
-    """A block of code; a very long one, or an unknown language, stays plain."""
+    """Highlight a code block; very long code or an unknown language stays plain."""
     inner = escapeHtml(text)
     if len(text) > MOST_COLORED:
         language = ""
@@ -267,11 +269,11 @@ Env = MutableMapping[str, Any]
 
 @dataclasses.dataclass(slots=True)
 class RenderContext:
-    """What surrounds the text being written.
+    """State of one page or text while it is rendered.
 
     `page` is whether it is a concept page, where alerts, figures and headings have
-    their own drawing; `folder` the topic whose files images name; `cited` the source
-    keys in order of first mention; `anchors` the heading addresses given so far.
+    special markup; `folder` the topic folder that image paths are relative to; `cited`
+    the source keys in order of first mention; `anchors` the heading anchors used so far.
     """
 
     sheet: SourceFile
@@ -287,7 +289,7 @@ class RenderContext:
     last: int = 1
 
     def stand(self, token: Token) -> None:
-        """Note which block is being written."""
+        """Remember the block being rendered, for problem locations."""
         if token.map:
             self.first, self.last = first_line(token), last_line(token)
             self.sheet.line = self.first
@@ -295,18 +297,17 @@ class RenderContext:
             self.top = token.level == 1
 
     def report(self, code_: str, needle: str, message: str, hint: str = "") -> None:
-        """Report a problem at `needle` within the block being written."""
         line, column = self.sheet.find(needle, self.first, self.last)
         self.sheet.report(code_, line, column, message, hint)
 
 
 def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
-    """The HTML and the words of some blocks; one paragraph alone loses its `<p>`."""
+    """Render blocks to HTML and plain text; a single paragraph loses its `<p>`."""
     lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(lone) == 1 and lone[0].type == "inline":
         tokens = lone
         words = None if lone[0].meta else bare(lone[0])
-        if words is not None:  # as the writer would have it, with less ado
+        if words is not None:  # Same output as the renderer's, without its overhead.
             scope.stand(lone[0])
             html = escapeHtml(words).strip()
             return RichText(html, plain_text(tokens)) if html else RichText("", "")
@@ -315,7 +316,7 @@ def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
 
 
 def anchor(heading: Token, scope: RenderContext) -> str:
-    """A heading's address: its pin or slug, numbered when the page has it already."""
+    """Return a heading's anchor: its pin or slug, numbered if the page uses it already."""
     name = take_pin(heading) or slug(plain_text([heading])) or "section"
     count = scope.anchors.get(name, 0)
     scope.anchors[name] = count + 1
@@ -323,7 +324,7 @@ def anchor(heading: Token, scope: RenderContext) -> str:
 
 
 class _HtmlRenderer(RendererHTML):
-    """One method per kind of token, as markdown-it looks them up."""
+    """Renderer with one method per token type, as markdown-it looks them up."""
 
     def inline_of(self, token: Token, env: Env) -> str:
         return self.renderInline(token.children or [], _OPTIONS, env)
@@ -344,7 +345,7 @@ class _HtmlRenderer(RendererHTML):
                 result += self.renderToken(tokens, index, options, env)
         return result
 
-    # --- words and links ---
+    # --- text and links ---
 
     def math_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         return _math(tokens[index].content, False, rest[-1]["scope"])
@@ -368,7 +369,7 @@ class _HtmlRenderer(RendererHTML):
             return ""
         number = scope.cited.index(key) + 1
         name = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
-        return f'<a class="cite" {name}>&#8288;[{number}]</a>'  # joined to its words
+        return f'<a class="cite" {name}>&#8288;[{number}]</a>'  # No space before it: the mark belongs to the word.
 
     def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
@@ -517,7 +518,7 @@ class _HtmlRenderer(RendererHTML):
 
 
 def mark_rows(tokens: Sequence[Token], index: int) -> None:
-    """The first cell of a row names it; a row whose name is bold is a sum."""
+    """Mark the first cell of each row as its header, and a row with a bold header as a sum."""
     for at in range(index, closing_index(tokens, index)):
         if tokens[at].type != "tr_open" or tokens[at + 1].type != "td_open":
             continue
@@ -548,7 +549,7 @@ def _math(latex: str, block: bool, scope: RenderContext) -> str:
 def _figure_open(
     tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, scope: RenderContext
 ) -> str:
-    """Open a checked figure; compare its text with the value and keep it on a line."""
+    """Open a checked figure: compare its text with the value and keep it on one line."""
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])

@@ -1,4 +1,4 @@
-"""Slugs, opaque keys, revisions, similarity, language tags."""
+"""Slugs, opaque keys, content hashes, text similarity, language tags."""
 
 import difflib
 import hashlib
@@ -8,9 +8,9 @@ import unicodedata
 import zlib
 from collections.abc import Iterable
 
-_CONSONANTS = "bcdfghjklmnpqrstvwxz"  # no vowels: a key never spells a word
-MOST_SAMPLES = 12  # of the words of a text
-_LONGEST_WORD = 80  # that is compared with others, which takes its length squared
+_CONSONANTS = "bcdfghjklmnpqrstvwxz"  # No vowels, so that a key never spells a word.
+MOST_SAMPLES = 12  # Maximum word pairs in a sketch of a text.
+_LONGEST_WORD = 80  # The comparison takes time quadratic in this length.
 LARGEST_SAMPLE = 0xFFFFFF
 _LOW_BITS = LARGEST_SAMPLE.__and__
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
@@ -19,7 +19,7 @@ LONGEST_ID = 80
 
 
 def slug(text: str) -> str:
-    """The address form of a heading: lower case, words joined by hyphens.
+    """Return the anchor form of a heading: lower case, words joined by hyphens.
 
     >>> slug("KV cache, per token")
     'kv-cache-per-token'
@@ -29,12 +29,12 @@ def slug(text: str) -> str:
 
 
 def normalize_text(text: str) -> str:
-    """Text reduced to its words, so that only wording counts."""
+    """Reduce text to its words, so that only wording is compared."""
     return " ".join(_WORD.findall(text.lower()))
 
 
 def option_key(*parts: str) -> str:
-    """Four letters for an option: stable, and telling nothing about it."""
+    """Return a key of four letters for an option: stable, and unrelated to its content."""
     number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:6])
     letters = ""
     for _ in range(4):
@@ -44,7 +44,7 @@ def option_key(*parts: str) -> str:
 
 
 def content_hash(text: str) -> str:
-    """The hash of an item's content; white space does not count."""
+    """Hash an item's content, ignoring white space."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
 
 
@@ -66,12 +66,12 @@ def hashed_text(value: object) -> str:
 
 
 def words_hash(text: str) -> str:
-    """A hash of the words of a text alone; empty where there is nothing."""
+    """Hash the words of a text; empty if it has none."""
     return content_hash(normalize_text(text) or text)[:8] if text.strip() else ""
 
 
 def bottom_k_sketch(text: str) -> tuple[int, ...]:
-    """A small sample of the word pairs of a text, for `likeness`."""
+    """Return the bottom-k sketch of a text's word pairs, for `jaccard_similarity`."""
     words = " ".join(_WORD.findall(text.lower())).encode().split()
     pairs = map(b" ".join, itertools.pairwise(words))
     hashes = map(zlib.crc32, itertools.chain(words, pairs))
@@ -79,7 +79,7 @@ def bottom_k_sketch(text: str) -> tuple[int, ...]:
 
 
 def jaccard_similarity(one: tuple[int, ...], other: tuple[int, ...]) -> float:
-    """How much two sketched texts share, 0 to 1 (bottom-k estimate of Jaccard)."""
+    """Estimate the Jaccard similarity of two sketched texts, 0 to 1."""
     if not one or not other:
         return 1.0 if one == other else 0.0
     union = sorted({*one, *other})[:MOST_SAMPLES]
@@ -88,7 +88,7 @@ def jaccard_similarity(one: tuple[int, ...], other: tuple[int, ...]) -> float:
 
 
 def closest_word(word: str, known: Iterable[str], least: float = 0.6) -> str:
-    """The known word closest to `word` if it is at least so like it, or nothing."""
+    """Return the known word closest to `word`, or "" if none is similar by at least `least`."""
     if len(word) > _LONGEST_WORD:
         return ""
     every = list(known)
@@ -103,7 +103,7 @@ def closest_word(word: str, known: Iterable[str], least: float = 0.6) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
-    """A hint for an unknown word: the nearest known one, or all of them."""
+    """Return a hint for an unknown word: the closest known one, or all of them."""
     words = sorted(set(known))
     near = closest_word(word, words, least)
     if near:
@@ -112,7 +112,7 @@ def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
 
 
 def lies_within(file: str) -> bool:
-    """Whether a name leads to a file in this folder or in one inside of it.
+    """Return whether a file name stays within its folder.
 
     >>> lies_within("img/board.png"), lies_within("../board.png")
     (True, False)
@@ -121,7 +121,7 @@ def lies_within(file: str) -> bool:
 
 
 def is_isbn(text: str) -> bool:
-    """Whether a text is an ISBN of 10 or 13 digits, hyphens and spaces apart.
+    """Return whether a text is an ISBN of 10 or 13 digits; hyphens and spaces are ignored.
 
     Source: ISBN Users' Manual, International ISBN Agency: the check digit.
 
@@ -137,8 +137,8 @@ def is_isbn(text: str) -> bool:
     return False
 
 
-# ISO 639-1: the languages that have a code of two letters, which BCP 47 asks for
-# where there is one. https://www.loc.gov/standards/iso639-2/php/English_list.php
+# ISO 639-1. BCP 47 requires the two-letter code for languages that have one:
+# https://www.loc.gov/standards/iso639-2/php/English_list.php
 _CODES = """
 aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu
 cv cy da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he
@@ -155,7 +155,7 @@ _TAG = re.compile(
 
 
 def tag_of(word: str) -> str:
-    """A language as its tag is written, or an empty string for what is none.
+    """Return a language tag in canonical case; empty if it is not a language tag.
 
     >>> [tag_of(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
     ['de', 'pt-BR', 'zh-Hant-TW', '', '']
@@ -164,14 +164,16 @@ def tag_of(word: str) -> str:
     if match is None:
         return ""
     code = match["code"].lower()
-    if len(code) == 2 and code not in _CODES.split():  # a country, such as “jp”
+    if (
+        len(code) == 2 and code not in _CODES.split()
+    ):  # This is a country code, such as “jp”, and not a language.
         return ""
     parts = code, (match["script"] or "").title(), (match["region"] or "").upper()
     return "-".join(part for part in parts if part)
 
 
 def same_language(one: str, other: str) -> bool:
-    """Whether two tags name one language, wherever it is spoken.
+    """Return whether two tags name the same language, ignoring region.
 
     >>> same_language("en-GB", "en"), same_language("de", "en")
     (True, False)

@@ -1,6 +1,6 @@
-"""Image type and size from the first bytes.
+"""Image type and size, read from the first bytes.
 
-A page that names them keeps the place of a picture free while it loads.
+Pages write width and height, so that the layout does not move while images load.
 """
 
 import re
@@ -13,13 +13,13 @@ _BEGINNINGS = (
     (re.compile(rb"GIF8[79]a"), "gif"),
     (re.compile(rb"RIFF....WEBP", re.DOTALL), "webp"),
     (re.compile(rb"....ftypavi[fs]", re.DOTALL), "avif"),
-    # Of text, other words may come first.
+    # A text file may begin with other text, such as a comment.
     (re.compile(rb"\s*<(?:\?xml|!--|svg)[^\0]*?<?svg", re.DOTALL), "svg"),
 )
 
 
 def kind_of(content: bytes) -> str:
-    r"""png, jpg, gif, webp, avif or svg; "" for what is none of them.
+    r"""Return png, jpg, gif, webp, avif or svg; "" for any other content.
 
     Twelve bytes are enough for all but SVG.
 
@@ -30,18 +30,18 @@ def kind_of(content: bytes) -> str:
 
 
 ENOUGH = 1 << 20
-"""So many bytes hold the size, also behind a long color profile."""
+"""The size is within this many bytes, even after a long color profile."""
 
-# Frames of JPEG that tell a size, and marks that stand alone.
+# JPEG frames that contain a size, and markers without data.
 _FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 _ALONE = frozenset({0x01, *range(0xD0, 0xDA)})
-_SIDEWAYS = range(5, 9)  # orientations of Exif that turn a picture by a quarter
+_SIDEWAYS = range(5, 9)  # Exif orientations that rotate the image by 90 degrees.
 
 Size = tuple[int, int]
 
 
 def size_of(content: bytes) -> Size | None:
-    r"""Width and height in pixels, as a browser shows it; None where nothing says so.
+    r"""Return width and height in pixels as displayed; None if the content has no size.
 
     >>> size_of(b"GIF89a\x20\x00\x10\x00"), size_of(b"words")
     ((32, 16), None)
@@ -76,7 +76,7 @@ def _jpeg(content: bytes) -> Size | None:
 
 
 def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The marks of a JPEG file with what belongs to them, up to the pixels."""
+    """Yield the markers of a JPEG file with their data, up to the pixels."""
     at = 2
     while at + 4 <= len(content) and content[at] == 0xFF:
         mark = content[at + 1]
@@ -116,7 +116,7 @@ def _webp(content: bytes) -> Size | None:
 
 
 def _avif(content: bytes) -> Size | None:
-    """The largest of the pictures in the file: the others are parts or previews."""
+    """Return the size of the largest image in the file; the others are parts or thumbnails."""
     found = [
         struct.unpack(">II", content[m.end() + 4 : m.end() + 12])
         for m in re.finditer(rb"ispe", content)

@@ -1,4 +1,4 @@
-"""Markdown to tokens: CommonMark, math, footnotes, alerts."""
+"""Parse Markdown to tokens: CommonMark, math, footnotes, alerts."""
 
 import functools
 import re
@@ -26,9 +26,9 @@ _BlockRule = Callable[[StateBlock, int, int, bool], bool]
 CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
 _ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
-# No inline rule begins with any of these characters; a box is no link.
+# No inline rule begins with any of these characters; task list boxes are not links.
 _WORDS = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
-# The comma behind the last cell of a row; what stands behind the last row of a table.
+# Separators in plain text: after the last cell of a row, after the last row of a table.
 _ROWS = re.compile(r", (; (?! *\n)|(?=; *\n))(?:; *(?=\n))?")
 _GAPS = re.compile(r"[ \t]+")
 _MARKS = "[<`*_$~!&\\"
@@ -55,11 +55,11 @@ def _reader() -> MarkdownIt:
 
 
 MISBEGUN = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
-"""A paragraph that was to be the comment of a question."""
+"""A paragraph that looks like a malformed question comment."""
 
 
 def _count(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """Match nothing, and end the reading of a file that has too many parts."""
+    """Match nothing, but stop parsing once a file has too many tokens."""
     del last, silent
     if len(state.tokens) > MOST_BLOCKS:
         raise LimitExceededError(_TOO_LONG, _PART, first + 1)
@@ -70,7 +70,7 @@ _TOO_LONG = f"The file has more than {MOST_BLOCKS:,} parts, such as paragraphs a
 
 
 def _shallow(rule: _BlockRule) -> _BlockRule:
-    """The rule of lists or quotes, which from a depth on are words."""
+    """Wrap the rule for lists or quotes so that it stops matching beyond a nesting depth."""
 
     def read(state: StateBlock, first: int, last: int, silent: bool) -> bool:
         return state.level < MOST_NESTED and rule(state, first, last, silent)
@@ -79,13 +79,13 @@ def _shallow(rule: _BlockRule) -> _BlockRule:
 
 
 def _any_address(url: str) -> bool:
-    """Let every scheme through: the writer decides which addresses are written."""
+    """Accept every URL scheme; the renderer decides which URLs are written."""
     del url
     return True
 
 
 def tokens(text: str) -> list[Token]:
-    """The blocks of a text; alerts are marked on their quotes."""
+    """Parse a text into tokens; alerts are marked on their quotes."""
     found = _reader().parse(text)
     _mark_alerts(found)
     _mark_deep(found)
@@ -93,7 +93,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _inline(state: StateCore) -> None:
-    """Read the text of the blocks; one without any mark is words as it stands."""
+    """Parse the inline text of the blocks; text without markup becomes one text token."""
     count, large = 0, state.env.get("large", {})
     for token in state.tokens:
         if token.type != "inline":
@@ -117,11 +117,14 @@ def _inline(state: StateCore) -> None:
 
 _MANY = "The file has too many words and marks to be read at once."
 _PART = "Split it into several topics."
-_SHOWN = 200  # characters of a text that is not read
+_SHOWN = 200  # Characters quoted from a text that is not parsed.
 
 
 def _refused(text: str) -> str:
-    """Why a paragraph is not read, or nothing: some marks are looked at in pairs."""
+    """Return why a paragraph is not parsed, or "".
+
+    Parsing some markup takes quadratic time, so there are limits per paragraph.
+    """
     if len(text) > MOST_LETTERS:
         return f"This text has {len(text):,} characters; the limit is {MOST_LETTERS:,}."
     for mark in _MARKS:
@@ -132,7 +135,7 @@ def _refused(text: str) -> str:
 
 
 def _mark_deep(found: Sequence[Token]) -> None:
-    """Mark where lists and quotes lie so deep in each other that they are words."""
+    """Mark lists and quotes beyond the nesting depth, which are treated as text."""
     for token in found:
         if token.level >= MOST_NESTED and token.nesting == 1:
             token.meta["refused"] = "Lists and quotes are nested too deep here."
@@ -142,10 +145,10 @@ _DOLLARS = math_inline_dollar(allow_space=False, allow_digits=False)
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
-    """Read `$…$`, also where a text that ends in a digit begins with it.
+    """Parse `$…$`, also at the start of a text that ends in a digit.
 
-    The plugin looks at the character before the dollar, and before the first of a
-    text finds the last one.
+    The plugin checks the character before the dollar. At the start of a text its index
+    -1 finds the last character.
     """
     text = state.src
     if state.pos or not text[-1].isdigit():
@@ -157,7 +160,7 @@ def _formula(state: StateInline, silent: bool) -> bool:
 
 
 def _cite(state: StateInline, silent: bool) -> bool:
-    """Read `[^key]` as a footnote, whether or not the page defines it."""
+    """Parse `[^key]` as a footnote, whether or not the page defines it."""
     match = CITE.match(state.src, state.pos)
     if match is None:
         return False
@@ -169,9 +172,9 @@ def _cite(state: StateInline, silent: bool) -> bool:
 
 
 def _table(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """Read a table, unless it has so many cells that it stays as it is written.
+    """Parse a table; one with too many cells stays text.
 
-    A row may leave cells out, which are made all the same.
+    A row may leave cells out, but tokens are created for them, too.
     """
     if not silent and first + 1 < last:
         ruler = state.src[state.bMarks[first + 1] : state.eMarks[first + 1]]
@@ -188,7 +191,7 @@ def _table(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 
 
 def _note(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """Read `[^key]: which part of the source is meant`, up to an empty line."""
+    """Parse `[^key]: which part of the source is meant`, up to an empty line."""
     if state.is_code_block(first):
         return False
     start = state.bMarks[first] + state.tShift[first]
@@ -243,7 +246,7 @@ def _drop_marker(inline: Token, marker: str) -> None:
 
 
 def closing_index(found: Sequence[Token], index: int) -> int:
-    """The index of the token that closes the one at `index`; itself if none does."""
+    """Return the index of the token that closes the one at `index`; `index` if none does."""
     opening = found[index]
     if opening.nesting != 1:
         return index
@@ -254,19 +257,19 @@ def closing_index(found: Sequence[Token], index: int) -> int:
 
 
 def first_line(token: Token) -> int:
-    """The line, from 1, on which a block begins."""
+    """Return the line, from 1, on which a block begins."""
     return token.map[0] + 1 if token.map else 1
 
 
 def last_line(token: Token) -> int:
-    """The last line, from 1, of a block."""
+    """Return the last line, from 1, of a block."""
     return max(token.map[1], token.map[0] + 1) if token.map else 1
 
 
 def plain_text(found: Sequence[Token]) -> str:
-    """The words of tokens, without marks, for search and for comparison.
+    """Return the plain text of tokens, for search and comparison.
 
-    Cells of a table are parted by commas and its rows by semicolons.
+    Commas separate the cells of a table and semicolons its rows.
     """
     alone = bare(found[0]) if len(found) == 1 else None
     if alone is not None:
@@ -285,7 +288,7 @@ def plain_text(found: Sequence[Token]) -> str:
 
 
 def _parting(token: Token) -> str:
-    """What stands in plain text between a block that ends and what follows."""
+    """Return the separator in plain text after a block that ends here."""
     if token.type in {"th_close", "td_close"}:
         return ", "
     if token.type == "tr_close":
@@ -294,7 +297,7 @@ def _parting(token: Token) -> str:
 
 
 def bare(token: Token) -> str | None:
-    """The text of a block without any mark in it; None for all others."""
+    """Return the text of a block without markup; None if it has markup."""
     children = token.children
     if token.type == "inline" and children and len(children) == 1:
         return children[0].content if children[0].type == "text" else None
@@ -302,7 +305,7 @@ def bare(token: Token) -> str | None:
 
 
 def take_pin(inline: Token) -> str:
-    """The key in a comment `<!-- = key -->` at the end of a line, taken off it."""
+    """Remove a comment `<!-- = key -->` from the end of a line and return its key."""
     children = inline.children or []
     if not children or children[-1].type != "html_inline":
         return ""
@@ -323,7 +326,7 @@ def _tidy(words: str) -> str:
 
 
 def _words_of_figure(source: str) -> str:
-    """What a reader reads of a drawing: its title and its text alternative."""
+    """Return the text of an SVG figure: its title and its description."""
     rows = (line.partition(":") for line in source.splitlines())
     said = [words.strip() for key, _, words in rows if key in {"title", "alt"}]
     return " ".join(said) + "\n"

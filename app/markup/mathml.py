@@ -1,4 +1,4 @@
-"""LaTeX to MathML."""
+"""Convert LaTeX formulas to MathML."""
 
 import functools
 import re
@@ -62,7 +62,7 @@ _ATTRIBUTES = frozenset(
         "largeop",
     ]
 )
-# Neither a tag nor another beginning stands in a formula, so each is looked at once.
+# A formula contains no delimiters, so each character is scanned only once.
 _WRITTEN = re.compile(
     r"\\\((?P<inline>(?:(?!\\[(\[])[^<>]){1,2000}?)\\\)"
     r"|\\\[(?P<block>(?:(?!\\[(\[])[^<>]){1,2000}?)\\\]"
@@ -100,12 +100,12 @@ _SIGNS = {
 
 
 class MathError(ValueError):
-    """Why a formula cannot be shown."""
+    """A formula cannot be converted to MathML."""
 
 
 @functools.lru_cache(maxsize=4096)
 def to_mathml(latex: str, block: bool = False) -> str:
-    """A formula as MathML; raises BadMath naming what cannot be converted."""
+    """Convert a formula to MathML; raises MathError naming what cannot be converted."""
     if len(latex) > _MOST_CHARACTERS:
         raise MathError("the formula is longer than 2,000 characters")
     _check_braces(latex)
@@ -114,7 +114,7 @@ def to_mathml(latex: str, block: bool = False) -> str:
         tree = ET.fromstring(written)  # noqa: S314 - our own output, without a DTD
     except ET.ParseError:
         raise MathError("a character in it has to be written as a command") from None
-    except Exception as error:  # noqa: BLE001 - the converter raises whatever it likes
+    except Exception as error:  # noqa: BLE001 - the converter raises any type
         what = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__).lower()
         raise MathError(what) from None
     _clean(tree)
@@ -122,10 +122,10 @@ def to_mathml(latex: str, block: bool = False) -> str:
 
 
 def in_words(text: str) -> str:
-    """Text whose LaTeX is written as one would type it; what is unknown stays."""
+    """Write LaTeX in a text as plain characters; unknown commands stay."""
     if "\\" not in text:
         return text
-    for _ in range(3):  # as deep as a group stands in another
+    for _ in range(3):  # One pass for each level of nested groups.
         text = _ROOT.sub(r"√\1", _FRACTION.sub(r"\1/\2", _GROUP.sub(r"\1", text)))
     text = _COMMAND.sub(_sign, text.replace("{,}", ","))
     return re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", text)
@@ -139,9 +139,9 @@ def _sign(found: re.Match[str]) -> str:
 
 
 def in_html(html: str) -> str:
-    r"""Safe HTML whose formulas, written as \(…\) or \[…\], became MathML.
+    r"""Convert formulas written as \(…\) or \[…\] in safe HTML to MathML.
 
-    Whatever cannot be converted stays as it was written.
+    A formula that cannot be converted stays unchanged.
     """
     return _WRITTEN.sub(_converted, html)
 

@@ -1,4 +1,4 @@
-"""Course values: RichText, Topic, Flashcard, GlossaryTerm, CitedSource, Syllabus, ExamBlueprint."""
+"""Values of a parsed course: text, topics, cards, terms, sources, syllabus, blueprint."""
 
 import dataclasses
 import datetime as dt
@@ -19,24 +19,24 @@ class RichText:
 
 
 NO_TEXT = RichText("", "")
-Level = Literal["", "deeper"]  # deeper: beyond the exam
-Status = Literal["live", "review", "draft"]  # only what is live reaches learners
+Level = Literal["", "deeper"]  # “deeper” is beyond the exam.
+Status = Literal["live", "review", "draft"]  # Only items with status “live” are shown to learners.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where something was written, for messages and for “mend this” links."""
+    """File and line of authored content, for messages and edit links."""
 
     path: str
     line: int
 
 
-# --- drawings ---
+# --- figures ---
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RegionBox:
-    """A named region of a drawing, and the box in which it can be pointed at."""
+    """A named region of an SVG figure, and the box in which it can be clicked."""
 
     region: str
     x: float
@@ -47,12 +47,12 @@ class RegionBox:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SvgFigure:
-    """A drawing that is safe on a page: `markup` is what stands inside of its `<svg>`.
+    """A sanitized SVG figure: `markup` is the content of its `<svg>` element.
 
-    Its regions are groups with `data-region`; `title` and `desc` say it in words.
-    `areas` are the regions that can be pointed at, `blurred` says why others cannot;
-    `text` is the size of its smallest text, `meant` whether it speaks the language of
-    drawings, so that a page may show it in its own colors.
+    Its regions are groups with `data-region`; `title` and `desc` are its text
+    alternative. `areas` are the regions that can be clicked, `blurred` says why others
+    cannot; `text` is the size of its smallest text; `meant` whether it uses the classes
+    of Headroom's figures, so that a page may show it in its own colors.
     """
 
     markup: str
@@ -68,16 +68,15 @@ class SvgFigure:
 
     @property
     def regions(self) -> frozenset[str]:
-        """The names of all its regions."""
         return frozenset(area.region for area in self.areas) | frozenset(self.blurred)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SvgProblem:
-    """What keeps a drawing off a page: the line of its file, and why.
+    """Why an SVG file cannot be shown as a figure: its line and the reason.
 
-    `meant` is whether it was to speak the language of drawings; else it is a picture.
-    `remedy` is what mends it, where that can be told.
+    `meant` is whether it was to use the classes of Headroom's figures; otherwise it is
+    shown as an image. `remedy` says how to fix it, where that is known.
     """
 
     line: int
@@ -102,12 +101,12 @@ class ComputedParameters:
 
 
 REVERSE = "~r"
-"""The end of the id of a card that asks the other way round."""
+"""Suffix of the id of a card's reverse side."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flashcard:
-    """A flashcard; a `reverse: yes` card appears twice, the second as id + REVERSE."""
+    """A flashcard; one with `reverse: yes` exists twice, the second with id + REVERSE."""
 
     id: str
     topic: str
@@ -124,7 +123,7 @@ class Flashcard:
 
     @property
     def is_reverse(self) -> bool:
-        """Whether it asks with what its sibling answers."""
+        """Return whether it shows the back of its sibling as the front."""
         return self.id.endswith(REVERSE)
 
 
@@ -133,14 +132,12 @@ class Flashcard:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HtmlBlock:
-    """Finished HTML of a page."""
-
     html: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CalculatorBlock:
-    """A live calculator in the text: an estimate and its starting inputs as typed."""
+    """A calculator within a page: an estimate and its starting inputs as typed."""
 
     estimate: str
     inputs: Mapping[str, str]
@@ -148,16 +145,16 @@ class CalculatorBlock:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuestionBlock:
-    """A question asked in the text, by id."""
+    """A question embedded in a page, by id."""
 
     question: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImageBlock:
-    """An SVG file on a line of its own, until it is known whether it is a drawing.
+    """An SVG file on a line of its own, before it is known to be a valid figure.
 
-    `html` shows it as a picture; a page that is assembled has no picture left in it.
+    `html` shows it as an image. Assembled pages contain no ImageBlock.
     """
 
     file: str
@@ -172,7 +169,7 @@ Piece = HtmlBlock | CalculatorBlock | QuestionBlock | ImageBlock
 class Section:
     """A part of a page under one second-level heading (or none, before the first).
 
-    `pieces` do not hold that heading: the page writes it as
+    `pieces` do not contain that heading: the page writes it as
     `<h2 id="anchor"><span class="quiet">number</span>title</h2>`. The part before the
     first heading has number 0, no anchor and no title.
     """
@@ -187,14 +184,14 @@ class Section:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic: its page and what stands in its front matter.
+    """One topic: its page and its front matter.
 
     `questions` and `cards` are ids in authored order, embedded ones included.
     `sources` are keys of sources.toml in order of first mention; `minutes` is
     reading time. `terms` are the glossary anchors linked from the page.
 
     A footnote in the text is `<a class="cite" href="#src-KEY">[2]</a>`, where 2 is the
-    place of KEY in `sources`: the page ends with the list of its sources, each with
+    position of KEY in `sources`: the page ends with the list of its sources, each with
     `id="src-KEY"`. `notes` says for some keys which part of the source is meant.
     """
 
@@ -219,7 +216,7 @@ class Topic:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GlossaryTerm:
-    """A glossary term; `anchor` is its slug, `see` other anchors or addresses."""
+    """A glossary term; `anchor` is its slug, `see` other anchors or URLs."""
 
     anchor: str
     name: str
@@ -230,7 +227,7 @@ class GlossaryTerm:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CitedSource:
-    """An entry of the bibliography, and the file that it stands in.
+    """A cited source, and the file that defines it.
 
     A book may have an `isbn` and no `address`.
     """
@@ -248,7 +245,7 @@ class CitedSource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Objective:
-    """What the exam says a candidate can do; `number` is “2.7”.
+    """An exam objective; `number` is “2.7”.
 
     `title` is the whole sentence, `short` a name of a few words for lists and maps.
     """
@@ -260,7 +257,7 @@ class Objective:
 
     @property
     def name(self) -> str:
-        """What a list calls it: its short name, or the sentence where it has none."""
+        """Return its short name for lists, or the sentence if it has none."""
         return self.short or self.title
 
 
@@ -278,9 +275,9 @@ class Domain:
 class Syllabus:
     """The exam a course prepares for; `topics` are slugs in reading order.
 
-    `license` is that of the content; empty where the syllabus names none.
-    `calculators` says whether the course offers those of the app, and its hardware;
-    `language` is that of all that its authors wrote, as BCP 47 names it.
+    `license` is the content license; empty if the syllabus names none.
+    `calculators` is whether the course offers the app's calculators and hardware catalog;
+    `language` is the BCP 47 tag of the course's language.
     """
 
     exam: str

@@ -1,7 +1,7 @@
-"""Problem codes, limits, the source file while it is parsed.
+"""Problem codes, limits, and the source file while it is parsed.
 
 Every limit is far above what a course needs, and low enough that no file of the
-largest size takes longer than a few seconds to read.
+largest size takes longer than a few seconds to parse.
 """
 
 import bisect
@@ -17,13 +17,13 @@ from typing import Literal
 from app.markup.ids import LONGEST_ID
 
 LOG = logging.getLogger("headroom.content.failures")
-"""What failed in a way that no rule foresees, with the way to where it did."""
+"""Logger for unexpected errors of the parser, with their tracebacks."""
 _LONGEST = 1_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class ContentProblem:
-    """One thing to mend: `path:line:column code message`, and what to write instead.
+    """A problem to fix: `path:line:column code message`, and a hint.
 
     `path` is relative to the content folder; `line` and `column` count from 1;
     `code` is one of `app.markup.problems`, e.g. "E04"; `item` the id of the question
@@ -43,20 +43,20 @@ class ContentProblem:
 def make_problem(
     place: tuple[str, int, int], code: str, message: str, hint: str = "", item: str = ""
 ) -> ContentProblem:
-    """Make the problem `code` at (path, line, column); its letter is its severity."""
+    """Create the problem `code` at (path, line, column); its letter is its severity."""
     severity: Literal["error", "warning"] = "error" if code[0] == "E" else "warning"
     return ContentProblem(*place, code, severity, _cut(message), _cut(hint), item)
 
 
 def _cut(words: str) -> str:
-    """Words that a person can read: what is quoted in them may be a whole file."""
+    """Shorten a message: text quoted in it may be a whole file."""
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
 def internal_error_problem(
     place: tuple[str, int, int], what: str, error: Exception, item: str = ""
 ) -> ContentProblem:
-    """What to say where reading failed in a way that no rule foresees, and log it.
+    """Log an unexpected error of the parser, and return the problem to report for it.
 
     `what` begins the sentence, e.g. “This question”.
     """
@@ -68,12 +68,12 @@ def internal_error_problem(
 
 
 def on_one_line(words: str) -> str:
-    """Words for the log: a name with a line break must not look like a second entry."""
+    """Replace line breaks, so that a name in the log cannot look like a second entry."""
     return "".join(c if c.isprintable() else "?" for c in words)
 
 
 def _kind(error: Exception) -> str:
-    """The name of an exception as words: “recursion error”."""
+    """Return the class name of an exception as words: “recursion error”."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
 
 
@@ -83,7 +83,7 @@ _WIDTH = 80
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProblemCode:
-    """What one code means, what mends it whatever the case, and what brings it."""
+    """What a code means, how to fix it, and an example that causes it."""
 
     meaning: str
     remedy: str
@@ -96,7 +96,7 @@ RULES: dict[str, ProblemCode] = {
 
 
 def explain(code: str) -> str:
-    """A code in words for a terminal; raises KeyError for one that is not known."""
+    """Describe a code for a terminal; raises KeyError for an unknown one."""
     rule = RULES[code]
     kind = "an error, its item is left out" if code[0] == "E" else "a warning"
     example = textwrap.indent(rule.example.strip(), "    ")
@@ -104,25 +104,25 @@ def explain(code: str) -> str:
     return f"{code}, {kind}: {rule.meaning}\n\nFor example:\n\n{example}\n\n{remedy}"
 
 
-MOST_BYTES = 2_000_000  # of a file
-MOST_LINES = 100_000  # of a file
-MOST_BLOCKS = 200_000  # tokens of blocks in a file, and as many of words and marks
-MOST_NESTED = 30  # quotes in each other, or half as many lists
-MOST_LETTERS = 20_000  # of a paragraph, a heading or a cell
-MOST_MARKS = 500  # of one kind in a paragraph, a heading or a cell
-MOST_COLUMNS = 50  # of a table
-MOST_CELLS = 20_000  # of a table
-MOST_ITEMS = 5_000  # questions or cards in a file
-MOST_OPTIONS = 200  # options, steps, pairs or blanks of a question
+MOST_BYTES = 2_000_000  # per file
+MOST_LINES = 100_000  # per file
+MOST_BLOCKS = 200_000  # Block tokens per file, and as many inline tokens.
+MOST_NESTED = 30  # Nested quotes, or half as many nested lists.
+MOST_LETTERS = 20_000  # per paragraph, heading or cell
+MOST_MARKS = 500  # Markup of one kind per paragraph, heading or cell.
+MOST_COLUMNS = 50  # per table
+MOST_CELLS = 20_000  # per table
+MOST_ITEMS = 5_000  # Questions or cards per file.
+MOST_OPTIONS = 200  # Options, steps, pairs or blanks per question.
 MOST_HINTS = 20
-MOST_TERMS = 1_000  # of a glossary
-MOST_ENTRIES = 1_000  # of a list in a register: topics, sources, domains, questions
-MOST_MINUTES = 1_440  # of a mock exam
-MOST_PARAMETERS = 40  # and as many expressions, of a question
-MOST_COLORED = 10_000  # characters of a code block that is shown in colors
+MOST_TERMS = 1_000  # per glossary
+MOST_ENTRIES = 1_000  # Per list of a register: topics, sources, domains, questions.
+MOST_MINUTES = 1_440  # per mock exam
+MOST_PARAMETERS = 40  # per question, and as many expressions
+MOST_COLORED = 10_000  # Characters of a code block that is highlighted.
 
-# What reading costs is counted in about microseconds, so that the same text always
-# comes to the same sum, however busy the machine is.
+# Parsing effort is counted in estimated microseconds and not measured, so that the
+# same text always has the same sum, however busy the machine is.
 MOST_EFFORT = 20_000_000
 A_PROBLEM = 1_000
 A_COMBINATION = 600
@@ -133,7 +133,7 @@ A_PLAN = 400_000
 
 
 class LimitExceededError(ValueError):
-    """A file that asks too much: why, what to do, and the line if it is known."""
+    """A file exceeds a limit: reason, hint, and the line if it is known."""
 
     def __init__(self, message: str, hint: str = "", line: int = 0) -> None:
         super().__init__(message)
@@ -143,12 +143,12 @@ class LimitExceededError(ValueError):
 
 
 def price_of(estimate: str) -> int:
-    """What one estimate costs: the planner tries hundreds of plans."""
+    """Return the effort of one estimate; the parallelism planner tries hundreds of plans."""
     return A_PLAN if estimate.replace("_", "-") == "parallelism-plan" else AN_ESTIMATE
 
 
-_MOST_SOUGHT = 500_000_000  # characters looked through for the places of problems
-# An id as it stands in a comment of which a part may be missing or misspelled.
+_MOST_SOUGHT = 500_000_000  # Characters searched for the locations of problems.
+# An id in an item comment; parts of it may be missing or misspelled.
 _CLAIMED = re.compile(
     r"(?:^|[\s<!-])(?:q\w?|id|question)(?:\s*[:;=\uff1a]\s*|[ \t]+)[\"']?"
     r"([a-z0-9]+(?:-[a-z0-9]+)*)",
@@ -171,9 +171,9 @@ Reference = Literal[
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CrossReference:
-    """A word that another file must know: an objective, a source, a page, a term.
+    """A reference to another file: an objective, a source, a page, a term, a figure.
 
-    That of a drawing may go on with “#” and one of its regions.
+    A reference to a figure may end in “#” and one of its regions.
     """
 
     kind: Reference
@@ -185,7 +185,7 @@ class CrossReference:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextEdit:
-    """A replacement that `--fix` may make: `old` at (line, column) becomes `new`."""
+    """An edit that `--fix` may make: `old` at (line, column) becomes `new`."""
 
     line: int
     column: int
@@ -195,10 +195,10 @@ class TextEdit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unidentified:
-    """An item without an id: its words, and how `--fix` writes an id into it.
+    """An item without an id: its text, and how `--fix` writes an id into it.
 
     `old` at (line, column) becomes `before`, the id and `after`. `named` are words in
-    its comments that may be meant as its id; `heading` and `body` hashes of its words.
+    its comments that may be meant as its id; `heading` and `body` are hashes of its text.
     """
 
     line: int
@@ -214,21 +214,21 @@ class Unidentified:
 
     @property
     def full_sketch(self) -> tuple[int, ...]:
-        """Its sketch with its comment, which says nothing."""
+        """Return `sketch`: the comment has no id that could be compared."""
         return self.sketch
 
     def edit(self, name: str) -> TextEdit:
-        """The edit that gives it an id."""
+        """Return the edit that gives it an id."""
         new = f"{self.before}{name}{self.after}"
         return TextEdit(self.line, self.column, self.old, new)
 
 
 @dataclasses.dataclass(slots=True)
 class SourceFile:
-    """The text of one file, and the notes taken while reading it.
+    """The text of one file, and what was collected while parsing it.
 
-    `line` is where the reader stands, as far as it says so; `mark` how many problems
-    there were before the item at hand; `effort` what reading has cost so far.
+    `line` is the parser's current line, as far as it is known; `mark` the number of
+    problems before the current item; `effort` the parsing effort so far.
     """
 
     path: str
@@ -251,13 +251,13 @@ class SourceFile:
         self.lines = self.text.split("\n")
 
     def report(self, code: str, line: int, column: int, message: str, hint: str = "") -> None:
-        """Note a problem at (line, column), for the item being read."""
+        """Add a problem at (line, column) to the current item."""
         self.spend(A_PROBLEM)
         place = (self.path, max(line, 1), max(column, 1))
         self.problems.append(make_problem(place, code, message, hint, self.item))
 
     def give_up(self, error: Exception, what: str, line: int = 0) -> None:
-        """Note that something could not be read, whatever the reason; never raises."""
+        """Report that something could not be parsed after an unexpected error; never raises."""
         place = (self.path, max(line or self.line, 1), 1)
         if isinstance(error, LimitExceededError):
             place = (self.path, error.line or place[1], 1)
@@ -273,19 +273,19 @@ class SourceFile:
         line: int,
         column: int,
     ) -> None:
-        """Note a word to be checked against the other files."""
+        """Add a reference to be checked against the other files."""
         self.mentions.append(CrossReference(kind, value, line, column, self.item))
 
     def claim(self, comment: str, line: int) -> None:
-        """Note the id in a broken comment: its item may be the one that has it."""
+        """Add the id in a broken comment: its item may be the one that has it."""
         found = _CLAIMED.search(comment)
         if found and len(found[1]) <= LONGEST_ID:
             self.claims.append((found[1].lower(), line))
 
     def spend(self, effort: float, once_for: str = "") -> None:
-        """Count what reading costs; raises TooMuch where a file asks too much.
+        """Add parsing effort; raises LimitExceededError if the file exceeds the limit.
 
-        Work that is kept after the first time is paid once for its name.
+        Work whose result is cached is counted once per `once_for`.
         """
         if once_for:
             if once_for in self._paid:
@@ -297,7 +297,7 @@ class SourceFile:
             raise LimitExceededError(message, "Split it into several topics.", self.line)
 
     def find(self, needle: str, first: int, last: int) -> tuple[int, int]:
-        """Where `needle` stands in lines first..last (from 1); else the first line."""
+        """Return the position of `needle` in lines first..last (from 1), or of the first line."""
         if not self._starts:
             lengths = (len(line) + 1 for line in self.lines)
             self._starts = [0, *itertools.accumulate(lengths)]
@@ -316,9 +316,9 @@ class SourceFile:
 
 
 def place_of(key: str, sheet: SourceFile, first: int = 1) -> tuple[int, int]:
-    """Where the value of a key of a TOML file is set, from a line on.
+    """Return the position of a TOML key's value, searching from line `first`.
 
-    A comment that speaks of the key is not meant; a key inside a table in one line is.
+    A key in a comment is ignored; a key in an inline table is found.
     """
     setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
     for line, text in enumerate(sheet.lines[first - 1 :], first):

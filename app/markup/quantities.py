@@ -1,4 +1,4 @@
-"""Numbers with units: add, compare, convert, show."""
+"""Numbers with units: add, compare, convert, format."""
 
 import dataclasses
 import functools
@@ -11,9 +11,9 @@ from app.estimator import units
 from app.estimator.units import COUNT_SUFFIX, MINUS, split_number
 from app.markup.ids import did_you_mean
 
-# As (base unit, factor to the base). Factors of the SI and of the units beside it are
-# exact by definition, https://www.bipm.org/en/publications/si-brochure (tables 4 and 8)
-# and https://www.nist.gov/pml/special-publication-811 (appendix B.8).
+# Each unit as (base unit, factor). Factors of the SI and of units accepted for use with it
+# are exact by definition: https://www.bipm.org/en/publications/si-brochure (tables 4 and 8),
+# https://www.nist.gov/pml/special-publication-811 (appendix B.8).
 _LENGTH = {
     "nm": ("m", 1e-9),
     "µm": ("m", 1e-6),
@@ -120,7 +120,7 @@ JPY KES KRW MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RSD SAR SEK SGD THB TRY 
 VND ZAR
 """
 CURRENCIES = ("USD", *_CURRENCIES.split())
-"""Currencies by their codes."""
+"""Currency codes."""
 _SIGNS = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 
 UNITS: dict[str, tuple[str, float]] = {
@@ -142,7 +142,7 @@ UNITS: dict[str, tuple[str, float]] = {
     **{code: (code, 1.0) for code in CURRENCIES},
     **{sign: (code, 1.0) for sign, code in _SIGNS.items()},
 }
-"""Every unit that a question may ask for, and that an answer may be typed in."""
+"""Every unit that a question may ask for and an answer may be typed in."""
 
 _POWERS = {"m2": "m²", "cm2": "cm²", "km2": "km²", "m3": "m³", "cm3": "cm³"}
 _POWERS |= {"m/s2": "m/s²"}
@@ -152,7 +152,7 @@ TYPED = {
     "Ohm": "Ω",
     "ohm": "Ω",
     "kOhm": "kΩ",
-    # The ordinal sign and the ring of keyboards that have no degree sign.
+    # The ordinal sign and the ring, on keyboards without a degree sign.
     **{f"{sign}{scale}": f"°{scale}" for sign in "º˚" for scale in ("C", "F", "")},
     "l": "L",
     "ml": "mL",
@@ -162,7 +162,7 @@ TYPED = {
     "mg/dl": "mg/dL",
     "g/l": "g/L",
 }
-"""How units are typed on a keyboard, and how they are written."""
+"""Keyboard spellings of units, and their canonical spelling."""
 
 _COUNTED = frozenset({"token", "sequence", "GPU", "node", "layer", "parameter"})
 _ALIASES = {
@@ -187,17 +187,17 @@ class UnitMismatchError(ValueError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number counted in `unit`: "" for a plain number, None when nobody knows."""
+    """A number in `unit`: "" for a plain number, None if the unit is unknown."""
 
     value: float
     unit: str | None = ""
 
 
 def normalize_number(value: float) -> float:
-    """A result as it is kept: a whole number that has grown long becomes a float.
+    """Convert an integer too long to be stored to a float.
 
-    Whole numbers are exact and may be of any length, so a few multiplications could
-    fill the memory. Raises OverflowError beyond 10^308.
+    Integers are exact and may have any length, so a few multiplications could exhaust
+    the memory. Raises OverflowError beyond 10^308.
     """
     if isinstance(value, int) and abs(value) > _MOST_EXACT:
         return float(value)
@@ -205,7 +205,7 @@ def normalize_number(value: float) -> float:
 
 
 def known_unit(word: str) -> str | None:
-    """The unit meant by `word` as written in a text, or None.
+    """Return the unit meant by `word` as written in a text, or None.
 
     >>> known_unit("TFLOPS")
     'TFLOP/s'
@@ -214,16 +214,16 @@ def known_unit(word: str) -> str | None:
     return unit if unit in UNITS else None
 
 
-_LIKE = 0.65  # “litros” are no “bits”
+_LIKE = 0.65  # “litros” is not a spelling of “bits”.
 
 
 def unit_meant(word: str) -> str:
-    """A hint for a word that is no unit: the nearest one, or nothing."""
+    """Return a hint for an unknown unit: the closest known one, or ""."""
     return did_you_mean(word, (unit for unit in UNITS if unit), _LIKE)
 
 
 def dimension(unit: str) -> tuple[float, Counter[str]]:
-    """The factor of a unit to its base, and its base units with their powers."""
+    """Return the factor of a unit to its base, and its base units with their powers."""
     factor, powers = _dimension(unit)
     return factor, powers.copy()
 
@@ -242,7 +242,7 @@ def _dimension(unit: str) -> tuple[float, Counter[str]]:
 
 @functools.lru_cache(maxsize=512)
 def kind(unit: str) -> str:
-    """What a unit measures, without the things counted: GB and TiB are one kind."""
+    """Return what a unit measures, ignoring counted things: GB and TiB are one kind."""
     return _written(_dimension(unit)[1])
 
 
@@ -263,7 +263,7 @@ def _without_counts(unit: str) -> str:
 
 
 def convert(quantity: Quantity, unit: str) -> Quantity:
-    """Count a quantity in another unit; raises UnitMismatch.
+    """Convert a quantity to another unit; raises UnitMismatchError.
 
     A quantity of unknown unit is taken to be in base units.
     """
@@ -276,12 +276,12 @@ def convert(quantity: Quantity, unit: str) -> Quantity:
 
 
 def named(unit: str | None) -> str:
-    """A unit in a sentence."""
+    """Name a unit in a sentence."""
     return f"“{unit}”" if unit else "a plain number"
 
 
 def combine(left: Quantity, right: Quantity, how: Callable[[float, float], float]) -> Quantity:
-    """Add, subtract or compare: both in the unit of the one that has one."""
+    """Add, subtract or compare two quantities, in the unit of the one that has one."""
     if left.unit is None or right.unit is None:
         return Quantity(how(left.value, right.value), None)
     if not right.unit or not left.unit:
@@ -290,7 +290,7 @@ def combine(left: Quantity, right: Quantity, how: Callable[[float, float], float
 
 
 def multiply(left: Quantity, right: Quantity) -> Quantity:
-    """The product, in base units when both have a unit."""
+    """Multiply two quantities; the product is in base units if both have a unit."""
     if left.unit is None or right.unit is None:
         return Quantity(left.value * right.value, None)
     if not left.unit or not right.unit:
@@ -299,7 +299,7 @@ def multiply(left: Quantity, right: Quantity) -> Quantity:
 
 
 def divide(left: Quantity, right: Quantity) -> Quantity:
-    """The quotient; raises ZeroDivisionError."""
+    """Divide two quantities; raises ZeroDivisionError."""
     if left.unit is None or right.unit is None:
         return Quantity(left.value / right.value, None)
     if not right.unit:
@@ -324,7 +324,7 @@ SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
 
 
 def show(value: float, spec: str = "") -> str:
-    """Write a number as a placeholder asks: `,` `.2f` `.3g` `d`; never an exponent.
+    """Format a number by a placeholder's format: `,` `.2f` `.3g` `d`; never an exponent.
 
     >>> show(1119.6, ".3g")
     '1,120'
@@ -344,7 +344,6 @@ def show(value: float, spec: str = "") -> str:
 
 
 def _is_finite(value: float) -> bool:
-    """Whether a number is one that a float can hold."""
     try:
         return math.isfinite(value)
     except OverflowError:
@@ -353,7 +352,7 @@ def _is_finite(value: float) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def _format(spec: str) -> tuple[bool, int | None, str]:
-    """Whether thousands are parted, how many digits, and which kind of number."""
+    """Parse a format: whether to group thousands, how many digits, and the type."""
     match = SPEC.match(spec)
     if match is None:
         raise ValueError(f"“{spec}” is not a number format")
@@ -371,7 +370,7 @@ def _significant(value: float, digits: int) -> str:
 
 
 def parse_quantity(text: str) -> Quantity | None:
-    """The quantity written in `text` ("3.35 TB/s", "8"), or None."""
+    """Parse the quantity written in `text` ("3.35 TB/s", "8"); None if it is not one."""
     try:
         number, word = split_number(text)
     except (ValueError, OverflowError):
@@ -387,7 +386,7 @@ _SIZE = re.compile(r"^(\d+(?:\.\d+)?)([kMBT])$")
 
 
 def read_word(text: str) -> Quantity | None:
-    """The number meant by a word of a parameter list: "70B" counts, "80 GB" has a unit.
+    """Parse a value of a parameter list: "70B" is a count, "80 GB" has a unit.
 
     >>> read_word("70B")
     Quantity(value=70000000000.0, unit='')

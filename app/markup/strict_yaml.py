@@ -7,10 +7,12 @@ from typing import Any
 
 import yaml
 
-Report = Callable[[str, int, int, str, str], None]  # code, line, column, message, hint
+Report = Callable[
+    [str, int, int, str, str], None
+]  # The arguments of a report: code, line, column, message, hint.
 
 _BASE: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-# A line that YAML reads as a word and a text, whatever stands in the other lines.
+# A line that YAML reads as a key and a text, whatever the other lines contain.
 _PLAIN = re.compile(r"([a-z]+): +([A-Za-z0-9][A-Za-z0-9 ,.()/_'-]*)")
 _BARE = re.compile(
     r"(?P<key>[a-z]+)(?: *= *| +|:|:?[\u00a0\u202f\uff1a]\s*)(?P<value>[\w\"'\[{][^:]*)"
@@ -21,17 +23,17 @@ _SIGNED = re.compile(
 )
 _BRACED = re.compile(r"(?P<head> *[\w-]+: +)(?P<value>\{\w+\}[^']*?) *")
 _TWO_KEYS = re.compile(r"(?P<first>[\w-]+)[;, ]+(?P<rest>[a-z]+: .*)")
-_FREE = frozenset({"title", "summary"})  # whose values are sentences
+_FREE = frozenset({"title", "summary"})  # Keys whose values are sentences.
 _MOST_CHARACTERS = 20_000
 _MOST_BRACKETS = 200
 _MOST_NESTED = 40
-# Only a line that begins far to the right, or with many marks, can be nested deeply.
+# Only a line with a large indent or many brackets can be deeply nested.
 _DEEP = re.compile(rf"^[ \t?:-]{{{_MOST_NESTED}}}", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class YamlText:
-    """A piece of text and where it stands."""
+    """A text value and its position."""
 
     text: str
     line: int
@@ -40,7 +42,7 @@ class YamlText:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class YamlList:
-    """A list and where it begins."""
+    """A list and its position."""
 
     items: "tuple[Node, ...]"
     line: int
@@ -49,7 +51,7 @@ class YamlList:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class YamlMapping:
-    """Keys with their values; `keys` holds the place of each key."""
+    """Keys with their values; `keys` has the position of each key."""
 
     values: "dict[str, Node]"
     keys: dict[str, YamlText]
@@ -61,9 +63,9 @@ Node = YamlText | YamlList | YamlMapping
 
 
 def read(text: str, report: Report, line: int = 1, column: int = 1) -> YamlMapping:
-    """Read a mapping that begins at (line, column) of its file.
+    """Parse a mapping that begins at (line, column) of its file.
 
-    What cannot be read is reported and left out; the answer is always a mapping.
+    Invalid parts are reported and left out; the result is always a mapping.
     """
     plain = _read_plain(text, line, column)
     return plain or _read_yaml(text, report, line, column)
@@ -96,10 +98,10 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping
 
 
 def _without_signs(text: str, report: Report, line: int, column: int) -> str:
-    """Read values as text that YAML takes for references or tags, and report the first.
+    """Read values that YAML takes for references or tags as text, and report the first.
 
-    They lose their sign, so that nothing else is missed for its sake. A value that
-    begins with a placeholder is text as well, for a mapping would hold a colon.
+    Only the sign is removed, so that the rest is still checked. A value that begins
+    with a placeholder is text, too: as a mapping it would contain a colon.
     """
     rows = text.split("\n")
     told = False
@@ -129,7 +131,7 @@ _TOO_DEEP = (
 
 
 def _depth(text: str) -> int:
-    """How deep the lists of a text are nested, told without building them."""
+    """Return the nesting depth of the lists in a text, without building them."""
     depth = deepest = 0
     for event in yaml.parse(text, Loader=_TextLoader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -141,7 +143,7 @@ def _depth(text: str) -> int:
 
 
 def _read_plain(text: str, line: int, column: int) -> YamlMapping | None:
-    """A block of plain lines, as most comments are; None where YAML has to read it."""
+    """Parse a block of plain lines, as in most comments; None if it needs the YAML parser."""
     values: dict[str, Node] = {}
     keys: dict[str, YamlText] = {}
     if len(text) > _MOST_CHARACTERS:
@@ -160,22 +162,22 @@ def _read_plain(text: str, line: int, column: int) -> YamlMapping | None:
 _OPENED = ("while scanning a quoted", "while parsing a flow")
 
 
-class _TextLoader(_BASE):  # type: ignore[misc]  # one of two, as the system has it
-    """Reads YAML without asking what kind of thing each text might be."""
+class _TextLoader(_BASE):  # type: ignore[misc]  # the C or the Python loader, depending on the system
+    """YAML loader that reads every scalar as text."""
 
     def descend_resolver(self, *_: object) -> None:
-        """Kinds are not told by place."""
+        """Skip resolution by path."""
 
     def ascend_resolver(self) -> None:
-        """Kinds are not told by place."""
+        """Skip resolution by path."""
 
     def resolve(self, *_: object) -> str:
-        """No kind: every scalar is text."""
+        """Resolve no type: every scalar is text."""
         return ""
 
 
 def _reported_bare(text: str, report: Report, line: int, column: int) -> bool:
-    """Report the first line of a key without its colon, or no space behind it."""
+    """Report the first key without a colon, or without a space after it."""
     for number, row in enumerate(text.split("\n")):
         place = (line + number, 1 if number else column)
         if found := _BARE.fullmatch(row):
@@ -230,7 +232,7 @@ _WORDS = (
 
 
 def _in_words(what: str, row: str) -> tuple[str, str]:
-    """What the reader of YAML finds wrong in a row, and what mends it."""
+    """Translate the YAML parser's error in a row into a message and a hint."""
     tab = row.lstrip(" ").startswith("\t")
     if tab or "tab character" in what or "'\\t'" in what:
         return "This line begins with a tab.", _TABLESS
@@ -259,7 +261,7 @@ def _report_unreadable(error: Exception, text: str, report: Report, line: int, c
 
 
 class _NodeConverter:
-    """Turns YAML nodes into ours, without following a reference twice."""
+    """Convert YAML nodes to values, without following a reference twice."""
 
     def __init__(self, report: Report, line: int, column: int) -> None:
         self.report = report
@@ -303,7 +305,7 @@ class _NodeConverter:
 
 
 def text_list(node: Node | None) -> tuple[YamlText, ...]:
-    """The texts of a value that may be one word or a list of words."""
+    """Return the texts of a value that is one word or a list of words."""
     if isinstance(node, YamlText):
         return (node,) if node.text else ()
     if isinstance(node, YamlList):
@@ -312,5 +314,5 @@ def text_list(node: Node | None) -> tuple[YamlText, ...]:
 
 
 def single_text(node: Node | None) -> str:
-    """The text of a value that is one word; empty when it is anything else."""
+    """Return the text of a value that is one word; empty for anything else."""
     return node.text if isinstance(node, YamlText) else ""

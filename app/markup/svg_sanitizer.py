@@ -1,7 +1,7 @@
 """Sanitize SVG figures and extract their regions.
 
-Written anew from what is allowed, so nothing else can come onto a page. Colors are
-those of the page: a class says what a thing is, and there is no other way to say it.
+The output is written from an allowlist, so nothing else reaches a page. Figures have
+no colors of their own: classes say what a shape means, and the page's CSS colors it.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from app.markup.model import ImageBlock, RegionBox, SvgFigure, SvgProblem
 
 MOST_BYTES = 20_000
 LEAST = 24
-"""Units of a region either way, for a finger."""
+"""Minimum width and height of a clickable region in SVG units, for touch screens."""
 _DEEPEST = 12
 _ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {
     "text",
@@ -57,7 +57,7 @@ _VALUES = {
     "data-region": SLUG,
 }
 _NAMES = frozenset({"id", "data-region"})
-_TEXT = 13.0  # units of a text that names no size
+_TEXT = 13.0  # Size of text without a font size, in SVG units.
 _OF_LANGUAGE = (_CLASSES | {"dia"}) - {
     "b",
     "w",
@@ -70,7 +70,7 @@ _OF_LANGUAGE = (_CLASSES | {"dia"}) - {
     "data",
 }
 _CLASS = re.compile(r"\sclass=[\"']([^\"'<>]{0,200})[\"']")
-# Of the root, where the page writes its own.
+# Attributes of the root that the page writes itself.
 _OF_ROOT = frozenset(
     {"viewBox", "class", "xmlns", "role", "fill", "stroke", "font-family"}
     | {"font-size", "width", "height", "aria-labelledby", "aria-describedby"}
@@ -79,7 +79,7 @@ _BOX = re.compile(r"^0 0 (\d{2,4}(?:\.\d+)?) (\d{2,4}(?:\.\d+)?)$")
 
 
 class _SvgError(Exception):
-    """Something that no drawing may hold, and what to do about it."""
+    """An SVG file contains something that is not allowed; includes how to fix it."""
 
     def __init__(self, why: str, remedy: str = "") -> None:
         super().__init__(why)
@@ -88,7 +88,7 @@ class _SvgError(Exception):
 
 
 def read_drawing(text: str) -> SvgFigure | SvgProblem:
-    """The drawing of an SVG file, or the first thing that keeps it off a page."""
+    """Sanitize an SVG file; return the figure, or its first problem."""
     meant = any(not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text))
     return dataclasses.replace(_read(text), meant=meant)
 
@@ -114,7 +114,7 @@ def _read(text: str) -> SvgFigure | SvgProblem:
 
 
 def _unreadable(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
-    """What is said of a file that is no XML, and of the element left open in it."""
+    """Return the problem of a file that is not valid XML, and the element left open in it."""
     if error.code in _OPEN and opened:
         why = f"its <{opened[-1]}> is not closed"
         return SvgProblem(error.lineno, why, remedy=f"Write </{opened[-1]}> at its end.")
@@ -134,7 +134,7 @@ _OPEN = frozenset(
 
 
 def phone_variant(file: str) -> str:
-    """The name of the drawing that phones get in place of `file`, where there is one.
+    """Return the file name of the narrow variant of a figure, which phones get if it exists.
 
     >>> phone_variant("gpu-node.svg")
     'gpu-node.narrow.svg'
@@ -153,7 +153,7 @@ def _no_instruction(*_: object) -> None:
 
 @dataclasses.dataclass(slots=True)
 class _SvgParser:
-    """What was read so far: markup, words of title and description, regions."""
+    """State of the parser: markup, title, description and regions so far."""
 
     out: list[str] = dataclasses.field(default_factory=list)
     said: dict[str, str] = dataclasses.field(default_factory=lambda: {"title": "", "desc": ""})
@@ -164,7 +164,7 @@ class _SvgParser:
     least: float = _TEXT
 
     def start(self, name: str, given: dict[str, str]) -> None:
-        """Write the opening of an element, once all of it is known to be harmless."""
+        """Write an element's opening tag after checking all of its attributes."""
         if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
             raise _SvgError(f"the element <{name}> is not allowed here", _instead_of(name))
         if len(self.opened) >= _DEEPEST:
@@ -182,14 +182,14 @@ class _SvgParser:
             self._widen(given)
 
     def end(self, name: str) -> None:
-        """Write the end of an element."""
+        """Write the end tag of an element."""
         self.opened.pop()
         self.sizes.pop()
         if name != "svg" and name not in self.said:
             self.out.append(f"</{name}>")
 
     def words(self, data: str) -> None:
-        """Write words where words may stand; white space is left out elsewhere."""
+        """Write text where text is allowed; drop white space elsewhere."""
         name = self.opened[-1][0] if self.opened else ""
         if name in self.said:
             self.said[name] += data
@@ -201,7 +201,7 @@ class _SvgParser:
             raise _SvgError("words stand outside of a text", "Put them into <text>.")
 
     def drawing(self, last: int) -> SvgFigure:
-        """The finished drawing, whose last line is known."""
+        """Return the finished figure; `last` is the last line of the file."""
         for name, words in self.said.items():
             if not words.strip():
                 remedy = f"Write <{name}>…</{name}> below its first line."
@@ -235,7 +235,7 @@ class _SvgParser:
                 raise _SvgError(why, _allowed_for(key, value, name))
             if key in _NAMES:
                 self._region(value)
-                key = "data-region"  # noqa: PLW2901 - ids are the page's own
+                key = "data-region"  # noqa: PLW2901 - the page adds its own prefix to ids
             self.out.append(f' {key}="{escape(value)}"')
         self.out.append(">")
 
@@ -246,7 +246,7 @@ class _SvgParser:
         self.areas[name] = None
 
     def _widen(self, given: dict[str, str]) -> None:
-        """Add a rectangle to every region that it stands in."""
+        """Extend the box of every region that contains this rectangle."""
         x, y, width, height = (float(given.get(key, "0")) for key in ("x", "y", "width", "height"))
         for region in [name for _, name in self.opened if name]:
             area = self.areas[region]
@@ -259,7 +259,7 @@ class _SvgParser:
 
 
 def _blurred(name: str, area: RegionBox | None) -> str:
-    """Why a region cannot be pointed at; empty where it can."""
+    """Return why a region cannot be clicked; empty if it can."""
     if area is None:
         return f"the region “{name}” has no <rect> to point at"
     if min(area.width, area.height) < LEAST:
@@ -268,7 +268,7 @@ def _blurred(name: str, area: RegionBox | None) -> str:
 
 
 def _instead_of(element: str) -> str:
-    """What to draw in place of an element that no drawing may hold."""
+    """Return what to use in place of an element that is not allowed."""
     if ":" in element:
         return "Save the drawing as plain SVG, without what the editor adds."
     known = ", ".join(sorted(_ELEMENTS - {"svg"}))
@@ -295,7 +295,7 @@ _MEANT = {
 
 
 def _allowed_for(key: str, value: str, element: str) -> str:
-    """What an attribute may say, or what to write in its place."""
+    """Return the allowed values of an attribute, or what to write instead."""
     if key == "class":
         return _class_meant(value)
     if key in _NAMES and element == "g":
@@ -310,7 +310,7 @@ def _allowed_for(key: str, value: str, element: str) -> str:
 
 
 def _class_meant(value: str) -> str:
-    """What may be meant by the first class that none is."""
+    """Return the allowed class closest to an unknown first class."""
     unknown = next(name for name in value.split() if name not in _CLASSES)
     near = closest_word(unknown, _CLASSES)
     known = "The guide lists the classes under “Diagrams”."
@@ -318,7 +318,7 @@ def _class_meant(value: str) -> str:
 
 
 def _leading(value: str) -> str:
-    """The number that a value begins with, or one as an example."""
+    """Return the number at the start of a value, or an example."""
     found = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
     return found[1] if found else "24"
 
@@ -335,7 +335,7 @@ WIDTHS = ("wide", "narrow")
 
 
 def opening(drawing: SvgFigure, width: str, name: str) -> str:
-    """The opening of its `<svg>`, with what is read aloud; ids begin with `name`."""
+    """Return the opening `<svg>` tag with its text alternative; ids begin with `name`."""
     own = f"{escape(name)}-{width}"
     return (
         f'<svg class="g dia {width}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
@@ -347,9 +347,9 @@ def opening(drawing: SvgFigure, width: str, name: str) -> str:
 
 
 def figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: int = 1) -> str:
-    """A picture of a page as a figure; one that is no drawing is shown as it is.
+    """Render an image of a page as a figure; one that is not an SVG figure stays an image.
 
-    `number` counts how often the page has shown it, which keeps the ids apart.
+    `number` counts how often the page has shown it, so that ids stay unique.
     """
     file = re.sub(r"[./]", "-", picture.file.removesuffix(".svg"))
     name = f"fig-{file}-{number}"

@@ -1,6 +1,6 @@
-"""Grade, regrade, question as card.
+"""Grade and regrade responses; show a question as a flashcard.
 
-The desk shows them, and a package for another program carries them along.
+Exports use the card faces, too.
 """
 
 import collections
@@ -26,23 +26,23 @@ from app.questions.variants import draw_variant
 
 
 def grade(variant: Variant, raw: Raw) -> GradeResult | UnreadableResponse:
-    """Judge a response as it was sent: form field names to lists of values.
+    """Grade a response as it was submitted: form field names to lists of values.
 
-    The same variant and response always give the same verdict, so a stored answer
-    can be graded again. Never raises: what cannot be understood is `UnreadableResponse`,
-    which says what to write instead and costs no attempt.
+    The same variant and response always have the same result, so stored attempts can be
+    graded again. Never raises: a response that cannot be parsed is `UnreadableResponse`,
+    which has a hint for the learner and does not count as an attempt.
     """
     return types.type_of(variant).grade(variant.answer, raw, variant.question.partial)
 
 
 def grade_blank(variant: Variant) -> GradeResult:
-    """The solution of a question that was left open, as a verdict without points."""
+    """Return the solution of an unanswered question, as a result without points."""
     verdict = grade(variant, types.type_of(variant).anything(variant.answer))
     return GradeResult(0.0, {}) if isinstance(verdict, UnreadableResponse) else verdict.withheld
 
 
 def unread(variant: Variant, raw: Raw, why: UnreadableResponse) -> GradeResult:
-    """The solution beside an answer that could not be read, which earns no points."""
+    """Return the solution with an unreadable response; it earns no points."""
     verdict = grade_blank(variant)
     typed = single_value(raw, "answer")
     return dataclasses.replace(
@@ -54,17 +54,17 @@ def unread(variant: Variant, raw: Raw, why: UnreadableResponse) -> GradeResult:
 
 
 def _as_entered(mark: PartResult, raw: Raw) -> PartResult:
-    """A part of the solution with what was entered there."""
+    """Add what the learner entered to a part of the solution."""
     entered = [v for name, v in raw.items() if name.endswith(f".{mark.key}") and v]
     return dataclasses.replace(mark, given=written(entered[0][0])) if entered else mark
 
 
-# What a verdict says beside what it understood: which option of the key was met.
+# Fields of a result that depend on the key.
 _JUDGED = {"option", "met"}
 
 
 class RegradeRefusal(enum.StrEnum):
-    """Why an answer cannot be graded again: it was an answer to something else."""
+    """Why a stored attempt cannot be regraded: the question has changed too much."""
 
     LOST = "its wording cannot be read any more"
     KIND = "the question was of another kind"
@@ -76,9 +76,9 @@ class RegradeRefusal(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VariantPair:
-    """One attempt's question as it was seen, and as it is today with the same numbers.
+    """An attempt's question as it was seen, and today's version with the same numbers.
 
-    `alike` says that both read the same.
+    `alike` is whether both read the same.
     """
 
     seen: Variant
@@ -86,11 +86,12 @@ class VariantPair:
     alike: bool
 
     def grade(self, raw: Raw, *, reworded: bool = False) -> float | RegradeRefusal:
-        """The score that an answer to the one earns by the key of the other.
+        """Return the score of a response to the seen version by today's key.
 
-        `reworded` says that other words mean the same; nothing says that of the rest.
+        `reworded` says that the new wording has the same meaning. Kind, numbers and parts
+        are always compared.
         """
-        if not raw:  # they said that they do not know
+        if not raw:  # The learner chose “I don't know”.
             return 0.0
         was, found = grade(self.seen, raw), grade(self.today, raw)
         if isinstance(found, UnreadableResponse):
@@ -101,10 +102,10 @@ class VariantPair:
 
 
 def pair_of(asked: Question, now: Question, seed: int) -> VariantPair | RegradeRefusal:
-    """Two wordings of a question beside each other, as an attempt of `seed` shows them.
+    """Return two versions of a question as an attempt with `seed` shows them.
 
-    Only the key may have been mended: whoever saw another kind or other numbers did not
-    answer this question. Seeds that draw the same numbers make pairs that grade alike.
+    Only the key may differ: a learner who saw another type or other numbers did not
+    answer today's question. Seeds that draw the same numbers give pairs that grade alike.
     """
     if types.type_of(asked) is not types.type_of(now):
         return RegradeRefusal.KIND
@@ -118,7 +119,7 @@ def pair_of(asked: Question, now: Question, seed: int) -> VariantPair | RegradeR
 
 
 def is_key_alone(asked: Question, now: Question) -> bool:
-    """Whether answers to one wording can be graded by the key of another at all."""
+    """Return whether only the key differs, so that attempts can be regraded."""
     pair = pair_of(asked, now, 0)
     if isinstance(pair, RegradeRefusal):
         return False
@@ -127,21 +128,23 @@ def is_key_alone(asked: Question, now: Question) -> bool:
 
 
 def _understood(verdict: GradeResult) -> Mapping[str, Any]:
-    """What was answered, and the parts of the question that it could be about."""
+    """Return the parsed response, and the parts of the question that it could refer to."""
     parsed = {n: v for n, v in verdict.parsed.items() if n not in _JUDGED}
-    if "chosen" in parsed:  # in the order displayed, which a mended file may change
+    if (
+        "chosen" in parsed
+    ):  # Options are listed in displayed order, which an edited file may change.
         parsed["chosen"] = sorted(parsed["chosen"])
     return {**parsed, "parts": sorted(mark.key for mark in verdict.marks)}
 
 
 def _words(variant: Variant) -> Mapping[str, int]:
-    """All that is read before answering, in whatever order; marks do not count."""
+    """Count the words that are read before answering; order and markup are ignored."""
     below = types.type_of(variant).read_before(variant.answer)
     return collections.Counter(normalize_text(f"{variant.stem.html} {below}").split())
 
 
 def question_faces(variant: Variant, gap: Gap) -> CardFaces:
-    """The stem with its options, then the right answer and the explanation."""
+    """Return the stem with its options, then the right answer and the explanation."""
     asked, told = types.type_of(variant).faces(variant.answer, gap)
     below = f'<div class="given">{asked}</div>' if asked else ""
     return CardFaces(block(variant.stem) + below, told + _explained(variant))

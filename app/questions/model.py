@@ -1,4 +1,4 @@
-"""Question and Variant."""
+"""Question and Variant: an authored question, and the form shown in one attempt."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from app.questions.types import Answer
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Question:
-    """One item of the bank as authored; `revision` is the hash of its content.
+    """An authored question; `revision` is the hash of its content.
 
-    `stem`, option texts and `explanation` hold {name} templates while `computed`
-    is set; `variants.draw` fills them. `section` is the anchor of the page section
-    it stands in (empty in quiz.md). `level` is deeper for what lies beyond the exam;
-    `use` is exam for what practice leaves to mock exams, until it was met in one.
+    `stem`, option texts and `explanation` contain {name} templates while `computed`
+    is set; `variants.draw_variant` fills them. `section` is the anchor of its page section
+    (empty in quiz.md). `level` is deeper for content beyond the exam; `use` is exam for
+    questions that practice leaves out until the learner has seen them in a mock exam.
     """
 
     id: str
@@ -42,22 +42,22 @@ class Question:
 
     @property
     def drawable(self) -> bool:
-        """Whether mock exams may ask it.
+        """Return whether mock exams may draw it.
 
-        Designs, what lies beyond, and choices between two stay out.
+        Design exercises, deeper questions, and choices between two options are excluded.
         """
         kind = types.type_of(self)
         return kind.in_exams and self.level != "deeper" and kind.enough(self.answer)
 
     @property
     def reserved(self) -> bool:
-        """Whether it is kept for mock exams, until it was met in one."""
+        """Return whether practice leaves it out until it was seen in a mock exam."""
         return self.use == "exam" and self.drawable
 
     def home(self, domains: Mapping[str, str]) -> str:
-        """The one domain that it counts in: that of its first objective there.
+        """Return the domain that it counts in: that of its first objective, or "".
 
-        One that serves two domains would otherwise be counted twice. Empty for none.
+        A question that serves two domains would otherwise be counted twice.
         `domains` maps an objective to its domain.
         """
         return next((domains[o] for o in self.objectives if o in domains), "")
@@ -65,11 +65,11 @@ class Question:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Variant:
-    """A question as one attempt shows and grades it: numbers drawn, order fixed.
+    """A question as one attempt shows and grades it, with numbers and order drawn.
 
     `question` is the authored item; `answer` has ranges and texts filled in and
     options in the order displayed. The same (question, seed) gives the same variant.
-    `values` are the drawn parameters, e.g. {"batch": 8}; `calculator` is the address
+    `values` are the drawn parameters, e.g. {"batch": 8}; `calculator` is the URL
     of the calculator with these numbers ("/calculators/kv-cache?..."), or empty.
     """
 

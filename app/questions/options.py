@@ -1,4 +1,4 @@
-"""Answer options: parsed, keyed, checked."""
+"""Parse and check answer options, and give them stable keys."""
 
 import dataclasses
 import itertools
@@ -28,9 +28,9 @@ _UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """One option. `key` is its stable letter-like name kept in ids.lock.
+    """One option. `key` is its stable key of a few letters, stored in ids.lock.
 
-    `credit` is the part of the mark, 0..1, that one that is not right is worth.
+    `credit` is the score, 0..1, of an option that is not right.
     """
 
     key: str
@@ -42,7 +42,7 @@ class Choice:
 
 
 class Scorable(Protocol):
-    """Something to be chosen or typed that is right, or worth a part of the mark."""
+    """Protocol for something chosen or typed that is right, or worth partial credit."""
 
     @property
     def right(self) -> bool: ...
@@ -51,7 +51,7 @@ class Scorable(Protocol):
 
 
 def worth_of(option: Scorable | None) -> float:
-    """The score 0..1 of what was chosen or typed; nothing for the unforeseen."""
+    """Return the score 0..1 of a chosen or typed option; 0 if no option matches."""
     if option is None:
         return 0.0
     return 1.0 if option.right else option.credit
@@ -59,9 +59,9 @@ def worth_of(option: Scorable | None) -> float:
 
 @dataclasses.dataclass(slots=True)
 class ParsedOption:
-    """One item of a task list as written.
+    """One item of a task list.
 
-    `credit` is what a box such as [50%] says, 0..1; an option with one is not ticked.
+    `credit` is the partial credit of a box such as [50%], 0..1; such an option is not ticked.
     """
 
     ticked: bool
@@ -74,22 +74,22 @@ class ParsedOption:
 
     @property
     def words(self) -> str:
-        """The text of the option without marks."""
+        """Return the plain text of the option."""
         return plain_text([self.inline])
 
     @property
     def box(self) -> str:
-        """Its box as it is written."""
+        """Return its box in Markdown."""
         return "[x]" if self.ticked else box_of(self.credit)
 
     def place(self, sheet: SourceFile) -> tuple[int, int]:
-        """Where its words begin, behind the box."""
+        """Return the position of its text, after the box."""
         first = self.source.strip().split("\n")[0]
         return sheet.find(first, self.line, self.line)
 
 
 def box_of(credit: float) -> str:
-    """The box of an option that is not right, as it is written.
+    """Return the box of an option that is not right, in Markdown.
 
     >>> box_of(0.5), box_of(0.3333333), box_of(0.0)
     ('[50%]', '[33.33333%]', '[ ]')
@@ -98,7 +98,7 @@ def box_of(credit: float) -> str:
 
 
 def is_task_list(tokens: list[Token]) -> bool:
-    """Whether the list that `tokens` begin with has boxes, well-formed or not."""
+    """Return whether a list of tokens has boxes, well-formed or not."""
     return any(_BOX.match(t.content) for t in _item_texts(tokens))
 
 
@@ -113,7 +113,7 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
 
 
 def read_options(tokens: list[Token], sheet: SourceFile) -> list[ParsedOption]:
-    """The options of a task list; malformed boxes are reported (E24)."""
+    """Parse the options of a task list; report malformed boxes (E24)."""
     options: list[ParsedOption] = []
     end = closing_index(tokens, 0)
     index = 1
@@ -128,7 +128,7 @@ def read_options(tokens: list[Token], sheet: SourceFile) -> list[ParsedOption]:
 
 
 def _check_pins(options: list[ParsedOption], sheet: SourceFile) -> None:
-    """E10, E11: a pinned key can be read, and belongs to one option."""
+    """Check that pinned keys are valid and unique (E10, E11)."""
     seen: dict[str, int] = {}
     for option in options:
         found = _PIN.search(option.source)
@@ -163,7 +163,9 @@ def _option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOption |
         return None
     _check_nested(inside, sheet)
     _strip_box(inline, match.end())
-    source = inline.content  # without its box: a key must not depend on the tick
+    source = (
+        inline.content
+    )  # The box is left out: a key must not depend on whether the option is right.
     pinned = take_pin(inline)
     if not plain_text([inline]):
         sheet.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
@@ -175,7 +177,7 @@ def _option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOption |
 
 
 def _check_nested(inside: list[Token], sheet: SourceFile) -> None:
-    """E24: an option stands beside the others, not inside of one."""
+    """Report options nested in another option (E24)."""
     for token in inside[2:]:
         if token.type == "inline" and _BOX.match(token.content):
             message = "This option stands inside of the one above it."
@@ -201,7 +203,7 @@ def _strip_box(inline: Token, length: int) -> None:
 
 
 def _feedback(inside: list[Token]) -> list[Token]:
-    """What stands in the quote below an option, or any further paragraphs."""
+    """Return the feedback: the quote below an option, or its further paragraphs."""
     rest = inside[3:]
     if rest and rest[0].type == "blockquote_open":
         end = closing_index(rest, 0)
@@ -210,7 +212,7 @@ def _feedback(inside: list[Token]) -> list[Token]:
 
 
 def code_of(option: ParsedOption) -> str | None:
-    """The content of an option that is one code span, else None."""
+    """Return the content of an option that is one code span, else None."""
     solid = [c for c in option.inline.children or [] if c.content.strip() or c.nesting]
     if len(solid) == 1 and solid[0].type == "code_inline":
         return solid[0].content
@@ -218,7 +220,7 @@ def code_of(option: ParsedOption) -> str | None:
 
 
 def make_key(item: str, option: ParsedOption, taken: set[str]) -> str:
-    """The opaque key of an option: from its pin or its words, never its place."""
+    """Return the opaque key of an option, made from its pin or its text, never its position."""
     basis = f"= {option.pinned_key}" if option.pinned_key else normalize_text(option.source)
     found = option_key(item, basis)
     count = 1
@@ -230,12 +232,12 @@ def make_key(item: str, option: ParsedOption, taken: set[str]) -> str:
 
 
 def text_of(tokens: list[Token], scope: RenderContext) -> RichText:
-    """Feedback and the like; nothing written is no text."""
+    """Render feedback and the like; an empty text if there is none."""
     return render_tokens(tokens, scope) if tokens else NO_TEXT
 
 
 def choices_of(item: str, options: list[ParsedOption], scope: RenderContext) -> tuple[Choice, ...]:
-    """The options as values, in authored order."""
+    """Return the options as values, in authored order."""
     taken: set[str] = set()
     made = []
     for option in options:
@@ -251,7 +253,7 @@ _LAST = re.compile(r"^(?:all|none|any|both|neither) of (?:the above|these|them)\
 
 
 def is_last(words: str) -> bool:
-    """Whether an option speaks of the others and so stays behind them.
+    """Return whether an option refers to the others and so must stay last.
 
     >>> is_last("All of the above"), is_last("All of the GPUs")
     (True, False)
@@ -260,7 +262,7 @@ def is_last(words: str) -> bool:
 
 
 def code_or_report(option: ParsedOption, sheet: SourceFile) -> str | None:
-    """The one code span that an option has to be; anything else is reported."""
+    """Return the one code span of an option; report any other content."""
     template = code_of(option)
     if template is None:
         words = " ".join(option.words.replace("`", "").split())
@@ -281,18 +283,19 @@ def code_or_report(option: ParsedOption, sheet: SourceFile) -> str | None:
 
 
 def unique_key(item: str, basis: str, taken: set[str]) -> str:
-    """A key made of `basis` that no other part of the item has."""
+    """Return a key made from `basis` that is unique in the item."""
     name, count = option_key(item, basis), 0
     while name in taken:
         count += 1
-        # Names made of names may come round to the first, so that none is free.
+        # Hashing the previous key can cycle through taken keys. After that many tries,
+        # hash the counter instead.
         name = option_key(item, basis, name if count <= len(taken) else str(count))
     taken.add(name)
     return name
 
 
 def exceeds_option_limit(made: Sized, what: str, line: int, sheet: SourceFile) -> bool:
-    """Whether a question has as many parts as it can; the first too many is named."""
+    """Return whether a question has its maximum number of parts; report the first extra one."""
     if len(made) < MOST_OPTIONS:
         return False
     message = f"The question has more than {MOST_OPTIONS} {what}."
@@ -301,7 +304,7 @@ def exceeds_option_limit(made: Sized, what: str, line: int, sheet: SourceFile) -
 
 
 def check_any_right(options: Sequence[ParsedOption], line: int, sheet: SourceFile) -> None:
-    """E20: at least one option is ticked."""
+    """Check that at least one option is ticked (E20)."""
     if not any(o.ticked for o in options):
         first = options[0].line if options else line
         hint = "Mark the right one with [x]."
@@ -309,7 +312,7 @@ def check_any_right(options: Sequence[ParsedOption], line: int, sheet: SourceFil
 
 
 def check_credits(options: Sequence[ParsedOption], kind: str, sheet: SourceFile) -> None:
-    """E24: no option of this kind is worth a part of the mark by itself."""
+    """Report options with partial credit, which this type does not support (E24)."""
     for option in options:
         if option.credit:
             column = sheet.find(option.box, option.line, option.line)[1]
@@ -323,10 +326,10 @@ def check_credits(options: Sequence[ParsedOption], kind: str, sheet: SourceFile)
 def check_count(
     count: int, least: int, line: int, sheet: SourceFile, *, exam: str, hint: str = ""
 ) -> None:
-    """E22 and W22: there are enough options to choose from.
+    """Check that there are enough options (E22, W22).
 
-    Two will do for practice; `exam` is “maybe” where the question would be drawn into
-    mock exams with `least` of them, “only” where it is written for them, or empty.
+    Two are enough for practice. `exam` is “maybe” if mock exams would draw the question
+    with `least` options, “only” if it is written for them, or empty.
     """
     wanted = "Add an option that is wrong and likely."
     if count < 2:
@@ -341,7 +344,7 @@ def check_count(
 
 
 def check_doubles(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
-    """E23: no two options say the same."""
+    """Check that no two options read the same (E23)."""
     seen: dict[str, int] = {}
     for option in options:
         words = " ".join(option.words.lower().split()).rstrip(".")
@@ -352,7 +355,7 @@ def check_doubles(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
 
 
 def check_feedback(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
-    """W25: a wrong option says why it is wrong."""
+    """Check that every wrong option has feedback (W25)."""
     for option in options:
         if not option.ticked and not option.feedback:
             what = "not wholly right" if option.credit else "wrong"

@@ -1,4 +1,4 @@
-"""A question put to a learner: token, seed, draft answer."""
+"""A question as a form: token, seed, draft answer."""
 
 import dataclasses
 import secrets
@@ -15,20 +15,19 @@ from app.questions.result import LEVELS, ConfidenceLevel
 from app.questions.variants import draw_variant, next_seed
 from app.widgets.calculator_form import FormField, fields_of
 
-_LONGEST = 90  # characters of a question or card in a list
+_LONGEST = 90  # Characters of a question or card that lists show.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OpenQuestion:
     """What `quiz/_question.html` shows: one question as a form.
 
-    `token` makes a repeated answer harmless; `context` is page, quiz or practice;
-    `back` the address of the page it stands on, `run` the practice run or 0;
-    `typed` what was sent so far, by field; `hints` how many are shown; `since` the
-    moment of the first showing in milliseconds, 0 where it is not known.
-    `refused` and `hint` say why an answer could not be read, `near` that only the
-    unit of a number is wrong. `at` is the address that answers go to where the
-    question is not asked by the quiz, as in an exam.
+    `token` makes a repeated submission harmless; `context` is page, quiz or practice;
+    `back` the URL of the page that contains it, `run` the practice run or 0;
+    `typed` the values submitted so far, by field; `hints` how many are shown; `since` when
+    it was first shown, in milliseconds, 0 if unknown. `refused` and `hint` say why a
+    response could not be parsed, `near` that only the unit of a number is wrong. `at` is
+    the URL for submissions if another page than the quiz shows it, such as an exam.
     """
 
     variant: Variant
@@ -48,32 +47,31 @@ class OpenQuestion:
 
     @property
     def question(self) -> Question:
-        """The authored item."""
         return self.variant.question
 
     @property
     def kind(self) -> QuestionType[Any]:
-        """What kind of question it is."""
+        """Return its question type."""
         return types.type_of(self.variant)
 
     @property
     def shown(self) -> Any:
-        """What the template of its kind gets beside the answer."""
+        """Return what its type's template needs in addition to the answer."""
         return self.kind.shown(self.variant.answer, self.typed)
 
     @property
     def levels(self) -> tuple[ConfidenceLevel, ...]:
-        """How sure the learner may say to be."""
+        """Return the confidence levels to choose from."""
         return LEVELS
 
     @property
     def target(self) -> str:
-        """What an answer replaces: the question, in a run also what stands above."""
+        """Return the element that a response replaces: the question, in a run also its header."""
         return "#desk" if self.run else f"#q-{self.question.id}"
 
     @property
     def page(self) -> str:
-        """The address of the page that shows this question alone."""
+        """Return the URL of the page that shows this question alone."""
         if self.at:
             return self.at
         if self.run:
@@ -82,20 +80,20 @@ class OpenQuestion:
 
     @property
     def action(self) -> str:
-        """The address of the question, where its answers are sent."""
+        """Return the URL that the form is submitted to."""
         return self.at or f"/quiz/{self.question.topic}/{self.question.id}"
 
     def given(self, name: str) -> str:
-        """What stands in a field."""
+        """Return the value of a field."""
         values = self.typed.get(name) or ("",)
         return values[0]
 
     def inputs(
         self, estimate: str, values: Mapping[str, str], sent: Mapping[str, str]
     ) -> tuple[FormField, ...]:
-        """Inputs of an estimate as fields, `sent` from each name to that in the form.
+        """Return inputs of an estimate as form fields; `sent` maps input to form names.
 
-        `values` are what stands in all of its inputs so far.
+        `values` are the current values of all inputs.
         """
         entry = registry.find_estimate(estimate)
         if entry is None:
@@ -117,32 +115,34 @@ def build_open_question(
     context: str = "quiz",
     back: str = "",
 ) -> OpenQuestion:
-    """Put a question to the learner of `key`.
+    """Create the form of a question for the learner of `key`.
 
-    `before` are the seeds of earlier attempts, the newest first: a computed question
-    shows other numbers than the last time, where it has others.
+    `before` are the seeds of earlier attempts, newest first: a computed question shows
+    other numbers than the last time, if it has others.
     """
     seed = seed_for(question, key, before)
     return OpenQuestion(draw_variant(question, seed), new_token(), context, back)
 
 
 def seed_for(question: Question, key: str, before: Sequence[int]) -> int:
-    """The seed of the next attempt; the same until the question was answered."""
+    """Return the seed of the next attempt; it stays the same until the question is answered."""
     seed = next_seed(question, key, len(before))
     if before and question.computed:
         last = draw_variant(question, before[0]).values
-        if draw_variant(question, seed).values == last:  # it was asked in an exam meanwhile
+        if (
+            draw_variant(question, seed).values == last
+        ):  # In the meantime an exam asked the question.
             return next_seed(question, key, len(before) + 1)
     return seed
 
 
 def new_token() -> str:
-    """A word that no other form has."""
+    """Return a random token for one form."""
     return secrets.token_urlsafe(12)
 
 
 def title_of(question: Question) -> str:
-    """The beginning of a question for lists: with numbers as one attempt has them."""
+    """Return the start of a question for lists, with numbers drawn as in one attempt."""
     if question.computed is None:
         return excerpt(question.stem)
     try:
@@ -152,9 +152,9 @@ def title_of(question: Question) -> str:
 
 
 def excerpt(text: RichText) -> str:
-    """The beginning of a text, cut at a word, for lists and titles.
+    """Return the start of a text, cut at a word, for lists and titles.
 
-    Numbers that are drawn for each attempt are left open.
+    Numbers that are drawn for each attempt are left blank.
     """
     words = " ".join(PLACEHOLDER.sub("…", text.plain).split())
     if len(words) <= _LONGEST:

@@ -1,4 +1,4 @@
-"""Base class of question types; an item as authored; card faces."""
+"""Base class of question types; the authored item; card faces."""
 
 import abc
 import dataclasses
@@ -20,47 +20,47 @@ from app.questions.result import GradeResult, Raw, UnreadableResponse
 
 
 class CardFaces(NamedTuple):
-    """What is asked, and what stands behind it, as HTML that is safe on a page."""
+    """The front and the back of a card, as safe HTML."""
 
     front: str
     back: str
 
 
 def items(parts: Iterable[str]) -> str:
-    """The parts as items of a list."""
+    """Render the parts as a list."""
     return "".join(f"<li>{part}</li>" for part in parts)
 
 
 def paragraphs(parts: Iterable[str]) -> str:
-    """The parts below each other."""
+    """Render the parts as paragraphs."""
     return "".join(f"<div>{part}</div>" for part in parts)
 
 
 def titled_block(title: str, parts: list[str]) -> str:
-    """The parts under a title; nothing without parts."""
+    """Render the parts under a title; empty without parts."""
     if not parts:
         return ""
     return f'<div class="others"><p><b>{title}</b></p><ul>{items(parts)}</ul></div>'
 
 
 def with_why(choice: Choice) -> str:
-    """An option with what is said to who takes it."""
+    """Render an option with its feedback."""
     return f"{choice.text.html}{why(choice.feedback)}"
 
 
 def why(feedback: RichText) -> str:
-    """A reason, where there is one."""
+    """Render feedback, if there is any."""
     return f'<div class="why">{feedback.html}</div>' if feedback.html else ""
 
 
 def block(text: RichText) -> str:
-    """A text below others, where there is one."""
+    """Render a text as a block, if there is any."""
     return f"<div>{text.html}</div>" if text.html else ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemComment:
-    """The comment of an item: its fields and where they stand."""
+    """The comment of an item: its fields and their positions."""
 
     id: str
     fields: YamlMapping
@@ -68,15 +68,15 @@ class ItemComment:
     column: int
 
     def word(self, name: str) -> str:
-        """The text of one key, empty when it is absent."""
+        """Return the value of a key, empty if it is absent."""
         return strict_yaml.single_text(self.fields.values.get(name))
 
     def says_yes(self, name: str) -> bool:
-        """Whether a key that is no by itself is set to yes."""
+        """Return whether a key that defaults to no is set to yes."""
         return self.word(name).lower() in {"yes", "true"}
 
     def place(self, name: str) -> tuple[int, int]:
-        """Where the value of a key stands, else where the comment begins."""
+        """Return the position of a key's value, or of the comment if the key is absent."""
         node = self.fields.values.get(name)
         return (node.line, node.column) if node else (self.line, self.column)
 
@@ -85,7 +85,7 @@ class ItemComment:
 class ItemDraft:
     """An item as written: its heading, its comment and what follows them.
 
-    `text` is all of it, `below` what stands below its comment.
+    `text` is all of it, `below` the part after its comment.
     """
 
     heading: Token
@@ -100,9 +100,9 @@ class ItemDraft:
 
 @dataclasses.dataclass(slots=True)
 class ItemParts:
-    """The blocks of an item by what they mean.
+    """The blocks of an item by their role.
 
-    `block` is the list or table that some kinds take as their answer.
+    `block` is the list or table from which some types read their answer.
     """
 
     stem: list[Token]
@@ -116,7 +116,7 @@ class ItemParts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuthoredItem:
-    """What a kind reads its answer from; `computed`: its numbers are drawn later."""
+    """What a type reads its answer from. `computed`: numbers are drawn later."""
 
     draft: ItemDraft
     parts: ItemParts
@@ -125,18 +125,17 @@ class AuthoredItem:
 
     @property
     def comment(self) -> ItemComment:
-        """The comment of the item."""
         return self.draft.comment
 
     @property
     def sheet(self) -> SourceFile:
-        """The file, where problems are reported."""
+        """Return the file, which collects problems."""
         return self.scope.sheet
 
     def drawn_from(self, file: bool) -> str:
-        """How mock exams draw it: “only” they do, “maybe”, or empty for never.
+        """Return whether mock exams draw it: “only” they do, “maybe”, or empty for never.
 
-        `file` is whether they draw from its file at all.
+        `file` is whether mock exams draw from its file at all.
         """
         if self.comment.word("use").lower() == "exam":
             return "only"
@@ -145,22 +144,22 @@ class AuthoredItem:
 
     @property
     def line(self) -> int:
-        """Where the options begin, else the heading."""
+        """Return the line where the options begin, or that of the heading."""
         return self.parts.list_line or self.draft.line
 
 
 A = TypeVar("A")
 Typed = Mapping[str, Sequence[str]]
 Gap = Callable[[str], str]
-"""How a gap is drawn; it gets the hint as HTML, which may be empty."""
+"""Draws a gap. It gets the hint as HTML, which may be empty."""
 State = tuple[str, Raw]
-"""An answer worth looking at: in words, and as a form would send it."""
+"""A sample response: its description, and the form data."""
 
 
 class CountedOption(NamedTuple):
-    """An option whose answers are counted: its key, its words, whether it is right.
+    """An option in answer statistics: its key, its text, whether it is right.
 
-    `credit` is the part of the mark that it is worth where it is not.
+    `credit` is its partial credit if it is not right.
     """
 
     key: str
@@ -170,7 +169,7 @@ class CountedOption(NamedTuple):
 
 
 class VariantFault(NamedTuple):
-    """What is wrong with one combination of a computed question."""
+    """A problem in one combination of a computed question."""
 
     code: str
     message: str
@@ -178,23 +177,22 @@ class VariantFault(NamedTuple):
 
 
 class QuestionType(abc.ABC, Generic[A]):
-    """One kind of question, from the Markdown to the statistics.
+    """A question type, from Markdown to statistics.
 
-    `name` is its type in the comment. `models` are the values that its answer part
-    consists of, the answer itself first. `keys` are its own keys of the comment,
-    `block` the token that opens the list or table it takes as its answer, `blank` a
-    gap as it stands in the stem, where the answer is the stem's text, `boxed` whether
-    it reads options in boxes. `begins` is whether a new topic has one, `estimates`
-    whether it needs a course with calculators.
-    `template` has its macros `form` and `marks`, and `exam` where its form is another
-    one there; `fields` are the names that the form sends, or their beginnings up to a
-    dot. `listed` is the field of the answer with the options of which each has a key,
-    `chosen` whether an answer names some of these, and `least` how many of them a
-    question of a mock exam has. `independent` is whether each field of its form is an
-    answer of its own. `in_parts` is whether a part of the answer can count,
-    `credits` by which rules, `weighed` whether an option may be worth a part of the
-    mark, `of_exam` whether the real exam has the kind. What cannot
-    stand in exams or come back as a card says so.
+    `name` is its `type` in the comment. `models` are the classes of its answer, the
+    answer itself first. `keys` are its own keys of the comment; `block` the token that
+    opens the list or table with its answer; `blank` the Markdown of a gap, if the answer is
+    in the stem; `boxed` whether its options have boxes. `begins` is whether scaffolded
+    topics contain one, `estimates` whether it needs a course with calculators.
+
+    `template` has its macros `form` and `marks`, and `exam` if exams use another form.
+    `fields` are the names of its form fields, or their prefixes up to a dot. `listed` is the
+    field of the answer that lists keyed options, `chosen` whether a response names some of
+    them, and `least` how many of them a question of a mock exam has. `independent` is
+    whether each form field is an answer of its own. `in_parts` is whether it supports
+    partial credit, `credits` by which rules, `weighed` whether single options may have
+    partial credit, `of_exam` whether the real exam has the type. `in_exams` and
+    `as_card` are whether it can be used in mock exams and as a card.
     """
 
     name: ClassVar[str]
@@ -220,47 +218,47 @@ class QuestionType(abc.ABC, Generic[A]):
     begins: ClassVar[bool] = False
     estimates: ClassVar[bool] = False
 
-    # --- the author ---
+    # --- authoring ---
 
     def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
-        """What in the body tells it where no type is said, in words; empty: nothing.
+        """Return what in the body implies this type if none is given; empty if nothing does.
 
-        `options` are those that the item has, none of them ticked.
+        `options` are the item's options, none of them ticked.
         """
         del block, options
         return ""
 
     def told_by_options(self, options: Sequence[ParsedOption]) -> str:
-        """What the options of an item tell that says no type, in words."""
+        """Return what the options imply about the type, in words."""
         del options
         return ""
 
     @abc.abstractmethod
     def parse(self, written: AuthoredItem) -> A:
-        """The answer part as it is written; what is malformed is reported."""
+        """Parse the answer; malformed parts are reported."""
 
     @abc.abstractmethod
     def check(self, answer: A, written: AuthoredItem, *, exam: bool) -> None:
-        """Report what is wrong with it; `exam`: it can stand in a mock exam."""
+        """Report problems of the answer. `exam` is whether a mock exam may draw it."""
 
     def check_words(self, answer: A, stem: RichText, line: int, sheet: SourceFile) -> None:
-        """Report what is wrong with its words beside the stem."""
+        """Report problems of its wording together with the stem."""
 
     def right_words(self, answer: A) -> list[str]:
-        """The right answers in words, which no hint may give away."""
+        """Return the right answers as text, which no hint may contain."""
         return [o.words for o in self.options(answer) if o.right]
 
     def key_words(self, answer: A) -> list[str]:
-        """What is right, in words: another key asks for a review of the item."""
+        """Return the key as text; a changed key requires a review of the item."""
         return self.right_words(answer)
 
     def options(self, answer: A) -> tuple[CountedOption, ...]:
-        """The options whose answers are counted, in authored order."""
+        """Return the options for answer statistics, in authored order."""
         del answer
         return ()
 
     def rekeyed(self, answer: A, names: Mapping[str, str]) -> A:
-        """The answer with the keys under which its options were counted before."""
+        """Return the answer with the option keys of an earlier revision."""
         if not self.listed:
             return answer
         options = tuple(
@@ -271,113 +269,113 @@ class QuestionType(abc.ABC, Generic[A]):
         return changed  # type: ignore[no-any-return]
 
     def enough(self, answer: A) -> bool:
-        """Whether there are as many options as a mock exam asks for."""
+        """Return whether it has as many options as mock exams require."""
         return not self.least or len(getattr(answer, self.listed)) >= self.least
 
     def position(self, answer: A) -> int | None:
-        """The place of the one right option, where a place can give it away."""
+        """Return the position of the only right option, if positions could give it away."""
         del answer
         return None
 
-    # --- what lies beside it ---
+    # --- figures ---
 
     def drawings(self, answer: A) -> tuple[str, ...]:
-        """The drawings that it needs, and those it takes where they are."""
+        """Return the names of the figures that it needs, and of optional ones."""
         del answer
         return ()
 
     def drawn(self, answer: A, found: Mapping[str, SvgFigure]) -> A:
-        """The answer with its drawings, by the names of their files."""
+        """Return the answer with its figures, by file name."""
         del found
         return answer
 
-    # --- numbers that are drawn ---
+    # --- computed numbers ---
 
     def templates(self, answer: A) -> list[str]:
-        """Templates beside its texts."""
+        """Return the templates in addition to those in its texts."""
         del answer
         return []
 
     def effort(self, answer: A) -> float:
-        """What it costs to look at one combination, in microseconds."""
+        """Return the cost of checking one combination, in microseconds."""
         del answer
         return 0.0
 
     def faults(self, answer: A, stem: RichText, values: Mapping[str, Value]) -> list[VariantFault]:
-        """What is wrong with one combination; raises BadExpression."""
+        """Return the problems of one combination; raises ExpressionError."""
         del stem
         self.filled(answer, values)
         return []
 
     def filled(self, answer: A, values: Mapping[str, Value]) -> A:
-        """The answer with its templates filled; raises BadExpression."""
+        """Return the answer with its templates filled; raises ExpressionError."""
         made: A = expressions.map_texts(answer, lambda text: expressions.fill_text(text, values))
         return made
 
     def shuffled(self, answer: A, mixer: random.Random) -> A:
-        """The answer in the order in which one attempt shows it."""
+        """Return the answer in the order that one attempt shows."""
         del mixer
         return answer
 
     # --- the learner ---
 
     def shown(self, answer: A, typed: Typed) -> Any:
-        """What its template gets beside the answer; `typed` is what was sent so far."""
+        """Return what its template needs besides the answer; `typed` is the draft response."""
         del answer, typed
 
     def moved(self, raw: Typed, move: str) -> Typed:
-        """What stands in the form after a button of it was pressed."""
+        """Return the form's values after one of its own buttons was pressed."""
         del move
         return raw
 
     def settled(self, answer: A, raw: Typed, said: str) -> Typed:
-        """What counts of a form that an exam saves without being asked to.
+        """Return what counts as the response when an exam saves the form automatically.
 
-        `said` is whether the learner calls it an answer: yes, no, or empty.
+        `said` is whether the learner marked it as answered: yes, no, or empty.
         """
         del answer, said
         return raw
 
     @abc.abstractmethod
     def grade(self, answer: A, raw: Raw, partial: str) -> GradeResult | UnreadableResponse:
-        """Judge a response; what cannot be understood is `UnreadableResponse`."""
+        """Grade a response; one that cannot be parsed is `UnreadableResponse`."""
 
     def anything(self, answer: A) -> Raw:
-        """Some response that can be read, so that grading lays out the solution."""
+        """Return any valid response, to render the solution by grading it."""
         del answer
         return {"answer": ["0"]}
 
     def columns(self, answer: A) -> tuple[str, str]:
-        """The heads of a verdict in rows: what was asked, what belongs there."""
+        """Return the column titles of a result in rows: the part, and its right answer."""
         del answer
         return "", ""
 
     def calculator(self, answer: A, parsed: Mapping[str, Any]) -> str:
-        """The address of the calculator with what was answered."""
+        """Return the URL of the calculator with the learner's response filled in."""
         del answer, parsed
         return ""
 
     def faces(self, answer: A, gap: Gap) -> CardFaces:
-        """What it shows below its stem on a card, and its right answer."""
+        """Return what a card shows below the stem, and its right answer."""
         del answer, gap
         return CardFaces("", "")
 
     def read_before(self, answer: A) -> str:
-        """What is read below the stem before it is answered, in whatever order."""
+        """Return the text below the stem that is read before answering."""
         return self.faces(answer, "({})".format).front
 
-    # --- the bench ---
+    # --- statistics and previews ---
 
     @abc.abstractmethod
     def states(self, answer: A) -> Iterator[State]:
-        """The answers worth looking at: the right one, each foreseen, others."""
+        """Yield sample responses for the preview: the right one, each foreseen one, others."""
 
     def guess_rate(self, answer: A, partial: str) -> float:
-        """The mean score (0..1) of an answer that is chosen blindly."""
+        """Return the expected score (0..1) of a blind guess."""
         del answer, partial
         return 0.0
 
     def guess_score(self, answer: A) -> float | None:
-        """The percent that blind guessing earns; None where it is undefined."""
+        """Return the expected percent of a blind guess; None if it is undefined."""
         del answer
         return None

@@ -1,4 +1,4 @@
-"""Score, marks per part, feedback, confidence levels."""
+"""Grade results: score, result per part, feedback, confidence levels."""
 
 import dataclasses
 import re
@@ -18,11 +18,11 @@ LONGEST = 200
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartResult:
-    """One part of the question after the answer: an option, a step, a row, a gap.
+    """The result of one part: an option, a step, a row, a gap.
 
-    `label` names it (“A”, “2.”, the left cell); `given` is what the learner put
-    there and `wanted` what belongs there; for options `chosen` and `wanted_chosen`
-    say it. `good` is whether the learner decided rightly about this part.
+    `label` names it (“A”, “2.”, the left cell); `given` is what the learner entered and
+    `wanted` the right answer; for options these are `chosen` and `wanted_chosen`.
+    `good` is whether the learner got this part right.
     """
 
     key: str
@@ -38,13 +38,13 @@ class PartResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradeResult:
-    """The judgment of one response.
+    """The result of one response.
 
-    `score` is 0..1; `parsed` what was understood, ready for JSON; `said` and
-    `wanted` put the answer given and the right one in words; `feedback` belongs to
-    the whole answer (a foreseen wrong number). `near` is a sentence for an answer
-    that deserves another try with the same numbers before the solution is shown.
-    `unreadable` says why an answer that was given in an exam could not be judged.
+    `score` is 0..1; `parsed` is the parsed response, ready for JSON; `said` and
+    `wanted` are the learner's and the right answer as text; `feedback` belongs to the
+    whole response (a foreseen wrong number). `near` is a message for a response that may
+    be corrected, with the same numbers, before the solution is shown. `unreadable` says
+    why a response given in an exam could not be graded.
     """
 
     score: float
@@ -58,14 +58,14 @@ class GradeResult:
 
     @property
     def result(self) -> Result:
-        """The score as one of three words."""
+        """Return the score as one of three words."""
         if self.score >= _WHOLE:
             return "right"
         return "partly" if self.score > 0 else "wrong"
 
     @property
     def withheld(self) -> "GradeResult":
-        """The same where nobody answered: what belongs to each part, and no points."""
+        """Return the solution as the result of an unanswered question: no points."""
         marks = tuple(
             dataclasses.replace(mark, chosen=False, given=NO_TEXT, good=False)
             for mark in self.marks
@@ -75,31 +75,31 @@ class GradeResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UnreadableResponse:
-    """A response that cannot be judged; it is refused and costs no attempt."""
+    """A response that cannot be parsed; it is rejected and does not count as an attempt."""
 
     message: str
     hint: str = ""
 
 
 def single_value(raw: Raw, name: str) -> str:
-    """The single value sent under `name`, without surrounding space; else empty."""
+    """Return the single value of a field, stripped; empty if there is not exactly one."""
     values = raw.get(name) or [""]
     return values[0].strip()
 
 
 def fraction(part: float, whole: float) -> float:
-    """`part` of `whole`, kept within 0..1."""
+    """Return `part` of `whole`, clamped to 0..1."""
     return min(1.0, max(0.0, part / whole)) if whole else 0.0
 
 
 def written(words: str) -> RichText:
-    """What a learner typed as text that is safe on a page."""
+    """Escape what a learner typed."""
     return RichText(escape(words), words)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConfidenceLevel:
-    """A level of certainty: right in `least` to `most` (0..1) of such answers."""
+    """A confidence level: such answers are right in `least` to `most` (0..1) of cases."""
 
     word: str
     means: str
@@ -107,16 +107,16 @@ class ConfidenceLevel:
     most: float
 
 
-# Where certainty is marked, “think so” begins to pay at 67% right and “sure” at 80%;
-# below lies a guess, down to one choice in four.
+# If answers are scored by confidence, “think so” pays from 67% right and “sure” from
+# 80%. Below that is a guess, down to one choice in four.
 LEVELS = (
     ConfidenceLevel("Guess", "under 67%", 0.25, 0.67),
     ConfidenceLevel("Think so", "67 to 79%", 0.67, 0.80),
     ConfidenceLevel("Sure", "80% or more", 0.80, 1.0),
 )
-"""From the least sure to the surest; an answer keeps the place, counted from 1."""
+"""From the least to the most confident. An attempt stores the position, from 1."""
 
-# Characters that nobody sees or types on purpose: what Unicode names
+# Invisible characters: what Unicode names
 # Default_Ignorable_Code_Point (zero-width spaces and joiners, soft hyphens, byte order
 # marks, marks of the writing direction, variation selectors, fillers of Hangul).
 _INVISIBLE = re.compile(
@@ -124,9 +124,9 @@ _INVISIBLE = re.compile(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
-# Behind letters of scripts that join or shape theirs, a joiner is part of the word.
+# After letters of scripts that join or shape letters, a joiner is part of the word.
 _JOINERS = re.compile("(?<=[\u0600-\U0010ffff])[\u200c\u200d]")
-# Forms of a letter that look like it and mean it: wide, half as wide, or as a ligature.
+# Compatibility forms of a letter: full width, half width, or ligature.
 _WIDE = re.compile("[\u3000\ufb00-\ufb06\uff01-\uffef]+")
 _SINGLE = (
     "\u2018\u2019\u201a\u201b\u2039\u203a\u02bb\u02bc\u00b4\u275b\u275c\u275f"
@@ -140,8 +140,8 @@ _DOUBLE = (
 QUOTES = f"'\"{_SINGLE}{_DOUBLE}"
 """Quotation marks of every language."""
 _QUOTES = str.maketrans(_SINGLE + _DOUBLE, "'" * len(_SINGLE) + '"' * len(_DOUBLE))
-# What ends a sentence or a part of one in any script: what Unicode names
-# Terminal_Punctuation, with what begins a sentence in Spanish.
+# Punctuation that ends a sentence or clause in any script: Unicode's
+# Terminal_Punctuation, and the marks that begin a sentence in Spanish.
 _ENDS = (
     ".,;:!?\u2026\u203c\u203d\u2047-\u2049\u2e2e\u2e3c\u2e41\u00a1\u00bf\u00b7\u0589"
     "\u055c\u055e\u05c3\u060c\u061b\u061d-\u061f\u06d4\u0700-\u070c\u07f8\u07f9"
@@ -156,7 +156,7 @@ _EDGES = re.compile(f"^{_AROUND}|{_AROUND}$")
 
 
 def same_words(one: str, other: str, *, case_sensitive: bool = False) -> bool:
-    """Whether two phrases are the same but for spacing, hyphens, quotes, end marks.
+    """Compare two phrases, ignoring spacing, hyphens, quotes, and end punctuation.
 
     >>> same_words("All-Reduce", "all reduce")
     True
@@ -169,9 +169,9 @@ def same_words(one: str, other: str, *, case_sensitive: bool = False) -> bool:
 
 
 def remove_invisible(text: str) -> str:
-    """The text without characters that nobody sees, its letters in their usual form.
+    """Remove invisible characters and normalize compatibility forms of letters.
 
-    It looks the same afterward.
+    The text looks the same afterward.
     """
     shown = _WIDE.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
     parts = _JOINERS.split(shown)
@@ -181,7 +181,7 @@ def remove_invisible(text: str) -> str:
 
 
 def fold_text(text: str) -> str:
-    """A text as searches compare it: what is seen of it, in small letters.
+    """Normalize text for search: visible characters only, in lower case.
 
     >>> fold_text("«Pre\u00adFILL»")
     '"prefill"'
@@ -190,7 +190,7 @@ def fold_text(text: str) -> str:
 
 
 def split_query(query: str) -> list[str]:
-    """The words of a search as `fold_text` has them, without quotes around them.
+    """Split a search query into normalized words, without the quotes around them.
 
     >>> split_query("„KV cache“")
     ['kv', 'cache']
@@ -200,7 +200,7 @@ def split_query(query: str) -> list[str]:
 
 
 def _plain(words: str, case_sensitive: bool) -> str:
-    # The acute accent that stands alone is a quote; NFKC would make a space of it.
+    # A standalone acute accent is a quote; NFKC would turn it into a space.
     plain = unicodedata.normalize("NFKC", words.translate(_QUOTES))
     visible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain))
     quoted = "".join(
@@ -213,7 +213,7 @@ def _plain(words: str, case_sensitive: bool) -> str:
 
 
 def _in_word(gap: re.Match[str]) -> str:
-    """Nothing between two letters or digits, with their marks; else the gap itself."""
+    """Return "" for a gap between two letters or digits; else the gap itself."""
     beside = gap.string[max(gap.start() - 1, 0)] + gap.string[gap.end() : gap.end() + 1]
     inside = all(c.isalnum() or unicodedata.category(c)[0] == "M" for c in beside)
     return "" if inside and len(beside) > 1 else gap[0]

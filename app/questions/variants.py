@@ -1,4 +1,4 @@
-"""Draw the variant of a seed."""
+"""Draw the variant of a question for a seed."""
 
 import hashlib
 import logging
@@ -20,18 +20,18 @@ _log = logging.getLogger("headroom")
 
 
 def draw_variant(question: Question, seed: int) -> Variant:
-    """Draw the variant of `question` that belongs to `seed`; pure and repeatable.
+    """Draw the variant of `question` for `seed`; pure and repeatable.
 
     The same seed gives the same numbers and the same order of options. Seeds that
-    differ by less than the number of combinations give different numbers. A
-    combination without an answer gives way to the next that has one; raises
-    BadExpression where none of them has, and where drawing fails in any other way.
+    differ by less than the number of combinations give different numbers. A combination
+    without an answer is replaced by the next one that has an answer. Raises
+    ExpressionError if none has one, and if drawing fails in any other way.
     """
     try:
         return _drawn(question, seed)
     except ExpressionError:
         raise
-    except Exception as error:  # what is authored must never be a fault of the server
+    except Exception as error:  # An authoring error must never become a server error.
         _log.exception("the question “%s” could not be drawn", question.id)
         message = "The numbers of this question cannot be computed."
         raise ExpressionError("E47", message) from error
@@ -43,7 +43,7 @@ def _drawn(question: Question, seed: int) -> Variant:
     answer, kind = question.answer, types.type_of(question)
     if question.computed:
         chosen, values, answer = _satisfied(question.computed, answer, seed)
-    mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - order, not secrecy
+    mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - shuffling, not cryptography
     return Variant(
         question,
         seed,
@@ -60,7 +60,7 @@ def _drawn(question: Question, seed: int) -> Variant:
 def _satisfied(
     computed: ComputedParameters, answer: Answer, seed: int
 ) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
-    """The first combination from `seed` on that has an answer, with its values."""
+    """Return the first combination from `seed` on that has an answer, with its values."""
     kind = types.of_answer(answer)
     refused: ExpressionError | None = None
     for tried in range(min(combinations(computed), MOST_VARIANTS)):
@@ -74,11 +74,10 @@ def _satisfied(
 
 
 def next_seed(question: Question, salt: str, n: int) -> int:
-    """The seed of a learner's n-th attempt (from 0) at a question, below 2^31.
+    """Return the seed of a learner's n-th attempt (from 0) at a question, below 2^31.
 
-    `salt` is anything constant of the learner. Two attempts in a row never draw the
-    same numbers while there is more than one combination; all combinations come
-    before one comes again.
+    `salt` is any constant of the learner. Two consecutive attempts never draw the same
+    numbers if there are several combinations. All combinations occur before one repeats.
     """
     count = combinations(question.computed) if question.computed else 1
     start = _hash(f"{salt}:{question.id}")
@@ -95,7 +94,7 @@ def _hash(text: str) -> int:
 
 
 def _stride(wanted: int, count: int) -> int:
-    """A step that visits all of `count` places before it returns."""
+    """Return a step that visits all of `count` positions before it returns to the first."""
     step = wanted % count or 1
     while math.gcd(step, count) != 1:
         step += 1
@@ -103,17 +102,17 @@ def _stride(wanted: int, count: int) -> int:
 
 
 def combinations(computed: ComputedParameters) -> int:
-    """How many combinations of parameters there are."""
+    """Return how many combinations of parameters there are."""
     return math.prod(len(values) for values in computed.params.values())
 
 
 def numbers_of(question: Question, seed: int) -> int:
-    """Which combination a seed draws: seeds of one differ by the order alone."""
+    """Return which combination a seed draws; seeds with the same one differ only in order."""
     return seed % combinations(question.computed) if question.computed else 0
 
 
 def combination(computed: ComputedParameters, index: int) -> dict[str, str | float]:
-    """The parameters of one combination; `index` counts on beyond the last."""
+    """Return the parameters of one combination; an `index` beyond the last wraps around."""
     rest = index % combinations(computed)
     chosen: dict[str, str | float] = {}
     for name, values in computed.params.items():
@@ -123,7 +122,7 @@ def combination(computed: ComputedParameters, index: int) -> dict[str, str | flo
 
 
 def resolve(computed: ComputedParameters, chosen: Mapping[str, str | float]) -> dict[str, Value]:
-    """Parameters and expressions as values; raises BadExpression.
+    """Evaluate parameters and expressions; raises ExpressionError.
 
     A number among the parameters has an unknown unit: only its author knows it.
     """
@@ -137,17 +136,17 @@ def resolve(computed: ComputedParameters, chosen: Mapping[str, str | float]) -> 
 
 
 def all_variants(question: Question) -> Iterator[Variant]:
-    """All variants of a computed question, or `MOST_VARIANTS` spread over all.
+    """Yield all variants of a computed question, or `MOST_VARIANTS` spread evenly.
 
-    A combination without an answer shows the next that has one; raises BadExpression
-    where none has. A plain question has one variant.
+    A combination without an answer is replaced by the next that has one; raises
+    ExpressionError if none has one. A plain question has one variant.
     """
     for seed in indices(question):
         yield draw_variant(question, seed)
 
 
 def indices(question: Question) -> Sequence[int]:
-    """The seeds of `every`: each combination once, or some spread evenly."""
+    """Return the seeds of `all_variants`: each combination once, or some spread evenly."""
     count = combinations(question.computed) if question.computed else 1
     if count <= MOST_VARIANTS:
         return range(count)
@@ -155,7 +154,7 @@ def indices(question: Question) -> Sequence[int]:
 
 
 def _calculator(computed: ComputedParameters, values: Mapping[str, Value]) -> str:
-    """The calculator behind the first expression that asks the estimator."""
+    """Return the URL of the calculator for the first expression that calls an estimate."""
     for _, text in computed.lets:
         for call in compile_expression(text).calls:
             name = getattr(call.func, "id", "")

@@ -7,7 +7,7 @@ from app.widgets.svg import SvgChart
 
 
 def draw(picture: Picture) -> SvgChart:
-    """The drawing of any picture."""
+    """Draw any chart of an estimate as SVG."""
     if isinstance(picture, StackedBar):
         return draw_bar(picture)
     if isinstance(picture, Chart):

@@ -1,4 +1,4 @@
-"""Stacked bars against a limit, colors of memory components."""
+"""Stacked bars with a capacity mark, row charts and paired bars."""
 
 import dataclasses
 import string
@@ -14,7 +14,7 @@ from app.widgets.svg import SvgChart, fits, line, rect, svg_root, text
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SegmentStyle:
-    """How a part is drawn: its filling, words upon it, its letter, its key."""
+    """How a segment is drawn: CSS class, text class, letter, legend class."""
 
     fill: str
     words: str
@@ -32,8 +32,8 @@ LOOKS: dict[Component, SegmentStyle] = {
     "other": SegmentStyle("soft", "on-soft", "", "k-x"),
 }
 BARE = SegmentStyle("fill", "none", "", "k-s")
-"""A part without a color of its own, and without words upon it."""
-# The colors of memory mean parts of memory; other sums are drawn in ink and paper.
+"""A segment without a color of its own, and without text on it."""
+# The colors of memory components are used for memory only; other sums are gray.
 PLAIN = (
     SegmentStyle("n1", "on-n1", "", "k-n1"),
     SegmentStyle("soft", "on-soft", "", "k-x"),
@@ -42,13 +42,13 @@ PLAIN = (
     BARE,
 )
 LETTERS = {look.letter: look for look in LOOKS.values() if look.letter}
-"""The parts of memory by the letter that stands for them in a text."""
+"""Styles of the memory components by their letter."""
 
 
 def looks_of(bar: StackedBar) -> tuple[SegmentStyle, ...]:
-    """The look of each part, in the order of the parts; no two neighbors share one.
+    """Return the style of each segment; no two neighbors share one.
 
-    Nor do any two parts share a letter, so that nobody needs to see the colors.
+    No two segments share a letter, so that the chart can be read without its colors.
     """
     if bar.unit in {"B", "slice"}:
         looks = list(_numbered(bar))
@@ -64,9 +64,9 @@ def looks_of(bar: StackedBar) -> tuple[SegmentStyle, ...]:
 
 
 def _numbered(bar: StackedBar) -> Iterator[SegmentStyle]:
-    """The looks of memory; of what has no letter, several count a, b, c.
+    """Yield the styles of memory components; several others are lettered a, b, c.
 
-    One alone has the first letter of its name.
+    A single other segment has the first letter of its name.
     """
     several = sum(s.component == "other" for s in bar.segments) > 1
     names = iter(string.ascii_lowercase)
@@ -79,14 +79,14 @@ def _numbered(bar: StackedBar) -> Iterator[SegmentStyle]:
 
 
 def _paler(look: SegmentStyle) -> SegmentStyle:
-    """The second of two parts of one color."""
+    """Return the style of the second of two segments with the same color."""
     return dataclasses.replace(
         look, fill=f"{look.fill} pale", words="on-pale", key=f"{look.key} k-pale"
     )
 
 
 def _lettered(looks: Sequence[SegmentStyle], labels: Sequence[str]) -> Iterator[SegmentStyle]:
-    """The looks with letters of their own: the second S of a sum is St."""
+    """Yield the styles with unique letters: the second S of a sum becomes St."""
     taken: set[str] = set()
     for look, label in zip(looks, labels, strict=True):
         letter = look.letter
@@ -100,7 +100,7 @@ def _lettered(looks: Sequence[SegmentStyle], labels: Sequence[str]) -> Iterator[
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StackSegment:
-    """One part of a sum in the base unit of its axis; `words` are its number."""
+    """A segment of a bar, in the base unit of its axis; `words` is its formatted number."""
 
     label: str
     value: float
@@ -111,7 +111,7 @@ class StackSegment:
 def stack(
     parts: Iterable[StackSegment], axis: Axis, top: float, height: float, cap: float
 ) -> list[str]:
-    """The parts from zero on; `cap` is the place of the limit in percent."""
+    """Draw the segments from zero; `cap` is the position of the limit in percent."""
     marks: list[str] = []
     reached, end = 0.0, axis.place(0.0)
     for part in parts:
@@ -121,7 +121,7 @@ def stack(
         if wide <= 0:
             continue
         marks.append(rect(f"{part.look.fill} gap", at, top, wide, height))
-        # Stripes lie over what is beyond the limit; words would not be read there.
+        # Text would be unreadable on the stripes that cover the part beyond the limit.
         seen = min(at + wide, cap) - at
         words = _inside(part, seen)
         if words:
@@ -131,7 +131,7 @@ def stack(
 
 
 def _inside(part: StackSegment, wide: float) -> str:
-    """The name and number of a part where they fit, else its letter, else nothing."""
+    """Return the name and number of a segment if they fit, else its letter, else nothing."""
     if part.look.words == "none":
         return ""
     long = f"{part.label} {part.words}"
@@ -147,7 +147,7 @@ _LEFT_LABEL = 30.0
 def draw_bar(
     bar: StackedBar, *, height: int = 44, reach: float = 0.0, ticks: bool = True
 ) -> SvgChart:
-    """Draw parts against their limit.
+    """Draw a stacked bar with its limit.
 
     `reach` lengthens the axis, so that bars of a comparison share one; `ticks`
     False leaves the axis to the bar below.
@@ -176,19 +176,19 @@ def draw_bar(
 
 
 def _axis(bar: StackedBar, top: float) -> Axis:
-    """The axis of the amounts; whole things are counted."""
+    """Return the axis of a bar; a count has whole-number ticks."""
     if bar.unit == "slice":
         return count_axis(top, PLURALS[bar.unit])
     return linear(top, bar.unit)
 
 
 def total(bar: StackedBar) -> float:
-    """What the parts come to, in base units."""
+    """Return the sum of the segments, in base units."""
     return sum(s.value for s in bar.segments)
 
 
 def reach_of(bar: StackedBar) -> float:
-    """How far a bar reaches along its axis: its parts or its limit."""
+    """Return how far a bar reaches along its axis: its sum or its limit."""
     return max(total(bar), bar.capacity or 0.0)
 
 
@@ -210,13 +210,13 @@ def _said(bar: StackedBar, axis: Axis, used: float) -> str:
 
 
 def _amount(axis: Axis, value: float) -> str:
-    """A value with its unit; of a count its bar tells what is counted."""
+    """Format a value with its unit; for a count the bar names what is counted."""
     words = axis.one_decimal(value)
     return words if axis.counted else f"{words} {axis.unit}"
 
 
 def table_of(bar: StackedBar) -> ResultTable:
-    """The numbers of the bar: each part, its share, the sum, what is left."""
+    """Return the bar as a table: each segment, its share, the sum, the rest."""
     used = total(bar)
     rows: list[tuple[str | tuple[float, str], ...]] = [
         (s.label, (s.value, bar.unit), (s.value / used if used else 0.0, "%")) for s in bar.segments
@@ -233,7 +233,7 @@ def table_of(bar: StackedBar) -> ResultTable:
 
 
 def key_of(bar: StackedBar, looks: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
-    """Which color is which part, in the order drawn; `looks` where they are known."""
+    """Return the legend in drawing order; `looks` are the styles, if known."""
     names: dict[str, str] = {}
     for part, look in zip(bar.segments, looks or looks_of(bar), strict=True):
         if part.value:
@@ -247,7 +247,7 @@ def key_of(bar: StackedBar, looks: Sequence[SegmentStyle] = ()) -> tuple[tuple[s
 
 
 def _named(label: str, letter: str) -> str:
-    """A part with its letter, where that is not how its name begins.
+    """Add the letter to a segment's name, unless the name begins with it.
 
     >>> _named("Overhead", "R"), _named("Weights", "W")
     ('Overhead (R)', 'Weights')
@@ -256,7 +256,7 @@ def _named(label: str, letter: str) -> str:
 
 
 def _left_word(bar: StackedBar) -> str:
-    """Memory is free, everything else is left."""
+    """Return the word for the rest: memory is “free”, anything else is “left”."""
     return "free" if bar.unit == "B" else "left"
 
 
@@ -271,7 +271,7 @@ def _parts(bar: StackedBar, looks: Sequence[SegmentStyle], axis: Axis, height: i
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _CapacityMark:
-    """Where the cap stands and where the parts end, in percent."""
+    """Positions of the limit and of the end of the segments, in percent."""
 
     cap: float
     end: float
@@ -316,7 +316,7 @@ def _over(limit: _CapacityMark, over: str, height: int) -> list[str]:
 
 
 def _beside(at: float, words: str, bold: str) -> str:
-    """Words above the bar, left of a place, or right of it near the left edge."""
+    """Draw text above the bar, left of a position, or right of it near the left edge."""
     if at < _LEFT_LABEL:
         return text(words, at + 1, 15, bold=bold)
     return text(words, at - 1, 15, "e", bold=bold)
@@ -330,9 +330,9 @@ _KNOWN: dict[str, SegmentStyle] = {str(name): look for name, look in LOOKS.items
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabeledSum:
-    """One sum: what it is, and its parts by name.
+    """A row of a chart: its name, and its segments by name.
 
-    A part that is named like a component of memory gets its color.
+    A segment named like a memory component gets that component's color.
     """
 
     label: str
@@ -340,13 +340,12 @@ class LabeledSum:
 
     @property
     def total(self) -> float:
-        """The length of the row."""
         return sum(value for _, value in self.parts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RowChart:
-    """All that is drawn, in one unit; `alt` takes the place of the words for it."""
+    """A row chart; all values have one unit. `alt` replaces the generated text alternative."""
 
     title: str
     alt: str
@@ -357,17 +356,17 @@ class RowChart:
 
     @property
     def axis(self) -> Axis:
-        """The axis that all of them share."""
+        """Return the axis that all rows share."""
         most = max([row.total for row in self.rows] + [self.limit or 0.0])
         return unit_axis(most, self.unit, _ROOM)
 
     def written(self, value: float) -> str:
-        """A number with the unit."""
+        """Format a value with its unit."""
         return with_unit(format_number(float(f"{value:.6g}")), self.unit)
 
 
 def draw_rows(rows: RowChart) -> Markup:
-    """Draw each row with its name and sum above it, and the limit across them."""
+    """Draw each row with its name and sum above it, and the limit across all rows."""
     axis = rows.axis
     bottom = len(rows.rows) * _ROW
     marks: list[str] = []
@@ -382,13 +381,13 @@ def draw_rows(rows: RowChart) -> Markup:
 
 
 def row_key(rows: RowChart) -> tuple[tuple[str, str], ...]:
-    """The components drawn, as (class, words)."""
+    """Return the legend as (class, text) for the components drawn."""
     names = dict.fromkeys(name for row in rows.rows for name, _ in row.parts)
     return tuple((_KNOWN[n].key, label_of(n)) for n in names if n in _KNOWN)
 
 
 def label_of(name: str) -> str:
-    """A component in words.
+    """Return the display name of a memory component.
 
     >>> label_of("kv"), label_of("weights")
     ('KV cache', 'Weights')
@@ -397,16 +396,16 @@ def label_of(name: str) -> str:
 
 
 def _rows_inside(label: str) -> str:
-    """A label within a sentence.
+    """Write a label as it appears within a sentence.
 
-    >>> _inside("Weights"), _inside("KV cache")
+    >>> _rows_inside("Weights"), _rows_inside("KV cache")
     ('weights', 'KV cache')
     """
     return label if label[1:2].isupper() else label.lower()
 
 
 def sentence(rows: RowChart) -> str:
-    """The whole drawing in words, for those who do not see it."""
+    """Return the text alternative of the chart."""
     said = []
     for row in rows.rows:
         parts = ", ".join(
@@ -444,7 +443,7 @@ def _part(part: tuple[str, float]) -> StackSegment:
 
 
 _PAIRS_ROW, _PAIRS_BAR = 48, 16
-# The words of the longest bar stand beside it, in the narrowest drawing as well.
+# Leaves space for the text after the longest bar, also in the narrowest chart.
 _WIDEST = 74.0  # percent
 _NARROWEST, _LETTER, _APART = 288.0, 6.5, 8  # pixels
 
@@ -453,7 +452,7 @@ _NARROWEST, _LETTER, _APART = 288.0, 6.5, 8  # pixels
 class DoubleBar:
     """A bar of length `value`; `beyond` is how far it reaches under a condition.
 
-    `words` stand behind it; `look` is the class of its filling.
+    `words` is the text after it; `look` is the CSS class of its fill.
     """
 
     label: str
@@ -464,7 +463,7 @@ class DoubleBar:
 
 
 def draw_pairs(pairs: Sequence[DoubleBar], says: str) -> Markup:
-    """All bars on one scale from zero; `says` is the whole as a sentence."""
+    """Draw all bars on one scale from zero; `says` is the text alternative."""
     most = max((max(p.value, p.beyond) for p in pairs), default=0.0) or 1.0
     letters = max((len(p.words) for p in pairs), default=0)
     room = 1 - (_APART + _LETTER * letters) / _NARROWEST

@@ -1,4 +1,4 @@
-"""A calculator as a form: fields, groups, validation messages."""
+"""Calculator forms: fields, groups, validation messages."""
 
 import dataclasses
 import functools
@@ -22,11 +22,11 @@ from app.widgets.estimate_view import EstimateView, build_estimate_view, calcula
 def difference(
     entry: EstimateSpec, inputs: Any, words: Mapping[str, str], estimate: Estimate
 ) -> tuple[str, str]:
-    """A field and another value for it, which leads to another answer.
+    """Return a field and another value for it that changes the result.
 
-    That is what would turn the verdict; else the next choice of a field that has
-    some, twice a count, another model or GPU, or a list without its last. Empty where
-    nothing makes a difference.
+    Tries the value that flips the verdict, then the next choice of a field that has
+    choices, a doubled count, another model or GPU, and a list without its last element.
+    Both are empty if nothing changes the result.
     """
     if estimate.changes:
         return estimate.changes[0].field, estimate.changes[0].flips_at
@@ -36,11 +36,11 @@ def difference(
     return "", ""
 
 
-_TRIED = 3  # models or GPUs, before nothing is said
+_TRIED = 3  # Models or GPUs that are tried before giving up.
 
 
 def _others(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
-    """Other values for fields, those that people vary first."""
+    """Yield other values for fields, starting with the fields that people vary first."""
     fields = given_inputs.input_specs(kind)
     for vary in (_choices, _counts, _named):
         for name, declared in fields.items():
@@ -49,7 +49,7 @@ def _others(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
 
 
 def _choices(declared: InputSpec, value: Any) -> list[str]:
-    """The choices behind the one that was made, then those before it."""
+    """Return the choices after the current one, then those before it."""
     if declared.kind != "choice" or declared.advanced:
         return []
     choices = [choice for choice, _ in declared.choices]
@@ -62,7 +62,7 @@ def _counts(declared: InputSpec, value: Any) -> list[str]:
 
 
 def _named(declared: InputSpec, value: Any) -> list[str]:
-    """Another model or GPU, or a list without its last."""
+    """Return other models or GPUs, or the list without its last element."""
     if declared.kind == "model":
         return [name for name, _ in lookup.models()[:_TRIED]]
     if declared.kind == "gpu":
@@ -71,7 +71,7 @@ def _named(declared: InputSpec, value: Any) -> list[str]:
 
 
 def _differs(entry: EstimateSpec, words: Mapping[str, str], estimate: Estimate) -> bool:
-    """Whether the calculator answers, and the figure that matters first is another."""
+    """Return whether the calculator has a result whose first figure differs."""
     try:
         other = entry.compute(given_inputs.parse_inputs(entry.inputs, words))
     except (ValueError, LookupError, ArithmeticError):
@@ -86,18 +86,18 @@ _WRITTEN_SHORT = frozenset({"token", "parameter"})
 _SIZES_OF_COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"))
 _STEPPED_UNITS = frozenset({"", "GPU", "node", "system"})
 _STEPPED_MOST = 1e6
-# Degrees that have to divide heads, layers or nodes are stepped by doubling.
+# Degrees that must divide heads, layers or nodes change by doubling.
 _DOUBLED = ("parallel", "gpus", "nodes", "replicas")
 _BLOCK_BAR = 34
-# Characters of a choice that are seen beside the label of its field, and below it.
+# Characters of a choice that are visible next to the label of its field, and below it.
 _BESIDE, _WHOLE = 13, 36
-_LINE = 1000  # characters up to which a text is one line of a form
+_LINE = 1000  # Text up to this length is one line of a form.
 _NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseLinks:
-    """What a calculator can point to: topics by slug, and the anchors of terms."""
+    """Pages that a calculator links to: topics by slug, and anchors of glossary terms."""
 
     topics: Mapping[str, str]
     terms: Collection[str]
@@ -108,15 +108,13 @@ NO_COURSE = CourseLinks({}, frozenset())
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionGroup:
-    """A group of choices; `title` is empty for a list without groups."""
-
     title: str
     choices: tuple[tuple[str, str], ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FormField:
-    """One input as it stands in a form, with what was typed and what is wrong."""
+    """One input of a form, with the typed value and the error message."""
 
     name: str
     id: str
@@ -135,12 +133,12 @@ class FormField:
 
     @property
     def wide(self) -> bool:
-        """Whether a choice is too long to stand beside its label without a cut."""
+        """Return whether a choice is too long to be shown next to its label."""
         return self._longest > _BESIDE
 
     @property
     def long(self) -> bool:
-        """Whether a choice needs small letters to be seen whole."""
+        """Return whether a choice needs a smaller font."""
         return self._longest > _WHOLE
 
     @property
@@ -151,8 +149,6 @@ class FormField:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FieldGroup:
-    """Fields under one heading of the form."""
-
     title: str
     fields: tuple[FormField, ...]
 
@@ -161,8 +157,8 @@ class FieldGroup:
 class CalculatorForm:
     """A calculator ready for `calculators/_instrument.html`.
 
-    `part` is the fragment that its form asks for: `result` on its own page,
-    `reading` (shorter) inside of a text. `reading` is None while an input is wrong.
+    `part` is the fragment that the form requests: `result` on the calculator's page,
+    `reading` (shorter) within a text. `reading` is None while an input is invalid.
     """
 
     name: str
@@ -180,7 +176,7 @@ class CalculatorForm:
 
     @property
     def stray(self) -> tuple[InputProblem, ...]:
-        """The problems that stand at no field of this form."""
+        """Return the problems that belong to no field of this form."""
         groups = (*self.groups, *self.folded)
         names = {f.name for group in groups for f in group.fields}
         return tuple(p for p in self.problems if p.field not in names)
@@ -194,10 +190,10 @@ def build_calculator_form(
     id: str = "calc",  # noqa: A002 - it is the id attribute
     block: bool = False,
 ) -> CalculatorForm:
-    """A calculator with its form filled in and its first answer.
+    """Build a calculator with its form filled in and its first result.
 
-    `block` makes the short form for a place inside of a text: the fields that
-    `typed` names, and the short reading. `id` must be unique on the page.
+    `block` builds the short form for use within a text: only the fields in `typed`, and
+    the short result. `id` must be unique on the page.
     """
     inputs, reading, other, problems = _answer(entry, typed, course, block=block)
     fields = fields_of(entry, typed, inputs, problems, id=id, course=course)
@@ -229,9 +225,9 @@ def fields_of(
     id: str,  # noqa: A002 - it is the id attribute
     course: CourseLinks = NO_COURSE,
 ) -> tuple[FormField, ...]:
-    """Every field of the form in the order of its declaration.
+    """Return every field of the form in the order of its declaration.
 
-    `inputs` is what was understood, None where something was not.
+    `inputs` are the parsed inputs, None if some are invalid.
     """
     wrong = {p.field: p.message for p in problems}
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
@@ -252,9 +248,9 @@ def fields_of(
 
 
 def value_of(declared: InputSpec, typed: str | None, meant: Any, *, sure: bool) -> str:
-    """What stands in a field: the words typed, or the value meant, written out.
+    """Return the value shown in a field: the typed text, or the parsed value as text.
 
-    Names from a list are shown as the list has them once they are understood.
+    Catalog names are shown in the catalog's spelling once they are recognized.
     """
     if typed and not (sure and declared.kind in _NAMED):
         return _as_people_write(declared, typed)
@@ -266,7 +262,7 @@ def value_of(declared: InputSpec, typed: str | None, meant: Any, *, sure: bool) 
 
 
 def _as_people_write(declared: InputSpec, words: str) -> str:
-    """Plain digits with commas, and large counts as 15T or 70B."""
+    """Format a number with commas, and large counts as 15T or 70B."""
     if declared.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
         return words
     value = int(words)
@@ -278,7 +274,7 @@ def _as_people_write(declared: InputSpec, words: str) -> str:
 
 
 def field_of(name: str, declared: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
-    """One field without its mistakes and links."""
+    """Build one field without its problems and links."""
     unit = declared.typed_unit or units.PLURALS.get(declared.unit, declared.unit)
     return FormField(
         name=name,
@@ -298,10 +294,7 @@ def field_of(name: str, declared: InputSpec, value: str, id: str) -> FormField: 
 def _answer(
     entry: EstimateSpec, typed: Mapping[str, str], course: CourseLinks, *, block: bool
 ) -> tuple[Any, EstimateView | None, str, tuple[InputProblem, ...]]:
-    """The inputs understood and their reading, or the problems instead.
-
-    The third is what a second scenario would change, as a query.
-    """
+    """Return the inputs, their estimate, and the query of a second scenario; or the problems."""
     inputs = None
     try:
         inputs = given_inputs.parse_inputs(entry.inputs, typed)
@@ -314,13 +307,13 @@ def _answer(
 
 
 def _other(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
-    """What a second scenario would change, as a query."""
+    """Return the query that a second scenario would change."""
     field, value = difference(entry, inputs, given_inputs.to_query(inputs), estimate)
     return query_of({f"b.{field}": value}) if field else ""
 
 
 def comparison_of(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
-    """The address at which an answer, as a `query`, stands beside another one."""
+    """Return the URL of the page that compares this scenario, given as a `query`, with another."""
     against = "&".join(part for part in (query, _other(entry, inputs, estimate)) if part)
     return calculator_url(entry.name, against, part="compare")
 
@@ -328,7 +321,7 @@ def comparison_of(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: s
 def _arranged(
     entry: EstimateSpec, fields: Sequence[FormField], named: Mapping[str, str] | None
 ) -> tuple[tuple[FieldGroup, ...], tuple[FieldGroup, ...]]:
-    """The groups shown at once, and those behind “More inputs”."""
+    """Return the groups shown at once, and those behind “More inputs”."""
     declared = given_inputs.input_specs(entry.inputs)
     near = [f for f in fields if not declared[f.name].advanced]
     far = [f for f in fields if declared[f.name].advanced]
@@ -348,7 +341,7 @@ def _grouped(
 
 
 def _has_text(*groups: tuple[FieldGroup, ...]) -> bool:
-    """Whether a field of the form takes a text too long for an address."""
+    """Return whether a field of the form takes text too long for a URL."""
     fields = [f for part in groups for group in part for f in group.fields]
     return any(f.widget == "text" for f in fields)
 
@@ -366,14 +359,14 @@ def _widget(declared: InputSpec) -> Widget:
 
 
 def _accepts(declared: InputSpec) -> str:
-    """The range as a hint; lists show theirs by themselves."""
+    """Return the allowed range as a hint; fields with choices need none."""
     if declared.kind in {"number", "count"}:
         return given_inputs.describe_range(declared)
     return ""
 
 
 def _options(declared: InputSpec, value: str) -> tuple[OptionGroup, ...]:
-    """The choices of a field, with a foreign value kept as one more choice."""
+    """Return the choices of a field; an unknown value is added as another choice."""
     if declared.kind == "choice":
         groups: tuple[OptionGroup, ...] = (OptionGroup("", declared.choices),)
     elif declared.kind in _NAMED:
@@ -390,7 +383,7 @@ def _options(declared: InputSpec, value: str) -> tuple[OptionGroup, ...]:
 
 
 def _offered(groups: tuple[OptionGroup, ...], only: Mapping[str, str]) -> tuple[OptionGroup, ...]:
-    """The groups with those choices alone that a list offers; all where none are."""
+    """Limit the groups to the choices that the course offers; all if it lists none."""
     if not only:
         return groups
     left = (OptionGroup(g.title, tuple(c for c in g.choices if c[0] in only)) for g in groups)
@@ -399,7 +392,7 @@ def _offered(groups: tuple[OptionGroup, ...], only: Mapping[str, str]) -> tuple[
 
 @functools.cache
 def catalogued(kind: str) -> tuple[OptionGroup, ...]:
-    """The names of a catalog in groups, as a list to choose from."""
+    """Return the names of a catalog in groups, for a select element."""
     if kind == "model":
         return (OptionGroup("By name", lookup.models()), OptionGroup("By size", _SIZES))
     if kind == "gpu":

@@ -1,4 +1,4 @@
-"""Columns per day, dot strips of errors, score ranges."""
+"""Column charts per day, dot strips of errors, score ranges."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _GAP = 0.28
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ColumnLabel:
-    """Words below the columns at `place` percent; `anchor` is a class of text."""
+    """A label below the columns at `place` percent; `anchor` is its text-anchor class."""
 
     place: float
     words: str
@@ -24,10 +24,10 @@ class ColumnLabel:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ColumnChart:
-    """What is drawn; a column is its parts from the foot up, as (class, value).
+    """A column chart; a column is its segments from the bottom up, as (class, value).
 
-    `width` is the part of the drawing that they take in percent; the words of the
-    scale stand behind it. `limit` is drawn across them.
+    `width` is the share of the drawing's width that the columns take, in percent; the
+    axis labels are to their right. `limit` is drawn across them.
     """
 
     columns: Sequence[Sequence[tuple[str, float]]]
@@ -38,12 +38,12 @@ class ColumnChart:
 
     @property
     def slot(self) -> float:
-        """The room of one column in percent."""
+        """Return the width of one column in percent."""
         return self.width / len(self.columns)
 
 
 def draw_columns(drawn: ColumnChart, says: str) -> Markup:
-    """Draw the columns; `says` is the whole of it as a sentence."""
+    """Draw the columns; `says` is the text alternative."""
     plane = PlotArea(Box(0, TOP, drawn.width, HEIGHT), drawn.axis)
     marks = plane.scale(drawn.axis.named)
     for number, parts in enumerate(drawn.columns):
@@ -79,7 +79,7 @@ _TOP = 26
 class ErrorStrip:
     """One kind of case: its name, and (error, fitted) for each case.
 
-    An error is predicted ÷ measured − 1; fitted cases are no evidence.
+    An error is predicted ÷ measured − 1; fitted cases do not count as evidence.
     """
 
     name: str
@@ -87,7 +87,7 @@ class ErrorStrip:
 
 
 def draw_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
-    """Draw every error from −50% to +50%; what is beyond sits at its end."""
+    """Draw every error from −50% to +50%; larger errors are drawn at the ends."""
     bottom = _TOP + len(strips) * _STRIP
     marks = [_band(bottom), *_axis(bottom)]
     for row, strip in enumerate(strips):
@@ -100,7 +100,7 @@ def draw_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
 
 
 def place(error: float) -> float:
-    """Where an error stands along the axis, in percent of its width.
+    """Return the position of an error along the axis, in percent of its width.
 
     >>> place(0.0), place(0.5), place(-3.0)
     (50.0, 99.0, 1.0)
@@ -116,7 +116,7 @@ def _case(error: float, down: float, *, fitted: bool) -> str:
 
 
 def _band(bottom: float) -> str:
-    """The stretch within ten percent."""
+    """Draw the band of errors within ten percent."""
     start = place(-0.1)
     return rect("bg", start, _TOP, place(0.1) - start, bottom - _TOP)
 
@@ -148,7 +148,7 @@ _MARK = 1.8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreRange:
-    """A score of `of`, most likely between `low` and `high`; `target` 0 for none."""
+    """A score out of `of`, most likely between `low` and `high`; no `target` if 0."""
 
     score: float
     low: float
@@ -159,7 +159,7 @@ class ScoreRange:
 
 
 def draw_score(score: ScoreRange, says: str, ticks: tuple[float, ...]) -> Markup:
-    """Draw it; `ticks` are named below, the first at the left, the last at the end."""
+    """Draw a score range; `ticks` are the labels below, from the left end to the right end."""
     low, high = _at(score.low, score), _at(score.high, score)
     left = min(max(_at(score.score, score) - _MARK / 2, 0.0), 100 - _MARK)
     marks = [

@@ -1,4 +1,4 @@
-"""An estimate as text, tables, charts; the URL of a calculator."""
+"""An estimate as text, tables and charts; the URL of a calculator."""
 
 import dataclasses
 import functools
@@ -26,10 +26,10 @@ _Cell = tuple[str, bool]
 
 
 def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
-    """A table in words; rows named like a component get its color from `keys`.
+    """Render a table; rows named like a component get its color from `keys`.
 
-    Columns with a number in them are set as numbers. A row whose first cell is a
-    number has no name.
+    Columns that contain a number are aligned as numbers. A row whose first cell is a
+    number has no row header.
     """
     read = [[_cell(cell) for cell in row] for row in table.rows if row]
     kinds = [
@@ -41,7 +41,7 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
         for words, kind in zip(table.columns, kinds, strict=True)
     )
     rows = "".join([_row(cells, kinds, keys) for cells in read])
-    return Markup(  # noqa: S704 - every text in it went through `escaped`
+    return Markup(  # noqa: S704 - every text in it is escaped
         f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">\n'
         f'<table class="t"><caption class="sr">{label}</caption><thead><tr>{heads}'
         f"</tr></thead><tbody>\n{rows}</tbody></table></div>"
@@ -63,14 +63,14 @@ def _row(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) 
 
 
 def _cell(cell: str | tuple[float, str]) -> _Cell:
-    """The words of a cell, and whether they are a number."""
+    """Return the text of a cell, and whether it is a number."""
     if isinstance(cell, str):
         return cell, _PLAIN_NUMBER.fullmatch(cell) is not None
     return format_value(cell[0], cell[1]), True
 
 
 def calculator_url(name: str, query: str = "", *, part: str = "", anchor: str = "") -> str:
-    """The address of a calculator, or of a `part` of it such as `result`.
+    """Return the URL of a calculator, or of a `part` of it such as `result`.
 
     >>> calculator_url("kv-cache", "context=8k", anchor="total")
     '/calculators/kv-cache?context=8k#total'
@@ -82,11 +82,11 @@ def calculator_url(name: str, query: str = "", *, part: str = "", anchor: str = 
 
 LONGEST_LINK = 2000
 
-# Figures and steps are tuples, for the template takes each apart in one go.
+# Figures and steps are tuples, because the template unpacks them.
 
 _FIRST = 3
 _HARDWARE = frozenset({"gpu", "system", "network"})
-# What the unit of a figure measures; the last heading takes all others.
+# Headings by what the unit of a figure measures; the last one takes all other units.
 _OTHERS = "Counts and shares"
 _MEASURES: dict[str, tuple[str, ...]] = {
     "Memory and data": ("B",),
@@ -102,7 +102,7 @@ _NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸
 
 
 class FigureView(NamedTuple):
-    """A figure in words; `span` is its interval, or “exact” for an exact number."""
+    """A figure as text; `span` is its interval, or “exact” for an exact number."""
 
     name: str
     label: str
@@ -115,7 +115,7 @@ class FigureView(NamedTuple):
 
 
 class StepView(NamedTuple):
-    """A line of the working; `source` and `address` say where it is from."""
+    """A formula step; `source` and `address` name and link its source."""
 
     label: str
     formula: str
@@ -128,7 +128,7 @@ class StepView(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ChartView:
-    """A drawing with its key and its table; the table is None where it is shown."""
+    """A chart with its legend and its table; the table is None if the page shows it elsewhere."""
 
     drawing: SvgChart
     table: Markup | None
@@ -136,7 +136,7 @@ class ChartView:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FlipView:
-    """An input that turns the verdict, with the address where it has done so."""
+    """An input that flips the verdict, with the URL of the calculator after the change."""
 
     label: str
     now: str
@@ -149,10 +149,10 @@ class FlipView:
 class EstimateView:
     """Everything that `calculators/_result.html` shows.
 
-    `first` are the figures that matter first, `rest` all others in groups, and
-    `elsewhere` those that do not apply to these inputs. `parts` leads to the hardware
-    that was asked of. `link` leads to the calculator with these inputs; empty where
-    they are too long for an address; `query` is its part behind the question mark.
+    `first` are the most important figures, `rest` all others in groups, and
+    `elsewhere` those that do not apply to these inputs. `parts` link to the hardware
+    pages. `link` is the URL of the calculator with these inputs, empty if they are too
+    long for a URL; `query` is its query string.
     """
 
     name: str
@@ -175,7 +175,7 @@ class EstimateView:
 
     @property
     def more(self) -> int:
-        """How many figures are folded."""
+        """Return the number of folded figures."""
         return sum(len(figures) for _, figures in self.rest)
 
 
@@ -187,7 +187,7 @@ def build_estimate_view(
     topics: Collection[str] = (),
     bar_height: int = 44,
 ) -> EstimateView:
-    """Put an estimate into words. `topics` are the concept pages that can be linked."""
+    """Prepare an estimate for display. `topics` are the concept pages that can be linked."""
     words = given_inputs.to_query(inputs)
     query = query_of(words)
     short = len(query) <= LONGEST_LINK
@@ -218,13 +218,13 @@ def build_estimate_view(
 
 
 def query_of(words: Mapping[str, str]) -> str:
-    """Inputs in words as the query of an address."""
-    # Field names are plain words; most values were in the address before.
+    """Return inputs as a query string."""
+    # Field names need no quoting; most values were read from a URL before.
     return "&".join([f"{name}={_quoted(value)}" for name, value in words.items()])
 
 
 def _quoted(value: str) -> str:
-    """A value as an address writes it; long ones are not kept, for they stay long."""
+    """Quote a value for a URL; long values are not cached, to limit memory."""
     return quote_plus(value) if len(value) > given_inputs.LONGEST_VALUE else _kept_quoted(value)
 
 
@@ -232,9 +232,9 @@ _kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
 def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
-    """A figure in words, with its interval where it is modeled.
+    """Prepare a figure for display, with its interval if it is modeled.
 
-    One named like a component of a drawing gets its color from `keys`.
+    A figure named like a component of a chart gets its color from `keys`.
     """
     return FigureView(
         figure.name,
@@ -251,7 +251,7 @@ def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
 def _first(
     entry: EstimateSpec, estimate: Estimate, figures: Sequence[FigureView]
 ) -> tuple[FigureView, ...]:
-    """The three figures that matter first; what is not known leaves its place."""
+    """Return the three most important figures; unknown ones are skipped."""
     known = {
         figure.name: shown
         for figure, shown in zip(estimate.figures, figures, strict=True)
@@ -263,7 +263,7 @@ def _first(
 def _grouped(
     estimate: Estimate, figures: Sequence[FigureView]
 ) -> tuple[tuple[str, tuple[FigureView, ...]], ...]:
-    """Figures that apply under the heading of what their unit measures."""
+    """Group the figures that apply by what their unit measures."""
     units = {figure.name: figure.unit for figure in estimate.figures}
     groups: dict[str, list[FigureView]] = {title: [] for title in _MEASURES}
     for figure in figures:
@@ -274,7 +274,7 @@ def _grouped(
 
 
 def _parts(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
-    """The hardware among the inputs, with the address of its page."""
+    """Return the hardware among the inputs, with the URLs of its pages."""
     chosen = [
         getattr(inputs, name)
         for name, declared in given_inputs.input_specs(entry.inputs).items()
@@ -285,7 +285,7 @@ def _parts(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
 
 
 def interval(figure: Figure) -> str:
-    """The interval of a modeled figure: `72.1 to 86.4 GB`; “exact” for a number."""
+    """Format the interval of a modeled figure: `72.1 to 86.4 GB`; “exact” if there is none."""
     if figure.value is None or isinstance(figure.value, _WORDS):
         return ""
     if figure.low is None or figure.high is None:
@@ -294,11 +294,13 @@ def interval(figure: Figure) -> str:
 
 
 def _marked(sentence: str, numbers: Collection[str]) -> Markup:
-    """A sentence of the verdict with the numbers that are its figures marked."""
+    """Mark the numbers of a verdict that are figures of the estimate."""
     marked = []
     end = 0
     for match in _NUMBER.finditer(sentence):
-        if match[0] in numbers and len(match[0]) > 2:  # a small number is any number
+        if (
+            match[0] in numbers and len(match[0]) > 2
+        ):  # Small numbers are too common to be matched to a figure.
             marked.append(escape(sentence[end : match.start()]))
             marked.append(f'<span class="num">{match[0]}</span>')
             end = match.end()
@@ -307,7 +309,7 @@ def _marked(sentence: str, numbers: Collection[str]) -> Markup:
 
 
 def _component_keys(estimate: Estimate) -> dict[str, str]:
-    """The color of every part that is drawn, by its name."""
+    """Return the color of every segment drawn, by its name."""
     return {
         segment.label: look.key
         for picture in estimate.pictures
@@ -345,7 +347,7 @@ def _change(name: str, change: VerdictFlip, words: Mapping[str, str]) -> FlipVie
 
 
 def within(sentence: str) -> str:
-    """A verdict as part of a longer sentence.
+    """Write a verdict as part of a longer sentence.
 
     >>> within("Does not fit.")
     'does not fit'

@@ -1,4 +1,4 @@
-"""Lines over axes, option curves, timelines."""
+"""Line charts, option curves, timelines."""
 
 import dataclasses
 import math
@@ -45,7 +45,7 @@ _LOW, _HIGH = ", low", ", high"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ChartArea:
-    """The two axes, and a point's place: percent across, pixels down."""
+    """The two axes, and the position of a point: percent across, pixels down."""
 
     x: Axis
     y: Axis
@@ -54,7 +54,7 @@ class _ChartArea:
         return self.x.place(point[0]), _BOTTOM - self.y.place(point[1]) * _HEIGHT / 100
 
     def share(self, point: Point) -> Point:
-        """The point in the nested drawing of 100 by 100."""
+        """Return a point's coordinates in the nested drawing of 100 by 100."""
         return self.x.place(point[0]), 100 - self.y.place(point[1])
 
 
@@ -76,7 +76,7 @@ def draw_chart(chart: Chart) -> SvgChart:
 
 
 def reading(chart: Chart) -> str:
-    """The chart as a sentence: its axes, then each line from end to end."""
+    """Return the chart as a sentence: its axes, then each line from end to end."""
     told = "; ".join(_told(one, chart) for one in chart.lines if one.points)
     below = chart.x_label[:1].lower() + chart.x_label[1:]
     axes = f"{chart.y_label} over {below}"
@@ -84,7 +84,7 @@ def reading(chart: Chart) -> str:
 
 
 def table_of(chart: Chart) -> ResultTable:
-    """The points behind the lines, at most a dozen places along the axis."""
+    """Return the points of the lines as a table of at most a dozen rows."""
     lines = [one for one in chart.lines if one.points]
     places = sorted({p[0] for one in lines for p in one.points})
     if len(places) > _MOST_ROWS:
@@ -112,7 +112,7 @@ def _told(one: ChartLine, chart: Chart) -> str:
 
 
 def _drawable(one: ChartLine, chart: Chart) -> ChartLine:
-    """The points that the axes can show: finite, and positive on a log axis."""
+    """Return the points that the axes can show: finite, and positive on a log axis."""
     points = tuple(
         sorted(
             p
@@ -188,7 +188,7 @@ def _dots(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
 
 
 def _names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
-    """Each line's name beside it, in bold for a mark."""
+    """Draw each line's name next to it, in bold for a mark."""
     named = [
         LabeledLine(
             "" if _edge(one) else one.label,
@@ -226,7 +226,7 @@ Fifths = Sequence[tuple[int, Mapping[str, float]]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionCurve:
-    """One option: its letter, whether it is right, its share in each fifth."""
+    """One option: its letter, whether it is right, its share in each fifth of learners."""
 
     letter: str
     right: bool
@@ -234,7 +234,7 @@ class OptionCurve:
 
 
 def curves_of(options: Sequence[tuple[str, str, bool]], found: Fifths) -> list[OptionCurve]:
-    """The curves of options given as (key, letter, right); none without fifths."""
+    """Return the curves of options given as (key, letter, right); empty without statistics."""
     if not found:
         return []
     return [
@@ -244,7 +244,7 @@ def curves_of(options: Sequence[tuple[str, str, bool]], found: Fifths) -> list[O
 
 
 def draw_curves(curves: Sequence[OptionCurve]) -> Markup:
-    """A good question has its key rising and the rest falling."""
+    """Draw option curves; in a good question the key rises and the distractors fall."""
     marks = _PLANE.scale(in_percent, "left")
     marks += [_lines(curves), *_option_shares_names(curves)]
     bottom = _OPTION_SHARES_TOP + _OPTION_SHARES_HEIGHT + 19
@@ -254,7 +254,7 @@ def draw_curves(curves: Sequence[OptionCurve]) -> Markup:
 
 
 def says(curves: Sequence[OptionCurve]) -> str:
-    """The drawing as a sentence."""
+    """Return the text alternative of option curves."""
     told = "; ".join(
         f"{c.letter}{', the key,' if c.right else ''} from {c.shares[0]:.0%} to {c.shares[-1]:.0%}"
         for c in curves
@@ -274,7 +274,7 @@ def _points(curve: OptionCurve) -> Iterator[Point]:
 
 
 def _option_shares_names(curves: Sequence[OptionCurve]) -> list[str]:
-    """The letters at the ends of their lines, moved apart where they would touch."""
+    """Draw the letters at the ends of their lines, moved apart where they would overlap."""
     made = []
     free = _OPTION_SHARES_TOP + _OPTION_SHARES_HEIGHT + 4
     for curve in sorted(curves, key=lambda c: c.shares[-1]):
@@ -314,7 +314,7 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
 
 
 def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
-    """Whether a span costs no time: work of another lane goes on meanwhile."""
+    """Return whether a span costs no time because another lane works at the same time."""
     return not span.exposed and any(
         other.lane != span.lane and other.start < span.end and span.start < other.end
         for other in timeline.spans
@@ -322,7 +322,7 @@ def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
 
 
 def read_timeline(timeline: Timeline) -> str:
-    """The timeline as a sentence, lane by lane in the order of its spans."""
+    """Return the timeline as a sentence, lane by lane."""
     told = "; ".join(
         f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"
         + (", hidden" if is_hidden(s, timeline) else "")
@@ -333,7 +333,7 @@ def read_timeline(timeline: Timeline) -> str:
 
 
 def timeline_table(timeline: Timeline) -> ResultTable:
-    """Every span with its beginning and its length."""
+    """Return every span with its start and its length."""
     rows = tuple(
         (
             s.lane,

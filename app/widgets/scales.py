@@ -17,9 +17,9 @@ _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Axis:
-    """From `low` to `high` in base units; `factor` turns them into `unit`.
+    """An axis from `low` to `high` in base units; `factor` converts them to `unit`.
 
-    `unit` is the word shown at the end of the axis, such as GB.
+    `unit` is shown at the end of the axis, such as GB.
     """
 
     low: float
@@ -31,7 +31,7 @@ class Axis:
     counted: bool = False
 
     def place(self, value: float) -> float:
-        """How far along the axis a value stands, 0 to 100 (clipped)."""
+        """Return the position of a value along the axis, 0 to 100 (clipped)."""
         if self.log:
             value = max(value, self.low)
             span = math.log(self.high / self.low)
@@ -41,28 +41,28 @@ class Axis:
         return 100 * min(max(share, 0.0), 1.0)
 
     def words(self, value: float) -> str:
-        """A value in the unit of the axis, without the unit."""
+        """Format a value in the unit of the axis, without the unit."""
         return _words(value / self.factor, _LONG if self.log else 1000 * _LONG)
 
     def named(self, tick: float) -> str:
-        """The words of a tick: the last one of the axis has the unit behind it."""
+        """Return the label of a tick; the last one includes the unit."""
         words = self.words(tick)
         return f"{words} {self.unit}".strip() if tick == self.ticks[-1] else words
 
     def round(self, value: float) -> str:
-        """A value as it is named beside the axis: whole from a thousand on."""
+        """Format a value for a label next to the axis: whole numbers from a thousand on."""
         shown = value / self.factor
         return f"{shown:,.0f}" if abs(shown) >= 1000 else self.words(value)
 
     def one_decimal(self, value: float) -> str:
-        """A value in the unit of the axis with one decimal, `105.0`; counts without."""
+        """Format a value in the unit of the axis with one decimal, `105.0`; counts without."""
         shown = value / self.factor
         whole = self.counted or abs(shown) >= 1000
         return f"{shown:,.0f}" if whole else f"{shown:,.1f}"
 
 
 def linear(top: float, unit: str, room: float = 1.02) -> Axis:
-    """An axis from zero to a round number above `top`, with three to five steps.
+    """Return an axis from zero to a round number above `top`, with three to five steps.
 
     >>> axis = linear(149.4e9, "B")
     >>> axis.unit, [axis.words(t) for t in axis.ticks]
@@ -73,7 +73,7 @@ def linear(top: float, unit: str, room: float = 1.02) -> Axis:
 
 
 def unit_axis(top: float, word: str = "", room: float = 1.0) -> Axis:
-    """An axis from zero of values that are in their unit `word` already.
+    """Return an axis from zero for values that are already in the unit `word`.
 
     >>> axis = unit_axis(1400, "GB")
     >>> [axis.named(t) for t in axis.ticks]
@@ -84,7 +84,7 @@ def unit_axis(top: float, word: str = "", room: float = 1.0) -> Axis:
 
 
 def count_axis(top: float, word: str = "") -> Axis:
-    """An axis of things that are counted: from zero in whole steps, at least one.
+    """Return an axis of counts: from zero in whole steps, at least one.
 
     >>> [count_axis(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
@@ -101,7 +101,7 @@ def _from_zero(top: float, step_of: Callable[[float], float], word: str, factor:
 
 
 def logarithmic(low: float, high: float, unit: str) -> Axis:
-    """An axis of powers of ten around two positive values.
+    """Return an axis of powers of ten around two positive values.
 
     >>> [round(t) for t in logarithmic(3, 400, "").ticks]
     [1, 10, 100, 1000]
@@ -120,7 +120,7 @@ def logarithmic(low: float, high: float, unit: str) -> Axis:
 
 
 def shown_unit(size: float, unit: str) -> tuple[str, float]:
-    """The readable multiple of a base unit for values up to `size`: word, factor.
+    """Return the readable multiple of a base unit for values up to `size`: unit, factor.
 
     >>> shown_unit(80e9, "B")
     ('GB', 1000000000.0)
@@ -133,7 +133,7 @@ def shown_unit(size: float, unit: str) -> tuple[str, float]:
 
 
 def _step(top: float) -> float:
-    """The step of the shortest axis that reaches `top` in three to five steps."""
+    """Return the step of the shortest axis that reaches `top` in three to five steps."""
     scale = 10.0 ** math.floor(math.log10(top / 5))
     usable = []
     for step in (m * s for s in (scale, scale * 10) for m in _STEPS):
@@ -144,11 +144,11 @@ def _step(top: float) -> float:
 
 
 def _whole_step(top: float) -> float:
-    """A step of one where things are few, and whole beyond."""
+    """Return a whole-number step: one for small counts."""
     return max(1.0, _step(top))
 
 
-@functools.lru_cache(maxsize=4096)  # ticks are round, and stand under every picture
+@functools.lru_cache(maxsize=4096)  # Few distinct ticks occur, and every chart formats them.
 def _words(value: float, long: float) -> str:
     shown = _clean(value)
     if _SHORT <= abs(shown) < long or not shown:
@@ -160,13 +160,13 @@ def _words(value: float, long: float) -> str:
 
 
 def _clean(value: float) -> float:
-    """Drop the dust of binary fractions."""
+    """Round away floating-point error."""
     return float(f"{value:.10g}")
 
 
-@functools.lru_cache(maxsize=512)  # axes end at round numbers: there are few
+@functools.lru_cache(maxsize=512)  # Axes end at round numbers, so few distinct ones occur.
 def scale_below(axis: Axis, top: float) -> tuple[str, ...]:
-    """The ticks of an axis along a drawing, its unit behind the last."""
+    """Draw the tick labels below a chart, with the unit after the last."""
     marks = []
     for tick in axis.ticks:
         at = axis.place(tick)
@@ -178,11 +178,11 @@ def scale_below(axis: Axis, top: float) -> tuple[str, ...]:
 
 
 SHARES = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
-"""From none to all."""
+"""Axis of shares from 0% to 100%."""
 
 
 def in_percent(share: float) -> str:
-    """A share as a scale names it.
+    """Format a share as a tick label in percent.
 
     >>> in_percent(0.5)
     '50%'
@@ -192,13 +192,13 @@ def in_percent(share: float) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlotArea:
-    """Where values stand: `axis` goes up the height of `box`."""
+    """A plot area: `axis` runs up the height of `box`."""
 
     box: Box
     axis: Axis
 
     def down(self, value: float) -> float:
-        """How far from the top of the drawing a value stands, in pixels."""
+        """Return the distance of a value from the top of the drawing, in pixels."""
         share = self.axis.place(value) / 100
         return self.box.y + self.box.height * (1 - share)
 
@@ -207,9 +207,9 @@ class PlotArea:
         words: Callable[[float], str],
         side: Literal["left", "right"] = "right",
     ) -> list[str]:
-        """A line for each tick, its words behind it, or upon it at the left.
+        """Draw a line for each tick, with its label to the right, or above it on the left.
 
-        What grows from the left begins at the lowest tick, which is named below.
+        In a chart that grows from the left, the lowest tick is labeled below instead.
         """
         right = self.box.x + self.box.width
         marks = []
@@ -224,23 +224,26 @@ class PlotArea:
         return marks
 
 
-# A plot on a telephone is this wide in pixels; what is clear there is so everywhere.
+# Width of a plot on a phone in pixels. Labels without overlap there have none anywhere.
 _WIDTH = 250.0
-_CLEAR = 8.0  # pixels between the middle of a name and a line
-_HIGH = 15.0  # of a name, in pixels
-_HALF = 4.0  # from the foot of a name to its middle
-_MARK = 6.0  # half of a mark
+_CLEAR = 8.0  # Pixels between the middle of a name and a line.
+_HIGH = 15.0  # Height of a name in pixels.
+_HALF = 4.0  # From the baseline of a name to its middle.
+_MARK = 6.0  # Half the size of a mark.
 _LINE_NAMES_STEPS, _PARTS = 24, 20
-_NEAR, _FAR = 4, 6  # places beside a line, and how many covered parts beat one farther
+_NEAR, _FAR = (
+    4,
+    6,
+)  # Candidate places next to a line, and how many overlaps outweigh a farther place.
 _ABOVE, _BELOW = -6.0, 16.0
 _ABOVE_MARK, _BELOW_MARK = -12.0, 24.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabeledLine:
-    """A line with its name: its places in percent across and pixels down.
+    """A line with its name: its points in percent across and pixels down.
 
-    `mark` is a point that stands for itself; `apart` are points without a line.
+    `mark` is a single point with a name; `apart` are points without a line.
     """
 
     words: str
@@ -251,7 +254,7 @@ class LabeledLine:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LineLabel:
-    """A name at its place; it ends there where `before`, else it begins there."""
+    """A placed name; the text ends at the position if `before`, else it begins there."""
 
     of: LabeledLine
     across: float
@@ -260,7 +263,7 @@ class LineLabel:
 
     @property
     def extent(self) -> tuple[float, float]:
-        """From where to where it reaches across, in percent of a narrow plot."""
+        """Return where the text begins and ends, in percent of a narrow plot."""
         wide = (len(self.of.words) * CHARACTER + 8) / _WIDTH * 100
         if self.before:
             return self.across - wide, self.across
@@ -268,10 +271,10 @@ class LineLabel:
 
 
 def place_names(lines: Sequence[LabeledLine], top: float, bottom: float) -> list[LineLabel]:
-    """Each name where least is under it; those that would still touch are moved up.
+    """Place each name where it overlaps least; move up names that would still overlap.
 
     Marks choose first, then lines from the lowest to the highest. `lines` without
-    words get no name, but are kept clear. `top` and `bottom` bound the plot, in pixels.
+    a name get no label but are kept clear. `top` and `bottom` bound the plot, in pixels.
     """
     placed: list[LineLabel] = []
     wanted = [one for one in lines if one.words and one.places]
@@ -288,7 +291,7 @@ def place_names(lines: Sequence[LabeledLine], top: float, bottom: float) -> list
 
 
 def _choices(one: LabeledLine) -> Iterator[LineLabel]:
-    """Above and below the end of a line, its beginning, its end again; or a mark."""
+    """Yield places above and below the end of a line, its start, its end again; or a mark."""
     across, down = one.places[-1]
     late = across > 50
     if one.mark:
@@ -318,7 +321,7 @@ def _touch(one: LineLabel, other: LineLabel) -> bool:
 
 
 def _covered(name: LineLabel, lines: Sequence[LabeledLine]) -> int:
-    """How many of the parts of a name lie on a line; a mark counts as all of them."""
+    """Count the parts of a name that overlap a line; a mark counts as all of them."""
     start, end = name.extent
     middle = name.down - _HALF
     parts = {
@@ -333,9 +336,9 @@ def _covered(name: LineLabel, lines: Sequence[LabeledLine]) -> int:
 
 
 def _passing(line: LabeledLine, extent: Point, middle: float) -> Iterator[Point]:
-    """Points of a line where it passes between two places across.
+    """Yield points of a line where it passes between two horizontal positions.
 
-    Of pieces that stay above or below what is near `middle` there are none.
+    Segments that stay far above or below `middle` are skipped.
     """
     start, end = extent
     high, low = middle - _CLEAR, middle + _CLEAR
@@ -354,7 +357,7 @@ def _passing(line: LabeledLine, extent: Point, middle: float) -> Iterator[Point]
 
 
 def _above_all(name: LineLabel, placed: Sequence[LineLabel]) -> LineLabel:
-    """The name moved up until it touches no other."""
+    """Move the name up until it overlaps no other."""
     for other in sorted(placed, key=lambda n: -n.down):
         if _touch(name, other):
             name = dataclasses.replace(name, down=other.down - _HIGH)

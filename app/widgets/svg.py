@@ -1,4 +1,4 @@
-"""SVG elements, verdict icons, progress meters, SVG as a file of its own."""
+"""SVG elements, verdict icons, progress meters, standalone SVG files."""
 
 import dataclasses
 import functools
@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from app.estimator.result import ResultTable
 
-# Half of what a character of 13px text takes, and the narrowest drawing that
-# shows words inside its bars (narrower ones hide them), in px.
+# Half the width of a character of 13px text, and the narrowest drawing that
+# shows text inside its bars (narrower ones hide it), in px.
 CHARACTER = 6.6
 NARROWEST = 500.0
 
@@ -22,7 +22,7 @@ Point = tuple[float, float]
 
 
 class Box(NamedTuple):
-    """Where something stands: x and width in percent, y and height in pixels."""
+    """A rectangle: x and width in percent, y and height in pixels."""
 
     x: float
     y: float
@@ -32,9 +32,9 @@ class Box(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SvgChart:
-    """A finished picture. `key` names the fillings drawn, as (class, words).
+    """A finished chart. `key` is its legend, as (class, text).
 
-    `says` is the whole reading as one sentence: what a listener hears.
+    `says` is the text alternative: one sentence.
     """
 
     label: str
@@ -51,20 +51,20 @@ def svg_root(
     classes: str = "g",
     width: float = 0.0,
 ) -> Markup:
-    """The drawing itself: no viewBox, so text keeps its size at any width.
+    """Return the `<svg>` element: no viewBox, so text keeps its size at any width.
 
-    One that says nothing repeats what stands beside it. `width` is in pixels, 0 for
-    all that there is.
+    An empty `says` hides it from screen readers: the text next to it says the same.
+    `width` is in pixels, 0 for the full width.
     """
     told = f'role="img" aria-label="{escape(str(says))}"' if says else _SILENT
     wide = f' width="{number(width)}"' if width else ""
-    return Markup(  # noqa: S704 - every text in it went through `escape`
+    return Markup(  # noqa: S704 - every text in it is escaped
         f'<svg class="{classes}" {told}{wide} height="{number(height)}">{"".join(content)}</svg>'
     )
 
 
 def rect(classes: str, x: float, y: float, width: float, height: float) -> str:
-    """A box: x and width in percent of the drawing, y and height in pixels."""
+    """Return a rectangle: x and width in percent of the drawing, y and height in pixels."""
     return (
         f'<rect class="{classes}" x="{number(x)}%" y="{number(y)}"'
         f' width="{number(width)}%" height="{number(height)}"/>'
@@ -72,7 +72,7 @@ def rect(classes: str, x: float, y: float, width: float, height: float) -> str:
 
 
 def square(classes: str, x: float, y: float, width: float, height: float) -> str:
-    """A box in pixels both ways, in a drawing of a width of its own."""
+    """Return a rectangle with all sizes in pixels, for a drawing of fixed width."""
     return (
         f'<rect class="{classes}" x="{number(x)}" y="{number(y)}"'
         f' width="{number(width)}" height="{number(height)}"/>'
@@ -80,7 +80,7 @@ def square(classes: str, x: float, y: float, width: float, height: float) -> str
 
 
 def tile(classes: str, x: float, y: float, side: float) -> str:
-    """A square mark of `side` pixels around x percent and y pixels."""
+    """Return a square of `side` pixels centered at x percent and y pixels."""
     half = number(side / 2)
     return (
         f'<svg x="{number(x)}%" y="{number(y)}" width="1" height="1"'
@@ -90,12 +90,12 @@ def tile(classes: str, x: float, y: float, side: float) -> str:
 
 
 def label(words: str, x: float, y: float) -> str:
-    """Words in pixels both ways."""
+    """Return text at a position in pixels."""
     return f'<text x="{number(x)}" y="{number(y)}">{escaped(words)}</text>'
 
 
 def tag(letter: str, x: float, y: float) -> str:
-    """A letter in a circle around a point, in pixels both ways."""
+    """Return a letter in a circle around a point, in pixels."""
     return (
         f'<circle class="tag" cx="{number(x)}" cy="{number(y)}" r="10"/>'
         f'<text class="on-tag" x="{number(x)}" y="{number(y + 4.5)}"'
@@ -105,7 +105,7 @@ def tag(letter: str, x: float, y: float) -> str:
 
 
 def line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
-    """A straight line, x in percent, y in pixels."""
+    """Return a straight line, x in percent, y in pixels."""
     return (
         f'<line class="{classes}" x1="{number(x1)}%" x2="{number(x2)}%"'
         f' y1="{number(y1)}" y2="{number(y2)}"/>'
@@ -113,7 +113,7 @@ def line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def text(words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0) -> str:
-    """Words at x percent and y pixels; `bold` stands in front of them."""
+    """Return text at x percent and y pixels; `bold` is written in front of it."""
     strong = f'<tspan class="b">{escaped(bold)}</tspan>' if bold else ""
     gap = " " if bold and words else ""
     kind = f' class="{classes}"' if classes else ""
@@ -123,26 +123,26 @@ def text(words: str, x: float, y: float, classes: str = "", *, bold: str = "", d
     )
 
 
-escaped = functools.lru_cache(maxsize=4096)(escape)  # labels and ticks come again
+escaped = functools.lru_cache(maxsize=4096)(escape)  # Labels and ticks repeat.
 
 
 def dot(classes: str, x: float, y: float, radius: float) -> str:
-    """A round mark at x percent and y pixels."""
+    """Return a circle at x percent and y pixels."""
     return f'<circle class="{classes}" cx="{number(x)}%" cy="{number(y)}" r="{number(radius)}"/>'
 
 
 def polyline(classes: str, points: Iterable[Point]) -> str:
-    """A line through points of a nested drawing, 0 to 100 both ways."""
+    """Return a line through points of a nested drawing, 0 to 100 both ways."""
     return f'<polyline class="{classes}" points="{_points(points)}"/>'
 
 
 def band(points: Iterable[Point]) -> str:
-    """An area within points of a nested drawing."""
+    """Return a filled area between points of a nested drawing."""
     return f'<polygon class="band" points="{_points(points)}"/>'
 
 
 def nested(shapes: Iterable[str], box: Box) -> str:
-    """A drawing of 100 by 100, stretched over a box; lines keep their width."""
+    """Return a drawing of 100 by 100, stretched over a box; lines keep their width."""
     return (
         f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" overflow="visible"'
         f' x="{number(box.x)}%" y="{number(box.y)}" width="{number(box.width)}%"'
@@ -151,7 +151,7 @@ def nested(shapes: Iterable[str], box: Box) -> str:
 
 
 def cross_line(classes: str, x: float, y: float, reach: float = 5.0) -> str:
-    """A short line across x percent, `reach` pixels to both sides."""
+    """Return a short vertical line at x percent, `reach` pixels up and down."""
     return (
         f'<svg x="{number(x)}%" y="{number(y)}" width="1" height="1"'
         f' overflow="visible"><line class="{classes}" x1="-{number(reach)}"'
@@ -163,9 +163,9 @@ def _points(points: Iterable[Point]) -> str:
     return " ".join(f"{number(x)},{number(y)}" for x, y in points)
 
 
-@functools.lru_cache(maxsize=4096)  # a picture has few places and names them often
+@functools.lru_cache(maxsize=4096)  # A chart has few distinct coordinates and uses each often.
 def number(value: float) -> str:
-    """A coordinate with two decimals at most.
+    """Format a coordinate with at most two decimals.
 
     >>> number(8.75), number(40.0), number(1 / 3)
     ('8.75', '40', '0.33')
@@ -175,14 +175,14 @@ def number(value: float) -> str:
 
 
 def fits(words: str, width_percent: float) -> bool:
-    """Whether words find room in a box of so many percent of a drawing."""
+    """Return whether text fits into a box of this width in percent of a drawing."""
     return len(words) * CHARACTER + 10 <= width_percent / 100 * NARROWEST
 
 
 class VerdictIcon(NamedTuple):
-    """The class that colors a verdict, and the icon before it; both may be empty.
+    """The CSS class and the icon of a verdict; both may be empty.
 
-    `word` says what an answer was; an estimate has a sentence of its own.
+    `word` names the result of a graded answer; an estimate has a sentence instead.
     """
 
     look: str
@@ -191,12 +191,12 @@ class VerdictIcon(NamedTuple):
 
 
 SIGNS = {
-    # of an estimate
+    # Verdicts of an estimate.
     "fits": VerdictIcon("good", "i-check"),
     "tight": VerdictIcon("warn", "i-tight"),
     "no": VerdictIcon("bad", "i-cross"),
     "info": VerdictIcon("", ""),
-    # of an answer
+    # Verdicts of an answer.
     "right": VerdictIcon("good", "i-check", "right"),
     "partly": VerdictIcon("warn", "i-tight", "partly right"),
     "wrong": VerdictIcon("bad", "i-cross", "not right"),
@@ -219,11 +219,11 @@ _PATTERNS = (
 
 
 def standalone(drawing: SvgChart, tokens: str, rules: str) -> str:
-    """The drawing with its style; `tokens` and `rules` are the style sheets."""
+    """Return the drawing with its styles inlined; `tokens` and `rules` are the style sheets."""
     height = float((_HEIGHT.search(drawing.svg) or ["", "200"])[1])
     inner = drawing.svg.replace(
         Markup("<svg "),
-        Markup(  # noqa: S704 - numbers of our own
+        Markup(  # noqa: S704 - numbers only, no user text
             f'<svg x="{_LEFT}" y="{_ABOVE}" width="{_WIDTH - _LEFT - _RIGHT}" '
         ),
         1,
@@ -238,7 +238,7 @@ def standalone(drawing: SvgChart, tokens: str, rules: str) -> str:
 
 
 def style_of(tokens: str, rules: str) -> str:
-    """The rules of drawings with every color written out, light theme.
+    """Return the chart rules with every color written out, in the light theme.
 
     >>> style_of("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
@@ -250,13 +250,13 @@ def style_of(tokens: str, rules: str) -> str:
 
 
 def draw_meter(share: float, says: str = "", height: float = 6) -> Markup:
-    """One bar that is filled from the left; without words where they stand beside."""
+    """Draw a bar filled from the left; `says` is its text alternative, or empty."""
     filled = rect("fill" if height > 6 else "ink", 0, 0, _held(share), height)
     return svg_root([rect("bg", 0, 0, 100, height), filled], height, says)
 
 
 def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
-    """Bars one below the other, each with its name before it."""
+    """Draw bars one below the other, each with its name before it."""
     marks: list[str] = []
     for row, (name, share) in enumerate(meters):
         top = row * _ROW
@@ -267,7 +267,7 @@ def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
 
 
 def draw_steps(looks: Sequence[str], here: int, says: str) -> Markup:
-    """A box for each step of a run; the one at `here`, from 0 on, stands out."""
+    """Draw a box for each step of a run; the one at index `here` is highlighted."""
     wide = 100 / max(1, len(looks))
     gap = 0.5 if wide > 2 else 0.1
     marks = [
@@ -280,7 +280,7 @@ def draw_steps(looks: Sequence[str], here: int, says: str) -> Markup:
 
 
 class OptionBar(Protocol):
-    """An option of a question, and the share (0..1) that chose it."""
+    """An option of a question, and the share (0..1) of learners that chose it."""
 
     @property
     def letter(self) -> str: ...
@@ -291,7 +291,7 @@ class OptionBar(Protocol):
 
 
 def draw_shares(options: Sequence[OptionBar], says: str) -> Markup:
-    """The share of each option side by side, the right one in ink."""
+    """Draw the share of each option side by side, the right one in ink."""
     wide = 100 / max(1, len(options))
     marks: list[str] = []
     for place, option in enumerate(options):

@@ -1,1 +1,1 @@
-"""How near the estimates come to published and measured values."""
+"""Accuracy of the estimates against published and measured values."""

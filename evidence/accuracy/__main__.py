@@ -1,4 +1,4 @@
-"""python -m evidence.accuracy [FILE ...]: reference cases answered and compared."""
+"""`python -m evidence.accuracy [FILE ...]`: compute reference cases and print the errors."""
 
 import argparse
 import json
@@ -11,9 +11,9 @@ from evidence.accuracy.report import as_json, as_text, own_report, report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Answer the cases of the files, or the project's own, and print how near.
+    """Compute the cases of the files, or the project's own, and print the errors.
 
-    The status is 0, or 2 where a file cannot be read.
+    Returns exit status 0, or 2 if a file cannot be read.
     """
     given = _parser().parse_args(arguments)
     try:
@@ -40,5 +40,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # e.g. `... | head`
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # The reader closed the pipe, e.g. `... | head`.
     sys.exit(main())

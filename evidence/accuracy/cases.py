@@ -1,4 +1,4 @@
-"""Reading of reference cases: the file, its models, its hardware, its cases."""
+"""Parse files of reference cases: models, hardware, cases."""
 
 import dataclasses
 import functools
@@ -14,15 +14,15 @@ from app.estimator.models.lookup import find_model, model_id
 
 
 class UnsupportedCaseError(Exception):
-    """A case that the estimator cannot express; its text says which word."""
+    """The estimator cannot express a case; the text names the unsupported key or value."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReferenceCase:
-    """One published or computed value with the inputs it belongs to.
+    """One published or computed value with its inputs.
 
-    `tolerance` is the relative half-width that the source supports; `calibration`
-    marks a case that a constant was fitted on, which is no evidence.
+    `tolerance` is the relative half-width that the source supports; `calibration` marks
+    a case that a constant was fitted to, which does not count as evidence.
     """
 
     id: str
@@ -38,9 +38,9 @@ class ReferenceCase:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class CaseFile:
-    """Cases with the configurations of the models that they name.
+    """Reference cases, and the configurations of the models that they name.
 
-    Hardware that a file describes is not read: calculators know the catalog.
+    Hardware described in a file is ignored: calculators use the catalog.
     """
 
     cases: tuple[ReferenceCase, ...]
@@ -48,11 +48,11 @@ class CaseFile:
 
 
 class CaseFileError(ValueError):
-    """A file that is not in the format of reference cases."""
+    """A file is not in the format of reference cases."""
 
 
 def read_cases(path: pathlib.Path) -> CaseFile:
-    """Read a file of reference cases; UnreadableCases says what is wrong with it."""
+    """Read a file of reference cases; raises CaseFileError with the reason."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return CaseFile(
@@ -80,7 +80,7 @@ def _case(row: Mapping[str, Any]) -> ReferenceCase:
 
 
 class CaseInputs:
-    """The inputs of one case; every key must be read before it is answered."""
+    """The inputs of one case. Every key must be read, so that none is ignored by mistake."""
 
     def __init__(self, case: ReferenceCase, file: CaseFile) -> None:
         self.case = case
@@ -88,16 +88,16 @@ class CaseInputs:
         self._left = dict(case.inputs)
 
     def has(self, key: str) -> bool:
-        """Whether the case gives a value for `key` that was not read yet."""
+        """Return whether the case has an unread value for `key`."""
         return self._left.get(key) is not None
 
     def any(self, key: str, default: Any = None) -> Any:
-        """Read a value as it stands."""
+        """Read a value of any type."""
         value = self._left.pop(key, None)
         return default if value is None else value
 
     def number(self, key: str, default: float | None = None) -> float:
-        """Read a number; a case without it is inexpressible unless defaulted."""
+        """Read a number; raises UnsupportedCaseError if it is missing and has no default."""
         value = self.any(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise UnsupportedCaseError(f"{key} is “{value}”, not a number")
@@ -113,26 +113,26 @@ class CaseInputs:
         return int(value)
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Read a yes or no."""
+        """Read a boolean."""
         value = self.any(key, default)
         if not isinstance(value, bool):
             raise UnsupportedCaseError(f"{key} is “{value}”, neither true nor false")
         return value
 
     def word(self, key: str, meanings: Mapping[str, Any], default: str = "") -> Any:
-        """Read a word and return its meaning; an unknown word is inexpressible."""
+        """Read a word and return its meaning; raises UnsupportedCaseError for an unknown word."""
         word = self.any(key, default)
         if word not in meanings:
             raise UnsupportedCaseError(f"{key} “{word}” is not known")
         return meanings[word]
 
     def note(self, *keys: str) -> None:
-        """Read keys that only explain the case."""
+        """Mark keys as read that only explain the case."""
         for key in keys:
             self._left.pop(key, None)
 
     def model(self, key: str = "model", default: str = "") -> str:
-        """Read the model that the case names, as it is typed into a calculator."""
+        """Read the model of the case, as text for a calculator input."""
         name = str(self.any(key, default))
         overrides = {
             "num_hidden_layers": self._left.pop("layers_override", None),
@@ -143,24 +143,24 @@ class CaseInputs:
         return typed_model(self.file, name, given)
 
     def architecture(self) -> Architecture:
-        """Read the model that the case names, for a formula."""
+        """Read the model of the case as an Architecture, for a formula."""
         return find_model(self.model())
 
     def card(self) -> str:
-        """Read the accelerator: its id in the catalog."""
+        """Read the accelerator and return its catalog id."""
         return card_id(str(self.any("gpu", "")))
 
     def done(self) -> None:
-        """Refuse the case if a key was left unread."""
+        """Raise UnsupportedCaseError if a key was not read."""
         for key in self._left:
             raise UnsupportedCaseError(f"{key} is not read for {self.case.kind}")
 
 
 @functools.lru_cache(maxsize=4096)
 def typed_model(file: CaseFile, name: str, overrides: tuple[tuple[str, int], ...] = ()) -> str:
-    """A model of the file as a calculator takes it.
+    """Return a model of the file as text for a calculator input.
 
-    By name where the catalog has the same shape, otherwise as a configuration.
+    This is its name if the catalog has a model of the same shape, else its configuration.
     """
     config = file.configs.get(name)
     if config is None:
@@ -170,7 +170,7 @@ def typed_model(file: CaseFile, name: str, overrides: tuple[tuple[str, int], ...
 
 
 def _catalogued(name: str, overrides: tuple[tuple[str, int], ...]) -> str:
-    """A model that the file does not describe, from the catalog."""
+    """Return a catalog model that the file does not describe."""
     try:
         known = model_id(name)
     except LookupError:
@@ -181,7 +181,7 @@ def _catalogued(name: str, overrides: tuple[tuple[str, int], ...]) -> str:
 
 
 def as_config(config: Mapping[str, Any], name: str = "") -> str:
-    """A configuration as it is typed; Inexpressible where it cannot be read."""
+    """Return a configuration as input text; raises UnsupportedCaseError if it is invalid."""
     text = json.dumps(config, separators=(",", ":"))
     try:
         find_model(text)
@@ -192,7 +192,7 @@ def as_config(config: Mapping[str, Any], name: str = "") -> str:
 
 
 def _is_known(name: str, text: str) -> bool:
-    """Whether the catalog has a model of this name and shape."""
+    """Return whether the catalog has a model of this name and shape."""
     try:
         return _shape(find_model(name)) == _shape(find_model(text))
     except LookupError:
@@ -203,13 +203,13 @@ _LAYERED = frozenset({"name", "stack", "encoder", "runs"})
 
 
 def _shape(model: Architecture) -> tuple[Any, ...]:
-    """Everything that is counted of a model, equal for equal models."""
+    """Return everything that is counted of a model, so that equal models compare equal."""
     sizes = [
         getattr(model, field.name)
         for field in dataclasses.fields(model)
         if field.name not in _LAYERED
     ]
-    # Layers are told apart by identity: each kind once, then where it stands.
+    # Layers are compared by identity: list each kind once, then its positions.
     kinds = {layer: number for number, (layer, _) in enumerate(model.runs)}
     layers = [
         tuple(getattr(layer, field.name) for field in dataclasses.fields(layer)) for layer in kinds
@@ -219,7 +219,7 @@ def _shape(model: Architecture) -> tuple[Any, ...]:
 
 
 def card_id(name: str) -> str:
-    """The id of an accelerator of the catalog."""
+    """Return the catalog id of an accelerator."""
     try:
         return accelerator_id(name)
     except LookupError as error:

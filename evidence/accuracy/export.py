@@ -1,4 +1,4 @@
-"""What the pages and documents show of the accuracy report: one committed file."""
+"""Write the accuracy report as accuracy.json, which the app and the docs show."""
 
 import dataclasses
 import functools
@@ -18,7 +18,7 @@ PATH = _ROOT / "app" / "calculators" / "accuracy.json"
 
 
 def export_report(found: AccuracyReport) -> str:
-    """The report as the text of accuracy.json, each case on a line of its own."""
+    """Return the report as the text of accuracy.json, with each case on its own line."""
     by_kind: dict[str, list[str]] = defaultdict(list)
     for result in found.results:
         by_kind[result.kind].append(_dump(_case(result)))
@@ -30,7 +30,7 @@ def export_report(found: AccuracyReport) -> str:
 
 
 def label_of(kind: str) -> str:
-    """A kind of case in words.
+    """Return the display name of a kind of case.
 
     >>> label_of("kv_bytes_per_token"), label_of("other_kind")
     ('KV cache of one token', 'Other kind')
@@ -48,7 +48,7 @@ def _kind(summary: KindSummary) -> dict[str, Any]:
 
 
 def _case(result: CaseResult) -> dict[str, Any]:
-    """One case, without what it does not have."""
+    """Return one case as JSON data, without empty values."""
     row = {
         "id": result.id,
         "expected": _rounded(result.expected),
@@ -70,7 +70,7 @@ def _rounded_fields(row: KindSummary | HeldOutErrors) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
-    """Digits in which machines agree; pages show one decimal of large numbers."""
+    """Round to the digits that all machines agree on; pages show one decimal of large numbers."""
     if not isinstance(value, float):
         return value
     if value.is_integer():

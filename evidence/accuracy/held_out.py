@@ -1,10 +1,10 @@
-"""Errors on models, accelerators and sources that a fit has not seen.
+"""Errors on models, accelerators and sources that were left out of a fit.
 
 The constants of inference engines are fitted to cases (`evidence.fit_serving`), and
-fitted again without each group of them; the errors are read from what that wrote.
-Those of training and of links were fitted on rows that are no cases here. What can be
-left out there is the one factor that would center the answers of a kind: fitted on
-all groups but one, it is tried on that one.
+fitted again without each group of cases; that module saves the errors. The constants
+of training and of links were fitted to data that is not among the cases. For those, only
+one correction factor per kind is cross-validated: it is fitted to all groups but one,
+and tested on that one.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ _FEWEST = 2
 
 
 class AnsweredCase(Protocol):
-    """A case with its answer, and the groups that it belongs to."""
+    """A case with its prediction, and the groups that it belongs to."""
 
     @property
     def expected(self) -> float:
@@ -31,25 +31,25 @@ class AnsweredCase(Protocol):
 
     @property
     def predicted(self) -> float | None:
-        """The answer, or None."""
+        """Return the prediction, or None."""
 
     @property
     def calibration(self) -> bool:
-        """Whether some constant was fitted on it."""
+        """Return whether some constant was fitted to it."""
 
     @property
     def groups(self) -> tuple[str, str, str]:
-        """Its model, its accelerator and its source."""
+        """Return its model, its accelerator and its source."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HeldOutErrors:
-    """Median errors of one kind, its groups left out one after the other.
+    """Median errors of one kind, with its groups left out one at a time.
 
-    `fitted` is the error with the factor of all cases, `held_out` that with the
-    factor of the other groups, `p90` that of nine in ten, `worst` the median error of
-    the worst group. Nine of ten measurements lie between `low` and `high` times such
-    an answer. `refitted`: all constants, in place of one factor.
+    `fitted` is the error with the factor of all cases, `held_out` that with the factor of
+    the other groups, `p90` the 90th percentile, `worst` the median error of the worst
+    group. 90% of measurements are between `low` and `high` times the prediction.
+    `refitted`: all constants were fitted again, not one factor.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class HeldOutErrors:
 
 @functools.cache
 def recorded() -> tuple[HeldOutErrors, ...]:
-    """What the fit of the engines found on groups that it had not seen."""
+    """Return the saved errors of the engine fit on groups that were left out."""
     text = (DATA / "held-out-serving.json").read_text(encoding="utf-8")
     return tuple(HeldOutErrors(**row) for row in json.loads(text))
 
@@ -78,10 +78,10 @@ def summed(
     fitted: Sequence[float],
     left: Sequence[float],
 ) -> HeldOutErrors:
-    """Errors of one kind, from logarithms of measured over predicted.
+    """Summarize errors of one kind, from logarithms of measured over predicted.
 
-    `names` are the groups of the cases, `left` what constants say that were fitted
-    without the group of a case.
+    `names` are the groups of the cases, `left` the predictions with constants that were
+    fitted without the group of a case.
     """
     by_group: dict[str, list[float]] = {}
     for name, ratio in zip(names, left, strict=True):
@@ -142,21 +142,21 @@ def _others(by_group: dict[str, list[float]], name: str) -> list[float]:
 
 
 def _centered(ratios: list[float], seen: list[float]) -> list[float]:
-    """What is left of ratios after the factor that centers those that were seen."""
+    """Divide ratios by the factor that centers the ratios in `seen`."""
     middle = statistics.median(seen)
     return [ratio - middle for ratio in ratios]
 
 
 def _error(ratios: Sequence[float]) -> float:
-    """The median of relative errors."""
+    """Return the median relative error."""
     return statistics.median(map(_off, ratios))
 
 
 def _off(ratio: float) -> float:
-    """The relative error of a logarithm of measured over predicted."""
+    """Return the relative error of a logarithm of measured over predicted."""
     return abs(math.exp(-ratio) - 1)
 
 
 def _rank(ordered: Sequence[float], share: float, towards: Callable[[float], int]) -> int:
-    """The place of a share of an ordered list, rounded outwards."""
+    """Return the index of a quantile in an ordered list, rounded outward."""
     return towards(share * (len(ordered) - 1))

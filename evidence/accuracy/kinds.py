@@ -1,4 +1,4 @@
-"""Which function translates which kind of case; one module for each family."""
+"""Map each kind of reference case to its function, one module per family."""
 
 import functools
 import importlib
@@ -10,8 +10,8 @@ from evidence.accuracy.question import CalculatorQuery, FormulaValue
 
 Translator = Callable[[CaseInputs], CalculatorQuery | FormulaValue]
 
-# Each module holds KINDS, kind to function, and may hold CALIBRATION, the ids of
-# the cases that its constants were fitted on.
+# Each module defines KINDS, kind to function, and may define CALIBRATION, the ids of
+# the cases that its constants were fitted to.
 _FAMILIES = (
     "shapes",
     "memory",
@@ -26,7 +26,7 @@ _FAMILIES = (
 
 @functools.cache
 def translators() -> dict[str, Translator]:
-    """The function for every kind that is known."""
+    """Return the function of every known kind."""
     found: dict[str, Translator] = {}
     for family in _FAMILIES:
         found.update(_family(family).KINDS)
@@ -34,13 +34,13 @@ def translators() -> dict[str, Translator]:
 
 
 def find(kind: str) -> Translator | None:
-    """The function for `kind`; None when no family answers it."""
+    """Return the function for `kind`; None if there is none."""
     return translators().get(kind)
 
 
 @functools.cache
 def calibration() -> frozenset[str]:
-    """The ids of all cases that some constant was fitted on."""
+    """Return the ids of all cases that some constant was fitted to."""
     ids: set[str] = set()
     for family in _FAMILIES:
         ids |= set(getattr(_family(family), "CALIBRATION", ()))
@@ -48,7 +48,7 @@ def calibration() -> frozenset[str]:
 
 
 def is_calibration(case: ReferenceCase) -> bool:
-    """Whether a case was used for fitting and so is no evidence."""
+    """Return whether a case was used for fitting, so that it does not count as evidence."""
     return case.calibration or case.id in calibration()
 
 

@@ -1,4 +1,4 @@
-"""Cases of weights, caches, states and activations that follow from formulas."""
+"""Cases of weights, caches, model states and activations computed by formulas."""
 
 from app.estimator.memory.activations import gpt_layer_bytes, layer_bytes, logits_bytes
 from app.estimator.memory.model_states import BytesPerParameter, zero_bytes
@@ -17,7 +17,7 @@ _QUANT = {
     "int8_w8a8_per_channel_lm_head_bf16": "int8",
     "mxfp4_moe_experts_rest_bf16": "mxfp4-experts",
 }
-# Whether a kernel has repacked the weights where they were measured.
+# Whether a kernel had repacked the weights when they were measured.
 _WHERE = {
     "": None,
     "on GPU in vLLM, Hopper, Marlin weight-only repack": True,
@@ -28,7 +28,7 @@ _WHERE = {
 
 
 def weights_bytes(asked: CaseInputs) -> CalculatorQuery:
-    """Stored or loaded weights, in all or on one GPU."""
+    """Bytes of stored or loaded weights, in total or on one GPU."""
     asked.note("model_note")
     model = asked.model()
     form = _weights(str(asked.any("quant", "bf16")))
@@ -49,7 +49,7 @@ def weights_bytes(asked: CaseInputs) -> CalculatorQuery:
 
 
 def _weights(quant: str) -> str:
-    """The format of the calculator for the word of a case."""
+    """Return the calculator's format for a case's format name."""
     mixture = quant.removeprefix("gguf_")
     if mixture != quant and mixture in gguf.MIXTURES:
         return f"gguf-{mixture.lower().replace('_', '-')}"
@@ -114,7 +114,7 @@ _OFFLOAD = {"": "none", "none": "none", "cpu": "all", "optimizer cpu": "optimize
 
 
 def zero_model_states(asked: CaseInputs) -> FormulaValue:
-    """Weights, gradients and optimizer on one GPU."""
+    """Weights, gradients and optimizer states on one GPU."""
     parameters, shards = asked.number("params"), asked.whole("dp", 1)
     stage = asked.whole("zero_stage", 0)
     offload = asked.word("offload", _OFFLOAD)
@@ -136,7 +136,7 @@ def zero_model_states(asked: CaseInputs) -> FormulaValue:
 def deepspeed_bytes(
     parameters: float, largest: float, shards: int, stage: int, offload: bool
 ) -> float:
-    """The planning bounds of DeepSpeed's own estimator, stages 2 and 3 [B]."""
+    """Return the memory bounds of DeepSpeed's own estimator, stages 2 and 3 [B]."""
     if stage == 3:
         return 4 * largest + (2 if offload else 18) * parameters / shards
     if stage == 2:
@@ -159,7 +159,7 @@ _TECHNIQUES = {
 
 
 def activation_pct(asked: CaseInputs) -> FormulaValue:
-    """Activations as percent of tensor parallelism alone."""
+    """Activations as percent of those with tensor parallelism alone."""
     asked.word("baseline", {"tensor parallel only, no recompute": True}, *_BASELINE)
     layer = _gpt_layer(asked)
     technique = asked.word("technique", _TECHNIQUES)
@@ -186,7 +186,7 @@ _BLOCK = "GPT: LayerNorm, GELU 4h MLP, dropout, fp16, no flash attention"
 
 
 def activation_bytes_layer(asked: CaseInputs) -> FormulaValue:
-    """What one layer keeps for its backward pass on one GPU."""
+    """Activation bytes that one layer saves for the backward pass on one GPU."""
     if asked.has("model"):
         return _module_layer(asked)
     asked.word("block", {_BLOCK: True}, _BLOCK)
@@ -228,7 +228,7 @@ _LOSS = {
 
 
 def logits_saved_bytes(asked: CaseInputs) -> FormulaValue:
-    """What the loss keeps of the logits."""
+    """Bytes of logits that the loss saves."""
     tokens = asked.number("seq") * asked.number("microbatch", 1)
     each = float(asked.word("framework", _LOSS))
     value = logits_bytes(tokens, asked.number("vocab"), 1, each)
@@ -245,7 +245,7 @@ _CONTENT = {
 
 
 def checkpoint_bytes(asked: CaseInputs) -> CalculatorQuery:
-    """A checkpoint: parameters times the bytes that are stored for each."""
+    """Checkpoint size: parameters times the bytes stored for each."""
     content = asked.word("content", _CONTENT)
     config = asked.any("config")
     model = asked.model() if config is None else inline_model(config)

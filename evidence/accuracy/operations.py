@@ -1,4 +1,4 @@
-"""Cases of training that follow from operations: their count, share and time."""
+"""Cases of training computed from FLOPs: count, utilization and time."""
 
 from collections.abc import Callable
 
@@ -18,12 +18,12 @@ _SIX = {
     "6*N*D, no attention term": False,
     "6ND + 12 L H Q T attention": True,
 }
-# PaLM 540B, whose convention adds attention: layers, heads × width, context.
+# PaLM 540B, whose convention includes attention: layers, heads × width, context.
 _PALM = (118, 48 * 256, 2048)
 
 
 def train_total_flops(asked: CaseInputs) -> FormulaValue:
-    """Operations of a training run."""
+    """FLOPs of a training run."""
     parameters, tokens = asked.number("params"), asked.number("tokens")
     total = flops.training_flops(parameters, tokens)
     if not asked.word("convention", _SIX, "6*N*D"):
@@ -46,13 +46,13 @@ _LORA = "Megatron-Bridge LoRA accounting"
 
 
 def train_flops_per_token(asked: CaseInputs) -> CalculatorQuery:
-    """Operations per token in a named convention."""
+    """FLOPs per token in a named convention."""
     model, context = asked.model(), asked.whole("seq")
     convention = asked.word("convention", {_CAUSAL: "causal", _MEGATRON: "causal", _LORA: "lora"})
     asked.note("method")
     if convention == "lora":
-        # Two passes, for no gradient of the weights is formed; its tables count
-        # attention over packed samples that are short.
+        # Two passes, because frozen weights need no gradient. The published tables count
+        # attention over packed samples, which are short.
         return query_calculator("model", "forward_flops", 2.0, model=model, sequence=1)
     return query_calculator("model", "training_flops", model=model, sequence=context)
 
@@ -64,7 +64,7 @@ _MOSAIC = "6*N + 12*L*d*s per token (full attention, N includes tied embedding a
 
 
 def train_mfu(asked: CaseInputs) -> FormulaValue:
-    """Utilization from a measured step or rate, in percent."""
+    """Model FLOPs utilization from a measured step time or rate, in percent."""
     peak = asked.number("peak_tflops", 0) * 1e12
     card = str(asked.any("gpu", ""))
     if not peak and card:
@@ -82,7 +82,7 @@ _Counted = tuple[Callable[..., float], float, float]
 
 
 def _flops_and_rate(asked: CaseInputs) -> _Counted:
-    """What counts, operations of a token, and tokens per second of a GPU."""
+    """Return what is counted, the FLOPs per token, and the tokens per second of a GPU."""
     if asked.has("model"):
         return _of_model(asked)
     convention = asked.word("convention", {_FULL: 1, _PALM_MFU: 2, _HARDWARE: 3, _MOSAIC: 2})
@@ -98,7 +98,7 @@ def _flops_and_rate(asked: CaseInputs) -> _Counted:
     shape = (layers, hidden, asked.whole("vocab"))
     each = flops.narayanan_flops(shape, context)
     if convention == 3:
-        # Scores are computed twice more: forward again, and within backward.
+        # Scores are computed twice more: in the recomputed forward pass, and in the backward.
         each += flops.attention_flops(hidden, layers, context)
     tokens = asked.whole("global_batch") * context
     rate = tokens / asked.number("step_time_s") / asked.whole("gpus")
@@ -130,7 +130,7 @@ _WALL = {"8TP/(nX)": 8, "8TP/(nX) (full recompute)": 8, "": 0}
 
 
 def train_time(asked: CaseInputs) -> FormulaValue:
-    """Wall time from given rates [s]."""
+    """Training time from given rates [s]."""
     tokens, gpus = asked.number("tokens"), asked.number("gpus", 1)
     passes = asked.word("formula", _WALL)
     if asked.has("gpu_hours_per_trillion_tokens"):
@@ -147,7 +147,7 @@ def train_time(asked: CaseInputs) -> FormulaValue:
 
 
 def wall_time(work: float, rate: float, gpus: float) -> float:
-    """Time of `gpus` that each do `rate` of the work in a second [s].
+    """Return the time of `gpus` GPUs that each do `rate` of the work per second [s].
 
     >>> wall_time(1.4e12, 380, 2048)
     1798930.9210526317
@@ -156,7 +156,7 @@ def wall_time(work: float, rate: float, gpus: float) -> float:
 
 
 def pp_bubble(asked: CaseInputs) -> FormulaValue:
-    """Idle over ideal time of a pipeline."""
+    """Pipeline bubble: idle over ideal time."""
     asked.note("definition")
     asked.word("schedule", dict.fromkeys(("1F1B", "GPipe/1F1B", "interleaved"), True))
     stages, batches = asked.whole("stages"), asked.whole("microbatches")

@@ -1,4 +1,4 @@
-"""Cases of planning that follow from formulas: traffic, queues, failures, money."""
+"""Cases of planning formulas: traffic, queues, failures, cost."""
 
 from collections.abc import Callable
 
@@ -101,7 +101,7 @@ def ep_alltoall_time(asked: CaseInputs) -> FormulaValue:
 
 
 def critical_batch_case(asked: CaseInputs) -> FormulaValue:
-    """Tokens from which weights stop deciding."""
+    """Tokens from which reading weights no longer bounds the time."""
     definition = str(asked.any("definition", ""))
     width = asked.number("weight_bytes", 2)
     card = str(asked.any("gpu", ""))
@@ -128,7 +128,7 @@ def spec_decode(asked: CaseInputs) -> FormulaValue:
 
 
 def queue_wait(asked: CaseInputs) -> FormulaValue:
-    """Erlang's queue: the wait, or the chance of one."""
+    """Erlang's queueing formulas: the wait, or the probability of waiting."""
     asked.word("model", {"M/M/c": True}, "M/M/c")
     servers, rate = asked.whole("servers"), asked.number("arrival_per_s")
     service = asked.number("mean_service_s")
@@ -144,14 +144,14 @@ _DALY = "Daly higher order: sqrt(2CM)*(1+sqrt(C/2M)/3+C/(18M)) - C"
 
 
 def checkpoint_interval(asked: CaseInputs) -> FormulaValue:
-    """The interval that loses least [s]."""
+    """Optimal checkpoint interval [s]."""
     formulas = {_YOUNG: reliability.young_interval, _DALY: reliability.daly_interval}
     best: Callable[[float, float], float] = asked.word("formula", formulas, _YOUNG)
     return formula(best, best(asked.number("checkpoint_s"), asked.number("mtbf_s")))
 
 
 def failure_rate(asked: CaseInputs) -> FormulaValue:
-    """Time between failures of a job or of one GPU [s]."""
+    """Mean time between failures of a job or of one GPU [s]."""
     gpus = asked.whole("gpus")
     of_job = asked.word("answer", {"MTBF of the job": True, "MTBF per GPU": False})
     if asked.has("mtbf_per_gpu_s"):
@@ -165,7 +165,7 @@ def failure_rate(asked: CaseInputs) -> FormulaValue:
 
 
 def goodput(asked: CaseInputs) -> FormulaValue:
-    """Productive share of the time."""
+    """Goodput: the productive share of the time."""
     asked.note("formula")
     checkpoint, mtbf = asked.number("checkpoint_s"), asked.number("mtbf_s")
     interval = asked.any("interval_s", "Young optimum")
@@ -196,7 +196,7 @@ def carbon_case(asked: CaseInputs) -> FormulaValue:
 
 
 def power_case(asked: CaseInputs) -> FormulaValue:
-    """Highest power of a system [W]."""
+    """Maximum power of a system [W]."""
     asked.note("answer")
     name = str(asked.any("system", ""))
     try:
@@ -209,13 +209,13 @@ def power_case(asked: CaseInputs) -> FormulaValue:
 
 
 def cost_case(asked: CaseInputs) -> FormulaValue:
-    """Cost of hours, of tokens, or of one hour."""
+    """Cost of GPU-hours, of tokens, or of one hour."""
     asked.note("answer", "model")
     if asked.has("gpu_hours"):
         hours, price = asked.number("gpu_hours"), asked.number("usd_per_gpu_hour")
         return formula(money.rent, money.rent(hours, price))
     if asked.has("usd"):
-        # What an hour costs is what the rent of so many hours was for one dollar.
+        # The cost of an hour is computed as the rent of that many hours at one dollar.
         hours = money.rent(asked.number("gpus"), asked.number("days") * 24)
         return formula(money.rent, asked.number("usd") / hours)
     value = money.usd_per_million_tokens(
@@ -228,7 +228,7 @@ def cost_case(asked: CaseInputs) -> FormulaValue:
 
 
 def dataset_case(asked: CaseInputs) -> FormulaValue:
-    """Bytes on disk, or the rate to read or write them."""
+    """Dataset size in bytes, or the rate to read or write it."""
     answer = asked.any("answer", "")
     if answer == "bytes on disk":
         tokens = asked.number("tokens")

@@ -1,4 +1,4 @@
-"""What a case becomes: a question to a calculator, or a formula by its name."""
+"""The two ways to compute a case: a calculator query, or a formula."""
 
 import dataclasses
 import functools
@@ -11,13 +11,13 @@ from app.estimator import registry
 from app.estimator.inputs import format_input, input_specs
 from app.estimator.result import Figure
 
-# Longer addresses are cut by some servers and mail programs.
+# Some servers and mail programs cut longer URLs.
 _LONGEST_ADDRESS = 2000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PredictedValue:
-    """A value in the unit of the case; bounds where the estimate states some."""
+    """A value in the unit of the case, with bounds if the estimate states them."""
 
     value: float
     low: float | None = None
@@ -25,14 +25,14 @@ class PredictedValue:
 
 
 class NoAnswerError(Exception):
-    """The calculator has no number for this question; the text says why."""
+    """The calculator has no number for this query; the text gives the reason."""
 
 
 @functools.lru_cache(maxsize=2048)
 def figures(estimate: str, typed: tuple[tuple[str, str], ...]) -> Mapping[str, Figure]:
-    """The figures of an estimate: several cases were measured in one and the same run.
+    """Return the figures of an estimate, cached because several cases share a run.
 
-    A report forgets them at its end, with `figures.cache_clear()`.
+    A report clears the cache at its end, with `figures.cache_clear()`.
     """
     found = registry.run_estimate(estimate, dict(typed))
     return {figure.name: figure for figure in found.figures}
@@ -40,9 +40,9 @@ def figures(estimate: str, typed: tuple[tuple[str, str], ...]) -> Mapping[str, F
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CalculatorQuery:
-    """A calculator, what is typed into its form, and the figure that answers.
+    """A calculator, its form inputs, and the figure that is the prediction.
 
-    `factor` turns the base unit of the figure into the unit of the case.
+    `factor` converts the base unit of the figure to the unit of the case.
     """
 
     estimate: str
@@ -52,21 +52,21 @@ class CalculatorQuery:
 
     @property
     def command(self) -> str:
-        """The question at the prompt."""
+        """Return the query as a shell command."""
         words = [f"--{name.replace('_', '-')}={v}" for name, v in self.typed.items()]
         return shlex.join(["headroom", "estimate", self.estimate, *words])
 
     @property
     def address(self) -> str:
-        """The page of the calculator with this question; empty where too long."""
+        """Return the URL of the calculator with this query; empty if it is too long."""
         path = f"/calculators/{self.estimate}?{urlencode(self.typed)}#{self.figure}"
         return path if len(path) <= _LONGEST_ADDRESS else ""
 
     def answer(self) -> PredictedValue:
-        """Ask as form, API and command line do.
+        """Compute the figure, as the form, the API and the command line do.
 
-        Raises BadInputs where the calculator refuses and Unknown where it has no
-        number.
+        Raises InvalidInputsError if the calculator rejects the inputs, and NoAnswerError if
+        it has no number.
         """
         figure = figures(self.estimate, tuple(self.typed.items()))[self.figure]
         if isinstance(figure.value, bool) or not isinstance(figure.value, int | float):
@@ -79,9 +79,9 @@ class CalculatorQuery:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FormulaValue:
-    """A case of a bare formula, with the function that computes it.
+    """A case computed by a formula, with the function that computes it.
 
-    `alone`: this report is the only one that calls it.
+    `alone`: only this report calls the function.
     """
 
     value: float
@@ -92,7 +92,7 @@ class FormulaValue:
 def query_calculator(
     estimate: str, figure: str, factor: float = 1.0, **values: Any
 ) -> CalculatorQuery:
-    """Ask for a figure with values in base units; those that are None are left out.
+    """Build a query for a figure from values in base units; None values are left out.
 
     >>> query_calculator("kv-cache", "per_token", model="llama-3-8b", context=8192).command
     'headroom estimate kv-cache --model=llama-3-8b --context=8192'
@@ -110,5 +110,5 @@ def query_calculator(
 
 
 def formula(function: Callable[..., Any], value: float, *, alone: bool = False) -> FormulaValue:
-    """The value that `function` gave to a case."""
+    """Build the result of a case that `function` computed."""
     return FormulaValue(value, f"{function.__module__}.{function.__qualname__}", alone)

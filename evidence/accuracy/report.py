@@ -1,4 +1,4 @@
-"""Cases answered and counted: by kind, with errors and stated intervals."""
+"""Compute all cases and summarize them by kind, with errors and stated intervals."""
 
 import dataclasses
 import functools
@@ -28,17 +28,17 @@ from evidence.accuracy.question import (
     figures,
 )
 
-# Bytes and tokens are compared as whole numbers of 15 digits.
+# Absorbs floating-point error where the tolerance is zero.
 _ROUNDING = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case with what the estimator says; `why_not` where it says nothing.
+    """One case with its prediction, or `why_not` if there is none.
 
-    By a calculator: its name in `estimate`, with `command` and `address` of the same
-    question. By a bare formula: the function in `formula`, which no calculator calls
-    where `report_alone`.
+    Computed by a calculator: its name in `estimate`, with `command` and `address` of the
+    same query. Computed by a formula: the function in `formula`; `report_alone` is
+    whether no calculator calls it.
     """
 
     id: str
@@ -64,7 +64,7 @@ class CaseResult:
 
     @property
     def inside_interval(self) -> bool | None:
-        """Whether the expected value lies in the stated interval; None if exact."""
+        """Return whether the expected value is in the stated interval; None if there is none."""
         if self.low is None or self.high is None:
             return None
         return self.low <= self.expected <= self.high
@@ -72,10 +72,10 @@ class CaseResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KindSummary:
-    """One kind: how many cases, how near.
+    """Summary of one kind: number of cases and errors.
 
-    Errors and shares are over the evidence: cases that no constant was fitted on.
-    None where there is none.
+    Errors and shares cover the evidence only: cases that no constant was fitted to.
+    They are None if there is none.
     """
 
     kind: str
@@ -92,7 +92,7 @@ class KindSummary:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracyReport:
-    """All results and their summary by kind, in the order of first appearance."""
+    """All results, and their summaries by kind in order of first appearance."""
 
     results: tuple[CaseResult, ...]
     summaries: tuple[KindSummary, ...]
@@ -100,18 +100,18 @@ class AccuracyReport:
 
 
 def own_cases() -> list[pathlib.Path]:
-    """The project's own files of cases: data/cases*.json."""
+    """Return the project's own case files: data/cases*.json."""
     return sorted(DATA.glob("cases*.json"))
 
 
 @functools.cache
 def own_report() -> AccuracyReport:
-    """Every case of the project, answered once in a process: nothing changes them."""
+    """Compute every case of the project, once per process: the cases do not change."""
     return report(own_cases())
 
 
 def report(paths: Iterable[pathlib.Path]) -> AccuracyReport:
-    """Answer every case of the files; a case never stops the others."""
+    """Compute every case of the files; an error in one case does not stop the others."""
     results: list[CaseResult] = []
     names = set()
     for path in paths:
@@ -123,7 +123,7 @@ def report(paths: Iterable[pathlib.Path]) -> AccuracyReport:
 
 
 def gathered(results: Iterable[CaseResult], *, refitted: bool) -> AccuracyReport:
-    """Results with their summary; `refitted` where engines' constants were."""
+    """Build the report from results; `refitted` is whether engine constants were fitted again."""
     results, by_kind = tuple(results), dict[str, list[CaseResult]]()
     for result in results:
         by_kind.setdefault(result.kind, []).append(result)
@@ -138,7 +138,7 @@ _FITTED = (DATA / "cases-serving.json").resolve()
 
 
 def _left_out(by_kind: dict[str, list[CaseResult]], *, refitted: bool) -> tuple[HeldOutErrors, ...]:
-    """Errors with the constants of other groups where these were fitted again."""
+    """Return cross-validation errors, with refitted constants where they are available."""
     found = recorded() if refitted else ()
     known = {left.kind for left in found}
     return found + tuple(
@@ -150,7 +150,7 @@ def _left_out(by_kind: dict[str, list[CaseResult]], *, refitted: bool) -> tuple[
 
 
 def answer(case: ReferenceCase, file: CaseFile) -> CaseResult:
-    """Answer one case, or say why it cannot be expressed."""
+    """Compute one case, or record why it is not supported."""
     result = plain = CaseResult(
         id=case.id,
         kind=case.kind,
@@ -186,7 +186,7 @@ def answer(case: ReferenceCase, file: CaseFile) -> CaseResult:
 
 
 def groups_of(case: ReferenceCase) -> tuple[str, str, str]:
-    """The model, the accelerator and the source of a case; empty where not named."""
+    """Return the model, the accelerator and the source of a case; empty if not named."""
     names = ("system", "hardware", "gpu", "accelerator")
     chip = next((str(case.inputs[n]) for n in names if case.inputs.get(n)), "")
     place = re.split(r"[,;(:#]| in | id | README| docs", case.source, maxsplit=1)[0]
@@ -194,7 +194,7 @@ def groups_of(case: ReferenceCase) -> tuple[str, str, str]:
 
 
 def translate(case: ReferenceCase, file: CaseFile) -> CalculatorQuery | FormulaValue:
-    """What a case asks for; Inexpressible where a word of it has no meaning."""
+    """Translate a case; raises UnsupportedCaseError for an unknown word."""
     translator = kinds.find(case.kind)
     if translator is None:
         raise UnsupportedCaseError(f"kind “{case.kind}” is not known")
@@ -205,7 +205,7 @@ def translate(case: ReferenceCase, file: CaseFile) -> CalculatorQuery | FormulaV
 
 
 def _by(result: CaseResult, asked: CalculatorQuery | FormulaValue) -> CaseResult:
-    """Who answers it."""
+    """Add to a result how it was computed."""
     if isinstance(asked, FormulaValue):
         return dataclasses.replace(result, formula=asked.name, report_alone=asked.alone)
     return dataclasses.replace(
@@ -231,7 +231,7 @@ def _answered(result: CaseResult, found: PredictedValue) -> CaseResult:
 
 
 def summarize(kind: str, results: list[CaseResult]) -> KindSummary:
-    """Count one kind; errors are taken over the evidence alone."""
+    """Summarize one kind; errors cover the evidence only."""
     answered = [r for r in results if r.relative_error is not None]
     evidence = [r for r in answered if not r.calibration]
     errors = sorted(r.relative_error or 0.0 for r in evidence)
@@ -257,7 +257,7 @@ def _percentile(ordered: list[float], share: float) -> float | None:
 
 
 def as_json(found: AccuracyReport) -> dict[str, Any]:
-    """The report as plain data for `--json`."""
+    """Return the report as plain data for `--json`."""
     return {
         "cases": [
             {**dataclasses.asdict(r), "inside_interval": r.inside_interval} for r in found.results
@@ -284,7 +284,7 @@ _HEAD = (
 
 
 def as_text(found: AccuracyReport, *, verbose: bool = False) -> str:
-    """The report as a table for a terminal, each case below it when verbose."""
+    """Return the report as a terminal table, with each case if verbose."""
     lines = _aligned([_HEAD, *(_row(summary) for summary in found.summaries)])
     lines.append(_totals(found))
     if found.held_out:
@@ -294,8 +294,8 @@ def as_text(found: AccuracyReport, *, verbose: bool = False) -> str:
     return "\n".join(lines)
 
 
-# One factor for all answers of a kind, fitted on all cases and on other groups';
-# with “refit” all constants of the engines.
+# One factor for a kind, fitted to all cases and to the other groups. “refit”: all
+# constants of the engines are fitted again.
 _HELD_OUT = (
     "kind",
     "left out",
@@ -322,7 +322,7 @@ def _held_row(held: HeldOutErrors) -> tuple[str, ...]:
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows of a table as lines, the first column to the left."""
+    """Format rows as aligned lines, with the first column to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

@@ -1,4 +1,4 @@
-"""Cases of inference: decoding alone, a full server, latencies under load."""
+"""Cases of inference speed: decoding, offline throughput, latency under load."""
 
 import re
 from typing import Any
@@ -34,8 +34,8 @@ _EXCHANGE = "EP all-to-all only, two micro-batches overlapped, 2 x comm per laye
 _WEIGHTS_ONLY = "weights only, no overhead"
 _BOUNDS = {_EXCHANGE: "exchange", _WEIGHTS_ONLY: "weights", "": ""}
 _BYTES = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "fp8": 1.0, "": 2.0}
-# DeepSeek-V3 under its published bound: 32 tokens to 9 experts, FP8 out and BF16
-# back, the width printed as 7K.
+# DeepSeek-V3 in its published bound: 32 tokens to 9 experts, FP8 dispatch and BF16
+# combine, with a width printed as 7K.
 _BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES = 32, 9, 7000, 3
 
 
@@ -56,7 +56,7 @@ def decode_tpot(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
 
 
 def reading_time(size: float, bandwidth: float) -> float:
-    """Time to read weights once: the bound below a token of one sequence [s].
+    """Return the time to read the weights once: the lower bound per token of one sequence [s].
 
     >>> reading_time(104e9, 6e12)
     0.017333333333333333
@@ -92,7 +92,7 @@ def _decoding(asked: CaseInputs) -> CalculatorQuery:
 
 
 def _lengths(asked: CaseInputs) -> tuple[int, int]:
-    """Prompt and answer; for a mean context, those whose middle it is."""
+    """Return prompt and answer length; for a mean context, lengths with that mean."""
     context = asked.whole("context", 0)
     prompt, answer = asked.whole("input_tokens", 0), asked.whole("output_tokens", 0)
     if context:
@@ -101,7 +101,7 @@ def _lengths(asked: CaseInputs) -> tuple[int, int]:
 
 
 def _decode_card(asked: CaseInputs) -> tuple[str, int]:
-    """The card of a case: some name a number of them."""
+    """Return the accelerator of a case and its number; some cases give both in one name."""
     name = str(asked.any("gpu", ""))
     pods = re.fullmatch(r"(TPU v\S+) x(\d+)", name)
     plain = pods[1] if pods else name
@@ -137,12 +137,12 @@ _ENGINES = {
     "TensorRT-LLM 1.0 PyTorch backend": "trtllm",
     "TensorRT-LLM 1.2 PyTorch backend": "trtllm",
 }
-# Share of the memory that the published runs of a full server gave to the engine.
+# Share of memory that the published offline runs gave to the engine.
 _FULL = 0.95
 
 
 def offline_throughput(asked: CaseInputs) -> CalculatorQuery:
-    """Output tokens per second when all requests come at once."""
+    """Output tokens per second if all requests arrive at once."""
     asked.note("model_note", "load")
     model, gpus = asked.model(), asked.whole("gpus", 1)
     tensor, groups = _split(asked, gpus, routed=find_model(model).is_routed)
@@ -167,22 +167,22 @@ def offline_throughput(asked: CaseInputs) -> CalculatorQuery:
 
 
 def _groups(number: int) -> dict[str, Any]:
-    """Attention in groups, whose experts are divided among all of them."""
+    """Inputs for data-parallel attention, with the experts divided among all groups."""
     if number == 1:
         return {}
     return {"attention_parallel": number, "expert_parallel": number}
 
 
 def _alone(replicas: int = 1) -> dict[str, Any]:
-    """So many copies of the model and none to spare."""
+    """Inputs for this many replicas, without a spare."""
     return {"replicas": replicas, "spare": 0}
 
 
 def _split(asked: CaseInputs, gpus: int, *, routed: bool) -> tuple[int, int]:
-    """Tensor parallelism and groups of attention.
+    """Return the tensor parallelism and the number of attention groups.
 
-    `DEP8` is data-parallel attention over 8 with split experts; mixtures on
-    several GPUs are run that way also where only `tp` is given.
+    `DEP8` is data-parallel attention over 8 with split experts; mixtures of experts on
+    several GPUs run that way even if only `tp` is given.
     """
     word = str(asked.any("parallel", ""))
     tensor = asked.whole("tp", gpus)
@@ -244,7 +244,7 @@ def _loaded(asked: CaseInputs) -> dict[str, Any]:
 
 
 def _drawn(asked: CaseInputs) -> tuple[int, int]:
-    """Mean lengths; where they are drawn, from `shortest` of the longest up to it."""
+    """Return mean lengths; lengths may be drawn from `shortest` to 1 times the longest."""
     mean = (1 + asked.number("shortest", 1.0)) / 2
     longest = asked.whole("input_tokens"), asked.whole("output_tokens")
     return round(mean * longest[0]), round(mean * longest[1])
@@ -263,7 +263,7 @@ _PRECISIONS = {"bf16": "bf16", "fp8": "fp8-block", "fp4": "nvfp4", "int4": "int4
 
 
 def _formats(asked: CaseInputs, model: str) -> dict[str, str]:
-    """Formats of weights and cache behind a precision."""
+    """Return the formats of weights and cache for a precision."""
     precision = asked.word("precision", {p: p for p in _PRECISIONS})
     weights = _PRECISIONS[precision]
     if "gpt-oss" in model:
@@ -276,7 +276,7 @@ def _formats(asked: CaseInputs, model: str) -> dict[str, str]:
 
 
 def _served_model(asked: CaseInputs) -> str:
-    """The model behind a hub name, from the file or from the catalog."""
+    """Return the model for a Hugging Face name, from the file or the catalog."""
     name = str(asked.any("model", ""))
     plain = re.sub(r"(-Instruct|-FP8|-NVFP4)+$", "", name.rpartition("/")[2])
     if plain.lower() in asked.file.configs:

@@ -1,4 +1,4 @@
-"""Cases of measured inference memory and of the cache a server reports."""
+"""Cases of measured inference memory, and of the KV cache size that a server reports."""
 
 import re
 from typing import Any
@@ -52,7 +52,7 @@ _VISIBLE = re.compile(r"\(([\d.]+) GiB visible\)")
 
 
 def kv_capacity_tokens(asked: CaseInputs) -> CalculatorQuery:
-    """Tokens (or blocks) of cache at start-up."""
+    """Tokens (or blocks) of KV cache at startup."""
     asked.note("model_note", "max_model_len")
     blocks = asked.word("answer", {"blocks": True, "": False, "tokens": False})
     room = asked.any("available_kv_bytes") or asked.any("cpu_swap_bytes")
@@ -72,7 +72,7 @@ def kv_capacity_tokens(asked: CaseInputs) -> CalculatorQuery:
 
 
 def _memory(asked: CaseInputs, engine: str) -> dict[str, Any]:
-    """What the engine may take: the card, or what its driver shows, and the share."""
+    """Return the memory that the engine may take: GPU, driver-reported size, and share."""
     share = "mem_fraction_static" if engine == "sglang" else "gpu_memory_utilization"
     given: dict[str, Any] = {"memory_utilization": asked.number(share, 0.9)}
     printed = _VISIBLE.search(str(asked.case.inputs.get("gpu", "")))
@@ -86,7 +86,7 @@ KINDS: dict[str, Translator] = {
     "inference_memory": inference_memory,
     "kv_capacity_tokens": kv_capacity_tokens,
 }
-# The engines' constants were read from these start-up logs.
+# The engines' constants were read from these startup logs.
 CALIBRATION = frozenset(
     {
         "kv_capacity_tokens/llama-3-8b/001",

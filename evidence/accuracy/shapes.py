@@ -1,4 +1,4 @@
-"""Cases that follow from the shape of a model alone: exact counts."""
+"""Cases that follow exactly from a model's shape."""
 
 import re
 
@@ -17,7 +17,7 @@ def param_count(asked: CaseInputs) -> CalculatorQuery:
 
 
 def param_count_tower(asked: CaseInputs) -> CalculatorQuery:
-    """Parameters of what the model sees with, its projector among them."""
+    """Parameters of the vision tower, including its projector."""
     return query_calculator("model", "tower_parameters", model=asked.model())
 
 
@@ -31,12 +31,12 @@ _ACTIVE = {
 
 
 def param_count_active(asked: CaseInputs) -> CalculatorQuery:
-    """Parameters that work on one token, by the definition of the case."""
+    """Active parameters per token, by the definition of the case."""
     figure = asked.word("definition", _ACTIVE)
     return query_calculator("model", figure, model=asked.model())
 
 
-# Formats of the cache by the bytes of an element.
+# Cache formats by bytes per element.
 _CACHES = {0.5: "int4", 1: "fp8", 2: "bf16", 4: "fp32"}
 
 
@@ -48,7 +48,7 @@ def _cache(asked: CaseInputs) -> str:
 
 
 def kv_bytes_per_token(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
-    """Cache of one token in all layers, windows not applied."""
+    """Cache bytes of one token in all layers, without sliding windows."""
     config = asked.any("config")
     tensor = asked.whole("tp", 1)
     per_gpu = asked.word("per", {"gpu": True, "": False})
@@ -75,7 +75,7 @@ _LAYERS = re.compile(r"(\d+) (?:sliding|full) kv(\d+) d(\d+)")
 
 
 def inline_model(config: object) -> str:
-    """A model whose few sizes stand in the case itself, as it is typed."""
+    """Return a model whose few sizes are in the case itself, as input text."""
     if not isinstance(config, dict):
         raise UnsupportedCaseError("config is not a table")
     sizes = {
@@ -101,7 +101,7 @@ _STATES = {2: "bf16", 4: "fp32"}
 
 
 def kv_bytes_sequence(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
-    """Cache or state of one sequence, window-aware."""
+    """Cache or state of one sequence, with sliding windows."""
     model, context = asked.model(), asked.whole("context", 0)
     figure = str(asked.word("parts", _PARTS))
     latent = asked.word(
@@ -126,7 +126,7 @@ def kv_bytes_sequence(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
 
 
 def _latent_elements(model: Architecture) -> int:
-    """Elements of the latent vector of a token, without its rotary part."""
+    """Return the size of a token's latent vector, without its rotary part."""
     return sum(number * layer.mixer.latent for layer, number in model.runs)
 
 

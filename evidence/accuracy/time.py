@@ -1,4 +1,4 @@
-"""Cases of time in training: steps, rates, accelerator-hours and collectives."""
+"""Cases of training time: steps, rates, GPU-hours and collectives."""
 
 import math
 from typing import Any
@@ -10,9 +10,9 @@ from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, query_calculator
 
 _YEAR = 365.25 * 86400.0
-# Adapter rates of the systems that the published runs were made on, per GPU.
+# Network rates per GPU of the systems used for the published runs.
 _NICS = {"Ampere": 25e9, "Hopper": 50e9, "Blackwell": 50e9}
-# ZeRO-3 of 2021 gathered weights rank by rank, without sharing them in a node.
+# ZeRO-3 of 2021 gathered weights rank by rank, without sharing within a node.
 _UNSHARED = 8
 
 _MEGATRON_2025 = (
@@ -25,7 +25,7 @@ _INTERLEAVED = f"{_TITAN}, async TP, interleaved 1F1B"
 _ZERO_2021 = "DeepSpeed ZeRO-3 2021"
 _MOSAIC = "MosaicML Composer FSDP + flash attention"
 
-# How the makers of published runs name their software, in cases of GPU-hours.
+# Names of training software in cases of GPU-hours.
 _LLAMA_3 = "PyTorch with FSDP, tensor and pipeline parallelism, 2024"
 _HAI_LLM_2023 = "HAI-LLM, 2023"
 _HAI_LLM_2024 = "HAI-LLM, 2024"
@@ -45,16 +45,16 @@ _FRAMEWORKS: dict[str, str] = {
     _HAI_LLM: "tuned",
     _HAI_LLM_2024: "tuned",
     _UNSTATED: "compiled",
-    # Fused kernels, and attention as it was before FlashAttention 3.
+    # Fused kernels, and attention kernels from before FlashAttention 3.
     _HAI_LLM_2023: "compiled",
     _GRANITE: "compiled",
     _NANOTRON: "compiled",
     _OLMO_CORE: "compiled",
-    # Made before PyTorch compiled: each operation is a kernel of its own.
+    # From before PyTorch had a compiler: each operation is a separate kernel.
     _XFORMERS: "eager",
     _NEOX_FLASH: "eager",
     _STARCODER: "megatron",
-    # Made before FlashAttention, or with heads that are too wide for it.
+    # From before FlashAttention, or with heads too wide for it.
     _NEOX: "megatron-2022",
     _SAGEMAKER: "megatron-2022",
     _MEGATRON_2025: "megatron",
@@ -103,7 +103,7 @@ _CHECKPOINTING: dict[str, str] = {
 
 
 def train_step_time(asked: CaseInputs) -> CalculatorQuery:
-    """One optimizer step [s]."""
+    """Time of one optimizer step [s]."""
     return query_calculator("training-time", "step_time", **_setting(asked))
 
 
@@ -137,7 +137,7 @@ def _setting(asked: CaseInputs) -> dict[str, Any]:
 
 
 def _model(asked: CaseInputs) -> str:
-    """A model of the file, or a GPT given by its sizes in the case."""
+    """Return a model of the file, or a GPT given by its sizes in the case."""
     asked.note("params_b", "sharding", "kv_heads")
     if not asked.has("layers"):
         return asked.model()
@@ -186,7 +186,7 @@ def _pieces(asked: CaseInputs, framework: str, pipeline: int) -> int:
 
 
 def _batches(asked: CaseInputs, pipeline: int, data: int) -> tuple[int, int]:
-    """Sequences of a micro-batch, and micro-batches per step and replica."""
+    """Return the sequences per micro-batch, and the micro-batches per step and replica."""
     if asked.has("local_batch"):
         local = asked.whole("local_batch")
         asked.note("global_batch")
@@ -230,10 +230,10 @@ def _zero(asked: CaseInputs, framework: str) -> str:
 
 
 def train_gpu_hours(asked: CaseInputs) -> CalculatorQuery:
-    """Accelerator-hours of a published run, restarts included.
+    """GPU-hours of a published run, restarts included.
 
-    Where its makers say how it was laid out, the layout is asked; what is lost is the
-    usual share of booked time, unless the case knows better.
+    If the source gives a layout, it is used. Lost time is the usual share of booked time,
+    unless the case states it.
     """
     share = asked.number("lost", LOST)
     if asked.has("gpus"):
@@ -255,7 +255,7 @@ def train_gpu_hours(asked: CaseInputs) -> CalculatorQuery:
     )
 
 
-# One share stands for all that a run loses, in place of failures and checkpoints.
+# One share covers all lost time, in place of failures and checkpoints.
 _NEVER_FAILS = {
     "mtbf_per_gpu": 1000 * _YEAR,
     "checkpoint_time": 0.1,
@@ -278,7 +278,7 @@ _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
 
 
 def collective(asked: CaseInputs) -> CalculatorQuery:
-    """One collective [s]."""
+    """Time of one collective [s]."""
     asked.note("library", "size_convention", "topology")
     name = str(asked.any("system", ""))
     if name not in _SYSTEMS:
@@ -295,8 +295,8 @@ def collective(asked: CaseInputs) -> CalculatorQuery:
     )
 
 
-# Rows of Megatron-LM on A100 among the cases that constants were fitted on; the
-# other rows of that fit are not cases.
+# Cases among the Megatron-LM rows on A100 that constants were fitted to; the other
+# rows of that fit are not cases.
 CALIBRATION = frozenset(
     f"{kind}/a100-sxm-80gb/{number}"
     for kind, numbers in (

@@ -1,4 +1,4 @@
-"""Cases of measured training memory: Megatron, torchtitan and published bars."""
+"""Cases of measured training memory: Megatron, torchtitan and a published bar chart."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _MEGATRON = (
     "sequence parallel, flash attention, fused cross-entropy, no recompute"
 )
 _TITAN = "torchtitan FSDP2, bf16 mixed precision (fp32 master shards), AdamW"
-# Words for torchtitan: (loss compiled, asynchronous tensor parallel).
+# Words for torchtitan runs: (loss compiled, asynchronous tensor parallelism).
 _TITANS = {
     "torchtitan": (True, False),
     _TITAN: (False, False),
@@ -25,7 +25,7 @@ _TITANS = {
 
 
 def train_mem_per_gpu(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
-    """Memory of one GPU, or the part of it that the case names."""
+    """Memory of one GPU, or of the part that the case names."""
     if not asked.has("model"):
         return _published_bar(asked)
     framework = str(asked.any("framework", ""))
@@ -44,7 +44,7 @@ _PARTS = {
 
 
 def _published_bar(asked: CaseInputs) -> FormulaValue:
-    """A bar of Korthikanti (2022), figure 1: the layers of the first stage alone."""
+    """A bar of Korthikanti (2022), figure 1: only the layers of the first stage."""
     layers, hidden = asked.whole("layers"), asked.number("hidden")
     asked.note("vocab", "global_batch", "dp")
     asked.word("precision", {"fp16, fp32 master/grads Adam": True})
@@ -72,7 +72,7 @@ _MEGATRON_PART = {"peak torch allocated, worst rank": True}
 
 
 def _megatron(asked: CaseInputs) -> CalculatorQuery:
-    """Peak that PyTorch allocates on the fullest rank."""
+    """Peak allocated memory in PyTorch on the fullest rank."""
     asked.word("part", _MEGATRON_PART)
     asked.note("dp")
     return query_calculator(
@@ -108,9 +108,9 @@ _RESERVED = {"peak reserved (torchtitan log)": True, "peak reserved": True}
 
 
 def _titan(asked: CaseInputs, framework: str) -> CalculatorQuery:
-    """Peak that PyTorch reserves on the fullest rank of an FSDP2 run.
+    """Peak reserved memory in PyTorch on the fullest rank of an FSDP2 run.
 
-    It shards weights, gradients and moments in FP32 and gathers 16-bit copies.
+    FSDP2 shards weights, gradients and moments in FP32 and gathers 16-bit copies.
     """
     asked.word("part", _RESERVED)
     asked.note("float8", "fsdp")
@@ -137,7 +137,7 @@ def _titan(asked: CaseInputs, framework: str) -> CalculatorQuery:
 
 
 KINDS: dict[str, Translator] = {"train_mem_per_gpu": train_mem_per_gpu}
-# Bytes per logit and the work of eager operations were read from these rows.
+# Bytes per logit and the working memory of eager operations were read from these rows.
 CALIBRATION = frozenset(
     {
         "train_mem_per_gpu/llama-3-8b/032",

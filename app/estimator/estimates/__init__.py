@@ -1,1 +1,1 @@
-"""One estimate in two modules: its computation and its report."""
+"""One module per estimate for its computation, and one for its report."""

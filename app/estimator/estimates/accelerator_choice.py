@@ -61,7 +61,7 @@ COOLING = (("any", "Any"), ("air", "Air only"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AcceleratorChoiceInputs:
-    """The job, what an accelerator must and must not be, and what counts most."""
+    """The job, requirements on the accelerator, and the ranking criterion."""
 
     job: str = input_field(
         "serving",
@@ -220,7 +220,7 @@ class AcceleratorChoiceInputs:
     )
 
 
-# What is planned by other rules than GPUs, and so shown beside the ranking.
+# Systems that are planned by other rules than GPUs, so they are listed separately.
 _OTHER_KINDS = frozenset({"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi", "Trainium"})
 
 
@@ -237,21 +237,21 @@ _RARE = {
 
 @functools.cache
 def gpus() -> tuple[Accelerator, ...]:
-    """The GPUs of the catalog, which are ranked."""
+    """Return the GPUs of the catalog, which are ranked."""
     return tuple(a for a in accelerators() if a.architecture not in _OTHER_KINDS)
 
 
 @functools.cache
 def others() -> tuple[Accelerator, ...]:
-    """Accelerators that are not GPUs, which are shown as context."""
+    """Return accelerators that are not GPUs, which are shown for context."""
     return tuple(a for a in accelerators() if a.architecture in _OTHER_KINDS)
 
 
 @functools.cache
 def cooling_of(name: str) -> str:
-    """`air`, `liquid`, or nothing where the catalog does not know.
+    """Return `air`, `liquid`, or "" if the catalog does not know.
 
-    Cards are cooled by air; a module is as the systems that have it.
+    Cards are air-cooled; a module is cooled like the systems that contain it.
 
     >>> cooling_of("h100-sxm5-80"), cooling_of("gb200-gpu"), cooling_of("mi300x")
     ('air', 'liquid', '')
@@ -263,11 +263,11 @@ def cooling_of(name: str) -> str:
 
 
 def is_card(gpu: Accelerator) -> bool:
-    """Whether it plugs into the PCIe slot of a common server."""
+    """Return whether it is a PCIe card for a common server."""
     return gpu.form_factor.startswith("PCIe")
 
 
-# Modules of which NVIDIA also makes boards of four.
+# Modules that NVIDIA also sells on boards of four.
 _BOARDS_OF_FOUR = {
     "v100-sxm2-32",
     "a100-sxm4-40",
@@ -278,7 +278,7 @@ _BOARDS_OF_FOUR = {
 
 
 def sold_by(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
-    """The units that can be bought, small ones first: cards, boards or racks.
+    """Return the units that can be bought, smallest first: cards, boards or racks.
 
     >>> sold_by(find_accelerator("H200"))
     ((4, 'board'), (8, 'board'))
@@ -296,7 +296,7 @@ def sold_by(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
 
 
 def bought(gpu: Accelerator, count: int) -> tuple[int, str]:
-    """How many come along when so many are needed, and as what.
+    """Return how many GPUs are bought if `count` are needed, and the sales unit.
 
     >>> bought(find_accelerator("b300-sxm"), 4)
     (8, 'board')
@@ -309,7 +309,7 @@ def bought(gpu: Accelerator, count: int) -> tuple[int, str]:
 
 
 def named(gpu: Accelerator, count: int) -> str:
-    """A number of GPUs as words, with the unit of which they are a part.
+    """Return a number of GPUs as text, with their sales unit.
 
     >>> named(find_accelerator("b300-sxm"), 4)
     '4x B300 SXM (Blackwell Ultra), of a board of 8'
@@ -320,7 +320,7 @@ def named(gpu: Accelerator, count: int) -> str:
 
 
 def objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
-    """Why a GPU is left out before it is tried; empty if it is not."""
+    """Return why a GPU is excluded before the search; empty if it is not."""
     if asked.only not in {None, gpu.id}:
         return "Another one was asked for."
     checks = (_kind_objection, _limit_objection, _format_objection)
@@ -364,9 +364,9 @@ def _format_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
 
 
 def read_prices(asked: AcceleratorChoiceInputs) -> Mapping[str, float]:
-    """The prices that were typed [USD/h] by id; BadInputs names what cannot be read.
+    """Return the typed prices [USD/h] by GPU id; raises InvalidInputsError for invalid ones.
 
-    Ranking by cost and a budget need at least one.
+    Ranking by cost and a budget require at least one price.
     """
     prices: dict[str, float] = {}
     for part in filter(None, (p.strip() for p in _parts(asked.prices))):
@@ -391,9 +391,9 @@ def _parts(text: str) -> list[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuCandidate:
-    """An accelerator that does the job.
+    """An accelerator that can do the job.
 
-    `need` is memory on each [B]; `seconds` the time per output token in serving
+    `need` is the memory used on each [B]; `seconds` the time per output token in serving
     [s] and `hours` all GPU-hours in training [h]; `power` all of them [W].
     """
 
@@ -407,14 +407,14 @@ class GpuCandidate:
 
     @property
     def cost(self) -> float | None:
-        """Price of an hour of all of them [USD/h]."""
+        """Return the hourly price of all GPUs [USD/h]."""
         return None if self.price is None else self.price * self.count
 
     @property
     def bill(self) -> float | None:
-        """What is compared by cost: the training [USD], or an hour of serving [USD/h].
+        """Return the cost to compare: the training [USD], or an hour of serving [USD/h].
 
-        An hour of few slow GPUs is cheap, but the training takes more of them.
+        An hour on few slow GPUs is cheap, but the training needs more of those hours.
         """
         if self.price is None or self.hours is None:
             return self.cost
@@ -423,7 +423,7 @@ class GpuCandidate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuRanking:
-    """Candidates, best first, and all others with the reason against them."""
+    """Candidates, best first, and the excluded GPUs with the reasons."""
 
     model: Architecture
     found: tuple[GpuCandidate, ...]
@@ -431,11 +431,11 @@ class GpuRanking:
     loads: Mapping[int, GpuMemoryUse]
 
 
-USABLE = 0.9  # of the memory may an engine take
+USABLE = 0.9  # Share of memory that an engine may use.
 
 
-# Training states of mixed-precision AdamW [B per parameter], and the share of the
-# memory for them; the rest holds activations.
+# Model states of mixed-precision AdamW [B per parameter], and the share of memory
+# that they may take; activations need the rest.
 STATES = 16.0
 
 
@@ -446,7 +446,7 @@ _SERVER = 8
 
 
 def search(asked: AcceleratorChoiceInputs) -> GpuRanking:
-    """Try every GPU; BadInputs for prices that cannot be read or are missing."""
+    """Evaluate every GPU; raises InvalidInputsError for invalid or missing prices."""
     model = find_model(asked.model)
     prices = read_prices(asked)
     loads = _loads_by_repacking(asked, model) if asked.job == "serving" else {}
@@ -469,7 +469,7 @@ def search(asked: AcceleratorChoiceInputs) -> GpuRanking:
 def _loads_by_repacking(
     asked: AcceleratorChoiceInputs, model: Architecture
 ) -> dict[bool, dict[int, GpuMemoryUse]]:
-    """Loads of cards that unpack the weights to 16 bit, and of those that do not."""
+    """Return memory use on cards that unpack weights to 16 bit, and on the others."""
     form = format_of(model, asked.weights)
     examples = {unpacked(gpu, form): gpu for gpu in gpus()}
     return {wide: _loads(asked, model, gpu) for wide, gpu in examples.items()}
@@ -478,7 +478,7 @@ def _loads_by_repacking(
 def _loads(
     asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator
 ) -> dict[int, GpuMemoryUse]:
-    """What each GPU has to hold, by the number that share the model."""
+    """Return the memory use of each GPU by the number of GPUs that share the model."""
     memory = InferenceMemoryInputs(
         model=asked.model,
         gpu=gpu.id,
@@ -491,7 +491,7 @@ def _loads(
 
 
 def _order(rank: str, one: GpuCandidate) -> tuple[float, ...]:
-    """What the ranking compares, unknown values last."""
+    """Return the sort key of the ranking; unknown values come last."""
     power = math.inf if one.power is None else one.power
     work = one.seconds if one.hours is None else one.hours
     time = math.inf if work is None else work
@@ -507,7 +507,7 @@ def _tried(
     loads: Mapping[int, GpuMemoryUse],
     price: float | None,
 ) -> GpuCandidate | str:
-    """The smallest number of GPUs that does the job, or why none does."""
+    """Return the fewest GPUs that can do the job, or the reason why none can."""
     if asked.budget is not None and price is None:
         return "No price was given for it."
     if asked.job == "training":
@@ -520,7 +520,7 @@ def _tried(
 
 
 def _over(asked: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
-    """Whether all GPUs together are over the power or the budget."""
+    """Return whether all GPUs together exceed the power limit or the budget."""
     count = format_value(one.count, "GPU")
     if asked.total_power is not None:
         if one.power is None:
@@ -534,12 +534,12 @@ def _over(asked: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
 
 
 def domain_of(gpu: Accelerator) -> int:
-    """GPUs that share fast links: 72 in a rack-wide domain, otherwise a server."""
+    """Return the number of GPUs with fast links: 72 in a rack-wide domain, else a server."""
     return 72 if "72" in gpu.interconnect else _SERVER
 
 
 def board_of(gpu: Accelerator) -> int:
-    """How many are bought at once for a large job: a card, a board or a rack."""
+    """Return the sales unit for a large job: a card, a board or a rack."""
     return sold_by(gpu)[-1][0]
 
 
@@ -573,7 +573,7 @@ def _served(
 def token_time(
     asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
 ) -> float | None:
-    """Time for one token of every sequence [s]; None where rates are unknown."""
+    """Time for one token of every sequence [s]; None if rates are unknown."""
     serving = ServingSetup(
         weights=asked.weights, cache=asked.cache, tensor=count, expert_tensor=count
     )
@@ -586,7 +586,7 @@ def token_time(
 
 @functools.lru_cache(maxsize=512)
 def _joined(name: str, count: int) -> Accelerator:
-    """A GPU with the link that really joins so many: bridges join only pairs."""
+    """Return the GPU with the link that connects so many: bridges connect only pairs."""
     gpu = find_accelerator(name)
     if count > 2 and "bridge" in gpu.interconnect:
         return dataclasses.replace(gpu, nvlink=None)
@@ -595,7 +595,7 @@ def _joined(name: str, count: int) -> Accelerator:
 
 @functools.lru_cache(maxsize=2048)
 def _hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
-    """GPU-hours for one token of a run that loses nothing [h]; None if unknown."""
+    """GPU-hours for one token of a run without lost time [h]; None if unknown."""
     try:
         on = _joined(gpu, _SERVER)
         return hours_per_token(find_model(model), on, number_format, software)
@@ -622,7 +622,7 @@ def _trained(
 
 
 def changes_of(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[VerdictFlip, ...]:
-    """Values of inputs near those asked for with which another GPU is the best."""
+    """Return nearby input values for which another GPU is the best."""
     changes = []
     for field, label, value, now, flips in _tries(asked, found):
         changed: dict[str, Any] = {field: value}
@@ -681,7 +681,7 @@ def _training_tries(asked: AcceleratorChoiceInputs) -> tuple[_Try, ...]:
 def _fuller(
     asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate
 ) -> tuple[_Try, ...]:
-    """One sequence more than fits on the best."""
+    """Return the first number of sequences that no longer fits on the best GPUs."""
     load = found.loads[best.count]
     room = best.gpu.capacity * USABLE - load.fixed
     each = load.cache / asked.concurrent

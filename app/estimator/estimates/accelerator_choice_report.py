@@ -45,7 +45,7 @@ _Cell = str | tuple[float, str]
 
 
 def ranking(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
-    """The best candidates, each with what sets it off from the first."""
+    """Return the best candidates, each with its difference from the first."""
     best = found.found[0]
     training = asked.job == "training"
     work = "GPU-hours" if training else "Time per token"
@@ -82,7 +82,7 @@ def _known(value: float | None, unit: str) -> _Cell:
 
 
 def _against_best(asked: AcceleratorChoiceInputs, best: GpuCandidate, one: GpuCandidate) -> str:
-    """Why a candidate stands where it stands."""
+    """Return why a candidate has its rank."""
     if one is best:
         if asked.job == "training":
             return {**_FIRST, **_FIRST_TRAINING}[asked.rank]
@@ -120,13 +120,13 @@ def _slower(best: GpuCandidate, one: GpuCandidate) -> float | None:
 
 
 def against_table(found: GpuRanking) -> ResultTable:
-    """Every GPU that is left out, and why."""
+    """Return every excluded GPU with the reason."""
     rows = tuple((gpu.name, why) for gpu, why in found.against)
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
 
 def context_table(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
-    """Accelerators that are no GPUs: chips for the memory alone, and what is known."""
+    """Return accelerators that are not GPUs, with whether their memory fits the job."""
     if asked.job == "training":
         need = found.model.parameters * STATES
     else:
@@ -181,7 +181,7 @@ _WORKING = StepBuilder(_OUT, "parallelism")
 
 
 def answer(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Estimate:
-    """Put the ranking into words, figures, tables and the working of the best."""
+    """Build the estimate: ranking, figures, tables, and steps for the best GPU."""
     best = found.found[0] if found.found else None
     tables = (ranking(asked, found),) if best else ()
     return Estimate(
@@ -217,7 +217,7 @@ def _verdict(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Verdict:
 
 
 def _criterion(asked: AcceleratorChoiceInputs) -> str:
-    """What the first of the ranking is best by."""
+    """Return the criterion of the ranking as text."""
     training = asked.job == "training"
     return {
         "gpus": "fewest GPUs, then least power",
@@ -294,7 +294,7 @@ def _costs(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, 
 
 
 def _is_measured(best: GpuCandidate) -> bool:
-    """Whether kernels of this kind of GPU were measured for the model of speed."""
+    """Return whether speed is based on measured kernels of this GPU generation."""
     return best.gpu.vendor == "NVIDIA"
 
 
@@ -478,7 +478,7 @@ def _notes(asked: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[s
 
 
 def _doubtful(gpu: Accelerator) -> str:
-    """The values without a primary source that the ranking rests on, by their names."""
+    """Return the names of values used in the ranking that lack a primary source."""
     found = {field_of(key) for key in gpu.unverified} & _USED
     return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in found)
 

@@ -77,7 +77,7 @@ class CollectivesInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CollectiveTimes:
-    """Times of one message [s]: whole, of an empty one, inside the domain alone."""
+    """Times of one message [s]: total, for an empty message, and within the domain alone."""
 
     seconds: float
     floor: float
@@ -86,7 +86,7 @@ class CollectiveTimes:
 
     @property
     def limit(self) -> str:
-        """What decides the time: latency, links of the domain, or the network."""
+        """Return what bounds the time: latency, links of the domain, or the network."""
         if self.seconds < 3 * self.floor:
             return "latency"
         if self.crosses and self.inner < 0.7 * self.seconds:
@@ -95,12 +95,12 @@ class CollectiveTimes:
 
 
 def operation_of(asked: CollectivesInputs) -> Collective:
-    """The operation as the formulas name it; the form offers no other."""
+    """Return the operation by its name in the formulas; the form offers no other."""
     return next(name for name, _ in OPERATIONS if name == asked.operation)
 
 
 def links_of(asked: CollectivesInputs, gpu: Accelerator) -> Interconnect:
-    """The links around a card; refused where the catalog knows none."""
+    """Return the links of a GPU; raises InvalidInputsError if the catalog has none."""
     if not gpu.nvlink and not gpu.pcie:
         message = f"The links of the {gpu.name} are not known."
         raise input_error("gpu", asked.gpu, message)
@@ -108,7 +108,7 @@ def links_of(asked: CollectivesInputs, gpu: Accelerator) -> Interconnect:
 
 
 def measure(asked: CollectivesInputs, fabric: Interconnect, message: float) -> CollectiveTimes:
-    """The time of a message, whole and by part."""
+    """Return the time of a message, total and by part."""
     operation, ranks = operation_of(asked), asked.gpus
     seconds = timed(asked, fabric, message)
     inside = min(ranks, fabric.domain)
@@ -122,24 +122,24 @@ def measure(asked: CollectivesInputs, fabric: Interconnect, message: float) -> C
 
 
 def timed(asked: CollectivesInputs, fabric: Interconnect, message: float) -> float:
-    """Time of the collective, with the reduction of the network if it is asked for."""
+    """Return the time of the collective, with in-network reduction if requested."""
     operation, ranks = operation_of(asked), asked.gpus
     return collective_time(operation, ranks, message, reducing(asked, fabric))
 
 
 def reducing(asked: CollectivesInputs, fabric: Interconnect) -> Interconnect:
-    """The fabric with what its network reduces on the way, if that is asked for."""
+    """Return the links with in-network reduction, if requested."""
     reduces = asked.in_network and operation_of(asked) == "all_reduce"
     if not reduces or asked.gpus <= fabric.domain:
         return fabric
-    # The switch returns the sum: each adapter sends the message once, not twice.
+    # The switch returns the sum: each adapter sends the message once instead of twice.
     return dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)
 
 
 def changes(
     asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
 ) -> tuple[VerdictFlip, ...]:
-    """The size and the number of GPUs from which something else decides."""
+    """Return the message size and the GPU count at which something else bounds the time."""
     changes = []
     if measured.limit == "latency":
         size = asked.message

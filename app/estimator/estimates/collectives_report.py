@@ -80,7 +80,7 @@ def answer(
     measured: CollectiveTimes,
     model: Architecture,
 ) -> Estimate:
-    """Put a collective into words, figures, its curve and its working."""
+    """Build the estimate: verdict, figures, bandwidth curve and steps."""
     return Estimate(
         name="collectives",
         verdict=_verdict(asked, gpu, measured),
@@ -144,7 +144,7 @@ def _figures(
 def _link_of(
     asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes, share: float
 ) -> str:
-    """Which link a share is of."""
+    """Return which link a share refers to."""
     if asked.gpus == 1:
         return ""
     if measured.limit == "network":
@@ -163,7 +163,7 @@ def _rates(value: float) -> tuple[float, float]:
 
 
 def _across(asked: CollectivesInputs, fabric: Interconnect) -> float:
-    """Bytes that one GPU's adapter sends [B]."""
+    """Return the bytes that one GPU's adapter sends [B]."""
     groups = math.ceil(asked.gpus / fabric.domain)
     if groups == 1:
         return 0.0
@@ -176,7 +176,7 @@ def _across(asked: CollectivesInputs, fabric: Interconnect) -> float:
 
 
 def _share(operation: collectives.Collective, ranks: int, size: str) -> str:
-    """What each of `ranks` sends of a message, with numbers."""
+    """Return the bytes that each of `ranks` sends, as a formula with numbers."""
     if operation == "broadcast" and ranks > 1:
         return size
     passes = "2 × " if operation == "all_reduce" else ""
@@ -184,7 +184,7 @@ def _share(operation: collectives.Collective, ranks: int, size: str) -> str:
 
 
 def _within(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
-    """The time of a message within one domain, with numbers."""
+    """Return the time within one domain, as a formula with numbers."""
     inside = min(asked.gpus, fabric.domain)
     parts = parts_inside(operation_of(asked), inside, message, fabric)
     if not any(parts):
@@ -194,7 +194,7 @@ def _within(asked: CollectivesInputs, fabric: Interconnect, message: float) -> s
 
 
 def _whole(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
-    """The time within domains and between them, with numbers."""
+    """Return the total time within and between domains, as a formula with numbers."""
     operation = operation_of(asked)
     inside = min(asked.gpus, fabric.domain)
     groups = math.ceil(asked.gpus / inside)
@@ -250,7 +250,7 @@ def _across_step(asked: CollectivesInputs, fabric: Interconnect) -> FormulaStep:
 
 
 def _curve(asked: CollectivesInputs, fabric: Interconnect) -> Chart:
-    """Bus bandwidth over message size, with the message of this question."""
+    """Return bus bandwidth over message size, with the typed message marked."""
     operation, ranks = operation_of(asked), max(2, asked.gpus)
     points = []
     for power in range(12, 37, 2):
@@ -276,7 +276,7 @@ def _curve(asked: CollectivesInputs, fabric: Interconnect) -> Chart:
 
 
 def _traffic(asked: CollectivesInputs, fabric: Interconnect, model: Architecture) -> ResultTable:
-    """What each parallelism sends for a model, and how long that takes."""
+    """Return the traffic of each parallelism for a model, with its time."""
     tokens, ranks = asked.tokens, max(2, asked.gpus)
     message = 2.0 * tokens * model.hidden
     inside = min(ranks, fabric.domain, 8)
@@ -338,7 +338,7 @@ def _notes(asked: CollectivesInputs, fabric: Interconnect) -> tuple[str, ...]:
 
 
 def estimate(asked: CollectivesInputs) -> Estimate:
-    """Time the collective, and say which links decide."""
+    """Compute the time of the collective, and which links bound it."""
     gpu = find_accelerator(asked.gpu)
     fabric = links_of(asked, gpu)
     measured = measure(asked, fabric, asked.message)

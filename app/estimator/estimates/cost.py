@@ -33,7 +33,7 @@ _YEAR = 365.25 * 86400
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostInputs:
-    """What is needed, what renting asks for it, and what owning takes."""
+    """The need for GPUs, rental prices, and the costs of ownership."""
 
     gpus: int = ask_gpus(64, TOPIC)
     utilisation: float = _USE.ask(
@@ -234,7 +234,7 @@ class CostInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnershipCost:
-    """What owning costs a year by what it goes to [USD/year]."""
+    """Yearly cost of ownership by category [USD/year]."""
 
     capital: float
     upkeep: float
@@ -244,18 +244,17 @@ class OwnershipCost:
 
     @property
     def total(self) -> float:
-        """Their sum."""
         return self.capital + self.upkeep + self.electricity + self.place + self.staff
 
     @property
     def running(self) -> float:
-        """What is paid year by year beside the purchase."""
+        """Return the yearly cost without the purchase."""
         return self.total - self.capital
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostResult:
-    """Both ways. Money a year [USD/year], hours [GPU-h], utilizations [1]."""
+    """Owning and renting compared. Money a year [USD/year], hours [GPU-h], utilizations [1]."""
 
     years: float
     purchase: float
@@ -269,19 +268,18 @@ class CostResult:
 
     @property
     def owned_hour(self) -> float:
-        """Cost of a used hour of an owned GPU [USD/h]."""
+        """Return the cost of a used hour of an owned GPU [USD/h]."""
         return self.owned.total / self.hours
 
     @property
     def rented_hour(self) -> float:
-        """Cost of a used hour of a rented GPU, with data moved out [USD/h]."""
+        """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
         return self.rented / self.hours
 
     def hour_at(self, share: float, hours: float) -> tuple[float, float]:
-        """Used GPU-hour, owned and rented, at a utilization [USD/h].
+        """Return the cost of a used GPU-hour, owned and rented, at a utilization [USD/h].
 
-        `hours` are all hours of the GPUs in a year; both ways grow in a straight line
-        from no use to full use.
+        `hours` are all GPU-hours of a year; both costs are linear in utilization.
         """
         used = hours * share
         owned, rented = (idle + (full - idle) * share for idle, full in (self.ends, self.rent_ends))
@@ -289,7 +287,7 @@ class CostResult:
 
 
 def find(asked: CostInputs) -> CostResult:
-    """Reckon both ways; BadInputs where GPUs would work more than they are up."""
+    """Compute both options; raises InvalidInputsError if use exceeds the available hours."""
     if asked.utilisation > asked.availability:
         message = (
             f"GPUs that are up {format_value(asked.availability, '%')} of the time "
@@ -312,12 +310,12 @@ def find(asked: CostInputs) -> CostResult:
 
 
 def purchase(asked: CostInputs) -> float:
-    """What is paid at the start [USD]."""
+    """Return the initial payment [USD]."""
     return asked.gpus * asked.price * (1 + asked.infrastructure)
 
 
 def owned_at(asked: CostInputs, utilization: float) -> OwnershipCost:
-    """A year of owning at a utilization."""
+    """Return the cost of a year of owning at a utilization."""
     bought = purchase(asked)
     sold = asked.gpus * asked.price * asked.resale
     watts = asked.gpus * asked.power
@@ -332,33 +330,33 @@ def owned_at(asked: CostInputs, utilization: float) -> OwnershipCost:
 
 
 def rented_at(asked: CostInputs, utilization: float) -> float:
-    """A year of renting at a utilization [USD/year]."""
+    """Return the cost of a year of renting at a utilization [USD/year]."""
     share = 1.0 if asked.commitment == "all" else utilization
     hours = asked.gpus * HOURS_PER_YEAR * share
     return hours * asked.rent * (1 - asked.discount) + _egress(asked)
 
 
 def _egress(asked: CostInputs) -> float:
-    """A year of moving data out [USD/year]."""
+    """Return the cost of moving data out [USD/year]."""
     return asked.egress / 1e9 * asked.egress_price * 12
 
 
 def _meets(owned: tuple[float, float], rented: tuple[float, float]) -> float | None:
-    """The utilization at which both cost the same; None where there is none."""
+    """Return the utilization at which both cost the same; None if there is none."""
     slopes = owned[1] - owned[0], rented[1] - rented[0]
     found = break_even(owned[0] - rented[0], *slopes)
     return found if found is not None and 0 < found <= 1 else None
 
 
 def tokens_cost(asked: CostInputs, hour: float) -> float:
-    """Cost of a million tokens at the price of a used GPU-hour [USD/Mtoken]."""
+    """Return the cost of a million tokens at a price per used GPU-hour [USD/Mtoken]."""
     return usd_per_million_tokens(asked.token_rate, 1, hour)
 
 
 def changes_of(asked: CostInputs, found: CostResult) -> tuple[VerdictFlip, ...]:
-    """The nearest utilization, rent and price at which the cheaper way changes."""
+    """Return the nearest utilization, rent and price at which the cheaper option changes."""
     buys = found.owned_hour < found.rented_hour
-    # Near the crossing the verdict still says that both cost about the same.
+    # Near the break-even point the verdict still says that both cost about the same.
     becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
     changes = []
     meets = found.meets or 0.0
@@ -380,14 +378,14 @@ def changes_of(asked: CostInputs, found: CostResult) -> tuple[VerdictFlip, ...]:
 
 
 def _rent(asked: CostInputs, found: CostResult) -> float:
-    """The rent at which both ways cost the same [USD/h]; negative if there is none."""
+    """Return the rent at which both cost the same [USD/h]; negative if there is none."""
     share = 1.0 if asked.commitment == "all" else asked.utilisation
     hours = asked.gpus * HOURS_PER_YEAR * share
     return (found.owned.total - found.egress) / hours / (1 - asked.discount)
 
 
 def _price(asked: CostInputs, found: CostResult) -> float:
-    """The price at which both ways cost the same [USD]; negative if there is none."""
+    """Return the price at which both cost the same [USD]; negative if there is none."""
     bought = purchase(asked) / asked.price
     sold = asked.gpus * asked.resale / (1 + asked.interest) ** found.years
     yearly = annuity(asked.interest, found.years)

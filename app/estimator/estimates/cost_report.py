@@ -49,12 +49,12 @@ _WORKING = StepBuilder(_OUT, "on-premises-and-cloud")
 _YEAR = 365.25 * 86400
 
 
-# Within this the prices are not known well enough to tell.
+# Smaller differences are within the uncertainty of prices.
 _EQUAL = 0.05
 
 
 def answer(asked: CostInputs, found: CostResult) -> Estimate:
-    """Put both ways into words, figures, pictures and their working."""
+    """Build the estimate: verdict, figures, charts and steps of both options."""
     return Estimate(
         name="cost",
         verdict=_verdict(asked, found),
@@ -204,7 +204,7 @@ def _owned_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...
 
 
 def _yearly(asked: CostInputs, found: CostResult, sold: float) -> str:
-    """The yearly share of a price, with interest."""
+    """Return the yearly share of a price with interest, as a formula with numbers."""
     bought, resale = format_term(found.purchase, "USD"), format_term(sold, "USD")
     years, growth = format_term(found.years), format_term(1 + asked.interest)
     if not asked.interest:
@@ -335,7 +335,7 @@ def _notes(asked: CostInputs, found: CostResult) -> tuple[str, ...]:
 
 
 def estimate(asked: CostInputs) -> Estimate:
-    """Weigh a year of renting against a year of owning."""
+    """Compare a year of renting with a year of owning."""
     return answer(asked, find(asked))
 
 

@@ -35,7 +35,7 @@ TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FabricInputs:
-    """The cluster, and how its networks are to be built."""
+    """The cluster, and how its networks are built."""
 
     system: str = _CLUSTER.ask(
         "dgx-h100",
@@ -148,7 +148,7 @@ class FabricInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FabricHosts:
-    """What is joined: servers or compute trays with one adapter on each rail."""
+    """The endpoints: servers or compute trays with one adapter per rail."""
 
     system: System
     systems: int
@@ -159,13 +159,13 @@ class FabricHosts:
 
     @property
     def ports(self) -> int:
-        """Adapters of all hosts."""
+        """Return the number of adapters of all hosts."""
         return self.count * self.rails
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SideNetwork:
-    """One of the smaller networks: its switch, what is on it, and its tree."""
+    """A secondary network: its switch, endpoints and tree."""
 
     name: str
     switch: NetworkPart
@@ -174,13 +174,13 @@ class SideNetwork:
 
     @property
     def cables(self) -> int:
-        """Links of endpoints and between switches."""
+        """Return the links of endpoints and between switches."""
         return self.endpoints + self.tree.leaf_spine + self.tree.spine_core
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlaneWiring:
-    """How one plane is wired: ports of the switch, ratio, layout, tiers, managers."""
+    """Wiring of one plane: switch ports, oversubscription, layout, tiers, fabric managers."""
 
     ports: int
     ratio: float
@@ -204,19 +204,19 @@ class FabricResult:
 
     @property
     def managers(self) -> int:
-        """Links of fabric managers on each plane."""
+        """Return the number of fabric manager links on each plane."""
         return self.way.managers
 
     @property
     def per_group(self) -> int:
-        """Hosts of a full group: as many as a leaf has ports to nodes."""
+        """Return the hosts of a full group: the ports of a leaf to nodes."""
         if self.tree.tiers == 1:
             return max(1, self.tree.ports // self.hosts.rails)
         return self.tree.down
 
     @property
     def groups(self) -> int:
-        """Groups of one leaf for each rail that hosts and managers fill or begin."""
+        """Return the number of groups, each with one leaf per rail, partly filled ones included."""
         if self.tree.tiers == 1:
             return 1
         hosts = self.hosts
@@ -224,46 +224,46 @@ class FabricResult:
 
     @property
     def design(self) -> ReferenceDesign | None:
-        """The published design of these systems; None where there is none."""
+        """Return the published design for these systems; None if there is none."""
         return design_of(self.hosts.system.id, self.switch.id)
 
     @property
     def per_unit(self) -> int:
-        """Systems of a scalable unit: as published, or those of a group."""
+        """Return the systems of a scalable unit: as published, or those of a group."""
         published = self.design.nodes_per_unit if self.design else None
         return published or max(1, self.per_group // self.hosts.per_system)
 
     @property
     def units(self) -> int:
-        """Scalable units that the systems fill or begin."""
+        """Return the number of scalable units, partly filled ones included."""
         if self.design:
             return -(-self.hosts.systems // self.per_unit)
         return self.groups
 
     @property
     def share(self) -> float:
-        """What the links carry of what the adapters can send."""
+        """Return the share of the adapters' bandwidth that the links carry."""
         return min(1.0, self.link * self.planes / self.hosts.rate)
 
     @property
     def switches(self) -> int:
-        """Switches of the compute network."""
+        """Return the switches of the compute network."""
         return self.tree.switches * self.planes
 
     @property
     def node_links(self) -> int:
-        """Links from nodes and fabric managers to leaves."""
+        """Return the links from nodes and fabric managers to leaves."""
         return (self.hosts.ports + self.managers) * self.planes
 
     @property
     def cables(self) -> int:
-        """Links of the compute network."""
+        """Return the links of the compute network."""
         between = self.tree.leaf_spine + self.tree.spine_core
         return self.node_links + between * self.planes
 
     @property
     def transceivers(self) -> int:
-        """Modules at both ends of all links of the compute network."""
+        """Return the transceivers at both ends of all links of the compute network."""
         between = self.tree.leaf_spine + self.tree.spine_core
         used = self.node_links + 2 * between * self.planes
         each = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.per_system
@@ -272,7 +272,7 @@ class FabricResult:
 
     @property
     def bisection(self) -> float:
-        """What one half of the nodes can send to the other [B/s, one way]."""
+        """Return the bandwidth between two halves of the nodes [B/s, one way]."""
         whole = self.hosts.ports * self.planes * self.link / 2
         return whole / max(1.0, self.tree.oversubscription)
 
@@ -287,11 +287,11 @@ _IN_BAND = "sn4600c"
 _OUT_OF_BAND = "sn2201"
 
 
-# Management traffic is light: three ports down for one up.
+# Management traffic is light, so three ports go down for one up.
 _IN_BAND_RATIO = 3.0
 
 
-# More adapters than a server has make the system a rack of trays of four.
+# A system with more adapters than a server can have is a rack of trays with four each.
 _SERVER = 16
 
 
@@ -299,7 +299,7 @@ _TRAY = 4
 
 
 def find(asked: FabricInputs) -> FabricResult:
-    """Lay out all networks; BadInputs where no tree of switches can hold them."""
+    """Size all networks; raises InvalidInputsError if no tree of switches is large enough."""
     hosts = hosts_of(asked)
     switch = switch_of(asked, hosts.rate / asked.planes)
     rate = switch.port_rate or 0.0
@@ -315,7 +315,7 @@ def find(asked: FabricInputs) -> FabricResult:
 
 
 def hosts_of(asked: FabricInputs) -> FabricHosts:
-    """The hosts of the systems asked for; BadInputs names what is not known."""
+    """Return the hosts of the chosen systems; raises InvalidInputsError for unknown ones."""
     system = find_system(asked.system)
     adapters = asked.adapters or system.nics
     rate = asked.rate or system.nic
@@ -336,7 +336,10 @@ def _unknown(what: str, system: System) -> str:
 
 
 def switch_of(asked: FabricInputs, rate: float) -> NetworkPart:
-    """The switch asked for, or one with ports of a rate; BadInputs if it is none."""
+    """Return the chosen switch, or one with ports of a rate.
+
+    Raises InvalidInputsError if the part is not a switch.
+    """
     if asked.switch is None:
         parts = [find_network(name) for name in _INFINIBAND]
         fast = [p for p in parts if (p.port_rate or 0.0) >= rate]
@@ -349,14 +352,14 @@ def switch_of(asked: FabricInputs, rate: float) -> NetworkPart:
 
 
 def wiring_of(asked: FabricInputs, ports: int) -> PlaneWiring:
-    """The wiring asked for, on switches with so many ports."""
+    """Return the wiring for switches with this number of ports."""
     tiers = 0 if asked.tiers == "auto" else int(asked.tiers)
     ratio = asked.oversubscription
     return PlaneWiring(ports, ratio, asked.layout, tiers, asked.managers)
 
 
 def tree_of(way: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
-    """The tree of one plane; None when the hosts are more than its tiers join."""
+    """Return the tree of one plane; None if there are more hosts than its tiers connect."""
     endpoints = hosts * rails + way.managers
     single = None if way.tiers else one_switch(endpoints, way.ports)
     if single is not None:
@@ -370,7 +373,7 @@ def tree_of(way: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
 
 
 def most_systems(way: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
-    """The most systems that a tree of so many tiers can join [1]."""
+    """Return the most systems that a tree with this number of tiers can connect [1]."""
     down, _ = split_ports(way.ports, way.ratio)
     leaves = most_leaves(way.ports, way.ratio, tiers)
     if way.layout == "rail":
@@ -393,7 +396,7 @@ def _too_many(way: PlaneWiring, hosts: FabricHosts) -> Exception:
 def _sides(
     asked: FabricInputs, hosts: FabricHosts, switch: NetworkPart, switches: int
 ) -> tuple[SideNetwork, ...]:
-    """Storage, in-band and out-of-band network."""
+    """Return the storage, in-band and out-of-band networks."""
     of_nodes = hosts.count * asked.storage_links
     extra = asked.storage_ports
     stored = of_nodes + (-(-of_nodes // 4) if extra is None else extra)
@@ -410,7 +413,7 @@ def _sides(
 
 
 def _side(name: str, switch: NetworkPart, endpoints: int, ratio: float) -> SideNetwork:
-    """A network with two leaves at least, so that one may fail."""
+    """Return a network with at least two leaves, so that one may fail."""
     ports = switch.ports or 64
     if endpoints == 0:
         return SideNetwork(name, switch, 0, _flat(0, ports))
@@ -433,7 +436,7 @@ _POINTS = 10
 
 
 def named(tree: FatTree, planes: int = 1) -> str:
-    """The switches of a tree as words.
+    """Return the switches of a tree as text.
 
     >>> named(FatTree(2, 64, 32, 16, 0, 32, 32))
     '32 leaf and 16 spine switches'
@@ -450,7 +453,7 @@ def named(tree: FatTree, planes: int = 1) -> str:
 
 
 def steps_chart(found: FabricResult) -> Chart:
-    """Switches of the compute network by number of systems, in steps."""
+    """Return the chart of compute switches by number of systems."""
     hosts, planes = found.hosts, found.planes
     unit = max(1, found.per_group // hosts.per_system)
     reach = max(2 * hosts.systems, 2 * unit)
@@ -476,7 +479,7 @@ def steps_chart(found: FabricResult) -> Chart:
 
 
 def changes_of(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, ...]:
-    """The nearest values of inputs that need other switches."""
+    """Return the nearest input values that need a different number of switches."""
     hosts, way, tree = found.hosts, found.way, found.tree
     room = (tree.leaves * tree.down - way.managers) // hosts.rails // hosts.per_system
     more = max(room, hosts.systems) + 1
@@ -509,7 +512,7 @@ def changes_of(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, .
 
 
 def _becomes(found: FabricResult, way: PlaneWiring, systems: int) -> str:
-    """The switches of another wiring or number of systems; empty if the same."""
+    """Return the switches for another wiring or number of systems; empty if unchanged."""
     hosts = found.hosts
     count = (systems or hosts.systems) * hosts.per_system
     tree = tree_of(way, count, hosts.rails)

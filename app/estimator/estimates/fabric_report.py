@@ -49,7 +49,7 @@ _WORKING = StepBuilder(_OUT, "interconnects")
 
 
 def answer(asked: FabricInputs, found: FabricResult) -> Estimate:
-    """Put the networks into words, figures, a picture and their working."""
+    """Build the estimate: verdict, figures, chart and steps of all networks."""
     return Estimate(
         name="fabric",
         verdict=_verdict(found),
@@ -81,7 +81,7 @@ def _verdict(found: FabricResult) -> Verdict:
 
 
 def _blocking(found: FabricResult) -> str:
-    """What part of what the adapters send gets through."""
+    """Return the share of the adapters' bandwidth that the network carries, as text."""
     if found.share < 1:
         return f"at {format_value(found.share, '%')} of the rate of the adapters"
     ratio = found.tree.oversubscription
@@ -314,7 +314,7 @@ def _notes(asked: FabricInputs, found: FabricResult) -> tuple[str, ...]:
 
 
 def _rate_notes(found: FabricResult) -> tuple[str, ...]:
-    """Ports that are split, and adapters that are slowed."""
+    """Return notes about split ports and adapters that run below their rate."""
     notes = []
     if found.split > 1:
         notes.append(

@@ -54,7 +54,7 @@ _ENGINES = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceMemoryInputs:
-    """What is to be served, and on what."""
+    """The model, the requests, and the GPUs that serve it."""
 
     model: str = common_inputs.ask_model()
     weights: str = common_inputs.ask_weights()
@@ -162,8 +162,8 @@ class InferenceMemoryInputs:
 class GpuMemoryUse:
     """Bytes on one GPU.
 
-    `padding` is what repacking adds to the weights. Where no engine is chosen,
-    `started` is what a real one keeps at its start beside weights and cache.
+    `padding` is what repacking adds to the weights. If no engine is chosen, `started` is
+    what a typical engine uses from startup besides weights and cache.
     """
 
     weights: float
@@ -175,26 +175,25 @@ class GpuMemoryUse:
 
     @property
     def fixed(self) -> float:
-        """All but the cache."""
+        """Return the bytes of everything but the cache."""
         return self.weights + self.padding + self.activations + self.overhead
 
     @property
     def total(self) -> float:
-        """Their sum."""
         return self.fixed + self.cache
 
 
 Size = tuple[int, GpuMemoryUse, float]
-"""A number of GPUs, what each of them holds, and what it may hold [B]."""
+"""A number of GPUs, the memory use of each, and its limit [B]."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceLimits:
-    """How far each input can go before the GPU is full; None where it never is.
+    """How far each input can go before the GPU is full; None if it never is.
 
-    `usable` bytes may be filled; `room` are there for the cache, which holds
-    `tokens`. `sizes` are the numbers of GPUs that were tried. `attention`: what does
-    not fit would, if each GPU cached its own sequences.
+    Of `usable` bytes, `room` are left for the cache, enough for `tokens`. `sizes` are the
+    numbers of GPUs tried. `attention`: a load that does not fit would fit with
+    data-parallel attention.
     """
 
     context: int | None
@@ -208,22 +207,22 @@ class InferenceLimits:
     sizes: tuple[Size, ...] = ()
 
 
-# Memory outside of weights, cache and activations: the CUDA context and libraries;
-# with several GPUs the buffers of the communication library as well. Start-up logs
-# of vLLM show 0.25 to 1.8 GiB on one GPU and up to 3.6 GiB on two.
+# Memory outside of weights, cache and activations: CUDA context and libraries, and
+# with several GPUs the buffers of the communication library. Startup logs of vLLM
+# show 0.25 to 1.8 GiB on one GPU and up to 3.6 GiB on two.
 CONTEXT = 1e9
 
 
 COMMUNICATION = 1e9
 
 
-# Tokens of a step where neither they nor an engine is given.
+# Tokens of a step if neither they nor an engine is given.
 STEP_TOKENS = 8192
 _NEWEST = ENGINES["vllm-0.9"]
 
 
 def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int) -> float:
-    """Peak of temporary tensors in one engine step on one GPU.
+    """Return the peak of temporary tensors in one engine step on one GPU.
 
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
     16 and 32 bit, n · V · 6 B / t, whichever is larger.
@@ -234,7 +233,7 @@ def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int
 
 @functools.lru_cache(maxsize=2048)
 def widest(model: Architecture) -> float:
-    """The widest MLP that a token runs through."""
+    """Return the width of the widest MLP that a token passes through."""
     layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
     width = float(model.mlp_width)
     if layer is None:
@@ -246,7 +245,7 @@ def widest(model: Architecture) -> float:
 
 
 def load_of(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
-    """What one of `gpus` GPUs has to hold."""
+    """Return the memory use of one of `gpus` GPUs."""
     if asked.engine == TRANSFORMERS:
         return _generating(model, asked, gpus)
     width, sharing = CACHE_BITS[asked.cache] / 8, sharing_gpus(asked, gpus)
@@ -266,9 +265,9 @@ def load_of(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> Gpu
 
 
 def _started(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
-    """What the newest measured engine keeps, if the general formula is asked [B].
+    """Return what the newest measured engine uses, by the general formula [B].
 
-    It samples for as many sequences at its start as it may ever answer at once.
+    At startup it samples for the maximum number of concurrent sequences.
     """
     if asked.engine != GENERAL or asked.overhead is not None:
         return 0.0
@@ -277,7 +276,7 @@ def _started(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> fl
 
 
 def _padding(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
-    """What repacking adds to the experts on one GPU, without 4-bit math [B]."""
+    """Return what repacking adds to the experts on one GPU without 4-bit math [B]."""
     form = format_of(model, asked.weights)
     if not unpacked(find_accelerator(asked.gpu), form):
         return 0.0
@@ -285,19 +284,19 @@ def _padding(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> fl
 
 
 def sharing_gpus(asked: InferenceMemoryInputs, gpus: int) -> int:
-    """GPUs that share attention and the cache of one sequence."""
+    """Return the GPUs that share attention and the cache of one sequence."""
     return 1 if asked.attention == DATA_PARALLEL else gpus
 
 
 def own_sequences(asked: InferenceMemoryInputs, gpus: int) -> int:
-    """Sequences whose cache lies on one GPU, or is shared by it."""
+    """Return the sequences whose cache, or a part of it, is on one GPU."""
     return math.ceil(asked.concurrent * sharing_gpus(asked, gpus) / gpus)
 
 
 def _beside(
     model: Architecture, asked: InferenceMemoryInputs, gpus: int, sequences: int
 ) -> tuple[float, float]:
-    """Temporary tensors, and what lies outside of the framework unless given."""
+    """Return temporary tensors, and memory outside of the framework unless it is given."""
     sharing = sharing_gpus(asked, gpus)
     if asked.engine == GENERAL:
         tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * sequences)
@@ -309,9 +308,9 @@ def _beside(
 
 
 def _generating(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
-    """The same in Transformers: layers are dealt to the GPUs in turn.
+    """Return the memory use in Transformers, which assigns whole layers to the GPUs.
 
-    Each GPU holds its own temporary tensors; the peak may be while loading.
+    Each GPU has its own temporary tensors; the peak may occur while loading.
     """
     stored = weight_table(model, asked.weights).total / gpus
     width = CACHE_BITS[asked.cache] / 8
@@ -331,7 +330,7 @@ def _generating(model: Architecture, asked: InferenceMemoryInputs, gpus: int) ->
 
 
 def memory_of(asked: InferenceMemoryInputs, gpu: Accelerator) -> float:
-    """Memory of one GPU as the driver shows it to the engine [B]."""
+    """Return the memory of one GPU as its driver reports it to the engine [B]."""
     if asked.shown_memory is not None:
         return asked.shown_memory
     return gpu.shown if asked.engine in ENGINES else gpu.capacity
@@ -340,7 +339,7 @@ def memory_of(asked: InferenceMemoryInputs, gpu: Accelerator) -> float:
 def limit_of(
     asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, gpus: int
 ) -> float:
-    """What the engine may fill of one of `gpus` GPUs [B]."""
+    """Return the bytes that the engine may use on one of `gpus` GPUs [B]."""
     memory, share = memory_of(asked, gpu), asked.memory_utilization
     limit = memory * share
     if asked.engine in ENGINES:
@@ -351,7 +350,7 @@ def limit_of(
 
 
 def check(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -> None:
-    """Refuse what cannot be: a format the card lacks, heads that do not divide."""
+    """Reject formats that the GPU lacks, and heads that cannot be divided."""
     form = format_of(model, asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     if gpu.lacks(needed):
@@ -373,7 +372,7 @@ def check(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -
 
 
 def rates(gpu: Accelerator) -> str:
-    """The formats that a card has dense rates for, as words."""
+    """Return the formats that a GPU has dense rates for, as text."""
     names = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
     known = [n.upper() for n in names if getattr(gpu, n)]
     return ", ".join(known) if known else "no published rates"
@@ -382,7 +381,7 @@ def rates(gpu: Accelerator) -> str:
 def limits_of(
     model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse
 ) -> InferenceLimits:
-    """The furthest context, sequences, GPUs and format."""
+    """Return the furthest context, sequences, GPUs and format."""
     gpus = asked.tensor_parallel
     limit = limit_of(asked, gpu, load, gpus)
     sizes = _sizes(model, asked, gpu, load)
@@ -411,7 +410,7 @@ def limits_of(
 def _solved(
     model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, room: float
 ) -> tuple[int | None, int | None]:
-    """Context and sequences where nothing but the cache grows with them."""
+    """Solve for context and sequences if only the cache grows with them."""
     width = CACHE_BITS[asked.cache] / 8
     gpus = asked.tensor_parallel
     sharing, own = sharing_gpus(asked, gpus), own_sequences(asked, gpus)
@@ -426,7 +425,7 @@ def _solved(
 def _searched(
     model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator
 ) -> tuple[int | None, int | None]:
-    """Context and sequences where temporary tensors grow with them as well."""
+    """Search for context and sequences if temporary tensors grow with them, too."""
 
     def fits(context: int, concurrent: int) -> bool:
         changed = dataclasses.replace(asked, context=context, concurrent=concurrent)
@@ -438,7 +437,7 @@ def _searched(
 
 
 def _furthest(fits: Callable[[int], bool]) -> int | None:
-    """The largest number that fits; None where every number does."""
+    """Return the largest number that fits; None if every number does."""
     low, high = 0, 1
     while fits(high):
         low, high = high, 2 * high
@@ -456,9 +455,9 @@ _MOST = 2**40
 def _sizes(
     model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, known: GpuMemoryUse
 ) -> tuple[Size, ...]:
-    """Every number of GPUs up to 64, what each of them holds and may hold.
+    """Return the memory use and its limit for every number of GPUs up to 64.
 
-    `known` is the load of the number asked for.
+    `known` is the memory use for the typed number.
     """
     whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
     counts = range(1, 65) if whole else tensor_parallel_choices(model)
@@ -467,14 +466,14 @@ def _sizes(
 
 
 def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[GpuMemoryUse], float]) -> int | None:
-    """The fewest GPUs over which a load of some weight fits."""
+    """Return the fewest GPUs on which a load of some weight fits."""
     return next((n for n, load, limit in sizes if weigh(load) <= limit), None)
 
 
 def _apart(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, fits: bool) -> bool:
-    """Whether a load that is too large fits with data-parallel attention.
+    """Return whether a load that is too large fits with data-parallel attention.
 
-    A latent cache has no heads to divide: every GPU that shares attention keeps all
+    A latent cache has no heads to divide: every GPU that shares attention stores all
     of it. Source: DeepSeek-V3 (2024), section 3.4.2.
     """
     gpus, apart = asked.tensor_parallel, asked.attention == DATA_PARALLEL
@@ -491,9 +490,9 @@ _LIGHTER = ("fp8", "int8", "int4")
 def _lighter(
     model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
 ) -> str | None:
-    """The widest common format with which a load that is too large fits."""
+    """Return the widest common weight format for which a load that is too large fits."""
     if load.total <= limit or load.cache + load.overhead > limit:
-        return None  # it fits as it is, or would not without any weights
+        return None  # It fits unchanged, or would not fit even without weights.
     gpu = find_accelerator(asked.gpu)
     for name in _LIGHTER:
         if gpu.lacks(name):
@@ -509,7 +508,7 @@ def _lighter(
 def changes(
     asked: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
 ) -> tuple[VerdictFlip, ...]:
-    """The inputs next to those asked for with which the verdict turns."""
+    """Return the nearest input values at which the verdict flips."""
     becomes = "No longer fits." if fits else "Fits."
     step = 1 if fits else 0
     changes = []

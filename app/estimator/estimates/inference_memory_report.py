@@ -120,7 +120,7 @@ def notes(model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse)
 def _about_weights(
     model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> Iterator[str]:
-    """Which weights stay wider, and what repacking adds."""
+    """Yield which weights stay wider, and what repacking adds."""
     form = format_of(model, asked.weights)
     if form.widths is not None:
         kept = "norms, and modules that the checkpoint leaves out,"
@@ -170,7 +170,7 @@ def answer(
     load: GpuMemoryUse,
     limits: InferenceLimits,
 ) -> Estimate:
-    """Put the load of one GPU into words, figures, a picture and its working."""
+    """Build the estimate: verdict, figures, bar and steps for one GPU."""
     limit = limits.usable
     room = MemoryLimit(limit, memory_of(asked, gpu), gpu.memory)
     bounds = _bounds(asked, load)
@@ -186,16 +186,16 @@ def answer(
     )
 
 
-# Start-up logs put memory outside of the model between these shares of the default,
-# and the engine's own measurement of a step between those of the formula.
+# In startup logs, memory outside of the model is between these shares of the default,
+# and the engine's own measurement of a step between these shares of the formula.
 _OVERHEAD = (0.4, 2.0)
 
 
 _ACTIVE = (0.6, 1.6)
 
 
-# Measured over counted memory of plain generation, and tokens that start-up logs
-# print over those that are counted with an engine's own constants.
+# Measured over computed memory of plain generation; and tokens that startup logs
+# report over those computed with the engine's own constants.
 _GENERATED = (0.965, 1.04)
 _LOGGED = (0.9, 1.1)
 
@@ -225,14 +225,14 @@ def _figures(
 
 
 def _padding(load: GpuMemoryUse, gpus: int) -> Figure:
-    """What repacking adds; it applies to few formats and cards."""
+    """Return what repacking adds; it applies to few formats and GPUs."""
     if not load.padding:
         return Figure(_OUT["padding"], None, note="None is added.", applies=False)
     return Figure(_OUT["padding"], load.padding * gpus)
 
 
 def _held(asked: InferenceMemoryInputs, tokens: int | None) -> tuple[Figure, Figure]:
-    """Tokens and blocks of the cache, in a range where an engine's logs gave it."""
+    """Return tokens and blocks of the cache, with a range if they are based on engine logs."""
     blocks = None if tokens is None else tokens // asked.block
     found = (
         _limit("cache_tokens", tokens),
@@ -255,12 +255,12 @@ def _between(figure: Figure, share: tuple[float, float]) -> Figure:
 
 
 def _spread(asked: InferenceMemoryInputs) -> tuple[float, float]:
-    """How far overhead may lie from what is taken; not at all where it is given."""
+    """Return the range of the overhead; a typed overhead has none."""
     return _OVERHEAD if asked.overhead is None else (1.0, 1.0)
 
 
 def _fewest(asked: InferenceMemoryInputs, limits: InferenceLimits) -> Figure:
-    """The fewest GPUs, between those with the least and the most that may be held."""
+    """Return the fewest GPUs, with the range that follows from the least and most memory."""
     output = _OUT["fewest_gpus"]
     if limits.gpus is None:
         return Figure(output, None, note="More than 64 GPUs, or not at all.")
@@ -275,7 +275,7 @@ def _fewest(asked: InferenceMemoryInputs, limits: InferenceLimits) -> Figure:
 
 
 def _bounds(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
-    """The least and the most that one GPU may hold [B]."""
+    """Return the least and the most memory that one GPU may need [B]."""
     if asked.engine == TRANSFORMERS:
         return load.total * _GENERATED[0], load.total * _GENERATED[1]
     fixed = load.weights + load.padding + load.cache
@@ -356,7 +356,7 @@ def _activations_step(
 def _measured_step(
     model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
-    """Temporary tensors as an engine measures them, or a prompt makes them."""
+    """Return temporary tensors as an engine measures them, or as a prompt creates them."""
     if asked.engine == TRANSFORMERS:
         prompt = min(asked.prompt or asked.context, asked.context)
         running = prompt_bytes(model, asked.concurrent * prompt)
@@ -406,7 +406,7 @@ def _overhead_step(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaS
 def _padding_steps(
     model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[FormulaStep, ...]:
-    """What repacking adds to the experts, where it does."""
+    """Return the steps for what repacking adds to the experts, if it adds anything."""
     if not load.padding:
         return ()
     experts = weight_table(model, asked.weights).experts / asked.tensor_parallel
@@ -465,7 +465,7 @@ def _weights_step(
 
 
 def estimate(asked: InferenceMemoryInputs) -> Estimate:
-    """Weigh weights, cache, activations and overhead against one GPU's memory."""
+    """Compare weights, cache, activations and overhead with one GPU's memory."""
     model = find_model(asked.model)
     gpu = find_accelerator(asked.gpu)
     check(model, asked, gpu)

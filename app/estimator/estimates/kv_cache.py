@@ -16,7 +16,7 @@ from app.estimator.models.number_formats import CACHE_BITS
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KvCacheInputs:
-    """What the cache is asked for."""
+    """The model, the sequences and the format of the cache."""
 
     model: str = common_inputs.ask_model()
     cache: str = common_inputs.ask_cache()
@@ -53,10 +53,10 @@ class KvCacheInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KvCacheResult:
-    """Bytes of the cache of one token and one sequence, in all and on one GPU.
+    """Bytes of the cache of one token and one sequence, in total and on one GPU.
 
-    A sequence has keys and values, `attention`, and the `state` of recurrent layers,
-    of which `recurrent` is without convolutions; `tokens` are in whole blocks.
+    A sequence has keys and values, `attention`, and the `state` of recurrent layers;
+    `recurrent` is that state without convolutions. `tokens` are in whole blocks.
     """
 
     tokens: int
@@ -70,12 +70,12 @@ class KvCacheResult:
 
     @property
     def per_sequence(self) -> float:
-        """Keys, values and state of one sequence [B]."""
+        """Return keys, values and state of one sequence [B]."""
         return self.attention + self.state
 
 
 def find(model: Architecture, asked: KvCacheInputs) -> KvCacheResult:
-    """Everything the answer says, in bytes."""
+    """Compute all results, in bytes."""
     width, gpus = CACHE_BITS[asked.cache] / 8, asked.tensor_parallel
     tokens = whole_blocks(asked.context, asked.block)
     each = CACHE_BITS[asked.state] / 8

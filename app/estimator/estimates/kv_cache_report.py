@@ -45,7 +45,7 @@ _WORKING = StepBuilder(_OUT, "inference-memory")
 
 
 def figures(found: KvCacheResult) -> tuple[Figure, ...]:
-    """Bytes of the cache as figures [B]."""
+    """Return the sizes of the cache as figures [B]."""
     return (
         Figure(_OUT["per_token"], found.per_token),
         Figure(_OUT["per_sequence"], found.per_sequence),
@@ -59,7 +59,7 @@ def figures(found: KvCacheResult) -> tuple[Figure, ...]:
 
 
 def verdict(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> Verdict:
-    """What the whole cache takes, and what one token of it does."""
+    """Return the size of the whole cache, and of one token."""
     tokens = format_number(asked.context)
     count = format_value(asked.sequences, "sequence")
     keeps = f"{_in_both(found.per_token)} for each token"
@@ -73,7 +73,7 @@ def verdict(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> 
 
 
 def _in_both(size: float) -> str:
-    """A size in decimal units, and in KiB where it is a whole number of them.
+    """Format a size in decimal units, and in KiB if it is a whole number of them.
 
     >>> _in_both(327680.0).replace("\u00a0", " ")
     '327.7 kB (320 KiB)'
@@ -87,7 +87,7 @@ def _in_both(size: float) -> str:
 def steps(
     model: Architecture, asked: KvCacheInputs, found: KvCacheResult
 ) -> tuple[FormulaStep, ...]:
-    """The working from one token to all sequences."""
+    """Return the steps from one token to all sequences."""
     bytes_each = CACHE_BITS[asked.cache] / 8
     rule = "bytes per token × tokens kept" + ", by window" * bool(model.window)
     numbers = cached(model, found.tokens, bytes_each, found.state)
@@ -99,7 +99,7 @@ def steps(
         cache_source(model, "shazeer-2019"),
         label="One sequence",
     )
-    # From one token on: a page shows this line alone.
+    # Starts with one token: a page shows this line alone.
     all_of_them = _WORKING.line(
         "total",
         f"({rule} + state) × sequences" if found.state else f"{rule} × sequences",
@@ -158,7 +158,7 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaSte
 def picture(
     model: Architecture, asked: KvCacheInputs, found: KvCacheResult, width: float
 ) -> StackedBar | Chart:
-    """The cache over the context; as a bar where GPUs share it."""
+    """Return the cache over the context length; a bar if GPUs share it."""
     if asked.tensor_parallel > 1 or model.cache_elements == 0:
         segment = BarSegment("kv", "KV cache", found.per_gpu)
         return StackedBar("Cache on one GPU", (segment,), None, "")
@@ -175,7 +175,7 @@ def picture(
 
 
 def table(model: Architecture, asked: KvCacheInputs, width: float) -> ResultTable:
-    """The cache at a few usual lengths [B]."""
+    """Return the cache at a few usual lengths [B]."""
     rows = tuple(
         (
             format_number(context),
@@ -191,7 +191,7 @@ def table(model: Architecture, asked: KvCacheInputs, width: float) -> ResultTabl
 
 
 def notes(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> tuple[str, ...]:
-    """What is assumed about windows, states and heads."""
+    """Return the assumptions about windows, states and heads."""
     notes = []
     if model.window:
         notes.append(f"Sliding layers keep at most {format_number(model.window)} tokens.")
@@ -212,7 +212,7 @@ def notes(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> tu
 
 
 def estimate(asked: KvCacheInputs) -> Estimate:
-    """Bytes of the cache per token, per sequence, in all and on one GPU."""
+    """Compute the cache per token, per sequence, in total and on one GPU."""
     model = find_model(asked.model)
     gpus = asked.tensor_parallel
     problem = tensor_parallel_problem(model, gpus)

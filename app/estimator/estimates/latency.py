@@ -26,7 +26,7 @@ from app.estimator.units import format_number
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LatencyInputs:
-    """One engine step after another for one batch of requests."""
+    """The model, the GPUs and one batch of requests."""
 
     model: str = common_inputs.ask_model("llama-3.1-8b")
     weights: str = common_inputs.ask_weights()
@@ -109,10 +109,10 @@ class LatencyInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LatencyResult:
-    """Steps of prompt and answer, times of the first and of each token [s].
+    """Steps of prompt and answer, and times of the first and of each token [s].
 
-    `turns` is the batch from which computing outweighs the weights, `flips` the one
-    from which something else than memory bounds the step.
+    `turns` is the batch from which compute takes longer than reading weights, `flips` the
+    batch from which the step is no longer memory-bound.
     """
 
     prefill: InferenceStep
@@ -126,22 +126,22 @@ class LatencyResult:
 
     @property
     def reading(self) -> float:
-        """Reading weights and cache in a decoding step [s]."""
+        """Return the time to read weights and cache in a decode step [s]."""
         return self.decode.weights + self.decode.attention
 
     @property
     def overhead(self) -> float:
-        """Launches and host in a decoding step [s]."""
+        """Return the time of launches and host in a decode step [s]."""
         return self.decode.launch + self.decode.host
 
     @property
     def bound(self) -> str:
-        """What takes most of a decoding step."""
+        """Return the largest part of a decode step."""
         return bound_of(self.decode)
 
 
 def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
-    """Refuse a card whose rates are unknown, a format or a split that cannot be."""
+    """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", gpu.id, message)
@@ -155,7 +155,7 @@ def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> N
 
 
 def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
-    """Everything the answer says, in seconds."""
+    """Compute all times, in seconds."""
     new = max(1.0, asked.prompt * (1 - asked.cached_share))
     context = asked.prompt + asked.answer / 2
     decode = decode_time(placed, asked.batch, context)
@@ -186,7 +186,7 @@ def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
 
 
 def _in_chunks(asked: LatencyInputs, placed: PlacedModel, chunk: int, new: float) -> float:
-    """The time until the first token of a prompt that takes several steps [s]."""
+    """Return the time to first token of a prompt that takes several steps [s]."""
     chunks = math.ceil(new / chunk)
     context = asked.prompt + asked.answer / 2
     others = asked.batch - 1.0
@@ -200,12 +200,12 @@ def _in_chunks(asked: LatencyInputs, placed: PlacedModel, chunk: int, new: float
     return placed.front + total * scale
 
 
-# Chunks that are timed one by one; more are taken in proportion.
+# At most this many chunks are timed one by one; a larger number is scaled.
 _MOST_CHUNKS = 64
 
 
 def _verified(asked: LatencyInputs, placed: PlacedModel, context: float, alone: float) -> float:
-    """One step of the large model with what the small one adds [s]."""
+    """Return the time of one verification step, including the draft model's steps [s]."""
     if not asked.draft_tokens:
         return alone
     rows = asked.batch * (asked.draft_tokens + 1.0)
@@ -216,11 +216,11 @@ def _verified(asked: LatencyInputs, placed: PlacedModel, context: float, alone: 
 def turning_point(
     placed: PlacedModel, context: float, start: int, step: InferenceStep
 ) -> int | None:
-    """The batch from which computing takes longer than reading the weights.
+    """Return the batch from which compute takes longer than reading the weights.
 
-    For a dense model at once, since computing grows with the tiles of rows; with
-    experts by doubling from `start`, whose step is `step`. None when no batch up
-    to 65,536 does it.
+    Solved directly for a dense model, since compute grows with tiles of rows. For experts,
+    found by doubling from `start`, whose step is `step`. None if no batch up to 65,536
+    reaches it.
     """
     if not placed.model.is_routed:
         tiles = math.ceil(start / TILE) * step.weights / step.compute
@@ -234,9 +234,9 @@ def turning_point(
 
 
 def flipping_point(placed: PlacedModel, context: float, start: int, turn: int | None) -> int | None:
-    """The fewest sequences with which reading is no longer the longest part.
+    """Return the fewest sequences for which reading is no longer the longest part.
 
-    None where the cache, which grows with every sequence, is always longer.
+    None if the cache, which grows with every sequence, always takes longer.
     """
     below, batch = start, turn or _MOST_ROWS + 1
     while batch <= _MOST_ROWS:
@@ -250,7 +250,7 @@ def flipping_point(placed: PlacedModel, context: float, start: int, turn: int | 
 
 
 def _nearest(placed: PlacedModel, context: float, below: int, above: int) -> int:
-    """The first batch above `below` that memory does not bound, as `above` is."""
+    """Return the first batch above `below` that is not memory-bound, as `above` is not."""
     while above - below > 1:
         middle = (below + above) // 2
         if bound_of(decode_time(placed, middle, context)) == "memory":
@@ -264,7 +264,7 @@ _MOST_ROWS = 65536
 
 
 def bound_of(step: InferenceStep) -> str:
-    """What takes most of a step: reading, computing, exchange or overhead."""
+    """Return the largest part of a step: memory, compute, exchange or overhead."""
     parts = {
         "memory": step.weights + step.attention,
         "compute": step.compute,
@@ -275,7 +275,7 @@ def bound_of(step: InferenceStep) -> str:
 
 
 def changes(asked: LatencyInputs, timed: LatencyResult) -> tuple[VerdictFlip, ...]:
-    """The batch from which memory no longer bounds a decoding step."""
+    """Return the batch from which a decode step is no longer memory-bound."""
     if timed.bound != "memory" or timed.flips is None:
         return ()
     now, then = format_number(asked.batch), format_number(timed.flips)

@@ -65,7 +65,7 @@ _WORKING = StepBuilder(_OUT, "batching-and-latency")
 
 
 def answer(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> Estimate:
-    """Put latencies into words, figures, a roofline and their working."""
+    """Build the estimate: latencies, figures, roofline and steps."""
     return Estimate(
         name="latency",
         verdict=_verdict(asked, placed, timed),
@@ -131,7 +131,7 @@ def _rate(name: str, value: float) -> Figure:
 
 
 def _critical(placed: PlacedModel) -> float:
-    """Sequences from which weights stop deciding, by the data sheet."""
+    """Return the sequences from which weights no longer bound the time, by the data sheet."""
     gpu, form = placed.gpu, placed.form
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_of(gpu, form)]
     peak = gpu.peak(kind) or gpu.peak("int8") or gpu.peak("bf16") or 0.0
@@ -209,7 +209,7 @@ _PARTS = {
 
 
 def _parts(figure: str, step: InferenceStep) -> FormulaStep:
-    """The line that adds up a step: its parts that take time, named in their order."""
+    """Return the sum of a step's parts that take time, in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
     numbers = format_sum(seconds.values(), "s")
@@ -217,7 +217,7 @@ def _parts(figure: str, step: InferenceStep) -> FormulaStep:
 
 
 def _roofline(asked: LatencyInputs, placed: PlacedModel) -> Chart:
-    """What the card reaches at an intensity, with prompt and answer on it."""
+    """Return the roofline of the GPU, with prompt and answer marked."""
     gpu = placed.gpu
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_of(gpu, placed.form)]
     peak = gpu.peak(kind) or gpu.peak("int8") or gpu.peak("bf16") or 1.0
@@ -246,7 +246,7 @@ def _roofline(asked: LatencyInputs, placed: PlacedModel) -> Chart:
 
 
 def _intensity(placed: PlacedModel, rows: float, context: float, part: str) -> float:
-    """Operations per byte of one step on one GPU [FLOP/B]."""
+    """Return the FLOPs per byte of one step on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
     scores = sum(number * score_flops(layer.mixer, 2 * context) for layer, number in model.runs)
@@ -296,7 +296,7 @@ def _notes(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> t
 
 
 def estimate(asked: LatencyInputs) -> Estimate:
-    """Time prompt and answer, and say what bounds each."""
+    """Compute the times of prompt and answer, and what bounds each."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     tensor = 1 if asked.beyond_heads else asked.tensor_parallel
     check(model, gpu, asked.weights, tensor)

@@ -11,7 +11,7 @@ from app.estimator.inputs import input_field
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MigInputs:
-    """Which GPU, and which instances on it."""
+    """The GPU, and its instances."""
 
     gpu: str = ask_gpu(
         "h100-sxm5-80",
@@ -38,7 +38,7 @@ _COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
 
 
 def read_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
-    """Read `3g.40gb, 7x 1g.10gb`; BadInputs names the profiles of the card."""
+    """Parse `3g.40gb, 7x 1g.10gb`; the InvalidInputsError names the GPU's profiles."""
     wanted: list[MigProfile] = []
     for word in re.split(r"[,;+\n]+", text):
         match = _COUNTED.match(word.strip())

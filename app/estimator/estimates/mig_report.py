@@ -36,7 +36,7 @@ _WORKING = StepBuilder(_OUT, "mig")
 def verdict(
     card: MigGpu, gpu: Accelerator, wanted: tuple[MigProfile, ...], starts: object
 ) -> Verdict:
-    """Whether the instances fit together, and the slices that they use."""
+    """Return whether the instances fit together, and the slices they use."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
     if starts is not None:
@@ -64,7 +64,7 @@ def _over(asked: int, what: str, there: int) -> str:
 
 
 def figures(card: MigGpu, wanted: tuple[MigProfile, ...], starts: object) -> tuple[Figure, ...]:
-    """Slices and memory that the instances take."""
+    """Return the slices and memory that the instances use."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
     memory = sum(p.capacity for p in wanted)
@@ -82,7 +82,7 @@ def figures(card: MigGpu, wanted: tuple[MigProfile, ...], starts: object) -> tup
 
 
 def steps(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[FormulaStep, ...]:
-    """The working: slices added up against those of the card."""
+    """Return the sum of slices, compared with those of the GPU."""
     computed = sum(p.compute_slices for p in wanted)
     placed = sum(p.memory_slices for p in wanted)
     return (
@@ -114,7 +114,7 @@ def steps(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[FormulaStep, ..
 
 
 def bar(card: MigGpu, wanted: tuple[MigProfile, ...]) -> StackedBar:
-    """The memory slices of the instances against those of the GPU."""
+    """Return the memory slices of the instances and of the GPU as a bar."""
     segments = tuple(BarSegment("other", p.name, p.memory_slices) for p in wanted)
     limit = f"{card.memory_slices} memory slices"
     return StackedBar("Memory slices", segments, card.memory_slices, limit, unit="slice")
@@ -123,7 +123,7 @@ def bar(card: MigGpu, wanted: tuple[MigProfile, ...]) -> StackedBar:
 def table(
     card: MigGpu, wanted: tuple[MigProfile, ...], starts: tuple[int, ...] | None
 ) -> ResultTable:
-    """The profiles of the GPU, with the slices where those asked for start."""
+    """Return the profiles of the GPU, with the start slices of chosen instances."""
     rows = []
     for profile in card.profiles:
         placed = [
@@ -154,7 +154,7 @@ def notes(
     wanted: tuple[MigProfile, ...],
     starts: tuple[int, ...] | None,
 ) -> tuple[str, ...]:
-    """What partitions of a GPU share and what they do not."""
+    """Return what instances of a GPU share and what is separate."""
     apart = (
         "Memory, cache and compute of an instance are its own; instances have neither "
         "NVLink nor peer-to-peer transfers between them."
@@ -172,7 +172,7 @@ def notes(
 
 
 def estimate(asked: MigInputs) -> Estimate:
-    """Place the instances on the slices of the GPU, or say why they do not fit."""
+    """Place the instances on the slices of the GPU, or report that they do not fit."""
     gpu = find_accelerator(asked.gpu)
     card = find_card(gpu.id)
     if card is None:

@@ -10,7 +10,7 @@ from app.estimator.models.lookup import find_model, read_pasted
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelInputs:
-    """Which model is asked about."""
+    """The model."""
 
     model: str = ask_model()
     config: str = MODEL.ask(
@@ -32,7 +32,7 @@ class ModelInputs:
 
 
 def model_of(asked: ModelInputs) -> Architecture:
-    """The model asked about; BadInputs says what is wrong with a configuration."""
+    """Return the chosen model; raises InvalidInputsError for an invalid configuration."""
     pasted = asked.config.strip()
     if not pasted:
         return find_model(asked.model)

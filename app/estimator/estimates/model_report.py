@@ -45,7 +45,7 @@ _WORKING = StepBuilder(_OUT, "training-versus-inference")
 
 
 def verdict(model: Architecture) -> Verdict:
-    """How many parameters there are, and how many work on a token."""
+    """Return the number of parameters, and of active parameters per token."""
     total = _short(model.parameters)
     kind = f"{model.layers} layers of width {format_number(model.hidden)}"
     if model.is_routed:
@@ -72,7 +72,7 @@ def _short(count: float) -> str:
 
 
 def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
-    """Counts of the shape; operations are per token [FLOP]."""
+    """Return counts of the architecture; FLOPs are per token [FLOP]."""
     cache = 2.0 * elements_per_token(model, 1, 2.0)
     return (
         Figure(_OUT["parameters"], model.parameters, primary=True),
@@ -100,7 +100,7 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
 
 
 def steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]:
-    """The working: parameters by part, those in use, operations."""
+    """Return the steps: parameters by part, active parameters, FLOPs."""
     parts = model.parts()
     summed = " + ".join(format_term(count) for count in parts.values())
     added = " + ".join(parts)
@@ -154,7 +154,7 @@ def _weights_step(model: Architecture) -> FormulaStep:
 
 
 def parts(model: Architecture) -> ResultTable:
-    """Parameters by part of the model."""
+    """Return the parameters by part of the model."""
     rows = tuple(
         (
             "MLP" if part == "mlp" else part[:1].upper() + part[1:],
@@ -167,7 +167,7 @@ def parts(model: Architecture) -> ResultTable:
 
 
 def shape(model: Architecture) -> ResultTable:
-    """Layers by their kind."""
+    """Return the layers by kind."""
     kinds: dict[str, int] = {}
     for layer, number in model.runs:
         kind = layer.mixer.kind
@@ -180,7 +180,7 @@ def shape(model: Architecture) -> ResultTable:
 
 
 def notes(model: Architecture, sequence: int) -> tuple[str, ...]:
-    """Conventions in which counts of others may differ."""
+    """Return the conventions in which published counts may differ."""
     notes = []
     if model.tied:
         notes.append("The output head is the input table, counted once.")
@@ -201,7 +201,7 @@ def notes(model: Architecture, sequence: int) -> tuple[str, ...]:
 
 
 def estimate(asked: ModelInputs) -> Estimate:
-    """Count parameters by part, operations per token and cache per token."""
+    """Count parameters by part, FLOPs per token and cache per token."""
     model = model_of(asked)
     training = flops_per_token(model, asked.sequence)
     return Estimate(

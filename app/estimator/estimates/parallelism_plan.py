@@ -39,7 +39,7 @@ from app.estimator.units import format_number
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParallelismPlanInputs:
-    """A training job and the cluster it should be laid out on."""
+    """A training job and its cluster."""
 
     model: str = common_inputs.ask_model("llama-3.1-70b")
     gpu: str = common_inputs.ask_gpu(count_field="gpus")
@@ -92,9 +92,9 @@ class ParallelismPlanInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """What is to be laid out: the cluster, the batch and what may be used.
+    """The training job to lay out: cluster, batch and limits.
 
-    `usable` is the share of memory that a plan may fill; `global_batch` counts
+    `usable` is the share of memory that a plan may use; `global_batch` counts
     sequences per step.
     """
 
@@ -108,10 +108,9 @@ class TrainingJob:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayoutFamily:
-    """Layouts that differ in micro-batch alone, by their degrees.
+    """Layouts with equal parallelism degrees; they differ only in the micro-batch.
 
-    `sizes` are the micro-batches, ascending: sequences of one, and how many of them a
-    step has.
+    `sizes` are the micro-batches, ascending: (sequences of one, micro-batches per step).
     """
 
     tensor: int
@@ -126,7 +125,6 @@ class LayoutFamily:
     def plan(
         self, job: TrainingJob, size: tuple[int, int], recompute: Recompute = "none"
     ) -> TrainingPlan:
-        """The layout with one of the sizes."""
         return TrainingPlan(
             tensor=self.tensor,
             pipeline=self.pipeline,
@@ -146,9 +144,9 @@ class LayoutFamily:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelSplit:
-    """How one copy of a model is divided, and the families that divide it so.
+    """A way to divide one copy of the model, and the layout families with that division.
 
-    `cuts` are pieces per stage and ZeRO stage, each with its micro-batches.
+    `cuts` are (chunks per stage, ZeRO stage), each with its micro-batches.
     """
 
     tensor: int
@@ -160,11 +158,11 @@ class ModelSplit:
 
     @property
     def layouts(self) -> int:
-        """How many layouts there are of it, recomputation left open."""
+        """Return the number of layouts, not counting recomputation."""
         return len(self.experts) * sum(len(sizes) for _, sizes in self.cuts)
 
     def families(self) -> Iterator[LayoutFamily]:
-        """Its layouts by all that is not the micro-batch."""
+        """Yield its layouts, grouped by everything but the micro-batch."""
         degrees = (self.tensor, self.pipeline, self.context, self.data)
         for expert in self.experts:
             for variant, sizes in self.cuts:
@@ -174,18 +172,18 @@ class ModelSplit:
 _MICRO_BATCHES = (1, 2, 4, 8, 16)
 
 
-# Sequences are divided over GPUs only from this length on: below it, other ways of
-# dividing are always better.
+# Context parallelism is tried only from this sequence length: for shorter sequences
+# other divisions are always better.
 _LONG = 16384
 
 
 def splits(model: Architecture, fabric: Interconnect, job: TrainingJob) -> Iterator[ModelSplit]:
-    """Every way to divide a copy of the model for which there is a legal layout."""
+    """Yield every division of the model with a legal layout."""
     for tensor in _tensors(model, fabric, job.gpus):
         for pipeline in _pipelines(model, job.gpus // tensor):
             for context in _contexts(job, job.gpus // (tensor * pipeline)):
                 data = job.gpus // (tensor * pipeline * context)
-                if job.global_batch % data:  # also where there are more replicas
+                if job.global_batch % data:  # Also true if there are more replicas than sequences.
                     continue
                 each = job.global_batch // data
                 cuts = _cuts(model.layers, pipeline, data, each)
@@ -195,7 +193,7 @@ def splits(model: Architecture, fabric: Interconnect, job: TrainingJob) -> Itera
 
 
 def _tensors(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
-    """Tensor parallelism within the inner links."""
+    """Return tensor-parallel degrees within the inner links."""
     most = min(fabric.domain, 16, gpus)
     return tuple(
         n
@@ -205,7 +203,7 @@ def _tensors(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int,
 
 
 def _pipelines(model: Architecture, gpus: int) -> tuple[int, ...]:
-    """Stages: powers of two and numbers that divide the layers."""
+    """Return pipeline degrees: powers of two and divisors of the layer count."""
     most = min(model.layers, gpus, 64)
     useful = {n for n in range(1, most + 1) if model.layers % n == 0}
     useful |= {2**k for k in range(7) if 2**k <= most}
@@ -220,7 +218,7 @@ def _contexts(job: TrainingJob, gpus: int) -> tuple[int, ...]:
 
 
 def _experts(model: Architecture, gpus: int) -> tuple[int, ...]:
-    """Expert parallelism that divides the experts and the GPUs of a stage."""
+    """Return expert-parallel degrees that divide the experts and the GPUs of a stage."""
     if not model.is_routed:
         return (1,)
     return tuple(
@@ -232,7 +230,7 @@ def _experts(model: Architecture, gpus: int) -> tuple[int, ...]:
 def _cuts(
     layers: int, pipeline: int, data: int, each: int
 ) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
-    """Pieces and ZeRO stage, with the micro-batches that `each` replica can take."""
+    """Return (chunks, ZeRO stage) pairs with the micro-batches that `each` replica can use."""
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for micro_batch in _MICRO_BATCHES:
         batches = each // micro_batch
@@ -244,7 +242,7 @@ def _cuts(
 
 
 def _variants(layers: int, pipeline: int, data: int, batches: int) -> tuple[tuple[int, int], ...]:
-    """Pieces per stage, and ZeRO stage: sharded weights only without a pipeline."""
+    """Return (chunks, ZeRO stage) pairs: sharded weights only without a pipeline."""
     if pipeline == 1:
         return ((1, 1), (1, 3)) if data > 1 else ((1, 1),)
     chunks = [1]
@@ -259,18 +257,18 @@ def _variants(layers: int, pipeline: int, data: int, batches: int) -> tuple[tupl
 _Stages = tuple[float, ...]
 
 
-_STAGE = 3  # steps for working out one stage of a layout
+_STAGE = 3  # Units of work to compute one stage of a layout.
 
 
 _RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
 
 
 class MemoryFit:
-    """What fits of one job.
+    """Memory checks for the layouts of one job.
 
-    States depend on how experts and parameters are divided, activations on how
-    sequences are; each is worked out once and added up for every layout that has
-    both. What a token keeps is worked out once for all micro-batches. `steps` counts
+    Model states depend on how experts and parameters are divided, activations on how
+    sequences are. Each is computed once and added up for every layout that has both.
+    Activation bytes per token are computed once for all micro-batches. `steps` counts
     this work.
     """
 
@@ -285,7 +283,7 @@ class MemoryFit:
 
     @property
     def holds_states(self) -> bool:
-        """Whether the states alone fit where nothing of them is kept twice."""
+        """Return whether the model states fit if they are fully sharded."""
         alone = resident_memory(self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_states())[
             0
         ]
@@ -293,7 +291,7 @@ class MemoryFit:
         return states / self._job.gpus <= self._limit
 
     def lightest(self, family: LayoutFamily) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
-        """Every size that fits, with the least recomputation and its memory [B]."""
+        """Yield every micro-batch that fits, with the least recomputation and its memory [B]."""
         self.steps += 1
         stays = self._stays(family)
         if max(stays) > self._limit:
@@ -308,11 +306,11 @@ class MemoryFit:
                     yield size, _RECOMPUTES[number], memory
                     break
             else:
-                return  # a larger micro-batch keeps more still
+                return  # A larger micro-batch needs even more memory.
             start = number
 
     def has_room(self, family: LayoutFamily) -> bool:
-        """Whether anything of a family fits; the smallest micro-batch needs least."""
+        """Return whether any layout of a family fits; the smallest micro-batch needs least."""
         return next(self.lightest(family), None) is not None
 
     def _stays(self, family: LayoutFamily) -> _Stages:
@@ -358,7 +356,7 @@ class MemoryFit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayoutCandidate:
-    """A layout that fits: its plan, its step and what fills a GPU."""
+    """A layout that fits, with its step time and memory use."""
 
     plan: TrainingPlan
     step: StepTime
@@ -366,20 +364,20 @@ class LayoutCandidate:
 
     @property
     def memory(self) -> float:
-        """Bytes on a GPU of the fullest stage [B]."""
+        """Return the bytes on a GPU of the fullest stage [B]."""
         return self.load.total
 
     @property
     def tokens_per_second(self) -> float:
-        """Tokens per second of the whole cluster [token/s]."""
+        """Return the tokens per second of the whole cluster [token/s]."""
         return self.plan.tokens / self.step.total
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayoutSearchResult:
-    """The best layouts that fit, and how many fit, were looked at and are legal.
+    """The best layouts that fit, and how many fit, were tried and are legal.
 
-    `steps` is the work that it was.
+    `steps` is the work of the search.
     """
 
     ranked: tuple[LayoutCandidate, ...]
@@ -391,7 +389,7 @@ class LayoutSearchResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FewestGpus:
-    """The fewest GPUs on which a layout fits; not `sure` where the search ended."""
+    """The fewest GPUs on which a layout fits; not `sure` if the search reached its limit."""
 
     gpus: int | None
     sure: bool = True
@@ -404,7 +402,7 @@ _LAYER = 12
 
 
 class _LayoutSearch:
-    """A search under way: the best so far, and how much work it was."""
+    """State of a search: the best layouts so far, and the work done."""
 
     def __init__(
         self,
@@ -426,18 +424,18 @@ class _LayoutSearch:
 
     @property
     def steps(self) -> int:
-        """The work done so far."""
+        """Return the work done so far."""
         return self._fits.steps + self._timed
 
     def best(self) -> tuple[LayoutCandidate, ...]:
-        """The fastest of those that fit, the best first."""
+        """Return the fastest layouts that fit, best first."""
         return tuple(
             LayoutCandidate(plan, step, load_of(self._model, plan))
             for _, _, _, plan, step in self._ranked
         )
 
     def look_at(self, family: LayoutFamily) -> None:
-        """Rank what fits of a family, each micro-batch with the least recomputation."""
+        """Rank the layouts of a family that fit, each with the least recomputation."""
         fill = (family.pipeline - 1) / family.pieces
         stage = self._stage(family)
         for size, recompute, memory in self._fits.lightest(family):
@@ -453,7 +451,7 @@ class _LayoutSearch:
             del self._ranked[self._most :]
 
     def _stage(self, family: LayoutFamily) -> float:
-        """The share of the layers that the fullest stage has."""
+        """Return the share of the layers on the fullest stage."""
         key = family.pipeline, family.pieces
         if key not in self._stages:
             plan = family.plan(self._job, family.sizes[0])
@@ -461,7 +459,7 @@ class _LayoutSearch:
         return self._stages[key]
 
     def _is_beaten(self, least: float) -> bool:
-        """Whether a step that takes at least so long is not among the best."""
+        """Return whether a step of at least this duration is too slow for the ranking."""
         return len(self._ranked) >= self._most and least > self._ranked[-1][0]
 
     def _layer_times(
@@ -477,8 +475,8 @@ class _LayoutSearch:
         return times
 
 
-# Work in units of about three microseconds, so that a limit of it is a limit of time.
-# It is counted and not timed, so that every machine comes to the same answer.
+# One unit of work takes about three microseconds, so a limit of work limits the time.
+# Work is counted and not timed, so that every machine finds the same result.
 STEPS = 45_000
 
 
@@ -489,7 +487,7 @@ def search(
     fabric: Interconnect | None = None,
     most: int = 10,
 ) -> tuple[LayoutCandidate, ...]:
-    """The fastest layouts that fit, the best first; see `look`.
+    """Return the fastest layouts that fit, best first; see `look`.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
@@ -508,12 +506,12 @@ def look(
     most: int = 10,
     steps: int = STEPS,
 ) -> LayoutSearchResult:
-    """The best of all layouts that fit, or of as many as can be looked at.
+    """Return the best of all layouts that fit, or of those tried within the work limit.
 
     Every combination of tensor, pipeline, context and expert parallelism that
-    divides the cluster and the model, with micro-batch, interleaving, recomputation
-    and ZeRO stage. Of layouts that differ in recomputation alone the lightest
-    that fits is kept.
+    divides the cluster and the model is tried, with micro-batch, interleaving, recomputation
+    and ZeRO stage. Of layouts that differ only in recomputation, the one with the least
+    that fits is ranked.
 
     Where:
         model: what is trained.
@@ -539,7 +537,7 @@ def look(
 def fewest(
     model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, steps: int
 ) -> FewestGpus:
-    """The fewest GPUs on which some layout fits, by powers of two up to the job's."""
+    """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
     limit = gpu.capacity * job.usable
     gpus, done = 1, 0
     while gpus <= job.gpus:
@@ -561,8 +559,7 @@ def fewest(
 class ParallelismPlanResult:
     """The layouts that were found, best first, and the smallest cluster.
 
-    `count` of those looked at fit; `seen` of `legal` ones were looked at before the
-    work became too much.
+    `count` of those tried fit; `seen` of `legal` layouts were tried before the work limit.
     """
 
     job: TrainingJob
@@ -575,25 +572,25 @@ class ParallelismPlanResult:
 
     @property
     def first(self) -> LayoutCandidate | None:
-        """The best layout."""
+        """Return the best layout."""
         return self.ranked[0] if self.ranked else None
 
 
-# Clusters beside the asked one that are tried when money decides: half, a quarter.
+# Smaller clusters that are tried as well if cost decides: half, a quarter.
 _HALVINGS = 4
 
 
-_MOST = 10  # layouts that are ranked
+_MOST = 10  # Number of layouts that are ranked.
 
 
 _MOST_OF_PARTS = 3
 
 
-_STEPS_OF_FEWEST = 10_000  # see STEPS
+_STEPS_OF_FEWEST = 10_000  # See STEPS.
 
 
 def check(asked: ParallelismPlanInputs, gpu: Accelerator) -> None:
-    """Refuse a card without the rates, memory or format that a search needs."""
+    """Reject a GPU without the rates, memory or format that a search needs."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", asked.gpu, message)
@@ -603,7 +600,7 @@ def check(asked: ParallelismPlanInputs, gpu: Accelerator) -> None:
 
 
 def job_of(asked: ParallelismPlanInputs) -> TrainingJob:
-    """The job that the inputs describe."""
+    """Return the job that the inputs describe."""
     usual = max(1, round(8e6 / asked.sequence))
     return TrainingJob(
         gpus=asked.gpus,
@@ -616,7 +613,7 @@ def job_of(asked: ParallelismPlanInputs) -> TrainingJob:
 
 
 def _rounded(batch: int, gpus: int) -> int:
-    """A batch that the whole cluster divides, or a power of two below it."""
+    """Round a batch to a multiple of the GPUs; a smaller one down to a power of two."""
     if batch >= gpus:
         return round(batch / gpus) * gpus
     power = 1
@@ -628,7 +625,7 @@ def _rounded(batch: int, gpus: int) -> int:
 def find_plans(
     asked: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
 ) -> ParallelismPlanResult:
-    """The best layouts, the smallest cluster, and how many were tried."""
+    """Return the best layouts, the smallest cluster, and how many layouts were tried."""
     fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
     job = job_of(asked)
     searches = _searches(asked, model, gpu, job, fabric)
@@ -653,9 +650,9 @@ def _searches(
     job: TrainingJob,
     fabric: Interconnect,
 ) -> list[LayoutSearchResult]:
-    """The search on the whole cluster, and behind it those on its parts.
+    """Search the whole cluster, then smaller ones.
 
-    The smallest is searched first, and what it leaves of the work goes to the others.
+    The smallest is searched first; its unused work is available to the others.
     """
     halvings = _HALVINGS if asked.objective == "cost" else 0
     sizes = [n for n in range(halvings + 1) if job.gpus >> n]
@@ -672,7 +669,7 @@ def _searches(
 
 
 def changes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
-    """The size of the cluster with which no layout fits any more."""
+    """Return the cluster size at which no layout fits any more."""
     fewest = found.fewest.gpus
     if found.first is None or fewest is None or not 2 <= fewest < asked.gpus:
         return ()

@@ -52,9 +52,9 @@ PARTS = (
 
 
 def described(candidate: LayoutCandidate) -> str:
-    """A layout in one line, degrees of one left out.
+    """Describe a layout in one line, without degrees of one.
 
-    Tensor 8 × pipeline 16 (8 chunks a stage) × data 128.
+    Example: Tensor 8 × pipeline 16 (8 chunks a stage) × data 128.
     """
     plan = candidate.plan
     degrees = (
@@ -80,7 +80,7 @@ def described(candidate: LayoutCandidate) -> str:
 
 
 def ranking(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
-    """The layouts in order, each with what it loses to the first."""
+    """Return the ranked layouts, each with its main loss against the first."""
     first = ranked[0]
     rows = []
     for rank, candidate in enumerate(ranked, 1):
@@ -107,7 +107,7 @@ def _in_full(candidate: LayoutCandidate) -> str:
 
 
 def reason(first: LayoutCandidate, other: LayoutCandidate) -> str:
-    """What a layout loses to the best one: the part that grew most."""
+    """Return the part of the step in which a layout loses most against the best one."""
     grown = {label: _spent(other, name) - _spent(first, name) for name, label in PARTS}
     label = max(grown, key=lambda part: grown[part])
     scale = other.plan.tokens / other.plan.gpus
@@ -123,7 +123,7 @@ def reason(first: LayoutCandidate, other: LayoutCandidate) -> str:
 
 
 def _spent(candidate: LayoutCandidate, part: str) -> float:
-    """GPU-seconds per token that go to a part of the step."""
+    """Return the GPU-seconds per token of one part of the step."""
     seconds: float = getattr(candidate.step, part)
     return seconds * candidate.plan.gpus / candidate.plan.tokens
 
@@ -160,7 +160,7 @@ _OUT = by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "training-memory")
 
 
-# The reference architecture that sells each card by the hundreds.
+# The reference architecture for clusters of hundreds of each GPU.
 _DESIGNS = {
     "a100-sxm4-80": "dgx-superpod-a100",
     "a100-sxm4-40": "dgx-superpod-a100",
@@ -179,7 +179,7 @@ def answer(
     gpu: Accelerator,
     found: ParallelismPlanResult,
 ) -> Estimate:
-    """Put the ranking into words, figures, a timeline and its working."""
+    """Build the estimate: ranking, figures, timeline and steps."""
     first = found.first
     return Estimate(
         name="parallelism-plan",
@@ -223,7 +223,7 @@ def _none(where: str, found: ParallelismPlanResult) -> Verdict:
 
 
 def _unseen(found: ParallelismPlanResult) -> str:
-    """That a search ended early; empty where it saw everything."""
+    """Return a note if the search reached its work limit; else empty."""
     if found.seen == found.legal:
         return ""
     seen, legal = format_number(found.seen), format_number(found.legal)
@@ -318,7 +318,7 @@ def _mfu(model: Architecture, gpu: Accelerator, found: LayoutCandidate) -> float
 
 
 def reference_design(gpu: Accelerator, gpus: int) -> str:
-    """The published reference architecture of this size, in words."""
+    """Return the published reference architecture of this size, as text."""
     known = _DESIGNS.get(gpu.id)
     if known is None:
         return "none for this card"
@@ -435,7 +435,7 @@ def _notes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[
 
 
 def estimate(asked: ParallelismPlanInputs) -> Estimate:
-    """Search all layouts, and put the best into words."""
+    """Search all layouts, and describe the best."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     check(asked, gpu)
     return answer(asked, model, gpu, find_plans(asked, model, gpu))

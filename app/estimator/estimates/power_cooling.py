@@ -33,7 +33,7 @@ FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PowerCoolingInputs:
-    """The machines, their racks, and the building around them."""
+    """The machines, their racks, and the building."""
 
     system: str = _MACHINES.ask(
         "dgx-h100",
@@ -218,7 +218,7 @@ class PowerCoolingInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PowerCoolingResult:
-    """A site; powers [W], at most and typical."""
+    """A site; power is maximum and typical [W]."""
 
     system: System
     node: float
@@ -238,33 +238,33 @@ class PowerCoolingResult:
 
     @property
     def rack(self) -> float:
-        """The highest power of a full rack, or of one system where none fits [W]."""
+        """Return the maximum power of a full rack, or of one system if none fits [W]."""
         return self.node * max(1, self.in_rack)
 
     @property
     def short(self) -> tuple[int, int] | None:
-        """Supplies left when one of two feeds fails, and needed; None if enough."""
+        """Return supplies left when one of two feeds fails, and needed; None if enough."""
         supplies = self.system.power_supplies or 0
         left, needed = supplies // 2, self.system.power_supplies_needed or 0
         return (left, needed) if left < needed else None
 
     @property
     def typical(self) -> float:
-        """Typical power of the machines [W]."""
+        """Return the typical power of the machines [W]."""
         return self.machines * self.load
 
     @property
     def site_typical(self) -> float:
-        """Typical power of the site [W]."""
+        """Return the typical power of the site [W]."""
         return self.site * self.load
 
 
-# Typical over highest power: a server with eight H100 drew at most 8.4 of its 10.2 kW
+# Typical over maximum power: a server with eight H100 drew at most 8.4 of its 10.2 kW
 # in training, and 6.5 kW under lighter loads.
 LOAD = 0.8
 
 
-# Share of a breaker that may flow for hours, and of heat that cold plates take.
+# Share of a breaker's rating for continuous load, and of heat that cold plates remove.
 CONTINUOUS = 0.8
 
 
@@ -272,7 +272,7 @@ COLD_PLATES = 0.85
 
 
 def find(asked: PowerCoolingInputs) -> PowerCoolingResult:
-    """Size a site; BadInputs names what is not known of the system."""
+    """Size a site; raises InvalidInputsError if a needed value of the system is unknown."""
     system = find_system(asked.system)
     node, units = _sizes(asked, system)
     in_rack = nodes_in_rack(asked.rack_limit, node, asked.rack_units, units)
@@ -303,7 +303,7 @@ def find(asked: PowerCoolingInputs) -> PowerCoolingResult:
 
 
 def _sizes(asked: PowerCoolingInputs, system: System) -> tuple[float, int]:
-    """Highest power [W] and rack units of a system, as typed or as published."""
+    """Return the maximum power [W] and rack units of a system, as typed or as published."""
     node = asked.node_power or system.power
     if node is None:
         raise input_error("node_power", "", _unknown("highest power", system))
@@ -318,7 +318,7 @@ def _unknown(what: str, system: System) -> str:
 
 
 def _gpu_power(asked: PowerCoolingInputs, system: System, node: float) -> float | None:
-    """Limits of all GPUs [W]; None where unknown or above the system's own power."""
+    """Return the limits of all GPUs [W]; None if unknown or above the system's own power."""
     each = find_accelerator(system.accelerator).tdp
     if each is None or each * system.gpus > node:
         return None
@@ -331,30 +331,30 @@ def _circuits(asked: PowerCoolingInputs, current: float) -> int:
 
 
 def _liquid(asked: PowerCoolingInputs, system: System) -> float:
-    """Share of the heat that liquid takes."""
+    """Return the share of the heat removed by liquid."""
     if asked.liquid is not None:
         return asked.liquid
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
 
 
 def air_of(asked: PowerCoolingInputs, found: PowerCoolingResult, watts: float) -> float:
-    """Air that the rest of a heat needs beside liquid [m3/s]."""
+    """Return the air flow for the heat that liquid does not remove [m3/s]."""
     return air_flow(watts * (1 - found.liquid), asked.air_rise)
 
 
 def coolant_of(asked: PowerCoolingInputs, found: PowerCoolingResult) -> float:
-    """Coolant for the systems' share of the heat [m3/s]."""
+    """Return the coolant flow for the liquid-cooled share of the heat [m3/s]."""
     heat = asked.nodes * found.node * found.liquid
     return coolant_flow(heat, asked.liquid_rise)
 
 
 def changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
-    """The limits and sizes at which racks or site turn."""
+    """Return the limits and sizes at which the verdict on racks or site flips."""
     return (*_rack_changes(asked, found), *_site_changes(asked, found))
 
 
 def _rack_changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
-    """The rack power that holds one system more, or none, or the height it needs."""
+    """Return the rack power for one system more, or for none, or the needed rack height."""
     now = format_value(asked.rack_limit, "W")
     room = asked.rack_units // found.units
     if room == 0:

@@ -55,7 +55,7 @@ _OUT = by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "power-and-cooling")
 
 
-# Above this a rack of air-cooled machines is rare; published designs reach 57 kW.
+# Air-cooled racks above this are rare; published designs reach 57 kW.
 _DENSE = 50e3
 
 
@@ -63,7 +63,7 @@ _TIGHT = 0.9
 
 
 def answer(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Estimate:
-    """Put a site into words, figures, a picture and its working."""
+    """Build the estimate: verdict, figures, bar and steps of a site."""
     return Estimate(
         name="power-cooling",
         verdict=_verdict(asked, found),
@@ -77,7 +77,7 @@ def answer(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Estimate:
 
 
 def status_of(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Status:
-    """`no` where a system does not fit in a rack or the site lacks the power."""
+    """Return `no` if a system does not fit in a rack or the site lacks the power."""
     limit = asked.site_limit
     if found.racks is None or (limit is not None and found.site > limit):
         return "no"
@@ -112,9 +112,9 @@ def _verdict(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Verdict:
 
 
 def _halved(asked: PowerCoolingInputs, found: PowerCoolingResult) -> str:
-    """What two feeds do not keep up where a system needs more than half its supplies.
+    """Return what fails if one of two feeds fails and a system needs over half its supplies.
 
-    Half of the supplies hang on each feed.
+    Half of the supplies are connected to each feed.
     """
     if asked.feeds != "2n" or found.short is None:
         return ""
@@ -183,7 +183,7 @@ def _typical(
 def _scaled(
     asked: PowerCoolingInputs, found: PowerCoolingResult, name: str, value: float
 ) -> Figure:
-    """A figure that grows with the typical load; exact where the load is given."""
+    """Return a figure proportional to the typical load; exact if the load is typed."""
     figure = Figure(_OUT[name], value)
     if asked.load is not None:
         return figure
@@ -303,7 +303,7 @@ def _energy_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple
 
 
 def _bar(asked: PowerCoolingInputs, found: PowerCoolingResult) -> StackedBar:
-    """The highest power of the site, from the GPUs outwards."""
+    """Return the maximum power of the site as a bar, GPUs first."""
     systems = asked.nodes * found.node
     gpus = found.gpus or 0.0
     named = BarSegment("weights", "GPUs", gpus)
@@ -368,7 +368,7 @@ _HIGHEST = (
 
 
 def estimate(asked: PowerCoolingInputs) -> Estimate:
-    """Size racks, feeds, cooling and energy of a number of systems."""
+    """Size racks, feeds, cooling and energy for a number of systems."""
     return answer(asked, find(asked))
 
 

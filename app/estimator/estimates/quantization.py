@@ -20,7 +20,7 @@ _FORMATS = InputGroup("Formats", "number-formats")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuantizationInputs:
-    """Which two formats are compared, and on what."""
+    """The two formats to compare, the model and the GPUs."""
 
     model: str = ask_model()
     weights: str = _FORMATS.ask(
@@ -54,9 +54,9 @@ class QuantizationInputs:
 class FormatResult:
     """One of the two formats on this hardware.
 
-    Bytes in all, on one GPU and of the language model there; `floor` is the time to
-    read its active weights once [s] and `peak` the rate of products [FLOP/s], None
-    where the catalog has none.
+    Bytes in total, on one GPU, and of the language model there; `floor` is the time to
+    read its active weights once [s] and `peak` the matmul rate [FLOP/s], None if the
+    catalog has none.
     """
 
     form: WeightFormat
@@ -68,7 +68,7 @@ class FormatResult:
 
 
 def check(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> None:
-    """Refuse a split that cannot be and a format that the card lacks."""
+    """Reject an impossible split and a format that the GPU lacks."""
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     if problem:
         raise input_error("tensor_parallel", asked.tensor_parallel, problem)
@@ -79,7 +79,7 @@ def check(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> N
 def side(
     model: Architecture, asked: QuantizationInputs, gpu: Accelerator, name: str
 ) -> FormatResult:
-    """What the format called `name` takes and reaches."""
+    """Compute the sizes and rates of the format called `name`."""
     table, form = weight_table(model, name), FORMATS[name]
     per_gpu = table.per_gpu(asked.tensor_parallel)
     language = per_gpu - table.tower / asked.tensor_parallel
@@ -94,7 +94,7 @@ def side(
 
 
 def rate_used(gpu: Accelerator, form: WeightFormat) -> str:
-    """The format that products are computed in; 4 bit is unpacked where it must."""
+    """Return the format used for the math; 4 bit is unpacked on GPUs without it."""
     narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
     if gpu.peak(narrow) is None and narrow in {"fp4", "fp8"}:
         return "bf16"
@@ -104,7 +104,7 @@ def rate_used(gpu: Accelerator, form: WeightFormat) -> str:
 def _floor(
     model: Architecture, asked: QuantizationInputs, gpu: Accelerator, language: float
 ) -> float | None:
-    """Time to read the active weights once: a token of one sequence at best [s]."""
+    """Return the time to read the active weights once: the decode floor of one sequence [s]."""
     if gpu.memory_bandwidth is None:
         return None
     active = model.active_parameters / model.parameters

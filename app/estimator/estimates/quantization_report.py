@@ -41,7 +41,7 @@ _WORKING = StepBuilder(_OUT, "number-formats")
 
 
 def verdict(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Verdict:
-    """What the narrower format saves, and whether its weights fit."""
+    """Return what the narrower format saves, and whether its weights fit."""
     saved = old.total - new.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
     fit = new.per_gpu <= gpu.capacity
@@ -54,7 +54,7 @@ def verdict(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Verdict:
 
 
 def figures(gpu: Accelerator, old: FormatResult, new: FormatResult) -> tuple[Figure, ...]:
-    """Bytes, times and rates of the new format beside the old one."""
+    """Return bytes, times and rates of the new format, compared with the old one."""
     faster = old.floor / new.floor if old.floor and new.floor else None
     rate = new.peak / old.peak if old.peak and new.peak else None
     low = None if new.floor is None else new.floor * 0.85
@@ -76,7 +76,7 @@ def figures(gpu: Accelerator, old: FormatResult, new: FormatResult) -> tuple[Fig
 def steps(
     model: Architecture, asked: QuantizationInputs, gpu: Accelerator, new: FormatResult
 ) -> tuple[FormulaStep, ...]:
-    """The working from bits to bytes and to the time of a token."""
+    """Return the steps from bits to bytes and to the time of a token."""
     whole = new.form.covers == "all"
     table = weight_table(model, asked.weights)
     covered = model.parameters if whole else table.quantized
@@ -105,7 +105,7 @@ def steps(
 
 
 def table(gpu: Accelerator, old: FormatResult, new: FormatResult) -> ResultTable:
-    """Both formats side by side."""
+    """Return both formats side by side."""
 
     def row(side: FormatResult) -> tuple[str | tuple[float, str], ...]:
         return (
@@ -121,7 +121,7 @@ def table(gpu: Accelerator, old: FormatResult, new: FormatResult) -> ResultTable
 
 
 def notes(gpu: Accelerator, new: FormatResult) -> tuple[str, ...]:
-    """What a narrower format does not promise."""
+    """Return what a narrower format does not guarantee."""
     notes = [
         capacity_note(gpu),
         "Nothing here says how well the model answers in this format: measure it.",

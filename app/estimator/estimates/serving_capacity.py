@@ -63,7 +63,7 @@ def _variation(label: str) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServingCapacityInputs:
-    """A service: the model, its users, and the latencies that they are to see."""
+    """A service: the model, its users, and their latency targets."""
 
     model: str = common_inputs.ask_model()
     weights: str = common_inputs.ask_weights(
@@ -213,7 +213,7 @@ _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def changes_of(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """The inputs near which the verdict turns, with the values that turn it."""
+    """Return the nearest input values at which the verdict flips."""
     if not found.memory:
         return _more_memory(asked, found)
     if found.top is None or found.replicas is None:
@@ -222,7 +222,7 @@ def changes_of(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[Ver
 
 
 def _more_memory(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """The fewest GPUs per replica in which weights and a request fit."""
+    """Return the fewest GPUs per replica on which weights and a request fit."""
     if found.enough is None:
         return ()
     now, then = str(asked.tensor_parallel), str(found.enough)
@@ -231,7 +231,7 @@ def _more_memory(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[V
 
 
 def _looser(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
-    """The targets that one request alone just keeps."""
+    """Return the tightest latency targets that a single request meets."""
     if found.alone is None:
         return ()
     changes, share = [], _SHARES[asked.percentile]
@@ -269,7 +269,7 @@ def _more_load(
 
 
 def profile_for(asked: ServingCapacityInputs) -> ReplicaProfile:
-    """The curves of one replica."""
+    """Return the profile of one replica."""
     gpu = find_accelerator(asked.gpu)
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
     placed = place_model(find_model(asked.model), gpu, fabric, serving_of(asked))
@@ -279,7 +279,7 @@ def profile_for(asked: ServingCapacityInputs) -> ReplicaProfile:
 
 
 def serving_of(asked: ServingCapacityInputs) -> ServingSetup:
-    """Formats and splits of one replica."""
+    """Return the formats and splits of one replica."""
     return ServingSetup(
         weights=asked.weights,
         cache=asked.cache,
@@ -293,7 +293,7 @@ def serving_of(asked: ServingCapacityInputs) -> ServingSetup:
 
 
 def check_experts(model: Architecture, asked: ServingCapacityInputs) -> None:
-    """Refuse experts that cannot be divided as asked."""
+    """Reject impossible divisions of experts."""
     parts = asked.expert_parallel
     if parts > 1 and not model.is_routed:
         message = f"{model.name} has no experts to divide; use 1."
@@ -304,13 +304,13 @@ def check_experts(model: Architecture, asked: ServingCapacityInputs) -> None:
 
 
 def targets_of(asked: ServingCapacityInputs) -> LatencyTargets:
-    """The targets as numbers."""
+    """Return the targets as numbers."""
     share = {"p50": 0.5, "p95": 0.95, "p99": 0.99}[asked.percentile]
     return LatencyTargets(share, asked.ttft_target, asked.tpot_target)
 
 
 def size(asked: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
-    """Replicas, and how each of them settles."""
+    """Return the number of replicas, and the operating point of each."""
     targets = targets_of(asked)
     top = highest(profile, targets)
     replicas = asked.replicas or _fewest(asked, top)
@@ -328,7 +328,7 @@ def size(asked: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResul
 
 
 def _enough(asked: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
-    """The fewest GPUs per replica that hold the weights and one request."""
+    """Return the fewest GPUs per replica that fit the weights and one request."""
     model, gpu = profile.placed.model, profile.placed.gpu
     for tensor in tensor_parallel_choices(model):
         if tensor <= asked.tensor_parallel:
@@ -342,7 +342,7 @@ def _enough(asked: ServingCapacityInputs, profile: ReplicaProfile) -> int | None
 
 
 def _fewest(asked: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:
-    """The fewest replicas that each stay within the highest load; None: no number."""
+    """Return the fewest replicas that stay within the highest load; None if none do."""
     if top is None:
         return None
     if asked.requests_per_second is not None:
@@ -356,7 +356,7 @@ def _fewest(asked: ServingCapacityInputs, top: OperatingPoint | None) -> int | N
 def settled_at(
     asked: ServingCapacityInputs, profile: ReplicaProfile, replicas: int
 ) -> OperatingPoint | None:
-    """How one of `replicas` settles; None when it cannot keep up."""
+    """Return the operating point of one of `replicas`; None if it cannot keep up."""
     if profile.most < 1:
         return None
     if asked.requests_per_second is not None:

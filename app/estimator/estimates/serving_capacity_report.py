@@ -45,18 +45,18 @@ from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import format_number, format_value
 
 SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
-"""Names of percentiles, and the shares of the requests that they mean."""
+"""Percentiles by name, and the shares of requests that they mean."""
 
 
 def share_of(asked: ServingCapacityInputs) -> float:
-    """The share of the requests for which the targets must hold [1]."""
+    """Return the share of requests that must meet the targets [1]."""
     return next(share for name, share in SHARES if name == asked.percentile)
 
 
 def tables_of(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> tuple[ResultTable, ...]:
-    """A replica by load, and beside a simulation where one was asked for."""
+    """Return a replica by load, with a simulation next to it if requested."""
     if not found.memory:
         return ()
     share, rows = share_of(asked), []
@@ -152,7 +152,7 @@ _HOURS = 730.5
 def answer(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> Estimate:
-    """Put a service into words, figures, the curve with its knee and its working."""
+    """Build the estimate: verdict, figures, latency curve and steps."""
     return Estimate(
         name="serving-capacity",
         verdict=_verdict(asked, profile, found),
@@ -176,7 +176,7 @@ def _gpus(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
 
 
 def _nodes(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
-    """Servers; a replica is not torn apart where it fits into one."""
+    """Return the number of servers; a replica that fits in one server is not split."""
     if found.replicas is None:
         return None
     copies, gpus = found.replicas + asked.spare, serving_of(asked).gpus
@@ -253,7 +253,7 @@ def _latencies(settled: OperatingPoint | None) -> tuple[Figure, ...]:
 
 
 def _settled(name: str, value: float | None, pair: tuple[float, float] | None = None) -> Figure:
-    """A figure that there is only where a load settles."""
+    """Return a figure that exists only if the load can be served."""
     primary = name == "gpus"
     if value is None:
         note = "No load settles."
@@ -269,7 +269,7 @@ def _rate(name: str, value: float | None) -> Figure:
 def _saturated(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> Figure:
-    """What all replicas answer when requests are never missing."""
+    """Return the rate of all replicas when requests are always waiting."""
     output = _OUT["saturated_throughput"]
     if not found.memory or found.replicas is None:
         return _settled(output.name, None)
@@ -336,7 +336,7 @@ def _steps(
 
 
 def _paced(profile: ReplicaProfile, timed: BatchTiming, answer: int) -> tuple[FormulaStep, ...]:
-    """Steps with and without prompts, and the time per token that they come to."""
+    """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
     others = format_term(timed.batch - 1)
     share, mixed = mixture(timed, answer)
@@ -379,7 +379,7 @@ def _paced(profile: ReplicaProfile, timed: BatchTiming, answer: int) -> tuple[Fo
 
 
 def _between(values: tuple[float, ...], batch: float) -> str:
-    """A time between two that were worked out."""
+    """Return the interpolation between two computed times, as a formula."""
     below, above, part = bracket(values, batch)
     low, high = format_term(below, "s"), format_term(above, "s")
     return f"{low} + {format_term(part)} × ({high} − {low})"
@@ -407,7 +407,7 @@ def _replica_step(
 def _pictures(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> tuple[Chart, ...]:
-    """Latency against the load of one replica: flat, then the knee."""
+    """Return latency over the load of one replica."""
     if not found.memory:
         return ()
     share, top = share_of(asked), best_batch(profile)
@@ -454,7 +454,7 @@ def _notes(
 
 
 def estimate(asked: ServingCapacityInputs) -> Estimate:
-    """Find the replicas that meet the targets, and what they do."""
+    """Find the number of replicas that meet the targets, and their latencies."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     check(model, gpu, asked.weights, asked.tensor_parallel)
     check_experts(model, asked)

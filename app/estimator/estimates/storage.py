@@ -27,7 +27,7 @@ _STORAGE = InputGroup("Storage", "cluster-components")
 
 
 class CheckpointContent(NamedTuple):
-    """What a checkpoint holds: its label, [B per parameter] by part, who says so."""
+    """What a checkpoint contains: its label, [B per parameter] by part, and the source."""
 
     label: str
     parts: tuple[tuple[str, float], ...]
@@ -35,7 +35,7 @@ class CheckpointContent(NamedTuple):
 
     @property
     def each(self) -> float:
-        """Bytes for each parameter [B]."""
+        """Return the bytes per parameter [B]."""
         return sum(size for _, size in self.parts)
 
 
@@ -57,7 +57,7 @@ SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StorageInputs:
-    """The training job, its data, and the storage beneath it."""
+    """The training job, its data, and its storage."""
 
     model: str = ask_model()
     gpus: int = ask_gpus(1024, "training-memory")
@@ -208,9 +208,9 @@ class StorageInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GoodputLosses:
-    """How saving and failing trade; seconds, and shares of the time.
+    """Lost time from checkpoints and failures; seconds, and shares of the time.
 
-    `goodput` is the share that is progress at the best interval.
+    `goodput` is the productive share at the best interval.
     """
 
     stall: float
@@ -222,16 +222,16 @@ class GoodputLosses:
 
     @property
     def lost(self) -> float:
-        """Share of the time that saving and failures cost."""
+        """Return the share of time lost to checkpoints and failures."""
         return 1 - self.goodput
 
     @property
     def restarting(self) -> float:
-        """Share of the time that restarts cost, were there nothing else to lose."""
+        """Return the share of time lost to restarts if nothing else were lost."""
         return -math.expm1(-self.restart / self.mtbf)
 
     def goodput_at(self, interval: float) -> float:
-        """Share of progress with another time between checkpoints."""
+        """Return the goodput with another checkpoint interval."""
         return exact_goodput(interval, self.stall, self.restart, self.mtbf)
 
 
@@ -249,12 +249,12 @@ class StorageResult:
     needed_write: float | None
 
     def writing(self, losses: GoodputLosses) -> float:
-        """Share of the time in which a checkpoint is being written."""
+        """Return the share of time in which a checkpoint is being written."""
         return min(1.0, self.write_time / (losses.interval + losses.stall))
 
 
-# A save beside the training: the copy of each GPU's part to host memory over its PCIe
-# lanes [B/s], and the wait of all ranks for each other [s].
+# Asynchronous checkpoints: rate of the copy from each GPU to host memory over its PCIe
+# lanes [B/s], and the time of all ranks to synchronize [s].
 HOST_COPY = 20e9
 
 
@@ -265,7 +265,7 @@ GPU_MTBF = 50_000 * 3600.0
 
 
 def find(asked: StorageInputs) -> StorageResult:
-    """Size and time the storage of a job."""
+    """Compute sizes, rates and times of a job's storage."""
     parameters = find_model(asked.model).parameters
     each = CONTENTS[asked.content].each
     size = checkpoint_bytes(parameters, each)
@@ -297,10 +297,10 @@ def losses_of(
     write: float = 0.0,
     each: float = 0.0,
 ) -> GoodputLosses:
-    """What saving and failures cost; with other GPUs, bandwidth or failure rate.
+    """Return the losses; optionally for other GPUs, bandwidth or failure rate.
 
-    A save beside the training stalls it only for the copy to host memory, but the
-    next one cannot begin before it is written.
+    An asynchronous checkpoint stops training only for the copy to host memory, but the
+    next one cannot start before it is written.
     """
     count, bandwidth = gpus or asked.gpus, write or asked.write_bandwidth
     written = size / bandwidth
@@ -317,10 +317,10 @@ def losses_of(
 
 
 def restart_within(asked: StorageInputs, losses: GoodputLosses) -> float | None:
-    """Longest restart with which no more than the acceptable share is lost [s].
+    """Return the longest restart that keeps the loss acceptable [s].
 
-    Goodput falls by e^(−restart ÷ time between failures), so it has a closed form;
-    reading the checkpoint comes off. None where saving alone costs too much.
+    Goodput falls by e^(−restart ÷ time between failures), so there is a closed form; the
+    time to read the checkpoint is subtracted. None if checkpoints alone cost too much.
     """
     without = losses.goodput * math.exp(losses.restart / losses.mtbf)
     longest = losses.mtbf * math.log(without / (1 - asked.acceptable))
@@ -329,11 +329,11 @@ def restart_within(asked: StorageInputs, losses: GoodputLosses) -> float | None:
 
 
 def needed_write(asked: StorageInputs, size: float, losses: GoodputLosses) -> float | None:
-    """Write bandwidth with which no more than the acceptable share is lost [B/s].
+    """Return the write bandwidth that keeps the loss acceptable [B/s].
 
-    None where the bandwidth does not decide: failures cost more, or a stall is given
-    that no bandwidth shortens. Found from the first-order loss √(2C/M) + R/M and a
-    few secant steps on the exact one.
+    None if bandwidth does not decide: failures alone cost more, or the typed stall does
+    not depend on it. Found from the first-order loss √(2C/M) + R/M and a few secant
+    steps on the exact one.
     """
     allowed = asked.acceptable / (1 - asked.acceptable)
     rest = allowed - losses.restart / losses.mtbf
@@ -359,9 +359,9 @@ def needed_write(asked: StorageInputs, size: float, losses: GoodputLosses) -> fl
 
 
 def changes_of(asked: StorageInputs, found: StorageResult) -> tuple[VerdictFlip, ...]:
-    """The nearest values of inputs with which storage keeps up, or no longer.
+    """Return the nearest input values at which storage becomes sufficient or insufficient.
 
-    Where both reading and saving are too much, no single input helps.
+    If both reading and checkpoints are insufficient, no single input helps.
     """
     good = found.losses.lost <= asked.acceptable
     fed = found.needed_read <= asked.read_bandwidth
@@ -371,7 +371,7 @@ def changes_of(asked: StorageInputs, found: StorageResult) -> tuple[VerdictFlip,
 
 
 def remedy(asked: StorageInputs, found: StorageResult) -> str:
-    """What costs more, and what would bring the loss down."""
+    """Return what costs most, and what would reduce the loss."""
     restarting = found.losses.restarting
     share, limit = format_value(restarting, "%"), format_value(asked.acceptable, "%")
     if restarting * 2 <= found.losses.lost and restarting <= asked.acceptable:
@@ -395,7 +395,7 @@ def remedy(asked: StorageInputs, found: StorageResult) -> str:
 def _saving_changes(
     asked: StorageInputs, found: StorageResult, *, good: bool
 ) -> tuple[VerdictFlip, ...]:
-    """First what costs most, restarting or saving; fewer GPUs come last."""
+    """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     becomes = "Too much is lost." if good else "Fits."
     changes = [*_mode_change(asked, found, good=good)]
     changes = changes or [*_pair_change(asked, found, good=good)]
@@ -417,7 +417,7 @@ def _saving_changes(
 def _mode_change(
     asked: StorageInputs, found: StorageResult, *, good: bool
 ) -> tuple[VerdictFlip, ...]:
-    """Saving beside the training, where that alone is enough."""
+    """Return asynchronous checkpoints, if they are sufficient alone."""
     if good or asked.saving == "beside" or asked.stall is not None:
         return ()
     beside = dataclasses.replace(asked, saving="beside")
@@ -431,7 +431,7 @@ def _mode_change(
 def _pair_change(
     asked: StorageInputs, found: StorageResult, *, good: bool
 ) -> tuple[VerdictFlip, ...]:
-    """Saving beside the training, where that is enough with a quicker restart alone."""
+    """Return asynchronous checkpoints with a faster restart, if both are sufficient."""
     if good or asked.saving == "beside" or asked.stall is not None:
         return ()
     beside = dataclasses.replace(asked, saving="beside")
@@ -448,7 +448,7 @@ def _pair_change(
 def _restart_change(
     asked: StorageInputs, found: StorageResult, becomes: str
 ) -> tuple[VerdictFlip, ...]:
-    """The restart at which the loss crosses what is acceptable."""
+    """Return the restart time at which the loss becomes acceptable or unacceptable."""
     longest = restart_within(asked, found.losses)
     if longest is None or not within(StorageInputs, "restart", longest):
         return ()
@@ -474,13 +474,13 @@ def _reading_changes(asked: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, .
 
 
 def _flipping_gpus(asked: StorageInputs, found: StorageResult, *, good: bool) -> int | None:
-    """The number of GPUs at which the loss crosses what is acceptable."""
+    """Return the number of GPUs at which the loss becomes acceptable or unacceptable."""
 
     def excess(log_gpus: float) -> float:
         other = losses_of(asked, found.checkpoint, gpus=math.exp(log_gpus))
         return other.lost - asked.acceptable
 
-    # The loss grows with about the root of the GPUs.
+    # The loss grows with about the square root of the number of GPUs.
     near = asked.gpus * (asked.acceptable / max(found.losses.lost, 1e-9)) ** 1.5
     near = min(max(near, 1.0), 1e6)
     crossing = find_root(excess, math.log(asked.gpus), math.log(near * 1.01))

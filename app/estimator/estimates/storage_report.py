@@ -31,7 +31,7 @@ from app.estimator.result import (
 )
 from app.estimator.units import format_number, format_value
 
-# One failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
+# From one failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
 # 51,000 (Llama 3: 419 in 54 days on 16,384 GPUs).
 GPU_MTBF_RANGE = (8_000 * 3600.0, 51_000 * 3600.0)
 
@@ -63,7 +63,7 @@ _TIGHT = 0.8
 
 
 def answer(asked: StorageInputs, found: StorageResult) -> Estimate:
-    """Put sizes, rates and losses into words, figures and their working."""
+    """Build the estimate: verdict, figures and steps for sizes, rates and losses."""
     return Estimate(
         name="storage",
         verdict=_verdict(asked, found),
@@ -77,7 +77,7 @@ def answer(asked: StorageInputs, found: StorageResult) -> Estimate:
 
 
 def status_of(asked: StorageInputs, found: StorageResult) -> Status:
-    """`no` where reading starves or too much is lost, `tight` near it."""
+    """Return `no` if reading is too slow or too much is lost, `tight` if nearly so."""
     reads = found.needed_read / asked.read_bandwidth
     loses = found.losses.lost / asked.acceptable
     worst = max(reads, loses)
@@ -154,14 +154,14 @@ def _figures(asked: StorageInputs, found: StorageResult) -> tuple[Figure, ...]:
 
 
 def _bounds(asked: StorageInputs, found: StorageResult) -> tuple[GoodputLosses, GoodputLosses]:
-    """The losses where failures are as rare and as frequent as was published."""
+    """Return the losses with the lowest and the highest published failure rate."""
     often, rare = GPU_MTBF_RANGE
     size = found.checkpoint
     return losses_of(asked, size, each=rare), losses_of(asked, size, each=often)
 
 
 def _measures(found: StorageResult, of: GoodputLosses) -> tuple[float, ...]:
-    """What is shown with an interval, in the order of the figures."""
+    """Return the values shown with an interval, in the order of the figures."""
     return (
         of.interval,
         of.lost,
@@ -223,7 +223,7 @@ def _steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...
 
 
 def _interval_words(asked: StorageInputs, found: StorageResult) -> tuple[str, str]:
-    """The interval of Daly, and the write that it must leave room for."""
+    """Return Daly's interval as formula and numbers, at least the write time."""
     losses = found.losses
     stall, apart = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
     rule = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
@@ -387,7 +387,7 @@ _HELD = {
 
 
 def estimate(asked: StorageInputs) -> Estimate:
-    """Size data and checkpoints, and find the interval that loses least."""
+    """Size data and checkpoints, and find the best checkpoint interval."""
     return answer(asked, find(asked))
 
 

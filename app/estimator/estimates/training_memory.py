@@ -39,7 +39,7 @@ from app.estimator.units import format_value
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemoryInputs:
-    """What is to be trained, how, and on what."""
+    """The model, the method of training, and the GPUs."""
 
     model: str = common_inputs.ask_model()
     optimizer: str = RECIPE.ask(
@@ -189,7 +189,7 @@ class TrainingMemoryInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemoryResult:
-    """One question with what was found."""
+    """The inputs with the resulting layout and memory use."""
 
     model: Architecture
     asked: TrainingMemoryInputs
@@ -202,7 +202,7 @@ class TrainingMemoryResult:
     remedies: tuple[tuple[str, str], ...] = ()
 
 
-# What makes room, in the order in which it costs more time.
+# Changes that save memory, in the order of their cost in time.
 _REMEDIES: tuple[tuple[str, str], ...] = (
     ("zero", "3"),
     ("recompute", "full"),
@@ -212,7 +212,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 
 
 def remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
-    """The single changes of the recipe with which a job that is too large fits."""
+    """Return single changes of the recipe with which a job that is too large fits."""
     limit = find_accelerator(asked.gpu).capacity
     found = []
     for field, value in _REMEDIES:
@@ -234,14 +234,14 @@ def remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tuple[st
 
 
 def tuning_asked(model: Architecture, asked: TrainingMemoryInputs) -> FineTuning:
-    """Which part of the model is trained, and what waits on the host."""
+    """Return which part of the model is trained, and what is offloaded to the host."""
     if asked.method == "full":
         return full_training(asked.offload)
     return tuning_of(model, asked.method, asked.rank, asked.targets, asked.offload)
 
 
 def layout_of(asked: TrainingMemoryInputs) -> ParallelLayout:
-    """The degrees of parallelism that were asked for."""
+    """Return the parallelism degrees of the inputs."""
     return ParallelLayout(
         gpus=asked.gpus,
         tensor=asked.tensor_parallel,
@@ -255,12 +255,12 @@ def layout_of(asked: TrainingMemoryInputs) -> ParallelLayout:
 
 
 def overhead_of(asked: TrainingMemoryInputs) -> float:
-    """What was given for everything beside the model, or the usual [B]."""
+    """Return the typed or the usual overhead [B]."""
     return usual_overhead(asked.gpus) if asked.overhead is None else asked.overhead
 
 
 def step_of(asked: TrainingMemoryInputs) -> TrainingStep:
-    """The step that was asked for, with the usual micro-batches unless said."""
+    """Return the training step of the inputs, with the usual micro-batches by default."""
     usual = usual_micro_batches(layout_of(asked), asked.sequence, asked.micro_batch)
     return TrainingStep(
         sequence=asked.sequence,
@@ -277,7 +277,7 @@ def step_of(asked: TrainingMemoryInputs) -> TrainingStep:
 def check(
     model: Architecture, asked: TrainingMemoryInputs, layout: ParallelLayout, gpu: Accelerator
 ) -> None:
-    """Refuse layouts that cannot be, with what is possible."""
+    """Reject impossible layouts, with the values that are possible."""
     ranks = layout.tensor * layout.pipeline * layout.context
     if asked.gpus % ranks:
         raise input_error(
@@ -345,9 +345,9 @@ def _check_card(asked: TrainingMemoryInputs, gpu: Accelerator) -> None:
 
 
 def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: float) -> int | None:
-    """The fewest GPUs of this layout, by changing the number of its copies.
+    """Return the fewest GPUs of this layout, by changing the number of replicas.
 
-    Only what ZeRO divides shrinks with more copies; the rest must fit by itself.
+    Only what ZeRO shards shrinks with more replicas; the rest must fit on its own.
     """
     ranks = layout.tensor * layout.pipeline * layout.context
     copies = 1
@@ -375,7 +375,7 @@ _MOST_GPUS = 1_000_000
 
 
 def changes(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tuple[VerdictFlip, ...]:
-    """GPUs, length and recipes with which the verdict turns."""
+    """Return GPU counts, lengths and recipes at which the verdict flips."""
     asked, fits = case.asked, load.total <= limit
     changes = []
     if case.fewest and case.fewest != asked.gpus:
@@ -392,7 +392,7 @@ def changes(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tupl
 
 
 def _remedy(asked: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
-    """A change of the recipe with which the job fits."""
+    """Return a change of the recipe with which the job fits."""
     fields = {f.name: f.metadata["input"] for f in dataclasses.fields(asked)}
     meaning = fields[field]
     labels = dict(meaning.choices)
@@ -401,9 +401,9 @@ def _remedy(asked: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
 
 
 def _longest_sequence(case: TrainingMemoryResult, load: StageMemory, limit: float) -> int:
-    """The longest sequence that fits; exact as all moving parts grow with it.
+    """Return the longest sequence that fits; exact if activations grow linearly.
 
-    Without flash attention scores grow with its square and this is a lower bound.
+    Without flash attention, scores grow quadratically and this is a lower bound.
     """
     moving = load.activations + load.logits
     room = limit - (load.total - moving)

@@ -71,8 +71,8 @@ _OUT = by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "training-memory")
 
 
-# How far measured activations lie from the formula (fused and unfused kernels) and
-# overhead from the default.
+# Range of measured activations relative to the formula (fused and unfused kernels), and
+# of overhead relative to the default.
 _ACTIVATION_RANGE = (0.9, 1.25)
 
 
@@ -80,7 +80,7 @@ _OVERHEAD_RANGE = (0.4, 1.6)
 
 
 def answer(case: TrainingMemoryResult) -> Estimate:
-    """Put the load of the fullest stage into words, figures and its working."""
+    """Build the estimate: verdict, figures, bar and steps for the fullest stage."""
     load = fullest_stage(case.loads)
     limit = case.gpu.capacity
     room = MemoryLimit(limit, limit, case.gpu.memory)
@@ -118,7 +118,7 @@ def _figures(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tup
 
 
 def _fewest(case: TrainingMemoryResult, limit: float) -> Figure:
-    """The fewest GPUs, between those with the least and the most that may be held."""
+    """Return the fewest GPUs, with the range that follows from the least and most memory."""
     output = _OUT["fewest_gpus"]
     if case.fewest is None:
         return Figure(output, None, note="More copies alone do not make it fit.")
@@ -133,7 +133,7 @@ def _fewest(case: TrainingMemoryResult, limit: float) -> Figure:
 
 
 def _held(load: StageMemory, active: float, around: float) -> StageMemory:
-    """A load with other activations and another overhead."""
+    """Return the memory use with scaled activations and overhead."""
     return dataclasses.replace(
         load,
         activations=load.activations * active,
@@ -143,8 +143,8 @@ def _held(load: StageMemory, active: float, around: float) -> StageMemory:
     )
 
 
-# Measured over counted peaks by framework: allocated in traces of Megatron, reserved
-# in logs of FSDP, which reserves more where stages of a pipeline alternate.
+# Measured over computed peaks by framework: allocated in traces of Megatron, reserved
+# in logs of FSDP, which reserves more if pipeline stages alternate.
 _PEAKS = {
     "megatron": (0.98, 1.02),
     "torch": (0.92, 1.08),
@@ -155,7 +155,7 @@ _PIPELINE_FRAGMENTS = 1.14
 
 
 def _peaks(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, Figure]:
-    """What PyTorch allocates at its peak, without the CUDA context, and reserves."""
+    """Return PyTorch's peak of allocated memory, without the CUDA context, and of reserved."""
     asked = case.asked
     peak = load.total - load.overhead
     kept = peak * (_PIPELINE_FRAGMENTS if asked.pipeline_parallel > 1 else 1.0)
@@ -170,7 +170,7 @@ def _peaks(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, Figur
 
 
 def _bounds(load: StageMemory, spread: float) -> tuple[float, float]:
-    """Where the sum of a GPU may lie."""
+    """Return the range of a GPU's total."""
     moving = load.activations + load.logits
     fixed = load.total - moving - spread
     below, above = (
@@ -181,7 +181,7 @@ def _bounds(load: StageMemory, spread: float) -> tuple[float, float]:
 
 
 def _totals(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, ...]:
-    """States of the whole model, before anything is divided."""
+    """Return the states of the whole model, before they are sharded."""
     each, parameters = case.recipe, float(case.model.parameters)
     trained, frozen = parameters, 0.0
     if case.tuning.is_partial:
@@ -221,7 +221,7 @@ def _steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, 
 def _state_step(
     case: TrainingMemoryResult, figure: str, width: float, value: float, divided: bool
 ) -> FormulaStep:
-    """Parameters of the fullest stage on this GPU, times bytes, over the shards."""
+    """Return the step: parameters of the fullest stage, times bytes, over the shards."""
     if not value and case.tuning.host != "none":
         formula, numbers = "waits on the host", "0 B"
     elif case.tuning.is_partial:
@@ -244,26 +244,26 @@ def _state_step(
 
 
 def _tuned(case: TrainingMemoryResult, figure: str) -> str:
-    """The paper on adapters, or on the frozen weights beneath them in four bits."""
+    """Return the source for adapters, or for frozen weights in four bits."""
     return "qlora" if figure == "weights" and case.tuning.base < 2 else "lora"
 
 
 def _stage(case: TrainingMemoryResult) -> PipelineStage:
-    """The fullest stage of the pipeline."""
+    """Return the fullest stage of the pipeline."""
     layout, index = case.layout, fullest_stage(case.loads).stage
     found = stages(case.model, layout.pipeline, layout.virtual)
     return next(stage for stage in found if stage.index == index)
 
 
 def _here(case: TrainingMemoryResult) -> ParameterShare:
-    """Parameters on one GPU of the fullest stage."""
+    """Return the parameters on one GPU of the fullest stage."""
     return stage_share(case.model, _stage(case), case.layout)
 
 
 def _adapter_numbers(
     case: TrainingMemoryResult, figure: str, width: float, *, divided: bool
 ) -> tuple[str, str]:
-    """Adapters on this GPU, and for weights the frozen parameters as well."""
+    """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
     here, layout, tuning = _here(case), case.layout, case.tuning
     count = tuning.adapters * _stage(case).layers / case.model.layers / layout.tensor
     formula = f"adapters × {format_term(width)} B"
@@ -309,7 +309,7 @@ def _moving_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[Formul
 
 
 def _logits_step(case: TrainingMemoryResult, load: StageMemory, tokens: float) -> FormulaStep:
-    """The loss, where it is part of the fullest instant."""
+    """Return the step for the loss, if it is part of the peak."""
     asked = case.asked
     if not load.logits:
         formula = "none held at the moment of highest memory use"
@@ -381,7 +381,7 @@ def _notes(case: TrainingMemoryResult, load: StageMemory) -> tuple[str, ...]:
 
 
 def estimate(asked: TrainingMemoryInputs) -> Estimate:
-    """Weigh states, activations, logits and overhead against one GPU's memory."""
+    """Compare states, activations, logits and overhead with one GPU's memory."""
     model = find_model(asked.model)
     gpu = find_accelerator(asked.gpu)
     layout = layout_of(asked)

@@ -47,7 +47,7 @@ def _batch(default: int | None, label: str, help_text: str, maximum: int) -> Any
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingTimeInputs:
-    """A training run: what, on what, how it is laid out, and what it may lose."""
+    """A training run: model, GPUs, layout, and lost time."""
 
     model: str = common_inputs.ask_model("llama-3.1-8b")
     tokens: float = common_inputs.ask_training_tokens("Tokens of the whole run.")
@@ -164,11 +164,11 @@ class TrainingTimeInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingTimeResult:
-    """A run as it was found: plan, step, losses and time [s].
+    """A run: plan, step, losses and time [s].
 
-    `lighter` is the input, with its value, that makes a plan that is too large fit,
-    `enough` is how many GPUs keep a deadline that is missed, and `faster` are inputs
-    that fill a pipeline, with their values and the MFU, the most helpful first.
+    `lighter` is the input, with its value, that makes a plan that is too large fit.
+    `enough` is the number of GPUs that meets a missed deadline. `faster` are inputs that
+    reduce the pipeline bubble, with their values and the MFU, best first.
     """
 
     plan: TrainingPlan
@@ -192,7 +192,6 @@ _MOST_GPUS = 1_000_000
 
 
 def plan_of(asked: TrainingTimeInputs) -> TrainingPlan:
-    """The layout that the inputs describe."""
     group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
     data = asked.gpus // group
     plan = TrainingPlan(
@@ -226,7 +225,7 @@ _RECOMPUTE: dict[str, Recompute] = {
 
 
 def memory_of(model: Architecture, asked: TrainingTimeInputs, plan: TrainingPlan) -> float:
-    """Bytes on a GPU of the fullest stage [B]."""
+    """Return the bytes on a GPU of the fullest stage [B]."""
     wide = asked.gradients == "fp32"
     states = recipe("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
     return memory_per_gpu(model, plan, states)
@@ -235,7 +234,7 @@ def memory_of(model: Architecture, asked: TrainingTimeInputs, plan: TrainingPlan
 def timed(
     model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, plan: TrainingPlan
 ) -> StepTime:
-    """The step of a plan on the asked links."""
+    """Return the step time of a plan on the chosen links."""
     fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
     return step_time(model, gpu, fabric, plan)
 
@@ -247,7 +246,7 @@ def run_of(
     plan: TrainingPlan,
     step: StepTime,
 ) -> TrainingTimeResult:
-    """The whole run: steps, losses, hours, money and energy."""
+    """Compute the whole run: steps, losses, hours, money and energy."""
     mtbf = job_mtbf(asked.mtbf_per_gpu, asked.gpus)
     interval = max(young_interval(asked.checkpoint_time, mtbf), asked.checkpoint_time)
     kept = goodput(interval, asked.checkpoint_time, asked.restart_time, mtbf)
@@ -278,7 +277,7 @@ def run_of(
 def lighter(
     model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs
 ) -> tuple[str, str] | None:
-    """The one input, with its value, that makes a plan fit in memory."""
+    """Return the one input, with its value, that makes a plan fit in memory."""
     limit = gpu.capacity
     for field, value in _LIGHTER:
         changed = dataclasses.replace(asked, **{field: value})
@@ -302,16 +301,16 @@ _LIGHTER: tuple[tuple[str, Any], ...] = (
 )
 
 
-# A pipeline that idles longer than this share of a step is worth a word.
+# A larger pipeline bubble, as a share of the step, is mentioned in the report.
 _IDLE = 0.1
 
 
 def faster(
     model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, run: TrainingTimeResult
 ) -> tuple[tuple[str, int, float], ...]:
-    """What makes a pipeline idle less: (input, value, MFU), the largest gain first.
+    """Return inputs that reduce the pipeline bubble: (input, value, MFU), best first.
 
-    More micro-batches until a tenth of the ideal time is left, or twice the pieces.
+    Tries more micro-batches, until the bubble is a tenth, and twice the chunks per stage.
     """
     plan = run.plan
     if run.step.bubble <= _IDLE * run.step.total:
@@ -339,7 +338,7 @@ def faster(
 
 
 def enough(model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs) -> int | None:
-    """The fewest GPUs, near enough, with which a run keeps its deadline."""
+    """Return approximately the fewest GPUs with which a run meets its deadline."""
     limit = asked.deadline or math.inf
     group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
     gpus = asked.gpus
@@ -356,7 +355,7 @@ def enough(model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs) -> 
 
 
 def check(model: Architecture, asked: TrainingTimeInputs, gpu: Accelerator) -> None:
-    """Refuse layouts that cannot be, with what is impossible about them."""
+    """Reject impossible layouts, with the reason."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", asked.gpu, message)
@@ -402,7 +401,7 @@ _FASTER = {"global_batch": "Global batch", "interleave": "Interleaving"}
 
 
 def changes(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
-    """What keeps the deadline, fits in memory or fills the pipeline."""
+    """Return what meets the deadline, fits in memory or reduces the bubble."""
     changes = []
     if run.enough is not None:
         now, then = format_number(asked.gpus), format_number(run.enough)

@@ -91,7 +91,7 @@ _PARTS = (
 )
 
 
-# Measured memory over what is counted: a plan says less than training-memory asks for.
+# Range of measured over computed memory. A plan has fewer inputs than training-memory.
 _MEMORY = (0.9, 1.1)
 
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
@@ -100,7 +100,7 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 def answer(
     asked: TrainingTimeInputs, model: Architecture, gpu: Accelerator, run: TrainingTimeResult
 ) -> Estimate:
-    """Put a run into words, figures, the timeline of a step and its working."""
+    """Build the estimate: verdict, figures, timeline of a step and steps."""
     kind = "training-routed" if model.is_routed else "training"
     return Estimate(
         name="training-time",
@@ -179,7 +179,7 @@ def _cost(gpu: Accelerator, asked: TrainingTimeInputs, hours: float) -> Figure:
 
 
 def _bubble(plan: TrainingPlan) -> float:
-    """Idle over ideal time where every micro-batch takes as long [1]."""
+    """Return the bubble over ideal time if every micro-batch takes equally long [1]."""
     return bubble(plan.pipeline, plan.micro_batches, plan.pieces)
 
 
@@ -194,13 +194,13 @@ def _scaled(name: str, value: float, kind: str) -> Figure:
 
 
 def on_a_stage(plan: TrainingPlan, step: StepTime) -> float:
-    """The time of one micro-batch on a stage [s]."""
+    """Return the time of one micro-batch on a stage [s]."""
     busy = step.total - step.bubble - step.data - step.optimizer
     return busy / plan.micro_batches
 
 
 def one_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
-    """How the time of one training step comes about."""
+    """Return the formula step for the time of one training step."""
     rule = "micro-batches × one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
     numbers += format_term(on_a_stage(plan, step), "s")
@@ -321,7 +321,7 @@ def _cost_step(
 
 
 def _timeline(run: TrainingTimeResult) -> Timeline:
-    """One step as pieces of time: what computes, what waits."""
+    """Return one step as a timeline: compute and waiting."""
     spans, now = [], 0.0
     for name, label in _PARTS:
         length = getattr(run.step, name)
@@ -363,7 +363,7 @@ def _batch_note(plan: TrainingPlan) -> str:
 
 
 def estimate(asked: TrainingTimeInputs) -> Estimate:
-    """Time a step of the plan and carry it through the whole run."""
+    """Compute the step time of the plan, and from it the whole run."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     check(model, asked, gpu)
     plan = plan_of(asked)

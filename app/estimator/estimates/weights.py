@@ -20,7 +20,7 @@ _GGUF = tuple(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightsInputs:
-    """Which model in which format, over how many GPUs."""
+    """The model, the format, and the number of GPUs."""
 
     model: str = ask_model()
     weights: str = MODEL.ask(
@@ -54,12 +54,12 @@ class WeightsInputs:
 
 
 MIXTURE = {f"gguf-{name.lower().replace('_', '-')}": name for name in number_formats.MIXTURES}
-"""The choices that are mixtures of GGUF, with their names."""
+"""The choices that are GGUF mixtures, with their names."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightsResult:
-    """Bytes in all, in the format, kept wider, of a vision tower and on one GPU.
+    """Bytes in total, in the format, in wider formats, of a vision tower, and on one GPU.
 
     `covered` counts the parameters in the format, `language` those of the language
     model and `parameters` all that are loaded; `padding` is what repacking adds.
@@ -77,26 +77,26 @@ class WeightsResult:
 
     @property
     def bits(self) -> float:
-        """Bits of a parameter on average [1]."""
+        """Return the average bits per parameter [1]."""
         return 8 * self.total / self.parameters
 
     @property
     def narrow(self) -> float | None:
-        """Bits of a weight in the format, with its scales [1]; None without any."""
+        """Return the bits of a weight in the format, with scales [1]; None if no weight has it."""
         return 8 * self.quantized / self.covered if self.covered else None
 
     @property
     def saved(self) -> float:
-        """What BF16 would take more, as a share of it [1]."""
+        """Return the share saved compared with BF16 [1]."""
         return 1 - self.total / (2.0 * self.parameters)
 
 
 def find(model: Architecture, asked: WeightsInputs) -> WeightsResult:
-    """Bytes of a model in a format, as stored or as a kernel repacks them."""
+    """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
     mixture = MIXTURE.get(asked.weights)
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
     tower, counted, padding = 0.0, model.parameters, 0.0
-    if mixture:  # the tower is a file of its own
+    if mixture:  # The tower is a separate file.
         total = quantized = number_formats.file_bytes(model, mixture)
         each, covered = total / gpus, model.parameters
     else:

@@ -35,7 +35,7 @@ _WORKING = StepBuilder(_OUT, "number-formats")
 
 
 def figures(found: WeightsResult) -> tuple[Figure, ...]:
-    """Bytes and bits of a model in its format."""
+    """Return bytes and bits of a model in its format."""
     return (
         Figure(_OUT["total"], found.total, primary=True),
         Figure(_OUT["quantised"], found.quantized),
@@ -50,7 +50,7 @@ def figures(found: WeightsResult) -> tuple[Figure, ...]:
 def steps(
     model: Architecture, asked: WeightsInputs, found: WeightsResult
 ) -> tuple[FormulaStep, ...]:
-    """The working from bits of a weight to bytes of a GPU."""
+    """Return the steps from bits of a weight to bytes of a GPU."""
     form = _form(model, asked)
     count, size = format_term(found.parameters), format_term(found.total, "B")
     per = f"8 × {size} ÷ {count}"
@@ -69,7 +69,7 @@ def steps(
 
 
 def _form(model: Architecture, asked: WeightsInputs) -> WeightFormat | None:
-    """The format asked for; None for a mixture of GGUF."""
+    """Return the chosen format; None for a GGUF mixture."""
     return None if asked.weights in MIXTURE else format_of(model, asked.weights)
 
 
@@ -141,7 +141,7 @@ def _kept_wider(form: WeightFormat) -> str:
 def _tower_line(
     found: WeightsResult, form: WeightFormat
 ) -> tuple[tuple[str, str, str, float, str], ...]:
-    """The line of the vision tower, where there is one."""
+    """Return the line of the vision tower, if there is one."""
     if not found.tower:
         return ()
     count = format_number(found.parameters - found.language)
@@ -151,7 +151,7 @@ def _tower_line(
 
 
 def bar(found: WeightsResult) -> StackedBar:
-    """Bytes in the format, bytes kept wider and those of a vision tower."""
+    """Return bytes in the format, in wider formats, and of a vision tower as a bar."""
     segments = (
         BarSegment("weights", "In the format", found.quantized),
         BarSegment("other", "Kept wider", found.rest),
@@ -174,7 +174,7 @@ _SHOWN = (
 
 
 def table(model: Architecture) -> ResultTable:
-    """The model in the usual formats [B]."""
+    """Return the model's size in the usual formats [B]."""
     rows = tuple(
         (
             FORMATS[name].label,
@@ -187,7 +187,7 @@ def table(model: Architecture) -> ResultTable:
 
 
 def notes(model: Architecture, asked: WeightsInputs) -> tuple[str, ...]:
-    """Which tensors stay wider, and what a weight carries."""
+    """Return which tensors stay wider, and what a weight includes."""
     form = _form(model, asked)
     if form is None:
         note = (
@@ -209,7 +209,7 @@ def notes(model: Architecture, asked: WeightsInputs) -> tuple[str, ...]:
 
 
 def estimate(asked: WeightsInputs) -> Estimate:
-    """Bytes of all tensors: those in the format, and those that are not."""
+    """Compute the bytes of all tensors, in the format and in wider ones."""
     model = find_model(asked.model)
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     if problem:

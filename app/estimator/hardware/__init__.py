@@ -1,1 +1,1 @@
-"""Accelerators, networks, prices, power: data and formulas."""
+"""Accelerators, networks, prices, power: catalog data and formulas."""

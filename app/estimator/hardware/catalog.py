@@ -13,8 +13,8 @@ _SYSTEMS = ("systems.toml", "system")
 _DESIGNS = ("systems.toml", "reference_architecture")
 _NETWORKS = ("networks.toml", "network")
 
-# Which peak a number format runs at; formats without their own units of
-# computation are unpacked to 16 bit first.
+# The number format whose peak applies. Formats without their own hardware units are
+# unpacked to 16 bit first.
 _RATE_OF = {
     "bf16": ("bf16", "fp16"),
     "fp16": ("fp16", "bf16"),
@@ -42,10 +42,10 @@ _LACKING: dict[str, tuple[str, ...]] = {
 class Accelerator:
     """One accelerator. None is a value that no source gives.
 
-    `memory` [B] is the size on the label, `driver_memory` what the driver prints as
-    total, `engine_memory` what a program is shown; `memory_bandwidth` [B/s], peaks
+    `memory` [B] is the size on the label, `driver_memory` the total that the driver prints,
+    `engine_memory` the total that a program sees; `memory_bandwidth` [B/s], peaks
     [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W];
-    `host`: times what an x86 server takes to launch a kernel [1];
+    `host`: time to launch a kernel relative to an x86 server [1];
     `announced` parts are not sold yet, and their values may change.
     """
 
@@ -84,7 +84,7 @@ class Accelerator:
 
     @property
     def capacity(self) -> float:
-        """Bytes that can be filled: a published reading, or else the label [B].
+        """Return the usable bytes: a published reading, or else the label [B].
 
         >>> find_accelerator("H100").capacity / 2**20
         81559.0
@@ -93,21 +93,21 @@ class Accelerator:
 
     @property
     def shown(self) -> float:
-        """Bytes of which an engine takes its share [B]."""
+        """Return the bytes that an engine's memory fraction refers to [B]."""
         return self.engine_memory or self.capacity
 
     @property
     def nvlink_both_ways(self) -> float | None:
-        """The figure of data sheets: both directions of all links [B/s]."""
+        """Return the value in data sheets: both directions of all links [B/s]."""
         return None if self.nvlink is None else 2 * self.nvlink
 
     @property
     def pcie(self) -> float | None:
-        """One way over 16 lanes of its PCIe generation [B/s]."""
+        """Return the rate of 16 lanes of its PCIe generation, one way [B/s]."""
         return _PCIE.get(self.pcie_generation or 0)
 
     def peak(self, number_format: str) -> float | None:
-        """Dense peak for a number format [FLOP/s]; None where the card has none.
+        """Return the dense peak for a number format [FLOP/s]; None if there is none.
 
         >>> find_accelerator("H100").peak("fp8")
         1978900000000000.0
@@ -118,7 +118,7 @@ class Accelerator:
         return next((rate for rate in rates if rate), None)
 
     def lacks(self, number_format: str) -> bool:
-        """Whether the card is known to have no units for a number format.
+        """Return whether the GPU is known to have no units for a number format.
 
         >>> find_accelerator("A100").lacks("fp8"), find_accelerator("H100").lacks("fp8")
         (True, False)
@@ -128,10 +128,10 @@ class Accelerator:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class System:
-    """A server or rack sold as one: its GPUs, links, adapters and power.
+    """A server or rack sold as one unit: its GPUs, links, adapters and power.
 
     `nvlink` [B/s, one way, per GPU], `nic` [B/s, one way, per adapter],
-    `power` [W, highest planned], memories [B]. At full power it needs
+    `power` [W, maximum planned], memories [B]. At full power it needs
     `power_supplies_needed` of its `power_supplies`.
     """
 
@@ -162,7 +162,7 @@ class System:
 
     @property
     def capacity(self) -> float:
-        """Bytes that its GPUs can fill together [B]; `gpu_memory` is the label.
+        """Return the usable bytes of all its GPUs [B]; `gpu_memory` is the label.
 
         >>> find_system("dgx-h100").capacity == 8 * find_accelerator("H100").capacity
         True
@@ -172,7 +172,7 @@ class System:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReferenceDesign:
-    """A published reference architecture; `switch` where it is made for one."""
+    """A published reference architecture; `switch` if it is made for one."""
 
     id: str
     name: str
@@ -215,9 +215,9 @@ class NetworkPart:
 
 
 def accelerator_id(name: str) -> str:
-    """The catalog id for a name in use (`H100`, `H100-SXM-80GB`).
+    """Return the catalog id for a common name (`H100`, `H100-SXM-80GB`).
 
-    Raises LookupError naming the nearest ids.
+    Raises LookupError with the closest ids.
 
     >>> accelerator_id("H100")
     'h100-sxm5-80'
@@ -226,32 +226,32 @@ def accelerator_id(name: str) -> str:
 
 
 def system_id(name: str) -> str:
-    """The catalog id for a system; LookupError naming the nearest ids."""
+    """Return the catalog id of a system; raises LookupError with the closest ids."""
     return data_files.find_id(*_SYSTEMS, name, "a system")
 
 
 def network_id(name: str) -> str:
-    """The catalog id for a network part; LookupError naming the nearest ids."""
+    """Return the catalog id of a network part; raises LookupError with the closest ids."""
     return data_files.find_id(*_NETWORKS, name, "a network part")
 
 
 @functools.lru_cache(maxsize=1024)
 def find_accelerator(name: str) -> Accelerator:
-    """The accelerator for an id or a name in use; LookupError if there is none."""
+    """Return the accelerator for an id or common name; raises LookupError."""
     row = data_files.load_table(*_ACCELERATORS)[accelerator_id(name)]
     return Accelerator(**_fields(row, _ACCELERATOR_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_system(name: str) -> System:
-    """The system for an id or a name in use; LookupError if there is none."""
+    """Return the system for an id or common name; raises LookupError."""
     row = data_files.load_table(*_SYSTEMS)[system_id(name)]
     return System(**_fields(row, _SYSTEM_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_network(name: str) -> NetworkPart:
-    """The network part for an id or name in use; LookupError if there is none."""
+    """Return the network part for an id or common name; raises LookupError."""
     row = data_files.load_table(*_NETWORKS)[network_id(name)]
     fields = _fields(row, _NETWORK_UNITS)
     throughput = fields.pop("throughput", None)
@@ -262,28 +262,28 @@ def find_network(name: str) -> NetworkPart:
 
 @functools.lru_cache(maxsize=64)
 def find_reference_design(name: str) -> ReferenceDesign:
-    """The reference architecture for an id; LookupError if there is none."""
+    """Return the reference architecture for an id; raises LookupError."""
     key = data_files.find_id(*_DESIGNS, name, "a reference architecture")
     return ReferenceDesign(**_fields(data_files.load_table(*_DESIGNS)[key], _DESIGN_UNITS))
 
 
 def accelerators() -> tuple[Accelerator, ...]:
-    """All accelerators in the order of the catalog."""
+    """Return all accelerators in catalog order."""
     return tuple(find_accelerator(key) for key in data_files.load_table(*_ACCELERATORS))
 
 
 def systems() -> tuple[System, ...]:
-    """All systems in the order of the catalog."""
+    """Return all systems in catalog order."""
     return tuple(find_system(key) for key in data_files.load_table(*_SYSTEMS))
 
 
 def reference_designs() -> tuple[ReferenceDesign, ...]:
-    """All reference architectures in the order of the catalog."""
+    """Return all reference architectures in catalog order."""
     return tuple(find_reference_design(key) for key in data_files.load_table(*_DESIGNS))
 
 
 def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
-    """The published design that a system is built into, best with that switch.
+    """Return the published design for a system, preferably with that switch.
 
     >>> design_of("gb200-nvl72").nodes_per_unit
     8
@@ -296,11 +296,11 @@ def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
 
 
 def networks() -> tuple[NetworkPart, ...]:
-    """All network parts in the order of the catalog."""
+    """Return all network parts in catalog order."""
     return tuple(find_network(key) for key in data_files.load_table(*_NETWORKS))
 
 
-# Field of the TOML entry: field of the dataclass and factor to the base unit.
+# TOML key: field of the dataclass, and factor to the base unit.
 _ACCELERATOR_UNITS: dict[str, tuple[str, float]] = {
     "memory_gb": ("memory", 1e9),
     "memory_gib": ("memory", 2.0**30),
@@ -323,7 +323,7 @@ _SYSTEM_UNITS: dict[str, tuple[str, float]] = {
     "nic_gbit_per_s_one_way": ("nic", 1e9 / 8),
     "system_memory_gb": ("system_memory", 1e9),
     "power_max_kw": ("power", 1e3),
-    # Said once per GPU by `nvlink`; the name of the GPU is that of `accelerator`.
+    # These keys repeat `nvlink` per GPU, and the name of the GPU.
     "nvlink_total_tb_per_s_both_ways": ("", 0.0),
     "gpu": ("", 0.0),
 }
@@ -339,16 +339,16 @@ _NETWORK_UNITS: dict[str, tuple[str, float]] = {
     "power_max_w": ("power", 1.0),
 }
 
-# One way over 16 lanes after line coding.
+# One way over 16 lanes, after line coding.
 _PCIE: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
 
 
-# What an entry says about its values instead of being one.
+# Keys that describe the entry's values and are not values themselves.
 _ABOUT = frozenset({"aliases", "cited", "sparse", "unknown"})
 
 
 def field_of(key: str) -> str:
-    """The field that a key of an entry fills, or the key itself.
+    """Return the dataclass field for a key of an entry, or the key itself.
 
     >>> field_of("bf16_tflops_dense"), field_of("launch_year")
     ('bf16', 'launch_year')
@@ -360,7 +360,7 @@ def field_of(key: str) -> str:
 
 
 def _fields(row: dict[str, Any], factors: dict[str, tuple[str, float]]) -> dict[str, Any]:
-    """Turn a TOML entry into the fields of its dataclass, in base units."""
+    """Convert a TOML entry to the fields of its dataclass, in base units."""
     fields: dict[str, Any] = {}
     for key, value in row.items():
         name, factor = factors.get(key, (key, 0.0))
@@ -372,7 +372,7 @@ def _fields(row: dict[str, Any], factors: dict[str, tuple[str, float]]) -> dict[
 
 
 def _exact(value: float) -> float:
-    """Drop the dust of a multiplication by a power of ten."""
+    """Round away floating-point error left by scaling with a power of ten."""
     return float(f"{value:.12g}") if math.isfinite(value) else value
 
 
@@ -380,8 +380,8 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-# Formats whose dense rate doubles. NVIDIA has it from Ampere on, AMD from CDNA 3 on,
-# where the block-scaled FP4 of CDNA 4 stays as it is.
+# Formats whose dense rate doubles with sparsity: NVIDIA from Ampere, AMD from CDNA 3.
+# The block-scaled FP4 of CDNA 4 does not double.
 _NVIDIA = frozenset({"tf32", "bf16", "fp16", "fp8", "int8", "fp4"})
 _DOUBLED: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("Ampere", "Ada Lovelace", "Hopper", "Blackwell"), _NVIDIA),
@@ -392,9 +392,9 @@ _NONE = frozenset({"Volta", "Turing", "TPU", "Gaudi"})
 
 
 def sparse_rate(card: Accelerator, number_format: str, stated: Mapping[str, float]) -> float | None:
-    """The peak with 2:4 sparsity [FLOP/s]; None where there is none, or none known.
+    """Return the peak with 2:4 sparsity [FLOP/s]; None if there is none or it is unknown.
 
-    `stated` are the rates that a source gives itself, in units of 10^12.
+    `stated` are the rates that a source states, in units of 10^12.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> sparse_rate(find_accelerator("H100"), "fp8", {})
@@ -409,5 +409,5 @@ def sparse_rate(card: Accelerator, number_format: str, stated: Mapping[str, floa
 
 
 def has_no_sparsity(card: Accelerator) -> bool:
-    """Whether the card is known to have no sparse rate in any format."""
+    """Return whether the GPU is known to have no sparse rate in any format."""
     return card.architecture in _NONE

@@ -1,4 +1,4 @@
-"""Time and bytes of collectives (NCCL ring/tree)."""
+"""Time and bytes of collectives (NCCL ring and tree)."""
 
 import dataclasses
 import functools
@@ -10,7 +10,7 @@ from app.estimator.hardware.catalog import Accelerator
 
 Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"]
 
-# Passes of the message over the ring; see nccl-tests, PERFORMANCE.md.
+# How often the message passes over the ring; see nccl-tests, PERFORMANCE.md.
 _PASSES: dict[Collective, int] = {
     "all_reduce": 2,
     "all_gather": 1,
@@ -20,11 +20,11 @@ _PASSES: dict[Collective, int] = {
 
 
 def bytes_sent(operation: Collective, ranks: int, message: float) -> float:
-    """Bytes one rank sends in a ring, in one direction.
+    """Bytes that one rank sends in a ring, in one direction.
 
     2(n−1)/n·S for all-reduce, (n−1)/n·S for all-gather, reduce-scatter and
-    all-to-all, S for broadcast. S is the whole buffer: what is reduced, what is
-    gathered in the end, what one rank exchanges.
+    all-to-all, S for broadcast. S is the whole buffer: the reduced data, the
+    gathered result, or the data that one rank exchanges.
 
     Where:
         operation: the collective.
@@ -89,7 +89,7 @@ def pipeline_hop(message: float, scatter_gather: int = 1) -> float:
 def expert_parallel(
     tokens: float, experts_per_token: float, hidden: int, bytes_per_value: float
 ) -> float:
-    """Bytes sent per rank and layer to experts elsewhere and back, one pass.
+    """Bytes sent per rank and layer to remote experts and back, one pass.
 
     T·k·h·(W_dispatch + W_combine) when no expert is local.
 
@@ -107,24 +107,24 @@ def expert_parallel(
     return tokens * experts_per_token * hidden * bytes_per_value
 
 
-# How strongly latency and transfer, or two tiers of links, add up: 1 would be one
-# after the other, infinity at the same time.
+# How latency and transfer, or two tiers of links, combine: 1 means one after the other,
+# infinity means at the same time.
 OVERLAP = 1.5
 TIERS = 2.0
-# Part of each rank's own block that is copied within its memory meanwhile.
+# Share of each rank's own block that is copied within its memory at the same time.
 _LOCAL_COPY = 0.33
-# All-to-all reaches a little less of a link and starts its hops together.
+# All-to-all reaches a little less of a link, and starts all of its hops at once.
 _ALLTOALL_SHARE = 0.96
 _ALLTOALL_HOPS = 0.76
-# What the kernels of inference engines take from rank to rank [s].
+# Time per hop of the kernels of inference engines [s].
 _KERNEL_STEP = 2.5e-7
-# From this many GPUs on NCCL lets the switch reduce, on links where that gains.
+# From this many GPUs NCCL uses in-network reduction, on links where that is faster.
 _SWITCH_GPUS = 6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LinkModel:
-    """What one kind of link achieves; latencies [s], shares of its rate [1]."""
+    """Measured behavior of one kind of link; latencies [s], shares of its rate [1]."""
 
     id: str
     name: str
@@ -153,7 +153,7 @@ class Interconnect:
 
 @functools.cache
 def link(name: str) -> LinkModel:
-    """The measured behavior of one kind of link by its id; KeyError if unknown.
+    """Return the measured behavior of a kind of link by id; raises KeyError.
 
     >>> link("nvlink-4").share
     0.973
@@ -167,7 +167,7 @@ def link(name: str) -> LinkModel:
 
 
 def link_inside(gpu: Accelerator) -> LinkModel:
-    """The kind of link that joins GPUs of this type within a server.
+    """Return the kind of link that connects GPUs of this type within a server.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> link_inside(find_accelerator("L40S")).id
@@ -185,13 +185,13 @@ def link_inside(gpu: Accelerator) -> LinkModel:
 def fabric_of(
     gpu: Accelerator, nic_rate: float = 50e9, nic: str = "infiniband", domain: int = 0
 ) -> Interconnect:
-    """The fabric around a GPU: its links inside and one adapter per GPU.
+    """Return the links of a GPU: the inner links and one network adapter per GPU.
 
     Where:
         gpu: an accelerator; without NVLink its PCIe lanes are the link.
         nic_rate: rate of the network per GPU, one way [B/s]; 50 GB/s is NDR.
         nic: the kind of network, an id of `links`.
-        domain: GPUs joined by the inner link; 0 takes 72 for a rack-wide
+        domain: GPUs connected by the inner link; 0 takes 72 for a rack-wide
             domain and 8 otherwise.
     """
     rate = gpu.nvlink or gpu.pcie or 15.75e9
@@ -206,13 +206,13 @@ def collective_time(
 
     Within a domain: (latency^1.5 + transfer^1.5)^(1/1.5), where latency = base +
     step·hops and transfer = w + 2√(ramp·w) for w = bytes / (share·rate): the time
-    on the wire, and filling a pipeline of pieces. Over several domains the inner
+    on the wire, and filling a pipeline of chunks. Over several domains the inner
     and the outer part overlap: (inner² + outer²)^½.
 
     Where:
         operation: the collective.
         ranks: ranks that take part [1].
-        message: the buffer as `traffic.bytes_sent` means it [B].
+        message: the buffer as in `bytes_sent` [B].
         fabric: the links.
         spread: neighbors of a rank in its domain that belong to other groups
             [1]; 8 where tensor parallelism fills the domain.
@@ -242,10 +242,10 @@ def engine_collective_time(
     fabric: Interconnect,
     latency: float,
 ) -> float:
-    """Time of one collective of an inference engine, which has its own kernels [s].
+    """Time of one collective with the kernels of an inference engine [s].
 
-    As `collective_time`, with `latency` and a quarter of a microsecond per hop in
-    place of the library's, where all ranks share a domain.
+    Same as `collective_time`, but with `latency` and a quarter of a microsecond per hop
+    instead of the library's values if all ranks share a domain.
     """
     if ranks <= 1 or message <= 0:
         return 0.0
@@ -280,7 +280,7 @@ def parts_inside(
 
 
 def _hops(operation: Collective, ranks: int) -> float:
-    """Steps from rank to rank within one domain, one after the other [1]."""
+    """Sequential hops from rank to rank within one domain [1]."""
     if operation == "alltoall":
         return (ranks - 1.0) * _ALLTOALL_HOPS
     return (ranks - 1.0) * (2 if operation == "all_reduce" else 1)
@@ -289,7 +289,7 @@ def _hops(operation: Collective, ranks: int) -> float:
 def time_between(
     operation: Collective, inside: int, groups: int, message: float, fabric: Interconnect
 ) -> float:
-    """The part between domains, where every GPU uses its own adapter."""
+    """Time of the part between domains, where every GPU uses its own adapter."""
     way = fabric.nic
     if way is None or fabric.nic_rate <= 0:
         raise ValueError(f"{inside * groups} GPUs need a network beyond one domain")
@@ -303,7 +303,7 @@ def time_between(
 
 
 def _timed(way: LinkModel, hops: float, wire: float) -> tuple[float, float]:
-    """Latency, and transfer with the filling of a pipeline of pieces [s]."""
+    """Latency, and transfer time including the filling of a pipeline of chunks [s]."""
     return way.base + way.step * hops, wire + 2 * math.sqrt(way.ramp * wire)
 
 
@@ -313,7 +313,7 @@ def _both(one: float, other: float, power: float) -> float:
 
 
 def bus_bandwidth(operation: Collective, ranks: int, message: float, seconds: float) -> float:
-    """The rate nccl-tests prints as busbw: bytes sent per rank over time [B/s].
+    """Rate that nccl-tests prints as busbw: bytes sent per rank over time [B/s].
 
     >>> bus_bandwidth("all_reduce", 8, 1e9, 0.004)
     437500000000.0

@@ -5,8 +5,8 @@ import math
 # Air at sea level and 20 °C: density [kg/m³] and specific heat [J/(kg·K)].
 _AIR, _AIR_HEAT = 1.2, 1005.0
 _WATER, _WATER_HEAT = 997.0, 4180.0
-BTU_PER_HOUR = 3.412141633  # of one watt
-CUBIC_FEET_PER_MINUTE = 2118.880003  # of one cubic meter per second
+BTU_PER_HOUR = 3.412141633  # BTU/h per watt.
+CUBIC_FEET_PER_MINUTE = 2118.880003  # Cubic feet per minute in a cubic meter per second.
 
 
 def site_power(machines: float, pue: float) -> float:
@@ -49,7 +49,7 @@ def phase_current(watts: float, volts: float, power_factor: float = 1.0) -> floa
 
 
 def heat_in_btu(watts: float) -> float:
-    """Heat as cooling plants are rated [BTU/h]: all power becomes heat.
+    """Heat in the unit of cooling plants [BTU/h]: all power becomes heat.
 
     >>> round(heat_in_btu(10_200.0))
     34804
@@ -58,13 +58,13 @@ def heat_in_btu(watts: float) -> float:
 
 
 def air_flow(watts: float, rise: float) -> float:
-    """Air that carries heat away at a rise of its temperature [m3/s].
+    """Air flow that removes heat at a given rise of its temperature [m3/s].
 
     V = P / (ρ · c · ΔT) with air at sea level.
 
     Where:
         watts: heat [W].
-        rise: temperature of the air behind over before the machine [°C], positive.
+        rise: temperature of the exhaust air above the intake air [°C], positive.
 
     Source: ashrae-datacom.
 
@@ -77,13 +77,13 @@ def air_flow(watts: float, rise: float) -> float:
 
 
 def coolant_flow(watts: float, rise: float) -> float:
-    """Water that carries heat away at a rise of its temperature [m3/s].
+    """Water flow that removes heat at a given rise of its temperature [m3/s].
 
     V = P / (ρ · c · ΔT).
 
     Where:
         watts: heat [W].
-        rise: temperature of the water after over before [°C], positive.
+        rise: return temperature above supply temperature [°C], positive.
 
     Source: ashrae-datacom.
 
@@ -96,11 +96,11 @@ def coolant_flow(watts: float, rise: float) -> float:
 
 
 def nodes_in_rack(limit: float, watts: float, rack_units: int, units: int) -> int:
-    """Machines that a rack powers and holds: the fewer of both [1].
+    """Machines per rack: the smaller of what its power and its height allow [1].
 
     Where:
         limit: power of a rack [W].
-        watts: power of one machine, with its share of what else is in the rack [W].
+        watts: power of one machine, with its share of other equipment in the rack [W].
         rack_units: height of the rack [1].
         units: height of one machine [1].
 
@@ -131,7 +131,7 @@ def energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
 
 
 def carbon(energy_drawn: float, kg_per_kwh: float) -> float:
-    """Carbon dioxide for energy from a grid [kg].
+    """Carbon dioxide emitted for energy from a grid [kg].
 
     Where:
         energy_drawn: energy [W·s].

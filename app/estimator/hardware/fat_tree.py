@@ -9,8 +9,8 @@ import math
 class FatTree:
     """One plane of a fat tree; links are counted once each.
 
-    `down` ports of a leaf lead to nodes, `up` ports to spines; ports that would not
-    spread evenly stay free. `pods` are the groups of leaves and spines that cores
+    `down` ports of a leaf connect to nodes, `up` ports to spines; ports that would not
+    spread evenly stay unused. `pods` are the groups of leaves and spines that cores
     join; 1 below three tiers.
     """
 
@@ -25,28 +25,28 @@ class FatTree:
 
     @property
     def switches(self) -> int:
-        """Leaves, spines and cores together."""
+        """Return the number of leaves, spines and cores."""
         return self.leaves + self.spines + self.cores
 
     @property
     def leaf_spine(self) -> int:
-        """Links between leaves and spines."""
+        """Return the links between leaves and spines."""
         return self.leaves * self.up if self.spines else 0
 
     @property
     def spine_core(self) -> int:
-        """Links between spines and cores: half of the ports of each spine."""
+        """Return the links between spines and cores: half of the ports of each spine."""
         return self.spines * (self.ports // 2) if self.cores else 0
 
     @property
     def oversubscription(self) -> float:
-        """Ports towards nodes over ports towards spines; 1 is non-blocking."""
+        """Return ports towards nodes over ports towards spines; 1 is non-blocking."""
         return self.down / self.up if self.spines else 1.0
 
 
 @functools.lru_cache(maxsize=1024)
 def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
-    """Ports of a leaf towards nodes and towards spines.
+    """Return a leaf's ports towards nodes and towards spines.
 
     up = ⌈p / (1 + r)⌉, down = p − up, so that down/up never exceeds r.
 
@@ -68,7 +68,7 @@ def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
 
 
 def even_spines(leaves: int, up: int, ports: int) -> int | None:
-    """Fewest spines over which every leaf spreads its links evenly; None beyond.
+    """Return the fewest spines that all leaves can use evenly; None if there are too few ports.
 
     The least s that divides `up` with leaves·up/s ≤ ports. Evenness is why three
     scalable units take as many spines as four.
@@ -83,7 +83,7 @@ def even_spines(leaves: int, up: int, ports: int) -> int | None:
 
 
 def ways_up(ports: int, oversubscription: float) -> range:
-    """Numbers of links up that keep the ratio of a leaf, the most first.
+    """Return the uplink counts that keep the ratio of a leaf, largest first.
 
     >>> list(ways_up(64, 1.0)), list(ways_up(64, 2.0))
     ([32], [22, 21])
@@ -94,7 +94,7 @@ def ways_up(ports: int, oversubscription: float) -> range:
 
 
 def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
-    """Leaves joined by spines, every leaf to every spine; None if too many.
+    """Return a tree with every leaf connected to every spine; None if too large.
 
     Where:
         leaves: leaf switches [1].
@@ -116,7 +116,7 @@ def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree
 
 
 def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
-    """Pods of leaves and spines joined by cores; None if too many.
+    """Return a tree of pods connected by core switches; None if too large.
 
     A pod has at most p/2 leaves, as a spine gives half of its ports to leaves and
     half to cores. Pods are equally large, and the k-th spine of every pod shares its
@@ -144,7 +144,7 @@ def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTr
 
 
 def one_switch(endpoints: int, ports: int) -> FatTree | None:
-    """A single switch when everything fits on it, else None.
+    """Return a single switch if all endpoints fit on it, else None.
 
     >>> one_switch(64, 64).switches
     1
@@ -156,9 +156,9 @@ def one_switch(endpoints: int, ports: int) -> FatTree | None:
 def fat_tree(
     leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0
 ) -> FatTree | None:
-    """The tree with the fewest tiers for `leaves`, or with `tiers` of them.
+    """Return the tree with the fewest tiers for `leaves`, or with `tiers` tiers.
 
-    None when the leaves are too many for it.
+    None if there are too many leaves.
 
     >>> fat_tree(32, 64).tiers, fat_tree(128, 64).tiers, fat_tree(5000, 64)
     (2, 3, None)
@@ -172,7 +172,7 @@ def fat_tree(
 
 
 def most_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int:
-    """The most leaves that a tree of 2 or 3 tiers can join [1].
+    """Return the most leaves that a tree of 2 or 3 tiers can connect [1].
 
     p for two tiers, p²/2 for three, whatever the ratio: an oversubscribed leaf has
     fewer links up, each to another spine.
@@ -185,12 +185,12 @@ def most_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> in
 
 
 def rail_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
-    """Scalable units of a rail-optimized fabric.
+    """Return the scalable units of a rail-optimized fabric.
 
     A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
 
     Where:
-        nodes: nodes in all [1].
+        nodes: total nodes [1].
         rails: adapters per node [1].
         down: ports of a leaf towards nodes [1].
         spare: links of other endpoints, such as fabric managers [1].
@@ -204,7 +204,7 @@ def rail_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
 
 
 def rail_leaves(nodes: int, rails: int, down: int, spare: int = 0) -> int:
-    """Leaves of a rail-optimized fabric: adapter i of every node on leaf i.
+    """Return the leaves of a rail-optimized fabric: adapter i of every node on leaf i.
 
     A single unit that is less than half full lets several rails share a leaf.
     Arguments as for `rail_units`.

@@ -10,9 +10,9 @@ _CARDS = ("mig.toml", "card")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MigProfile:
-    """One kind of instance: its slices, its memory [B] and where it can start.
+    """A MIG profile: its slices, its memory [B] and its possible start slices.
 
-    `memory` is the size in its name, `reported` what the driver gives it.
+    `memory` is the size in its name, `reported` the size that the driver reports.
     """
 
     name: str
@@ -24,18 +24,18 @@ class MigProfile:
 
     @property
     def size(self) -> str:
-        """The share of compute in its name, as in `1g`."""
+        """Return the compute part of its name, as in `1g`."""
         return self.name.partition(".")[0]
 
     @property
     def capacity(self) -> float:
-        """Bytes that can be filled: what the driver reports, or else the name [B]."""
+        """Return the usable bytes: as reported by the driver, or else by its name [B]."""
         return self.reported or self.memory
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MigGpu:
-    """A card that can be partitioned."""
+    """A GPU that can be partitioned."""
 
     id: str
     compute_slices: int
@@ -44,9 +44,9 @@ class MigGpu:
     source: tuple[str, ...]
 
     def find(self, name: str) -> MigProfile | None:
-        """The profile called `name`, as in `1g.10gb`.
+        """Return the profile called `name`, as in `1g.10gb`.
 
-        `1g` is the one of that size with the least memory, on any card.
+        `1g` is the profile of that size with the least memory, on any GPU.
         """
         word = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
         named = (p for p in self.profiles if word in (p.name, p.size))
@@ -55,7 +55,7 @@ class MigGpu:
 
 @functools.cache
 def find_card(accelerator: str) -> MigGpu | None:
-    """The partitions of an accelerator by its id; None if it has none."""
+    """Return the partitions of an accelerator by its id; None if it has none."""
     row = data_files.load_table(*_CARDS).get(accelerator)
     if row is None:
         return None
@@ -79,20 +79,14 @@ def find_card(accelerator: str) -> MigGpu | None:
 
 
 def cards() -> tuple[str, ...]:
-    """The accelerators that can be partitioned."""
+    """Return the ids of accelerators that can be partitioned."""
     return tuple(data_files.load_table(*_CARDS))
 
 
 def place(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
-    """Where each of `wanted` starts so that all fit; None when they cannot.
+    """Return a start slice for each of `wanted`; None if they do not fit together.
 
-    Largest first, every start is tried; instances never share a slice.
-
-    >>> card = find_card("h100-sxm5-80")
-    >>> place(card, (card.find("3g.40gb"), card.find("3g.40gb")))
-    (0, 4)
-    >>> place(card, (card.find("4g.40gb"), card.find("4g.40gb"))) is None
-    True
+    Tries every start, largest profiles first; instances never share a slice.
     """
     if sum(p.compute_slices for p in wanted) > card.compute_slices:
         return None
@@ -121,7 +115,7 @@ def _place(left: list[MigProfile], taken: frozenset[int]) -> list[int] | None:
 
 @functools.lru_cache(maxsize=1024)
 def most(card: MigGpu, profile: MigProfile, beside: tuple[MigProfile, ...] = ()) -> int:
-    """How many more instances of a profile fit beside others.
+    """Return how many more instances of a profile fit next to the given ones.
 
     >>> card = find_card("a100-sxm4-80")
     >>> most(card, card.find("1g.10gb"))

@@ -1,4 +1,4 @@
-"""Every catalog value with unit, source, date and reason if missing."""
+"""Catalog values of hardware parts, with unit, source, date, and reason if missing."""
 
 import dataclasses
 import datetime as dt
@@ -22,12 +22,11 @@ Kind = Literal["accelerator", "system", "link", "adapter", "dpu", "switch"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CatalogField:
-    """A value that a kind of part has, declared once.
+    """A value that a kind of part has.
 
-    `name` is the field that an author links as `hw:part#name`. `unit` is the base
-    unit of a number, `shown` the unit in which it is written where the readable
-    multiple is not the custom. `says` is the direction or the convention of the
-    value, `optional` that a part without it is not missing anything.
+    `name` is the field in links such as `hw:part#name`. `unit` is the base unit of a
+    number; `shown` is the display unit, if that is not the readable multiple. `says` is the
+    direction or the convention of the value; `optional` is whether a part may lack it.
     """
 
     name: str
@@ -40,7 +39,7 @@ class CatalogField:
 
 
 RATES = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
-"""Number formats with a peak, from the widest on."""
+"""Number formats with a peak rate, widest first."""
 
 _MEMORY, _COMPUTE, _LINKS = "Memory", "Dense compute", "Links"
 _POWER, _BUILD = "Power and partitions", "Build"
@@ -136,14 +135,14 @@ FIELDS: dict[Kind, tuple[CatalogField, ...]] = {
     "dpu": _ADAPTER,
     "switch": _SWITCH,
 }
-"""What every kind of part has, in the order in which it is shown."""
+"""The values of every kind of part, in display order."""
 
 UNITS: dict[str, str] = {
     **{f.name: f.unit for fields in FIELDS.values() for f in fields if f.unit},
     "nvlink_both_ways": "B/s",
     "pcie": "B/s",
 }
-"""Base units of fields and of what follows from them; the rest are plain numbers."""
+"""Base units of fields and derived values; other fields are plain numbers."""
 
 _ROWS = {
     "nvlink_both_ways": "nvlink",
@@ -155,7 +154,7 @@ _ROWS = {
 
 
 def row_of(field: str) -> str:
-    """The row of a part's page on which a field stands.
+    """Return the row of a part's page that shows a field.
 
     >>> row_of("nvlink_both_ways"), row_of("memory")
     ('nvlink', 'memory')
@@ -185,11 +184,11 @@ _NOT_STATED = "No source that we trust states it."
 class PartValue:
     """One value of a part.
 
-    `number` is in the base unit of its field; `words` are what is shown, `beside` the
-    same in the other convention: sparse beside dense, both ways beside one way.
-    `reason` says why an unknown value is unknown, or why the part has none (absent).
-    `sources` are where it was read on `read_on`; `own` that they were given for this
-    value in particular. `unverified` says that no primary source was found.
+    `number` is in the base unit of its field; `words` is the text shown, `beside` the same
+    value in the other convention: sparse for dense, both ways for one way. `reason` says
+    why a value is unknown, or why the part has none (absent). `sources` are where it was
+    read on `read_on`; `own` is whether they are for this value only. `unverified` is
+    whether there is no primary source.
     """
 
     field: CatalogField
@@ -205,13 +204,13 @@ class PartValue:
 
     @property
     def name(self) -> str:
-        """The name of its field."""
+        """Return the name of its field."""
         return self.field.name
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CatalogPart:
-    """A part with all values that a part of its kind has."""
+    """A part with all values of its kind."""
 
     id: str
     name: str
@@ -224,19 +223,19 @@ class CatalogPart:
     aliases: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> PartValue:
-        """The value called `name`; raises KeyError."""
+        """Return the value called `name`; raises KeyError."""
         for value in self.values:
             if value.name == name:
                 return value
         raise KeyError(name)
 
     def get(self, name: str) -> PartValue | None:
-        """The value called `name`, or None where this kind has none."""
+        """Return the value called `name`, or None if this kind has none."""
         return next((value for value in self.values if value.name == name), None)
 
     @property
     def groups(self) -> dict[str, list[PartValue]]:
-        """Its values by group, in the order of their declaration."""
+        """Return its values by group, in order of declaration."""
         found: dict[str, list[PartValue]] = {}
         for value in self.values:
             found.setdefault(value.field.group, []).append(value)
@@ -244,7 +243,7 @@ class CatalogPart:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Where its values were read, those of single values last."""
+        """Return the sources of its values; sources of single values come last."""
         return tuple(dict.fromkeys(s for v in self._cited_last for s in v.sources))
 
     @property
@@ -253,13 +252,13 @@ class CatalogPart:
 
     @property
     def missing(self) -> tuple[PartValue, ...]:
-        """The values that are not known."""
+        """Return the unknown values."""
         return tuple(v for v in self.values if v.state == "unknown")
 
 
 @functools.cache
 def parts() -> tuple[CatalogPart, ...]:
-    """All parts in the order of the catalog: accelerators, systems, network.
+    """Return all parts in catalog order: accelerators, systems, network.
 
     >>> len({part.id for part in parts()}) == len(parts())
     True
@@ -278,7 +277,7 @@ def _by_id() -> dict[str, CatalogPart]:
 
 
 def find_part(name: str) -> CatalogPart | None:
-    r"""The part with this id.
+    r"""Return the part with this id, or None.
 
     >>> find_part("h100-sxm5-80")["nvlink"].beside
     '900\xa0GB/s both ways'
@@ -287,7 +286,7 @@ def find_part(name: str) -> CatalogPart | None:
 
 
 def address_of(part: str, field: str = "") -> str:
-    """Where a part is shown, or one of its values.
+    """Return the URL of a part's page, or of one value on it.
 
     >>> address_of("h100-sxm5-80", "nvlink_both_ways")
     '/hardware/h100-sxm5-80#nvlink'
@@ -320,7 +319,7 @@ def _kind(entry: Entry) -> Kind:
 
 
 class _PartBuilder:
-    """The values of one entry, made from its fields and what its row says of them."""
+    """Builds the values of one entry from its fields and from its notes about them."""
 
     def __init__(self, entry: Entry, row: Mapping[str, Any]) -> None:
         self._entry = entry
@@ -329,7 +328,7 @@ class _PartBuilder:
         self._unverified = {catalog.field_of(key) for key in entry.unverified}
 
     def value(self, field: CatalogField) -> PartValue | None:
-        """The value of a field; None where it is optional and not there."""
+        """Return the value of a field; None if it is optional and missing."""
         number = getattr(self._entry, field.name)
         if number in (None, "") or field.name in self._unknown:
             return None if field.optional else self._without(field)
@@ -346,7 +345,7 @@ class _PartBuilder:
         )
 
     def _cited(self, name: str) -> tuple[tuple[str, ...], dt.date, bool]:
-        """Where a value was read, when, and whether that was said of it alone."""
+        """Return a value's sources and date, and whether they are for this value only."""
         for cited in self._row.get("cited", ()):
             if name in cited["values"]:
                 return (cited["source"],), cited["read_on"], True
@@ -366,7 +365,7 @@ class _PartBuilder:
         return PartValue(field, None, "unknown", reason=reason, state="unknown")
 
     def _absent(self, field: CatalogField) -> tuple[str, str]:
-        """How to say that the part has none, and why; empty where that is open."""
+        """Return how and why the part lacks a value; empty if that is not known."""
         entry = self._entry
         if not isinstance(entry, Accelerator):
             return ("", "")
@@ -380,7 +379,7 @@ class _PartBuilder:
         return ("", "")
 
     def _beside(self, field: CatalogField, number: Any) -> str:
-        """The same value in the other convention."""
+        """Return the same value in the other convention."""
         if field.says == "one way":
             return f"{_words(field, 2 * number)} both ways"
         entry = self._entry

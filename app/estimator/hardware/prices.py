@@ -1,4 +1,4 @@
-"""Operator price file and public cloud list prices."""
+"""The operator's price file, and public list prices of cloud providers."""
 
 import dataclasses
 import datetime as dt
@@ -21,12 +21,12 @@ _MOST = 1e12
 
 
 class PriceFileError(ValueError):
-    """A file of prices that cannot be used; says where and why."""
+    """A price file is invalid; the text says where and why."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Price:
-    """What one part costs, as somebody wrote it down on a day."""
+    """The price of one part on a date, from the operator's file."""
 
     part: str
     amount: float
@@ -36,7 +36,7 @@ class Price:
 
     @property
     def words(self) -> str:
-        r"""The price with its unit.
+        r"""Return the price with its unit.
 
         >>> Price("h100-sxm5-80", 4.2, "USD", "hour", dt.date(2026, 11, 1)).words
         '4.2\xa0USD/h'
@@ -47,18 +47,18 @@ class Price:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PriceList:
-    """The prices in force, and why the file that was named is not used."""
+    """The current prices, and why the configured file is not used."""
 
     prices: tuple[Price, ...] = ()
     problem: str = ""
 
     def of(self, part: str) -> dict[Per, Price]:
-        """The prices of one part by the way it is paid."""
+        """Return the prices of one part by billing period."""
         return {price.per: price for price in self.prices if price.part == part}
 
 
 def price_list(file: str) -> PriceList:
-    """The prices of `file`, none where none is named; a bad file leaves its reason."""
+    """Load the prices of `file`, if any; an invalid file is reported in the result."""
     if not file:
         return PriceList()
     try:
@@ -68,7 +68,7 @@ def price_list(file: str) -> PriceList:
 
 
 def read_prices(path: Path) -> tuple[Price, ...]:
-    """All prices of a file; BadPrices names the file, the line and the reason."""
+    """Return all prices of a file; PriceFileError has the file, the line and the reason."""
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
@@ -91,7 +91,7 @@ class _PriceRowError(Exception):
 def _prices(text: str) -> tuple[Price, ...]:
     try:
         given = tomllib.loads(text)
-    except ValueError as error:  # of TOML, or a number of thousands of digits
+    except ValueError as error:  # Invalid TOML, or a number with thousands of digits.
         at = _AT_LINE.search(str(error))
         line = int(at[1]) if at and at[1] else len(text.splitlines())
         reason = _AT_LINE.sub("", str(error))
@@ -110,10 +110,10 @@ def _prices(text: str) -> tuple[Price, ...]:
 
 
 def _line(text: str, place: int, key: str) -> int:
-    """The line of a key in the entry at `place`, or of the head of that entry."""
+    """Return the line of a key in the entry at `place`, or of the start of that entry."""
     lines = text.splitlines()
     heads = [n for n, line in enumerate(lines, 1) if _HEADER.match(line)]
-    if place >= len(heads):  # written in one line, as an array
+    if place >= len(heads):  # The entries are an inline array.
         return 0
     end = heads[place + 1] - 1 if place + 1 < len(heads) else len(lines)
     wanted = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
@@ -122,7 +122,7 @@ def _line(text: str, place: int, key: str) -> int:
 
 
 def _price(row: Any, line: Any) -> Price:
-    """One entry; `line` says where a key of it stands."""
+    """Parse one entry; `line` returns the line of a key."""
     if not isinstance(row, Mapping):
         raise _PriceRowError("write each price as a table of its own, under [[price]].")
     _check_keys(row, line)
@@ -150,7 +150,7 @@ def _check_keys(row: Mapping[str, Any], line: Any) -> None:
 
 
 class _PriceKeyError(Exception):
-    """The key whose value cannot be used, and what is allowed."""
+    """The value of a key is invalid: the key, and what is allowed."""
 
 
 def _part(name: Any) -> str:
@@ -189,18 +189,18 @@ def _day(day: Any) -> dt.date:
     return day
 
 
-# The accelerator whose list price stands in forms that ask for none.
+# Accelerator whose list price is the default of forms without a GPU input.
 _EXAMPLE = "h100-sxm5-80"
 
 UNKNOWN = "No list price of this GPU is kept here; write what you pay."
-"""What is said beside a cost that nobody can compute."""
+"""Shown next to a cost without a price."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RentalPrice:
-    """The price of an hour of one accelerator on demand [USD/h], and who asks it.
+    """Hourly on-demand price of one accelerator [USD/h], and its provider.
 
-    `source` is the provider's list, `read_on` the day on which the price stood there.
+    `source` is the provider's price list, `read_on` the date of the price.
     """
 
     usd_per_hour: float
@@ -210,12 +210,12 @@ class RentalPrice:
 
     @property
     def words(self) -> str:
-        """Whose price it is, of when."""
+        """Return the provider and date of the price."""
         return f"{self.provider}'s list price of {self.read_on:%B %Y}"
 
 
 def listed(name: str) -> RentalPrice | None:
-    """The list price of an accelerator by its id; None where none is kept.
+    """Return the list price of an accelerator by its id; None if there is none.
 
     >>> listed("h100-sxm5-80").provider, listed("groq-lpu-v1")
     ('Lambda', None)
@@ -228,7 +228,7 @@ def listed(name: str) -> RentalPrice | None:
 
 
 def example() -> RentalPrice:
-    """The price that stands in a form which asks for no accelerator: of an H100."""
+    """Return the default price for forms without a GPU input: that of an H100."""
     rent = listed(_EXAMPLE)
     if rent is None:
         raise LookupError(f"rents.toml has no {_EXAMPLE}")
@@ -236,7 +236,7 @@ def example() -> RentalPrice:
 
 
 def price_of(gpu: Accelerator, typed: float | None) -> float | None:
-    """What an hour costs [USD/h]: as typed, else as listed, else not known.
+    """Return the hourly price [USD/h]: as typed, else the list price, else None.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> h100 = find_accelerator("H100")
@@ -250,7 +250,7 @@ def price_of(gpu: Accelerator, typed: float | None) -> float | None:
 
 
 def price_note(gpu: Accelerator, typed: float | None) -> tuple[str, ...]:
-    """Where the price is from, when nobody typed one."""
+    """Return the source of the price, unless the user typed one."""
     rent = listed(gpu.id)
     if typed is not None or rent is None:
         return ()

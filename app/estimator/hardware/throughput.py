@@ -6,21 +6,21 @@ import functools
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
 
-# Rows and columns that one multiprocessor works on at a time.
+# Rows and columns of a tile, which one multiprocessor computes at a time.
 _TILE = 128.0
-# Work lost while the last multiprocessors of a product wait, in waves of tiles.
+# Work lost at the end of a product while multiprocessors idle, in waves of tiles.
 _FILL = 0.15
-# Share of the memory bandwidth that streaming kernels reach (SimuMax and the
-# operator tables of aiconfigurator: 0.67 to 0.87).
+# Share of the memory bandwidth that streaming kernels reach (SimuMax and the operator
+# tables of aiconfigurator: 0.67 to 0.87).
 STREAMING = 0.8
-# How rates follow the power limit when a long run is held by it; fitted with the
-# shares of data/training_rates.toml.
+# Exponent of the power limit in the sustained rate of long runs; fitted together with
+# the shares of data/training_rates.toml.
 _POWER = 0.43
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuGeneration:
-    """What accelerators of one architecture sustain, as shares of their peaks."""
+    """Sustained rates of accelerators of one architecture, as shares of their peaks."""
 
     id: str
     watts: float
@@ -34,11 +34,11 @@ class GpuGeneration:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SustainedRates:
-    """What one accelerator sustains over a long run.
+    """Sustained rates of one accelerator over a long run.
 
-    `matmul` is the rate in the chosen format, `matmul16` and `attention` those in
-    16 bit [FLOP/s]; `bandwidth` what streaming reaches [B/s]; `multiprocessors`
-    how many tiles it works on at once [1]; `peak` the dense peak of the format.
+    `matmul` is the rate in the chosen format, `matmul16` and `attention` those in 16 bit
+    [FLOP/s]; `bandwidth` is that of streaming kernels [B/s]; `multiprocessors` the number
+    of tiles computed at once [1]; `peak` the dense peak of the format.
     """
 
     matmul: float
@@ -51,7 +51,7 @@ class SustainedRates:
 
 @functools.cache
 def generation(architecture: str) -> GpuGeneration:
-    """The shares that accelerators of an architecture sustain.
+    """Return the sustained shares of an architecture.
 
     >>> generation("Hopper").matmul_bf16
     0.627
@@ -66,16 +66,16 @@ def generation(architecture: str) -> GpuGeneration:
 def engine_of(
     gpu: Accelerator, number_format: str = "bf16", *, older_kernels: bool = False
 ) -> SustainedRates:
-    """What `gpu` sustains in products of a format [FLOP/s], and from memory [B/s].
+    """Return the sustained rates of `gpu` for products in a format, and from memory.
 
     Share of the dense peak, scaled by (power limit / usual limit)^0.43.
 
     Where:
         gpu: an accelerator with a 16-bit peak and a memory bandwidth.
         number_format: bf16, fp16, fp8, mxfp8, nvfp4, ...
-        older_kernels: attention as before the generation's own kernels.
+        older_kernels: attention kernels of the previous generation.
 
-    Raises ValueError naming what the data sheet lacks.
+    Raises ValueError if the data sheet lacks a needed value.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> round(engine_of(find_accelerator("H100")).matmul / 1e12)
@@ -103,7 +103,7 @@ def engine_of(
 
 
 def _usual_watts(gpu: Accelerator, sustained: GpuGeneration) -> float:
-    """The limit at which the share was measured, for a chip of this size."""
+    """Power limit at which the share was measured, scaled to the size of this chip [W]."""
     multiprocessors = (gpu.peak("bf16") or 0.0) / sustained.flops_per_multiprocessor
     whole = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
     size = multiprocessors / whole.get(sustained.id, multiprocessors)

@@ -1,1 +1,1 @@
-"""Memory of training and inference."""
+"""Memory formulas of training and inference."""

@@ -1,4 +1,4 @@
-"""Activations kept for the backward pass.
+"""Activations saved for the backward pass.
 
 Every operation saves its own inputs, in FP32 where it computes in FP32. The terms
 were read off the tensors that autograd saves for one layer (Transformers 5.23,
@@ -42,13 +42,12 @@ def gpt_layer_bytes(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SavedActivations:
-    """Bytes kept per token by one layer.
+    """Bytes per token that one layer saves.
 
-    `whole` is divided only by sequence parallelism, `divided` by tensor
-    parallelism, `scores` (per token and key) and `statistics` as `divided` too;
-    `boundary` is the input of the layer, all that full recomputation keeps;
-    `products` is what is kept (divided) when every second product is recomputed;
-    `working` is at work (divided) while the backward pass is in the MLP.
+    `whole` is divided only by sequence parallelism; `divided` by tensor parallelism, as are
+    `scores` (per token and key) and `statistics`. `boundary` is the layer's input, which is
+    all that full recomputation saves. `products` is what is saved (divided) if every second
+    product is recomputed. `working` is temporary (divided) during the MLP's backward pass.
     """
 
     whole: float
@@ -60,7 +59,7 @@ class SavedActivations:
     working: float = 0.0
 
     def per_token(self, layout: ParallelLayout, sequence: int, recompute: str) -> float:
-        """Bytes per token of this GPU's share of the sequence."""
+        """Return the bytes per token of this GPU's share of the sequence."""
         split = layout.tensor if layout.sequence_parallel else 1
         if recompute == "full":
             return self.boundary / split
@@ -74,7 +73,7 @@ class SavedActivations:
 
 @functools.lru_cache(maxsize=8192)
 def kept_by(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
-    """What a layer keeps per token in 16 bit, without dropout.
+    """Return what a layer saves per token in 16 bit, without dropout.
 
     Inputs of both norms and of both first products (8h), queries, keys, values and
     the output of attention, the MLP's three (gated) or two widths. Flash attention
@@ -96,7 +95,7 @@ def kept_by(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
 
 
 def _products(mixer: TokenMixer, mlp: Mlp) -> float:
-    """Queries, values, the output of attention and the MLP's first product."""
+    """Queries, values, the attention output and the MLP's first product."""
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim
     kept = queries + mixer.kv_heads * mixer.value_dim + values + _width(mlp)
@@ -104,14 +103,14 @@ def _products(mixer: TokenMixer, mlp: Mlp) -> float:
 
 
 def _width(mlp: Mlp) -> float:
-    """Width of the MLP that a token passes, all chosen experts together."""
+    """Width of the MLP that a token passes through, all chosen experts together."""
     if not mlp.is_routed:
         return mlp.width
     return mlp.experts_per_token * mlp.width + mlp.shared_width
 
 
 def _mixer(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
-    """Divided bytes, scores per key and statistics of the mixing half."""
+    """Divided bytes, scores per key and statistics of the token mixer."""
     if mixer.kind == "none":
         return 0.0, 0.0, 0.0
     if not mixer.heads:
@@ -129,16 +128,16 @@ def _mixer(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
 
 
 def _recurrent(mixer: TokenMixer) -> float:
-    """Projections before and after the convolution and the gated output."""
+    """Projections before and after the convolution, and the gated output."""
     into = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
     out = sum(m.inputs for m in mixer.matrices if m.name == "out")
     return 2.0 * (2 * into + 2 * out)
 
 
 def _mlp(mlp: Mlp, hidden: int) -> tuple[float, float]:
-    """Bytes kept whole and divided by the feed-forward half.
+    """Whole and divided bytes of the MLP.
 
-    A routed layer keeps, for every chosen expert, the copy of the token that was
+    A routed layer saves, for every chosen expert, the copy of the token that was
     sent there and the result that comes back.
     """
     widths = 3 if mlp.gated else 2
@@ -152,9 +151,9 @@ def _mlp(mlp: Mlp, hidden: int) -> tuple[float, float]:
 
 
 def logits_bytes(tokens: float, vocabulary: float, tensor: int, bytes_each: float) -> float:
-    """Logits and what the loss keeps of them: s·b·V·B / t.
+    """Logits and what the loss saves of them: s·b·V·B / t.
 
-    4 bytes for what HF models save (FP32 log-softmax), 10 at the peak of an unfused
+    4 bytes is what HF models save (FP32 log-softmax), 10 at the peak of an unfused
     loss (16-bit logits, FP32 copy, FP32 log-softmax).
 
     >>> logits_bytes(512, 128256, 1, 4)
@@ -163,9 +162,9 @@ def logits_bytes(tokens: float, vocabulary: float, tensor: int, bytes_each: floa
     return tokens * vocabulary * bytes_each / tensor
 
 
-# Families whose norm keeps a second FP32 copy and adds norms after each half.
+# Families whose norm saves a second FP32 copy, and that add norms after each half.
 _GEMMA = frozenset({"gemma", "gemma2", "gemma3", "gemma3_text"})
-# Families whose GELU is written out in single operations.
+# Families whose GELU is built from single operations.
 _WRITTEN_GELU = frozenset({"gpt2", "gptj", "codegen", "gpt_neo", "gpt_bigcode"})
 _RELU = frozenset({"opt"})
 
@@ -178,7 +177,7 @@ def layer_bytes(
     eager: bool = False,
     dropout: bool = False,
 ) -> float:
-    """Bytes per token that one layer keeps for its backward pass.
+    """Bytes per token that one layer saves for its backward pass.
 
     `eager` materializes the attention scores, `dropout` adds its masks.
     """
@@ -191,8 +190,8 @@ def layer_bytes(
 def _norms(model: Architecture) -> float:
     """Inputs, statistics and outputs of the norms of a layer.
 
-    RMSNorm keeps an FP32 copy, the normalized 16-bit value and its output, 8h; the
-    built-in LayerNorm keeps input and output, 4h.
+    RMSNorm saves an FP32 copy, the normalized 16-bit value and its output, 8h; the
+    built-in LayerNorm saves input and output, 4h.
     """
     hidden = model.hidden
     if model.family in _GEMMA:

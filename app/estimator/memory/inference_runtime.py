@@ -1,4 +1,4 @@
-"""What vLLM, SGLang, TensorRT-LLM, Transformers reserve besides weights and cache."""
+"""Memory that inference engines use in addition to weights and cache."""
 
 import dataclasses
 
@@ -10,13 +10,13 @@ GIB = 2.0**30
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EngineMemory:
-    """Memory that an engine takes beside weights and cache.
+    """Memory that an engine uses in addition to weights and cache.
 
     `outside` and `outside_each` are bytes outside of the framework, on the first
     GPU and for each further one; `sampler` bytes per logit of the `sequences` that
     are sampled when the peak is measured, on the whole vocabulary.
-    `outside` counts against the fraction of the card that may be used; with
-    `static` the fraction bounds weights and cache together instead.
+    `outside` counts against the fraction of the GPU that may be used; with
+    `static` the fraction limits weights and cache together instead.
     """
 
     id: str
@@ -48,9 +48,9 @@ ENGINES: dict[str, EngineMemory] = {
 
 
 def usable_bytes(engine: EngineMemory, shown: float, fraction: float, gpus: int) -> float:
-    """What an engine may fill of a card that shows `shown` bytes [B].
+    """Bytes that an engine may use on a GPU that reports `shown` bytes [B].
 
-    fraction · shown; SGLang takes its fraction of what is free before the weights.
+    fraction · shown; SGLang applies its fraction to the free memory before loading weights.
 
     >>> usable_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
     90000000000.0
@@ -62,7 +62,7 @@ def usable_bytes(engine: EngineMemory, shown: float, fraction: float, gpus: int)
 
 
 def measured_width(model: Architecture) -> int:
-    """The width of the MLP in the engine's own measurement."""
+    """Width of the MLP that the engine uses in its own measurement."""
     if not model.is_routed:
         return model.mlp_width
     return int(model.experts_per_token * model.expert_width)
@@ -71,10 +71,10 @@ def measured_width(model: Architecture) -> int:
 def peak_bytes(
     model: Architecture, engine: EngineMemory, gpus: int, step_tokens: int | None = None
 ) -> float:
-    """The highest temporary memory of the engine's own measurement on one GPU [B].
+    """Peak of temporary memory in the engine's own measurement on one GPU [B].
 
     Either a step of T tokens through one layer, T · 2 B · (3f/t + 4h), or sampling
-    over the whole vocabulary. `step_tokens` stands in for the engine's own T.
+    over the whole vocabulary. `step_tokens` replaces the engine's own T.
     """
     tokens = engine.step_tokens if step_tokens is None else step_tokens
     width = measured_width(model)
@@ -82,14 +82,14 @@ def peak_bytes(
     return max(layer, engine.sequences * model.vocabulary * engine.sampler)
 
 
-# What stays beside tensors on each GPU: workspaces of the libraries.
+# Library workspaces on each GPU, in addition to tensors.
 WORKSPACE = 24e6
 
 
 def prefill_bytes(tokens: float, hidden: float, width: float) -> float:
-    """Temporary tensors while a prompt runs through one unfused layer, 16 bit [B].
+    """Temporary tensors during the prefill of one unfused layer, 16 bit [B].
 
-    T · (6f + 8h): gate, up and their product, beside residual, norm and its FP32
+    T · (6f + 8h): gate, up and their product, plus residual, norm and its FP32
     copy. Checked against the memory columns of the Qwen2.5 speed benchmark.
 
     >>> prefill_bytes(30720, 896, 4864)
@@ -99,7 +99,7 @@ def prefill_bytes(tokens: float, hidden: float, width: float) -> float:
 
 
 def prompt_bytes(model: Architecture, tokens: float) -> float:
-    """Temporary tensors of `tokens` of prompts in the widest layer of a model [B]."""
+    """Temporary tensors of `tokens` prompt tokens in the widest layer of a model [B]."""
     width = model.mlp_width
     if model.is_routed:
         width = int(model.experts_per_token * model.expert_width) + model.shared_width
@@ -107,9 +107,9 @@ def prompt_bytes(model: Architecture, tokens: float) -> float:
 
 
 def loading_bytes(model: Architecture, weights: str) -> float:
-    """The whole model while it is loaded, before anything is answered [B].
+    """Bytes of the whole model while it is loaded, before the first request [B].
 
-    AWQ files of tied models make a copy of the table.
+    AWQ files of tied models contain a copy of the embedding table.
     """
     stored = weight_table(model, weights).total
     if weights.startswith("awq") and model.tied:

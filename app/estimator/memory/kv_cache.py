@@ -1,7 +1,7 @@
-"""KV-cache bytes per token and sequence, paged blocks.
+"""KV-cache bytes per token and sequence, in paged blocks.
 
-What one layer keeps of a token is said by its mixer (`estimator/models/layers.py`,
-`latent.py`); here layers, windows and GPUs are added up.
+The token mixer of a layer says what the layer stores per token (`models/layers.py`,
+`models/sequence_mixers.py`). This module adds up layers, windows and GPUs.
 """
 
 import functools
@@ -16,7 +16,7 @@ def textbook_bytes_per_token(
 ) -> float:
     """Cache of one token of one sequence: a key and a value in every layer.
 
-    The textbook case, where all layers are alike: a named formula of the accuracy
+    The textbook case, where all layers are equal: a named formula of the accuracy
     report. Calculators add up the layers of a model (`elements_per_token`).
     2 · L · g · d · W. Source: Shazeer (2019); grouped heads: Ainslie et al. (2023).
 
@@ -35,19 +35,19 @@ def whole_blocks(tokens: float, block: int) -> int:
     return math.ceil(tokens / block) * block
 
 
-# Engines keep the keys of an indexer in FP8 with one FP32 scale per 128, whatever
-# the format of the cache. Source: vLLM, deepseek_v2.py (DeepseekV32IndexerCache).
+# Engines store the keys of an indexer in FP8 with one FP32 scale per 128, whatever the
+# format of the cache. Source: vLLM, deepseek_v2.py (DeepseekV32IndexerCache).
 _INDEX_BYTES = 1 + 4 / 128
 
 
 def cached_elements(mixer: TokenMixer, width: float) -> float:
-    """Elements of `width` bytes that a token takes in one layer, indexer included."""
+    """Elements of `width` bytes that a token uses in one layer, including the indexer."""
     return mixer.cache + mixer.index * _INDEX_BYTES / width
 
 
 @functools.lru_cache(maxsize=8192)
 def elements_per_token(model: Architecture, tensor_parallel: int = 1, width: float = 2.0) -> float:
-    """Cache elements of one token on one GPU, all layers, no window."""
+    """Cache elements of one token on one GPU, all layers, without windows."""
     return sum(
         number * cached_elements(layer.mixer, width) * share(layer.mixer.kv_heads, tensor_parallel)
         for layer, number in model.runs
@@ -56,7 +56,7 @@ def elements_per_token(model: Architecture, tensor_parallel: int = 1, width: flo
 
 
 def share(kv_heads: int, tensor_parallel: int) -> float:
-    """The part of a layer's cache that one of the GPUs keeps."""
+    """Share of a layer's cache that one of the GPUs stores."""
     return max(1 / tensor_parallel, 1 / max(1, kv_heads))
 
 
@@ -64,7 +64,7 @@ def share(kv_heads: int, tensor_parallel: int) -> float:
 def elements_per_sequence(
     model: Architecture, context: float, tensor_parallel: int = 1, width: float = 2.0
 ) -> float:
-    """Cache elements of one sequence on one GPU; sliding layers keep their window."""
+    """Cache elements of one sequence on one GPU; sliding layers store only their window."""
     total = 0.0
     for layer, number in model.runs:
         mixer = layer.mixer
@@ -85,7 +85,7 @@ def longest_context(
 ) -> int | None:
     """The longest context whose cache has at most `elements` on one GPU.
 
-    None when no layer's cache grows with the context. 0 when not one block fits.
+    None if no layer's cache grows with the context. 0 if not even one block fits.
     """
     ends = ((a.mixer.window, a.mixer.near_tokens) for a, _ in model.runs)
     steps = sorted({end for pair in ends for end in pair if end})
@@ -103,7 +103,7 @@ def longest_context(
 
 
 def _growth(model: Architecture, context: float, tensor_parallel: int, width: float) -> float:
-    """Elements per further token once `context` tokens are kept."""
+    """Elements per further token once `context` tokens are cached."""
     total = 0.0
     for layer, number in model.runs:
         mixer = layer.mixer
@@ -117,7 +117,7 @@ def _growth(model: Architecture, context: float, tensor_parallel: int, width: fl
 
 @functools.lru_cache(maxsize=2048)
 def recurrent_bytes(model: Architecture, state: float = 4.0) -> float:
-    """What recurrent layers keep of one sequence, whatever its length [B].
+    """Bytes that recurrent layers store for one sequence, independent of its length [B].
 
     `state` bytes for each element of the state; convolutions are in 16 bit.
     """

@@ -1,4 +1,4 @@
-"""Weights, gradients, optimizer per parameter; ZeRO, LoRA, offload, framework traits."""
+"""Weights, gradients and optimizer states per parameter; ZeRO, LoRA, offload, frameworks."""
 
 import dataclasses
 import functools
@@ -20,12 +20,10 @@ class BytesPerParameter:
 
     @property
     def optimizer(self) -> float:
-        """Master copy and moments together."""
         return self.master + self.moments
 
     @property
     def total(self) -> float:
-        """All bytes per parameter."""
         return self.weights + self.gradients + self.optimizer
 
 
@@ -36,7 +34,7 @@ _PRECISION: dict[str, tuple[float, float, float, float]] = {
     "bf16": (2, 2, 0, 2),
     "fp32": (4, 4, 0, 4),
 }
-# Optimizer: moments kept for each parameter; 8-bit ones take one byte each.
+# Optimizer: moments per parameter; 8-bit ones take one byte each.
 _MOMENTS: dict[str, float] = {
     "adamw": 2,
     "adamw-8bit": 2,
@@ -99,7 +97,7 @@ def zero_bytes(
 def state_bytes(
     share: ParameterShare, bytes_each: BytesPerParameter, layout: ParallelLayout
 ) -> tuple[float, float, float]:
-    """Weights, gradients and optimizer of a share; experts have their own shards."""
+    """Weights, gradients and optimizer of a share; experts have a shard count of their own."""
     dense = zero_bytes(share.dense, bytes_each, layout.shards, layout.zero)
     if not share.experts:
         return dense
@@ -109,11 +107,11 @@ def state_bytes(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FineTuning:
-    """What is trained. With adapters the model is frozen at `base` bytes each.
+    """What is trained. With adapters the model is frozen at `base` bytes per parameter.
 
     `adapters` counts trainable parameters (0: all weights are trained); `targets`
-    names the matrices that have one. `host` says what waits outside of the GPU:
-    none, optimizer or all.
+    names the matrices that have one. `host` says what is offloaded to the host: none,
+    optimizer or all.
     """
 
     adapters: float = 0.0
@@ -123,15 +121,15 @@ class FineTuning:
 
     @property
     def is_partial(self) -> bool:
-        """Whether only adapters are trained."""
+        """Return whether only adapters are trained."""
         return self.adapters > 0
 
     def saved_inputs(self, hidden: int, width: float) -> tuple[float, float]:
-        """Bytes per token that a layer need not keep, whole and divided.
+        """Return the bytes per token that a layer need not save, whole and divided.
 
-        The input of a frozen matrix is kept only for the gradient of its weights:
+        The input of a frozen matrix is saved only for the gradient of its weights:
         without an adapter on them, 2h for each half of the layer and 2f for the
-        last product fall away.
+        last product are not saved.
         """
         if not self.is_partial:
             return 0.0, 0.0
@@ -175,14 +173,14 @@ def tuning_of(model: Architecture, method: str, rank: int, targets: str, host: s
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingFramework:
-    """Habits of one training framework.
+    """Memory behavior of one training framework.
 
     `loss` is bytes per logit at the peak of an unfused loss, `split_loss` the same
     when the vocabulary is divided, `fused_loss` that of a fused kernel.
-    `dummies`: one 16-bit gradient of every weight shape is kept ready.
-    `unfused`: every operation keeps its own inputs.
-    `eager`: bytes at work in the backward pass of one layer, as a multiple of what
-    unfused modules keep of it.
+    `dummies`: one 16-bit gradient of every weight shape is preallocated.
+    `unfused`: every operation saves its own inputs.
+    `eager`: temporary bytes in the backward pass of one layer, as a multiple of what
+    unfused modules save of it.
     """
 
     id: str
@@ -207,7 +205,7 @@ FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
 
 
 def framework_of(choice: str, method: str) -> TrainingFramework:
-    """The framework that was chosen, or the usual one for a method of tuning."""
+    """Return the chosen framework, or the usual one for a fine-tuning method."""
     if choice == USUAL:
         choice = "torch" if method == "full" else "torchtune"
     return FRAMEWORKS[choice]

@@ -1,4 +1,4 @@
-"""Tensor/pipeline/context/expert/data parallel degrees; which are legal."""
+"""Tensor, pipeline, context, expert and data parallel degrees, and which are legal."""
 
 import dataclasses
 import functools
@@ -11,7 +11,7 @@ from app.estimator.models.layers import Layer
 class ParallelLayout:
     """Degrees of parallelism on `gpus` GPUs.
 
-    `zero` is the ZeRO stage (3 is what FSDP does), `virtual` the chunks of layers
+    `zero` is the ZeRO stage (3 is FSDP), `virtual` the chunks of layers
     on each pipeline stage, `sequence_parallel` whether norms are divided too.
     """
 
@@ -26,17 +26,17 @@ class ParallelLayout:
 
     @property
     def data(self) -> int:
-        """Copies of the model that see different data: n / (t·p·c)."""
+        """Return the data-parallel replicas: n / (t·p·c)."""
         return self.gpus // (self.tensor * self.pipeline * self.context)
 
     @property
     def shards(self) -> int:
-        """GPUs over which ZeRO divides: data and context parallel ones."""
+        """Return the GPUs over which ZeRO shards: data and context parallel ones."""
         return self.data * self.context
 
     @property
     def expert_split(self) -> int:
-        """GPUs over which the experts of a layer are divided.
+        """Return the GPUs over which the experts of a layer are divided.
 
         Expert parallelism divides them whole; without it tensor parallelism
         divides each of them.
@@ -45,7 +45,7 @@ class ParallelLayout:
 
     @property
     def expert_shards(self) -> int:
-        """GPUs over which ZeRO divides the states of one expert: n / (p·e)."""
+        """Return the GPUs over which ZeRO shards the states of one expert: n / (p·e)."""
         return max(1, self.gpus // (self.pipeline * self.expert_split))
 
 
@@ -62,9 +62,9 @@ class PipelineStage:
 
 @functools.lru_cache(maxsize=4096)
 def stages(model: Architecture, pipeline: int, virtual: int = 1) -> tuple[PipelineStage, ...]:
-    """The pipeline stages of `model`, one for each different make-up.
+    """Return the pipeline stages of `model`, one for each different composition.
 
-    Equal stages are given once, at their lowest index, because earlier stages keep
+    Equal stages are returned once, at their lowest index, because earlier stages store
     more micro-batches. Uneven layers go to the middle stages.
     """
     bounds = _bounds(model.layers, pipeline * virtual)
@@ -82,7 +82,7 @@ def stages(model: Architecture, pipeline: int, virtual: int = 1) -> tuple[Pipeli
 
 
 def _bounds(layers: int, chunks: int) -> list[int]:
-    """Where each chunk of layers starts and ends; the ends get the fewer ones."""
+    """Return where each chunk of layers starts and ends; the first and last get fewer layers."""
     base, more = divmod(layers, chunks)
     start = (chunks - more) // 2
     sizes = [base + (1 if start <= i < start + more else 0) for i in range(chunks)]
@@ -93,7 +93,7 @@ def _bounds(layers: int, chunks: int) -> list[int]:
 
 
 def in_flight(stage: int, layout: ParallelLayout, micro_batches: int) -> float:
-    """Micro-batches whose activations a stage keeps at once.
+    """Micro-batches whose activations a stage stores at once.
 
     min(m, p − i) for one forward, one backward; interleaving adds
     (p − 1 − 2i)/(p·v), at least nothing. Source: Narayanan (2021), Korthikanti (2022).
@@ -108,17 +108,14 @@ def in_flight(stage: int, layout: ParallelLayout, micro_batches: int) -> float:
     return min(micro_batches, chunks / v)
 
 
-# Tokens of a step where nobody says how many, as published runs have them.
+# Default tokens of a step, typical of published runs.
 _USUAL_TOKENS = 4e6
 
 
 def usual_micro_batches(layout: ParallelLayout, sequence: int, micro_batch: int) -> int:
-    """Micro-batches per step where nobody says how many.
+    """Return the default number of micro-batches per step.
 
     About four million tokens together, and at least one for every pipeline stage.
-
-    >>> usual_micro_batches(ParallelLayout(gpus=16384, tensor=8, pipeline=16), 8192, 1)
-    16
     """
     each = sequence * micro_batch * layout.data
     return max(layout.pipeline, round(_USUAL_TOKENS / each))
@@ -134,7 +131,7 @@ class ParameterShare:
 
 @functools.lru_cache(maxsize=8192)
 def layer_share(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
-    """What one GPU holds of a layer under tensor and expert parallelism."""
+    """Return one GPU's share of a layer under tensor and expert parallelism."""
     dense, experts = float(layer.vectors - layer.mlp.routed_vectors), 0.0
     for matrix in layer.matrices:
         if matrix.part == "experts":
@@ -151,9 +148,9 @@ def layer_share(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
 def stage_share(
     model: Architecture, stage: PipelineStage, layout: ParallelLayout
 ) -> ParameterShare:
-    """Parameters of a whole stage on one GPU, with its tables.
+    """Return the parameters of a whole stage on one GPU, with embedding tables.
 
-    A tied output head on another stage than the input table is kept a second time.
+    A tied output head on another stage than the input table is stored a second time.
     """
     dense = experts = 0.0
     for layer, number in stage.runs:
@@ -171,7 +168,7 @@ def stage_share(
 
 @functools.lru_cache(maxsize=8192)
 def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
-    """Why `gpus` cannot share each layer of `model`; None when they can.
+    """Return why `gpus` cannot share each layer of `model`; None if they can.
 
     Query heads must divide evenly; KV heads must divide evenly or be copied evenly.
     """
@@ -192,7 +189,7 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
 
 @functools.lru_cache(maxsize=2048)
 def tensor_parallel_choices(model: Architecture, most: int = 64) -> tuple[int, ...]:
-    """The numbers of GPUs up to `most` that can share each layer."""
+    """Return the numbers of GPUs up to `most` that can share each layer."""
     return tuple(n for n in range(1, most + 1) if tensor_parallel_problem(model, n) is None)
 
 

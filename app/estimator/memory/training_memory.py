@@ -26,16 +26,16 @@ _ALL = FineTuning()
 
 
 def usual_overhead(gpus: int) -> float:
-    """CUDA context, workspaces and fragmentation of a GPU where nobody says [B].
+    """Default bytes for CUDA context, workspaces and fragmentation of a GPU [B].
 
-    With other GPUs the buffers of their communication as well.
+    With several GPUs, communication buffers are included.
     """
     return 1e9 if gpus == 1 else 4e9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingStep:
-    """One training step as the memory sees it.
+    """The parts of a training step that determine memory.
 
     `sequence` [token] and `micro_batch` [sequence] of one forward pass;
     `micro_batches` of one optimizer step. `overlapped`: tensor-parallel transfers
@@ -54,9 +54,9 @@ class TrainingStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StageMemory:
-    """Bytes on one GPU of one pipeline stage at its fullest instant.
+    """Bytes on one GPU of one pipeline stage at its peak.
 
-    `host` is what its server keeps for it instead.
+    `host` is what is offloaded to its server.
     """
 
     stage: int
@@ -71,7 +71,6 @@ class StageMemory:
 
     @property
     def total(self) -> float:
-        """Their sum."""
         states = self.weights + self.gradients + self.optimizer
         moving = self.activations + self.logits
         return states + moving + self.buffers + self.overhead
@@ -79,7 +78,7 @@ class StageMemory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResidentMemory:
-    """Bytes on one GPU of one stage that are there whatever its micro-batches are."""
+    """Bytes on one GPU of one stage that do not depend on its micro-batches."""
 
     stage: int
     weights: float
@@ -89,16 +88,15 @@ class ResidentMemory:
 
     @property
     def total(self) -> float:
-        """Their sum."""
         return self.weights + self.gradients + self.optimizer + self.buffers
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TransientMemory:
-    """What comes and goes on a stage at its fullest instant, in bytes per token.
+    """Temporary memory of a stage at its peak, in bytes per token.
 
-    `kept` by all layers, of as many micro-batches as are in flight; `beside` them what
-    is at work, and `logits`.
+    `kept` by all layers, for all micro-batches in flight; in addition `beside`, what is
+    in use at the peak, and `logits`.
     """
 
     stage: int
@@ -107,7 +105,7 @@ class TransientMemory:
     logits: float
 
     def both(self, tokens: float, flight: float) -> tuple[float, float]:
-        """Activations and logits of micro-batches of some tokens [B]."""
+        """Return activations and logits of micro-batches of `tokens` tokens [B]."""
         return tokens * (self.kept * flight + self.beside), tokens * self.logits
 
 
@@ -120,7 +118,7 @@ def stage_loads(
     *,
     tuning: FineTuning = _ALL,
 ) -> tuple[StageMemory, ...]:
-    """The load of a GPU on each different stage of the pipeline."""
+    """Return the memory use of a GPU on each different pipeline stage."""
     standings = resident_memory(model, layout, step.framework, recipe, tuning)
     movings = transient_memory(model, layout, step, tuning)
     return tuple(
@@ -130,7 +128,7 @@ def stage_loads(
 
 
 def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
-    """The fullest stage, which decides whether the plan fits."""
+    """Return the fullest stage, which decides whether the plan fits."""
     return max(loads, key=lambda load: load.total)
 
 
@@ -141,9 +139,9 @@ def resident_memory(
     recipe: BytesPerParameter,
     tuning: FineTuning = _ALL,
 ) -> tuple[ResidentMemory, ...]:
-    """States and buffers on each different stage.
+    """Return states and buffers on each different stage.
 
-    The same for layouts that differ only in how sequences are divided.
+    Layouts that differ only in how sequences are divided have the same result.
     """
     found = []
     for stage in stages(model, layout.pipeline, layout.virtual):
@@ -159,9 +157,9 @@ def resident_memory(
 def transient_memory(
     model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
 ) -> tuple[tuple[float, float], ...]:
-    """Activations and logits on each different stage.
+    """Return activations and logits on each different stage.
 
-    The same for layouts that differ only in how experts and states are divided.
+    Layouts that differ only in how experts and states are divided have the same result.
     """
     tokens = tokens_of(layout, step)
     return tuple(
@@ -173,9 +171,9 @@ def transient_memory(
 def moving_by_stage(
     model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
 ) -> tuple[TransientMemory, ...]:
-    """What comes and goes on each different stage per token.
+    """Return temporary memory per token on each different stage.
 
-    The same for steps that differ only in their micro-batches.
+    Steps that differ only in their micro-batches have the same result.
     """
     return tuple(
         moving_on(model, stage, layout, step, tuning)
@@ -184,14 +182,14 @@ def moving_by_stage(
 
 
 def tokens_of(layout: ParallelLayout, step: TrainingStep) -> float:
-    """Tokens of one micro-batch on a GPU."""
+    """Return the tokens of one micro-batch on a GPU."""
     return step.sequence * step.micro_batch / layout.context
 
 
 def _load(
     stays: ResidentMemory, moves: tuple[float, float], overhead: float, tuning: FineTuning
 ) -> StageMemory:
-    """Everything on one stage, without what waits on the host."""
+    """Return everything on one stage, without what is offloaded to the host."""
     kept = tuning.host == "none"
     streamed = tuning.host == "all"
     host = 0.0 if kept else stays.optimizer + (stays.weights if streamed else 0.0)
@@ -215,7 +213,7 @@ def _states(
     recipe: BytesPerParameter,
     tuning: FineTuning,
 ) -> tuple[float, float, float]:
-    """Weights, gradients and optimizer; with adapters the model itself is frozen."""
+    """Return weights, gradients and optimizer; with adapters the model itself is frozen."""
     share = stage_share(model, stage, layout)
     if not tuning.is_partial:
         return state_bytes(share, recipe, layout)
@@ -233,11 +231,11 @@ def moving_on(
     step: TrainingStep,
     tuning: FineTuning,
 ) -> TransientMemory:
-    """Activations and logits per token at the fuller of two instants.
+    """Return activations and logits per token at the higher of two peaks.
 
-    While the loss runs the logits are there; while the first layers go backward one
-    layer is at work (or, recomputed, open). Both instants hold what all layers of
-    the micro-batches in flight keep.
+    During the loss, logits are in memory. At the start of the backward pass, one layer's
+    temporaries are (or the recomputed layer). At both, the saved activations of all
+    micro-batches in flight are in memory.
     """
     kept = sum(n * _kept(model, a, layout, step, tuning) for a, n in stage.runs)
     working = max((_at_work(model, a, layout, step) for a, _ in stage.runs), default=0.0)
@@ -263,14 +261,14 @@ def _kept(
     step: TrainingStep,
     tuning: FineTuning,
 ) -> float:
-    """Bytes per token that one layer keeps."""
+    """Return the bytes per token that one layer saves."""
     if step.framework.unfused and step.recompute == "none":
         kept = layer_bytes(model, layer, step.sequence, eager=not step.flash)
         return kept / layout.tensor
     fused = kept_by(layer, model.hidden, flash=step.flash)
     kept = fused.per_token(layout, step.sequence, step.recompute)
     if layout.context > 1 and step.recompute != "full":
-        # Exchanged among context-parallel GPUs, the output is kept twice.
+        # Context-parallel GPUs exchange the output, so it is stored twice.
         kept += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
     if tuning.is_partial and step.recompute in {"none", "selective"}:
         whole, divided = tuning.saved_inputs(model.hidden, layer.mlp.width)
@@ -282,10 +280,10 @@ def _kept(
 def _at_work(
     model: Architecture, layer: Layer, layout: ParallelLayout, step: TrainingStep
 ) -> float:
-    """Bytes per token at work in the backward pass of one layer.
+    """Return the temporary bytes per token in the backward pass of one layer.
 
-    A recomputed layer is open as a whole; otherwise the MLP's gradients are. Whole
-    sequences are gathered around the products of tensor parallelism.
+    All of a recomputed layer is in memory, otherwise the MLP's gradients. Whole sequences
+    are gathered around the products of tensor parallelism.
     """
     fused = kept_by(layer, model.hidden, flash=step.flash)
     hidden = 2.0 * model.hidden
@@ -304,7 +302,7 @@ def _at_work(
 def _eager(
     model: Architecture, stage: PipelineStage, layout: ParallelLayout, step: TrainingStep
 ) -> float:
-    """Bytes per token of unfused operations that the allocator cannot reuse."""
+    """Return bytes per token of unfused operations that the allocator cannot reuse."""
     if not step.framework.eager or not stage.runs:
         return 0.0
     layer = stage.runs[-1][0]
@@ -313,7 +311,7 @@ def _eager(
 
 
 def _loss_width(layout: ParallelLayout, step: TrainingStep) -> float:
-    """Bytes per logit while the loss runs."""
+    """Return the bytes per logit during the loss."""
     framework = step.framework
     if step.fused_loss:
         return framework.fused_loss
@@ -321,21 +319,21 @@ def _loss_width(layout: ParallelLayout, step: TrainingStep) -> float:
 
 
 def _around_loss(model: Architecture, layout: ParallelLayout, step: TrainingStep) -> float:
-    """Bytes per token around the loss: final norm, input and gradient of the head."""
+    """Return bytes per token around the loss: final norm, input and gradient of the head."""
     hidden = 2.0 * model.hidden
     split = layout.tensor if layout.sequence_parallel else 1
     gathered = 2 if layout.tensor > 1 and (step.framework.dummies or not step.overlapped) else 1
     return 2 * hidden / split + gathered * hidden
 
 
-# Workspaces of the mathematics libraries.
+# Workspaces of the math libraries.
 _WORKSPACE = 7e7
 
 
 def _stand_ins(model: Architecture, stage: PipelineStage, layout: ParallelLayout) -> float:
-    """One 16-bit gradient of each weight shape of the stage, kept ready.
+    """Return one preallocated 16-bit gradient of each weight shape of the stage.
 
-    Equal layers share theirs; of grouped experts there is one.
+    Equal layers share theirs; grouped experts have one.
     """
     largest = 0.0
     for layer, _ in stage.runs:
@@ -355,10 +353,10 @@ def _gathered(
     recipe: BytesPerParameter,
     tuning: FineTuning,
 ) -> float:
-    """Weights that ZeRO-3 gathers while they are used.
+    """Return the weights that ZeRO-3 gathers while they are used.
 
-    Two layers, the one in use and the one fetched ahead, and the tables, which stay;
-    in a pipeline the whole stage stays gathered and its gradients add up in FP32.
+    Two layers, the one in use and the prefetched one, and the embedding tables, which stay;
+    in a pipeline the whole stage stays gathered and its gradients accumulate in FP32.
     Source: Zhao (2023), section 3.
     """
     streamed = tuning.host == "all"

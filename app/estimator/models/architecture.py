@@ -10,11 +10,11 @@ from app.estimator.models.vision_tower import VisionTower
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Architecture:
-    """One model, told apart by identity so that a cache can be asked quickly.
+    """One model. Models compare by identity, so that cache lookups are fast.
 
-    `stack` holds its decoder layers in order, `encoder` the others.
+    `stack` has its decoder layers in order, `encoder` the others.
 
-    The counts are exact for the shape; `heads`, `kv_heads`, `head_dim` and
+    The counts are exact for the architecture; `heads`, `kv_heads`, `head_dim` and
     `mlp_width` describe the first layer that has them. `other` counts parameters
     outside of layers and tables: final norms, head bias, embedding norm.
     """
@@ -32,18 +32,18 @@ class Architecture:
     max_context: int | None = None
     family: str = ""
     norm_terms: int = 1
-    # Layers that predict tokens further ahead, in so many modules: beside the model
-    # and its counts, as model cards have it.
+    # Layers of the modules for multi-token prediction, and the number of modules. They are
+    # not part of the model's counts, as in model cards.
     predicting: tuple[Layer, ...] = ()
     predictors: int = 0
-    # What it sees with: beside the model and its counts, but in memory with it.
+    # The vision tower: not part of the model's counts, but loaded with it.
     tower: VisionTower | None = None
-    # How its published checkpoint is quantized; None where it is not.
+    # Quantization of the published checkpoint; None if it is not quantized.
     quantization: Quantization | None = None
-    # Fields of its configuration that nobody understood, and those that it left out.
+    # Configuration fields that are not understood, and defaults of fields not given.
     unread: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
-    # Everything below follows from the above; `assemble` fills it in.
+    # Derived values; `count_architecture` sets them.
     layers: int = 0
     heads: int = 0
     kv_heads: int = 0
@@ -64,31 +64,31 @@ class Architecture:
 
     @property
     def embedding_parameters(self) -> int:
-        """Weights of the input table: V·h (V·`table_width` where it is narrower)."""
+        """Return the weights of the input table: V·h (V·`table_width` if it is narrower)."""
         return self.vocabulary * (self.table_width or self.hidden)
 
     @property
     def head_parameters(self) -> int:
-        """Weights of the output projection; 0 where it is the input table."""
+        """Return the weights of the output projection; 0 if it is tied to the input table."""
         return 0 if self.tied else self.embedding_parameters
 
     @property
     def tower_parameters(self) -> int:
-        """Weights of the vision tower and its projector; 0 without one."""
+        """Return the weights of the vision tower and its projector; 0 without one."""
         return self.tower.parameters if self.tower else 0
 
     @property
     def loaded_parameters(self) -> int:
-        """All weights that an engine loads: the language model and its tower."""
+        """Return all weights that an engine loads: the language model and its tower."""
         return self.parameters + self.tower_parameters
 
     @property
     def is_routed(self) -> bool:
-        """Whether it is a mixture of experts."""
+        """Return whether it is a mixture of experts."""
         return self.experts > 0
 
     def parts(self) -> dict[str, int]:
-        """Parameters by part; they sum to `parameters`.
+        """Return the parameters by part; they sum to `parameters`.
 
         >>> from app.estimator.models.lookup import find_model
         >>> sum(find_model("llama-2-7b").parts().values())
@@ -110,7 +110,7 @@ class Architecture:
         return dict(counts)
 
     def sequence_elements(self, context: int) -> int:
-        """Keys and values of one sequence of `context` tokens, windows honored.
+        """Return the keys and values of a sequence of `context` tokens, with windows.
 
         >>> from app.estimator.models.lookup import find_model
         >>> find_model("mistral-7b-v0.1").sequence_elements(32768) * 2
@@ -126,26 +126,25 @@ class Architecture:
 
     @property
     def state_elements(self) -> int:
-        """Elements of recurrent state per sequence, without convolutions."""
+        """Return the elements of recurrent state per sequence, without convolutions."""
         return sum(layer.state * number for layer, number in self.runs)
 
     @property
     def predicting_parameters(self) -> int:
-        """Weights of the modules for multi-token prediction, without shared tables.
+        """Return the weights of the modules for multi-token prediction, without shared tables.
 
-        A layer, a projection of the two inputs into one, and three norms each.
+        Each has a layer, a projection of the two inputs into one, and three norms.
         """
         joining = 2 * self.hidden**2 + 3 * self.norm_terms * self.hidden
         return sum(a.parameters for a in self.predicting) + self.predictors * joining
 
     @property
     def convolution_elements(self) -> int:
-        """Elements of convolution state per sequence."""
         return sum(layer.convolution * number for layer, number in self.runs)
 
 
 def count_architecture(model: Architecture) -> Architecture:
-    """Count once what every estimate asks for."""
+    """Compute once the counts that every estimate uses."""
     runs = tuple(collections.Counter(model.stack).items())
     every = (*runs, *collections.Counter(model.encoder).items())
     mixer = next((a.mixer for a, _ in runs if a.mixer.heads), TokenMixer(kind="none"))

@@ -1,4 +1,4 @@
-"""Read keys of a Hugging Face config.json; per-family defaults."""
+"""Read the keys of a Hugging Face config.json, with defaults per model family."""
 
 import dataclasses
 import re
@@ -11,7 +11,7 @@ Config = Mapping[str, Any]
 
 
 class UnreadableConfigError(ValueError):
-    """A configuration that names no size or that contradicts itself."""
+    """A configuration lacks a size or contradicts itself."""
 
 
 _KEYS: dict[str, list[str]] = data_files.load_toml("config_fields.toml")["keys"]
@@ -19,7 +19,7 @@ _FAMILIES = data_files.load_toml("families.toml")
 
 
 def config_int(config: Config, meaning: str, default: int | None = None) -> int:
-    """The whole number that `config` gives for a meaning, under any of its keys."""
+    """Return an integer field by its meaning, under any of its known keys."""
     for key in _KEYS[meaning]:
         value = config.get(key)
         if isinstance(value, list) and value:
@@ -42,7 +42,7 @@ def _positive(key: str, value: Any) -> int:
 
 
 def text_part(config: Config) -> Config:
-    """The part that describes the language model, its family under one name."""
+    """Return the part for the language model, with its family's name normalized."""
     text = _inner(config)
     family = text.get("model_type")
     if isinstance(family, str) and family in _FAMILIES["aliases"]:
@@ -60,7 +60,7 @@ def _inner(config: Config) -> Config:
 
 
 def check_family(config: Config) -> None:
-    """Refuse families that would be counted wrongly."""
+    """Reject families that would be counted incorrectly."""
     family = str(config.get("model_type", "llama"))
     if family in _FAMILIES["unread"]:
         raise UnreadableConfigError(f"Models of the family “{family}” cannot be read yet.")
@@ -73,10 +73,10 @@ _INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
 
 
 def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
-    """Say for each layer `full`, `sliding` or `linear`.
+    """Return `full`, `sliding` or `linear` for each layer.
 
-    The list `layer_types` decides where it is given; else a pattern in words or a
-    period; else the period of the family.
+    Uses the list `layer_types` if there is one, else a pattern in words or a period, else
+    the period of the family.
     """
     listed = config.get("layer_types")
     if isinstance(listed, list) and len(listed) >= layers:
@@ -88,7 +88,7 @@ def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
 
 
 def _kinds_by_period(config: Config, layers: int, full_every: int) -> list[str]:
-    """Full layers at every so many, at the letters G, or before the first window."""
+    """Return layer kinds by period, by a pattern of letters, or by the first windowed layer."""
     first = config.get("max_window_layers")
     if config.get("model_type") in _UNUSED_WINDOW and first and window_of(config):
         return ["sliding" if i >= first else "full" for i in range(layers)]
@@ -113,7 +113,7 @@ _LOCAL = ("sliding", "chunked", "local", "swa", "window")
 
 
 def _kinds_in_words(pattern: str, layers: int) -> list[str]:
-    """Read `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
+    """Parse `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
     counted = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
     if counted:
         first = [_kind_of(counted[2])] * int(counted[1])
@@ -131,7 +131,7 @@ _UNUSED_WINDOW = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
 
 
 def window_of(config: Config) -> int | None:
-    """Tokens that a sliding (or chunked) layer sees; None where there is none."""
+    """Return the tokens that a sliding (or chunked) layer sees; None if there is no window."""
     used = config.get("use_sliding_window")
     if used is False or (used is None and config.get("model_type") in _UNUSED_WINDOW):
         return None
@@ -144,7 +144,7 @@ def window_of(config: Config) -> int | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MoeRouting:
-    """Which layers have experts, and their number and width."""
+    """Which layers have experts, and the number and width of the experts."""
 
     layers: frozenset[int]
     experts: int
@@ -155,18 +155,18 @@ class MoeRouting:
 
 
 def _is_shortcut(config: Config) -> bool:
-    """Whether experts run beside a dense MLP, in every other layer (LongCat-Flash)."""
+    """Return whether experts run in parallel with every other dense MLP (LongCat-Flash)."""
     return config.get("model_type") == "longcat_flash"
 
 
 def routing_of(config: Config, layers: int) -> MoeRouting | None:
-    """How tokens are routed to experts; None for a dense model."""
+    """Return how tokens are routed to experts; None for a dense model."""
     experts = config_int(config, "experts", 0)
     if experts < 2:
         return None
     width = config_int(config, "expert_width", 0) or config_int(config, "width")
     chosen = float(min(config_int(config, "experts_per_token", 1), experts))
-    # Experts that do nothing are chosen as often as any other.
+    # Experts without weights are chosen as often as any other.
     idle = int(config.get("zero_expert_num") or 0)
     return MoeRouting(
         layers=frozenset(_routed_layers(config, layers)),
@@ -232,7 +232,7 @@ def _shared_width(config: Config, width: int) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FamilyTraits:
-    """The habits of a family; the defaults are those of Llama.
+    """Properties of a model family; the defaults are those of Llama.
 
     `norm_terms` is 1 for a norm with a weight, 2 with a weight and a bias, 0 for
     one without parameters; `norms` counts them per layer.
@@ -270,7 +270,7 @@ _FAMILY_TABLE = {name: FamilyTraits(**row) for name, row in _WORDS["traits"].ite
 
 
 def is_known(family: str) -> bool:
-    """Whether the rules of a family are known rather than taken from Llama.
+    """Return whether the family is known; unknown families are read as Llama.
 
     >>> is_known("mistral"), is_known("unheard_of")
     (True, False)
@@ -280,12 +280,12 @@ def is_known(family: str) -> bool:
 
 
 def is_encoder_decoder(family: str) -> bool:
-    """Whether a family has an encoder beside its decoder."""
+    """Return whether a family has an encoder in addition to its decoder."""
     return family in _WORDS["encoder_decoder"]
 
 
 def traits_of(config: Config) -> FamilyTraits:
-    """The habits of the family that `config` belongs to, with its own switches."""
+    """Return the properties of the family of `config`, with its own switches."""
     family = str(config.get("model_type", "llama"))
     traits = _FAMILY_TABLE.get(family, _FAMILY_TABLE["llama"])
     changes: dict[str, Any] = {}
@@ -297,7 +297,7 @@ def traits_of(config: Config) -> FamilyTraits:
 
 
 def _special(family: str, config: Config) -> dict[str, Any]:
-    """Read the switches that mean something else in one family."""
+    """Read switches that have another meaning in one family."""
     reader = _SPECIAL.get(family)
     changes = reader(config) if reader else {}
     if family in _WORDS["no_out_bias"]:
@@ -349,7 +349,7 @@ def _laguna(config: Config) -> dict[str, Any]:
 
 def _nemotron_h(config: Config) -> dict[str, Any]:
     attention = bool(config.get("attention_bias"))
-    mlp = bool(config.get("mlp_bias"))  # `use_bias` speaks of the state space alone
+    mlp = bool(config.get("mlp_bias"))  # `use_bias` refers to the state space only.
     return {"qkv_bias": attention, "out_bias": attention, "mlp_bias": mlp}
 
 
@@ -390,7 +390,7 @@ _OF_FAMILIES = frozenset(_FIELDS_WORDS["of_families"])
 
 
 class TrackedConfig(Mapping[str, Any]):
-    """The fields of a `config.json`, and which of them anybody read.
+    """A `config.json` that records which of its fields are read.
 
     >>> fields = TrackedConfig({"hidden_size": 64, "odd_blocks": 3})
     >>> fields["hidden_size"], fields.unread()
@@ -398,30 +398,26 @@ class TrackedConfig(Mapping[str, Any]):
     """
 
     def __init__(self, given: Config) -> None:
-        """Take the fields of `given`; none of them is read yet."""
         self._given = dict(given)
         self._read: set[str] = set()
 
     def __getitem__(self, key: str) -> Any:
-        """Read one field."""
         self._read.add(key)
         return self._given[key]
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Read one field, which may be missing: far quicker than by an exception."""
+        """Read one field, which may be missing; much faster than catching KeyError."""
         self._read.add(key)
         return self._given.get(key, default)
 
     def __iter__(self) -> Iterator[str]:
-        """Name the fields."""
         return iter(self._given)
 
     def __len__(self) -> int:
-        """Count the fields."""
         return len(self._given)
 
     def unread(self) -> tuple[str, ...]:
-        """Fields that nobody read and that may change what is counted."""
+        """Return unread fields that may affect the counts."""
         known = is_known(str(self._given.get("model_type", "llama")))
         return tuple(
             key
@@ -434,9 +430,9 @@ class TrackedConfig(Mapping[str, Any]):
 
 
 def with_defaults(text: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Add what a nested configuration leaves to the defaults of its class.
+    """Add the defaults of its class to a nested configuration.
 
-    The second value names the fields that were added, less what is switched off.
+    Also returns the names of the added fields, except those that are off.
     """
     defaults = data_files.load_table("defaults.toml", "family")
     row = defaults.get(str(text.get("model_type")), {}).get("config", {})
@@ -468,13 +464,13 @@ _BLOCKS: dict[str, tuple[str, str]] = {
 }
 
 
-# Each layer of LongCat-Flash has attention and a dense MLP twice, the first of them
-# with routed experts beside it: two layers as they are counted here.
+# Each layer of LongCat-Flash has attention and a dense MLP twice, the first with routed
+# experts in parallel. It is counted as two layers.
 _DOUBLE = "longcat_flash"
 
 
 def layer_count(config: Config) -> int:
-    """The number of layers; a list or pattern of blocks says it too."""
+    """Return the number of layers, which may follow from a list or pattern of blocks."""
     blocks = _blocks(config)
     count = len(blocks) if blocks is not None else config_int(config, "layers")
     if config.get("model_type") == _DOUBLE:
@@ -485,7 +481,7 @@ def layer_count(config: Config) -> int:
 
 
 def layer_words(config: Config, traits: FamilyTraits, routing: MoeRouting | None) -> Words:
-    """For each layer its mixer and its MLP in one word each."""
+    """Return the mixer and the MLP of each layer, each as one word."""
     blocks = _blocks(config)
     if blocks is not None:
         return [_block(word) for word in blocks]
@@ -503,7 +499,7 @@ def _block(word: str) -> tuple[str, str]:
 
 
 def _blocks(config: Config) -> list[str] | None:
-    """The blocks of a model whose layers are either a mixer or an MLP."""
+    """Return the blocks of a model whose layers are either a mixer or an MLP."""
     pattern = config.get("hybrid_override_pattern")
     if isinstance(pattern, str):
         return list(pattern)
@@ -535,7 +531,7 @@ _EVERY_FOURTH = ("qwen3_next", "qwen3_5")
 
 
 def _full_layers(config: Config, count: int) -> set[int] | None:
-    """The layers with attention in a hybrid that says which; None otherwise."""
+    """Return the layers with attention in a hybrid that lists them; else None."""
     if isinstance(config.get("layer_types"), list):
         return None
     if "attn_layer_period" in config:
@@ -553,7 +549,7 @@ def _full_layers(config: Config, count: int) -> set[int] | None:
 
 
 def _listed_layers(config: Config) -> set[int] | None:
-    """Layers that a nested description of linear attention leaves to attention."""
+    """Return the attention layers that a nested linear-attention configuration lists."""
     switches = config.get("attn_type_list")
     if isinstance(switches, list):
         return {i for i, full in enumerate(switches) if full}
@@ -573,7 +569,7 @@ _COMPRESSED = {
 
 
 def _compressed(config: Config, count: int) -> list[str]:
-    """The kinds of attention of DeepSeek-V4, by word or by compression ratio."""
+    """Return the attention kinds of DeepSeek-V4, by word or by compression ratio."""
     listed = config.get("layer_types")
     if isinstance(listed, list):
         return [_COMPRESSED.get(str(word), "sliding") for word in listed[:count]]

@@ -1,4 +1,4 @@
-"""Build an Architecture from a config.json."""
+"""Build an Architecture from a Hugging Face config.json."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ from app.estimator.models.vision_tower import BESIDE, read_beside
 
 
 def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: bool) -> TokenMixer:
-    """Attention of one layer, latent where the configuration has latent ranks."""
+    """Return the attention of one layer; latent if the configuration has latent ranks."""
     window = window_of(config) if sliding else None
     if config.get("kv_lora_rank"):
         return sequence_mixers.latent_attention(_latent(config, traits, index), window)
@@ -60,7 +60,7 @@ def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: 
 
 
 def _indexed(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
-    """Add the indexer that picks blocks of tokens in a layer (MiniMax-M3)."""
+    """Add the indexer that selects blocks of tokens in a layer (MiniMax-M3)."""
     listed = config.get("layer_types")
     if not isinstance(listed, list) or listed[index] != "minimax_m3_sparse":
         return mixer
@@ -81,13 +81,13 @@ def _indexed(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
 
 
 def shares_cache(config: Config, index: int) -> bool:
-    """Whether a layer reads the keys and values of an earlier one."""
+    """Return whether a layer reuses the keys and values of an earlier one."""
     shared = config.get("num_kv_shared_layers") or 0
     return index >= config_int(config, "layers", 0) - shared if shared else False
 
 
 def _layer_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
-    """Heads of one layer where they differ from the usual ones."""
+    """Return the head counts of one layer if they differ from the usual ones."""
     own = config.get("per_layer_config")
     if isinstance(own, dict):
         row = own.get(f"{index:02d}") or own.get(str(index)) or {}
@@ -112,7 +112,7 @@ def _layer_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, 
 
 
 def _gemma4_head_dim(config: Config) -> int:
-    """Full layers of Gemma 4 have heads of 512 unless the configuration says so."""
+    """Return the head width of full layers in Gemma 4: 512 unless configured."""
     return 512 if config.get("model_type") in {"gemma4_text", "gemma4"} else 0
 
 
@@ -130,7 +130,7 @@ def _kv_heads(config: Config, heads: int) -> int:
 
 
 def _shares_index(config: Config, index: int) -> bool:
-    """Whether a layer takes the tokens that an earlier layer chose (GLM-5.2)."""
+    """Return whether a layer reuses the tokens that an earlier layer selected (GLM-5.2)."""
     listed = config.get("indexer_types") or config.get("index_topk_pattern")
     if listed:
         return str(listed[index]) in {"shared", "S"}
@@ -160,7 +160,7 @@ def _latent(
 
 
 def compressed_mixer(config: Config, word: str) -> TokenMixer:
-    """Attention over compressed keys (DeepSeek-V4), sparse, heavy or only local."""
+    """Return attention over compressed keys (DeepSeek-V4): sparse, heavy or local."""
     rates = config.get("compress_rates") or {}
     sparse = rates.get("compressed_sparse_attention", 4)
     heavy = rates.get("heavily_compressed_attention", 128)
@@ -183,7 +183,7 @@ def compressed_mixer(config: Config, word: str) -> TokenMixer:
 
 
 def recurrent_mixer(config: Config) -> TokenMixer:
-    """The mixer with a state of fixed size that the configuration describes."""
+    """Return the configured mixer with a state of fixed size."""
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
         return sequence_mixers.short_convolution(
@@ -288,7 +288,7 @@ def _mamba2(config: Config, heads: int | None = None) -> TokenMixer:
 
 
 def _switch(config: Config, names: tuple[str, ...], *, default: bool) -> bool:
-    """The first of several names of a switch that is given."""
+    """Return the first switch that is set under one of several names."""
     for name in names:
         if config.get(name) is not None:
             return bool(config[name])
@@ -300,7 +300,7 @@ _NO_MIXER = TokenMixer(kind="none")
 
 
 def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
-    """The layers of the decoder in order; equal layers are one shared object."""
+    """Return the layers of the decoder in order; equal layers are one shared object."""
     routing = routing_of(config, layer_count(config))
     words = layer_words(config, traits, routing)
     made: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
@@ -316,7 +316,7 @@ def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
 
 
 def _norms(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) -> int:
-    """Weights of the norms around the two halves of a layer."""
+    """Return the weights of the norms around the two halves of a layer."""
     halves = (mixer != _NO_MIXER) + (mlp != _NO_MLP)
     norms = traits.norms if halves == 2 else halves * max(1, traits.norms // 2)
     norms += traits.routed_norms if mlp.is_routed else 0
@@ -330,7 +330,7 @@ def _norms(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) ->
 def _mixers(
     config: Config, traits: FamilyTraits, index: int, word: str
 ) -> tuple[TokenMixer, TokenMixer | None]:
-    """The mixer of a layer, and a second one that runs beside it."""
+    """Return the mixer of a layer, and a second one that runs in parallel."""
     if word == "both":
         attention = softmax_mixer(config, traits, index, sliding=False)
         return attention, recurrent_mixer(config)
@@ -379,14 +379,14 @@ def _dense(config: Config, traits: FamilyTraits, routing: MoeRouting | None, ind
 
 
 def _adjusted(config: Config, width: int) -> int:
-    """Two thirds of the width, scaled and rounded up, as LFM2 does."""
+    """Return two thirds of the width, scaled and rounded up, as in LFM2."""
     scaled = int(config.get("block_ffn_dim_multiplier", 1.0) * int(2 * width / 3))
     step = config.get("block_multiple_of", 256)
     return int(-(-scaled // step) * step)
 
 
 def _with_side_inputs(config: Config, mlp: Mlp) -> Mlp:
-    """Add the projections of per-layer embeddings where the model has them."""
+    """Add the projections of per-layer embeddings if the model has them."""
     side = config.get("hidden_size_per_layer_input")
     if not side:
         return mlp
@@ -418,7 +418,6 @@ def _with_side_inputs(config: Config, mlp: Mlp) -> Mlp:
 
 
 def routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp:
-    """The experts of one layer."""
     scales = 0
     shared = routing.shared_width
     if config.get("enable_moe_block"):
@@ -444,7 +443,7 @@ def routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Seq2SeqTraits:
-    """What a family of encoder-decoders has beside its layers."""
+    """Parameters of an encoder-decoder family outside of its layers."""
 
     norm_terms: int = 2
     bias: bool = True
@@ -472,13 +471,13 @@ _HABITS: dict[str, Seq2SeqTraits] = {
 
 
 def is_seq2seq(config: Config) -> bool:
-    """Whether a configuration describes an encoder and a decoder."""
+    """Return whether a configuration describes an encoder and a decoder."""
     return config.get("model_type") in _HABITS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EncoderDecoderShape:
-    """The layers of both halves and all parameters outside of them."""
+    """The layers of both halves, and all parameters outside of them."""
 
     encoder: tuple[Layer, ...]
     decoder: tuple[Layer, ...]
@@ -516,7 +515,7 @@ def _layer(config: Config, habits: Seq2SeqTraits, half: str, *, cross: bool) -> 
         mixer=attention if cross else dataclasses.replace(attention, cache=0),
         mlp=layers.dense_mlp(hidden, width, gated=gated, bias=habits.bias),
         norms=(3 if cross else 2) * habits.norm_terms * hidden,
-        # What is kept of the encoder does not grow with the answer.
+        # The cached keys and values of the encoder do not grow with the answer.
         beside=dataclasses.replace(attention, cache=0) if cross else None,
     )
 
@@ -538,7 +537,7 @@ def _attention(config: Config, habits: Seq2SeqTraits, hidden: int, heads: int) -
 
 
 def _outside(config: Config, habits: Seq2SeqTraits, hidden: int, layers: int) -> int:
-    """Norms of both halves, positions, relative biases and the audio front end."""
+    """Return the norms of both halves, positions, relative biases and the audio front end."""
     count = 2 * (int(habits.embedding_norm) + int(habits.final_norm))
     total = count * habits.norm_terms * hidden
     if habits.relative:
@@ -560,9 +559,9 @@ def _positions(config: Config, habits: Seq2SeqTraits) -> int:
 
 
 def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
-    """Read the architecture from a Hugging Face `config.json`.
+    """Build the architecture from a Hugging Face `config.json`.
 
-    Raises UnreadableConfig with a sentence when a size is missing or wrong.
+    Raises UnreadableConfigError with a sentence if a size is missing or wrong.
 
     >>> from_config({"model_type": "llama", "hidden_size": 4096,
     ...     "num_hidden_layers": 32, "num_attention_heads": 32,
@@ -587,7 +586,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
 
 
 def validate_architecture(model: Architecture) -> Architecture:
-    """Return `model` if all of its sizes are whole and none is negative."""
+    """Return `model` if all of its sizes are valid; raises UnreadableConfigError."""
     for layer, _ in model.runs:
         for matrix in layer.matrices:
             if not all(map(_is_size, (matrix.inputs, matrix.outputs, matrix.copies))):
@@ -602,7 +601,7 @@ def validate_architecture(model: Architecture) -> Architecture:
 
 
 def _is_size(value: object) -> bool:
-    """Whether a value read from outside is a whole number above zero."""
+    """Return whether a value is a whole number above zero."""
     return isinstance(value, int) and value > 0
 
 
@@ -636,7 +635,7 @@ def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
 
 
 def _predictors(text: Mapping[str, Any]) -> int:
-    """How many modules for multi-token prediction come with a model."""
+    """Return the number of modules for multi-token prediction."""
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
     given = [text.get(name) or 0 for name in (*names, "num_mtp_layers")]
     most = max(given)
@@ -650,7 +649,7 @@ _MOST_PREDICTORS = 64
 
 
 def _predicting(stack: tuple[Layer, ...]) -> tuple[Layer, ...]:
-    """The layers of such a module: attention and MLP as the last of the model."""
+    """Return the layers of such a module: attention and MLP as in the model's last layer."""
     attention = next((a for a in reversed(stack) if a.mixer.heads), None)
     if attention is None:
         return ()
@@ -660,7 +659,7 @@ def _predicting(stack: tuple[Layer, ...]) -> tuple[Layer, ...]:
 
 
 def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
-    """An encoder-decoder model; `stack` holds its decoder."""
+    """Build an encoder-decoder model; `stack` has its decoder."""
     shape = read_shape(config)
     return count_architecture(
         Architecture(
@@ -681,19 +680,19 @@ def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
 def _reading_outside(
     config: Mapping[str, Any], traits: FamilyTraits, hidden: int, vocabulary: int
 ) -> int:
-    """Parameters that belong to no layer and to no table."""
+    """Return the parameters outside of layers and tables."""
     norms = int(traits.final_norm) + int(traits.embedding_norm)
     streams = config.get("hc_mult") or 0
     mixing = streams * (streams * hidden + 1) + 1 if streams else 0
     bias = vocabulary if traits.head_bias else 0
     narrow = config.get("word_embed_proj_dim") or hidden
-    if narrow != hidden:  # a projection in and one out
+    if narrow != hidden:  # One projection in and one out.
         mixing += 2 * narrow * hidden
     return norms * traits.norm_terms * hidden + bias + mixing
 
 
 def _side_tables(config: Mapping[str, Any], hidden: int) -> int:
-    """Tables of embeddings for each layer, with their projection and norm."""
+    """Return the per-layer embedding tables, with their projection and norm."""
     side = config.get("hidden_size_per_layer_input") or 0
     if not side:
         return 0

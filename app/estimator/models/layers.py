@@ -11,7 +11,7 @@ Split = Literal["columns", "rows", "heads", "whole"]
 class WeightMatrix:
     """A weight matrix of a layer; `copies` of it, `active` used by each token.
 
-    `split` says what tensor parallelism does: `columns` and `rows` are divided,
+    `split` is how tensor parallelism divides it: `columns` and `rows` are divided,
     `heads` (keys and values) down to one head, `whole` stays on every rank.
     """
 
@@ -25,25 +25,24 @@ class WeightMatrix:
 
     @property
     def parameters(self) -> int:
-        """Weights in all copies."""
         return self.inputs * self.outputs * self.copies
 
     @property
     def active_parameters(self) -> float:
-        """Weights that one token is multiplied with."""
+        """Return the weights that are used for one token."""
         return self.inputs * self.outputs * self.active
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TokenMixer:
-    """What lets tokens see each other: attention or a recurrent state.
+    """Attention or a recurrent state, which combines information across tokens.
 
-    `cache` counts elements kept per token and `window` the tokens it keeps (None:
-    all); `state` and `convolution` count elements kept per sequence whatever its
+    `cache` counts elements stored per token and `window` the tokens stored (None:
+    all); `state` and `convolution` count elements stored per sequence, independent of its
     length. `index` is the cache of a sparse-attention indexer, in elements per token,
-    of `index_heads` heads `index_dim` wide; `top` is how many tokens it lets attention
-    see. One entry of the cache stands for `rate` tokens; `near` elements more are kept
-    of each of the last `near_tokens`. `scan` counts operations per element of state.
+    of `index_heads` heads `index_dim` wide; `top` is the number of tokens that it selects.
+    One entry of the cache stands for `rate` tokens; `near` more elements are stored
+    for each of the last `near_tokens`. `scan` counts FLOPs per element of state.
     """
 
     kind: str
@@ -85,7 +84,7 @@ class Mlp:
 
     @property
     def is_routed(self) -> bool:
-        """Whether tokens are sent to chosen experts."""
+        """Return whether tokens are routed to chosen experts."""
         return self.experts > 0
 
 
@@ -93,8 +92,8 @@ class Mlp:
 class Layer:
     """One layer: its mixer, its MLP, its norms.
 
-    `beside` is a second mixer: a state space next to attention, or attention to an
-    encoder. Layers are told apart by identity: equal ones are one object.
+    `beside` is a second mixer: a state space in parallel with attention, or attention to an
+    encoder. Layers compare by identity: equal ones are one object.
     """
 
     mixer: TokenMixer
@@ -104,42 +103,40 @@ class Layer:
 
     @property
     def matrices(self) -> tuple[WeightMatrix, ...]:
-        """All matrices of the layer."""
         beside = self.beside.matrices if self.beside else ()
         return self.mixer.matrices + beside + self.mlp.matrices
 
     @property
     def vectors(self) -> int:
-        """Parameters outside of matrices: norms, biases, convolutions."""
+        """Return the parameters outside of matrices: norms, biases, convolutions."""
         beside = self.beside.vectors if self.beside else 0
         own = self.mixer.vectors + self.mlp.vectors + self.mlp.routed_vectors
         return own + beside + self.norms
 
     @property
     def state(self) -> int:
-        """Elements of recurrent state per sequence."""
+        """Return the elements of recurrent state per sequence."""
         return self.mixer.state + (self.beside.state if self.beside else 0)
 
     @property
     def convolution(self) -> int:
-        """Elements of convolution state per sequence."""
+        """Return the elements of convolution state per sequence."""
         own = self.mixer.convolution
         return own + (self.beside.convolution if self.beside else 0)
 
     @property
     def parameters(self) -> int:
-        """All parameters of the layer."""
         return sum(m.parameters for m in self.matrices) + self.vectors
 
     @property
     def routed_parameters(self) -> int:
-        """Parameters of routed experts, with their biases."""
+        """Return the parameters of routed experts, including their biases."""
         routed = (m.parameters for m in self.mlp.matrices if m.part == "experts")
         return sum(routed) + self.mlp.routed_vectors
 
     @property
     def active_parameters(self) -> float:
-        """Parameters that work on one token."""
+        """Return the parameters used for one token."""
         routed = self.routed_parameters
         if not routed:
             return self.parameters
@@ -169,10 +166,10 @@ class AttentionShape:
 def attention(
     shape: AttentionShape, window: int | None = None, *, shares_cache: bool = False
 ) -> TokenMixer:
-    """Multi-head attention with any number of KV heads.
+    """Build multi-head attention with any number of KV heads.
 
     Parameters: h·a·d + h·g·d_k + h·g·d_v + a·d_v·h and, where the family has them,
-    biases, query and key norms (per head, or over all heads), sinks and an output
+    biases, query and key norms (per head, or over all heads), sinks, and an output
     gate. Cache: g·(d_k + d_v) elements per token.
     """
     values = shape.value_dim or shape.head_dim
@@ -218,7 +215,7 @@ def _attention_vectors(
 
 
 def dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool) -> Mlp:
-    """A dense feed-forward part: 2·h·f, or 3·h·f with a gate."""
+    """Build a dense MLP: 2·h·f, or 3·h·f with a gate."""
     up = (WeightMatrix("up", hidden, width, "mlp"),)
     gate = (WeightMatrix("gate", hidden, width, "mlp"),) if gated else ()
     down = (WeightMatrix("down", width, hidden, "mlp", "rows"),)
@@ -228,7 +225,7 @@ def dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool) -> Mlp:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MoeShape:
-    """The shape of routed experts beside an optional shared one."""
+    """The shape of routed experts with an optional shared one."""
 
     hidden: int
     experts: int
@@ -246,7 +243,7 @@ class MoeShape:
 
 
 def routed_mlp(shape: MoeShape) -> Mlp:
-    """Routed experts: h·E for the router, E·3·h·f_e for gated experts.
+    """Build routed experts: h·E for the router, E·3·h·f_e for gated experts.
 
     A shared expert of width f_s adds 3·h·f_s. With `latent` the experts work on a
     vector of that width, reached by two projections.
@@ -272,7 +269,7 @@ def routed_mlp(shape: MoeShape) -> Mlp:
 
 
 def _routed(shape: MoeShape, ups: tuple[str, ...], inner: int) -> list[WeightMatrix]:
-    """The router and the matrices of all experts."""
+    """Return the router and the matrices of all experts."""
     count, active = shape.experts, shape.per_token
     router = WeightMatrix("router", shape.hidden, count + shape.idle, "router", "whole")
     wide = [
@@ -283,7 +280,7 @@ def _routed(shape: MoeShape, ups: tuple[str, ...], inner: int) -> list[WeightMat
 
 
 def _beside_routed(shape: MoeShape, ups: tuple[str, ...], inner: int) -> list[WeightMatrix]:
-    """The projections into and out of a latent width, and the shared expert."""
+    """Return the projections into and out of a latent width, and the shared expert."""
     matrices = []
     if shape.latent:
         matrices.append(WeightMatrix("latent_in", shape.hidden, inner, "shared", "whole"))

@@ -1,4 +1,4 @@
-"""Find a model by catalog name, by size such as 70B, or by pasted config."""
+"""Find a model by catalog name, by a size such as 70B, or by a pasted configuration."""
 
 import dataclasses
 import functools
@@ -22,8 +22,8 @@ _FACTOR = {"k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
 _SPELLED = {"K": "k", "bn": "B", "million": "M", "billion": "B", "trillion": "T"}
 SMALLEST, LARGEST = 10**7, 10**14
 
-# Layers, width and heads of public dense models by size, from Pythia to Llama 3
-# (405B) and on by the same proportions.
+# Layers, width and heads of public dense models by size, from Pythia to Llama 3 (405B),
+# extrapolated by the same proportions.
 _SHAPES = (
     (1.0e7, 6, 192, 6),
     (2.0e7, 6, 256, 4),
@@ -45,7 +45,7 @@ _SHAPES = (
 
 
 def is_size(name: str) -> bool:
-    """Whether a model is given as a number of parameters.
+    """Return whether a model is given as a number of parameters.
 
     >>> is_size("70B"), is_size("llama-2-7b")
     (True, False)
@@ -54,7 +54,7 @@ def is_size(name: str) -> bool:
 
 
 def parse_size(name: str) -> int:
-    """The number of parameters in a size; LookupError outside of 10M to 100T.
+    """Return the parameters of a size; raises LookupError outside of 10M to 100T.
 
     >>> parse_size("1.5T")
     1500000000000
@@ -69,13 +69,13 @@ def parse_size(name: str) -> int:
     except ValueError as error:
         raise LookupError(f"{error}.") from None
     number = float(match["number"].replace(",", "")) * factor
-    if not SMALLEST <= number <= LARGEST:  # a long one is infinite
+    if not SMALLEST <= number <= LARGEST:  # A number with too many digits is infinite.
         raise LookupError(f"“{name}” is outside of 10M to 100T parameters.")
     return round(number)
 
 
 def size_name(parameters: int) -> str:
-    """Write a size as people do.
+    """Format a size with its usual suffix.
 
     >>> size_name(70 * 10**9), size_name(494032768)
     ('70B', '494.032768M')
@@ -88,9 +88,9 @@ def size_name(parameters: int) -> str:
 
 
 def shape_for(parameters: int) -> dict[str, Any]:
-    """A configuration with nearly `parameters` parameters, never more.
+    """Return a configuration with at most `parameters` parameters, and nearly as many.
 
-    The MLP width is solved for; what is left is less than one step of it.
+    The MLP width is solved for; the remainder is less than one step of it.
     """
 
     def distance(shape: tuple[float, int, int, int]) -> float:
@@ -120,7 +120,7 @@ def shape_for(parameters: int) -> dict[str, Any]:
     raise LookupError(f"No dense shape has {parameters} parameters.")
 
 
-# What arithmetic on sizes of the wrong kind can raise.
+# What arithmetic on values of the wrong type can raise.
 _CONTRADICTIONS = (
     ArithmeticError,
     AttributeError,
@@ -132,7 +132,7 @@ _CONTRADICTIONS = (
 
 
 def is_config(name: str) -> bool:
-    """Whether a model is given as a configuration rather than by name or size.
+    """Return whether a model is given as a configuration instead of by name or size.
 
     >>> is_config('{"model_type": "llama"}'), is_config("llama-2-7b")
     (True, False)
@@ -158,27 +158,27 @@ def _read(text: str) -> Architecture:
         raise UnreadableConfigError(message) from error
 
 
-# A text of 200,000 characters makes a model of 3 MB.
+# A text of 200,000 characters creates a model of 3 MB, so few are cached.
 @functools.lru_cache(maxsize=8)
 def read_pasted(text: str) -> Architecture:
-    """The architecture that a pasted configuration describes.
+    """Build the architecture that a pasted configuration describes.
 
-    Raises UnreadableConfig with a sentence when it is no JSON, no table, lacks a
-    size or contradicts itself.
+    Raises UnreadableConfigError with a sentence if it is not a JSON object, lacks a size
+    or contradicts itself.
     """
     return _read(text)
 
 
-# What estimates count of a model is kept as long as the model is, so that only
-# short texts are taken in the place of a name.
+# What estimates compute for a model is cached as long as the model, so only short texts
+# are accepted in the field for a name.
 @functools.lru_cache(maxsize=256)
 def read_short(text: str) -> Architecture:
-    """The same for a text short enough to stand in the field of a name."""
+    """Build the architecture from a configuration short enough for the field of a name."""
     return _read(text)
 
 
 def tidy(text: str) -> str:
-    """A readable configuration without the blanks that it was typed with.
+    """Return a configuration without the white space it was typed with.
 
     Raises LookupError, as an unknown name does.
     """
@@ -193,10 +193,10 @@ _MODELS = ("models.toml", "model")
 
 
 def model_id(name: str) -> str:
-    """The catalog id for a model name, or the tidy form of a size such as `70B`.
+    """Return the catalog id for a model name, or the normal form of a size such as `70B`.
 
-    A short config.json is taken as well. Raises LookupError naming the nearest
-    models, or what the configuration lacks.
+    A short config.json is accepted as well. Raises LookupError with the closest models, or
+    with what the configuration lacks.
     """
     if is_config(name):
         return tidy(name)
@@ -206,9 +206,9 @@ def model_id(name: str) -> str:
 
 
 def find_model(name: str) -> Architecture:
-    """The architecture for a catalog name, a size such as `70B`, or a config.json.
+    """Return the architecture for a catalog name, a size such as `70B`, or a config.json.
 
-    A size gives a dense, Llama-shaped model with exactly that many parameters.
+    A size returns a dense, Llama-shaped model with exactly that many parameters.
 
     >>> find_model("70B").parameters
     70000000000
@@ -228,12 +228,12 @@ def _named(name: str) -> Architecture:
 
 
 def models() -> tuple[tuple[str, str], ...]:
-    """Ids and names of the catalog's models, in its order."""
+    """Return ids and names of the catalog's models, in catalog order."""
     return tuple((key, row["name"]) for key, row in data_files.load_table(*_MODELS).items())
 
 
 def generic(parameters: int) -> Architecture:
-    """A dense, Llama-shaped model with exactly `parameters` parameters."""
+    """Return a dense, Llama-shaped model with exactly `parameters` parameters."""
     config = shape_for(parameters)
     model = from_config(config, name=f"{size_name(parameters)} dense")
     return count_architecture(
@@ -245,9 +245,9 @@ _MOST = 12
 
 
 def weights_words(model: Architecture, name: str, label: str) -> str:
-    """Say in a sentence how weights are counted, where a checkpoint is quantized.
+    """Describe in a sentence how weights are counted if the checkpoint is quantized.
 
-    `name` and `label` are the format asked for; empty where nothing is to be said.
+    `name` and `label` are the chosen format; empty if there is nothing to say.
     """
     how = model.quantization
     if how is None:
@@ -265,7 +265,7 @@ def weights_words(model: Architecture, name: str, label: str) -> str:
 
 
 def caveats(model: Architecture) -> tuple[str, ...]:
-    """What a reader of the counts of `model` has to know; empty where all is known."""
+    """Return what the counts of `model` leave out or assume; empty if nothing."""
     found = []
     if model.family and not is_known(model.family):
         found.append(f"The family “{model.family}” is not known; it was read as Llama-shaped.")
@@ -285,7 +285,7 @@ def caveats(model: Architecture) -> tuple[str, ...]:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    """Name fields in one line.
+    """Join field names in one line.
 
     >>> _listed(("a", "b"))
     'a, b'

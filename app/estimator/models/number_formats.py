@@ -22,11 +22,11 @@ Key = tuple[str, str, int]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Widths:
-    """Widths of the weights of a checkpoint that mixes formats.
+    """Bits of the weights in a checkpoint that mixes formats.
 
     `scheme` is the format of most quantized weights, `bits` the mean over all of
-    them. `parts` holds for each kind of matrix the share of its weights that is
-    quantized, and their mean bits. `embedding` and `head` are 0 where those tables
+    them. `parts` has for each kind of matrix the share of its weights that is
+    quantized, and their mean bits. `embedding` and `head` are 0 if those tables
     are not quantized.
     """
 
@@ -38,16 +38,16 @@ class Widths:
     head: float = 0.0
 
     def share(self, matrix: WeightMatrix) -> float:
-        """The share of a matrix, over all layers, that is quantized [1]."""
+        """Return the quantized share of a matrix, over all layers [1]."""
         return self.parts.get(_key(matrix), (0.0, 0.0))[0]
 
     def bits_of(self, matrix: WeightMatrix) -> float:
-        """Mean bits of its quantized weights."""
+        """Return the mean bits of a matrix's quantized weights."""
         return self.parts.get(_key(matrix), (0.0, 0.0))[1]
 
 
 def published_widths(model: Architecture) -> Widths | None:
-    """The widths of the weights of a checkpoint; None where none is quantized."""
+    """Return the weight widths of a published checkpoint; None if it is not quantized."""
     how = model.quantization
     if how is None or how.problem:
         return None
@@ -88,7 +88,7 @@ def _widths(
 
 
 def _mean(counts: Mapping[Scheme | None, int]) -> tuple[float, float]:
-    """The share that is quantized, and its mean bits."""
+    """Return the quantized share, and its mean bits."""
     narrow = {scheme: number for scheme, number in counts.items() if scheme}
     covered = sum(narrow.values())
     if not covered:
@@ -98,12 +98,12 @@ def _mean(counts: Mapping[Scheme | None, int]) -> tuple[float, float]:
 
 
 def _key(matrix: WeightMatrix) -> Key:
-    """What matrices of one kind have in common across layers."""
+    """Return the key that equal kinds of matrices share across layers."""
     return matrix.part, matrix.name, matrix.inputs * matrix.outputs
 
 
 def _indexed(model: Architecture, how: Quantization) -> Iterator[tuple[Layer, str, int]]:
-    """Layers with their index; equal ones at once where lists name no layer."""
+    """Yield layers with their index; equal ones once if no list names single layers."""
     if not any(override.modules.names_layers for override in how.overrides):
         yield from ((layer, "", number) for layer, number in model.runs)
         return
@@ -123,7 +123,7 @@ def _scheme_of(how: Quantization, layer: Layer, matrix: WeightMatrix, index: str
 
 
 def _table(how: Quantization, names: tuple[str, ...]) -> Scheme | None:
-    """The format of embeddings or the head, which few methods quantize."""
+    """Return the format of embeddings or head, which few methods quantize."""
     for override in how.overrides:
         if override.modules.match(names):
             return override.scheme
@@ -154,12 +154,12 @@ def grouped_bits(bits: float, group: int, scale_bits: float, zero_bits: float) -
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightFormat:
-    """A format of weights.
+    """A weight format.
 
-    `bits` per weight that is covered, with scales; `covers` says which matrices
-    are: all tensors, the linear layers, or only routed experts. `rest` is the
-    width of all other tensors. `math` is the format of the multiplication.
-    `widths` hold instead where a published checkpoint mixes formats.
+    `bits` per covered weight, with scales; `covers` says which matrices are covered: all
+    tensors, the linear layers, or only routed experts. `rest` is the width of all other
+    tensors. `math` is the format of the multiplication. For a published checkpoint that
+    mixes formats, `widths` replaces these values.
     """
 
     id: str
@@ -173,7 +173,7 @@ class WeightFormat:
 
 
 def _format(row: dict[str, Any]) -> WeightFormat:
-    """A format of the file; its groups add their scales to the bits of a weight."""
+    """Build a format from its entry; scales of groups are added to the bits per weight."""
     scales = [row.pop(key, 0) for key in ("group", "scale_bits", "zero_bits")]
     bits = grouped_bits(row.pop("bits"), *scales) if scales[0] else row.pop("bits")
     return WeightFormat(bits=bits, **row)
@@ -183,9 +183,9 @@ _WORDS = data_files.load_toml("formats.toml")
 FORMATS: dict[str, WeightFormat] = {row["id"]: _format({**row}) for row in _WORDS["format"]}
 WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
 PUBLISHED = "published"
-"""The choice of weights as the model is published: BF16 where it is not quantized."""
+"""Choice of weights: the format of the published checkpoint, BF16 if not quantized."""
 PUBLISHED_OR_FP8 = "published-or-fp8"
-"""The same, but FP8 where it is not quantized."""
+"""Choice of weights: the same, but FP8 if the checkpoint is not quantized."""
 PUBLISHED_CHOICES = ((PUBLISHED, "As published"), *WEIGHT_CHOICES)
 CACHE_BITS: dict[str, float] = {row["id"]: row["bits"] for row in _WORDS["cache"]}
 CACHE_CHOICES = tuple((row["id"], row["label"]) for row in _WORDS["cache"])
@@ -193,10 +193,10 @@ CACHE_CHOICES = tuple((row["id"], row["label"]) for row in _WORDS["cache"])
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightTable:
-    """Bytes of a model in one format, by what tensor parallelism does to them.
+    """Bytes of a model in one format, by how tensor parallelism divides them.
 
-    `divided` is split evenly; `by_heads` holds (bytes, KV heads) pairs that split
-    down to one head; `copied` lies whole on every GPU; `experts` is the routed
+    `divided` is split evenly; `by_heads` has (bytes, KV heads) pairs that are split
+    down to one head; `copied` is stored on every GPU; `experts` is the routed
     part of `divided`, `tower` that of a vision tower. `quantized` counts the weights
     that the format covers.
     """
@@ -210,20 +210,19 @@ class WeightTable:
 
     @property
     def total(self) -> float:
-        """All of them."""
         return self.divided + self.copied + sum(size for size, _ in self.by_heads)
 
     def per_gpu(self, tensor_parallel: int) -> float:
-        """Bytes on one of `tensor_parallel` GPUs."""
+        """Return the bytes on one of `tensor_parallel` GPUs."""
         heads = sum(b / min(tensor_parallel, n) for b, n in self.by_heads)
         return self.divided / tensor_parallel + heads + self.copied
 
 
 def format_of(model: Architecture, name: str) -> WeightFormat:
-    """The format called `name`; for `published` that of the model's checkpoint.
+    """Return the format called `name`; for `published` that of the model's checkpoint.
 
-    BF16 where the checkpoint is not quantized, or in a way that cannot be read;
-    `published-or-fp8` is FP8 where it is not quantized.
+    BF16 if the checkpoint is not quantized, or in an unsupported way;
+    `published-or-fp8` is FP8 if it is not quantized.
 
     >>> from app.estimator.models.lookup import find_model
     >>> format_of(find_model("gpt-oss-120b"), "published").label
@@ -237,7 +236,7 @@ def format_of(model: Architecture, name: str) -> WeightFormat:
 
 
 def published_hint(model: Architecture, name: str) -> str:
-    """Add to a refused format where it comes from, if nobody chose it."""
+    """Return a hint for a rejected format that the user did not choose explicitly."""
     if name in FORMATS or model.quantization is None:
         return ""
     return f", in which {model.name} is published: choose another format of weights"
@@ -245,7 +244,7 @@ def published_hint(model: Architecture, name: str) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _published(model: Architecture) -> WeightFormat:
-    """The format of a checkpoint: one of the catalog where it is exactly that."""
+    """Return the format of a checkpoint: an equal one from the catalog if there is one."""
     widths = published_widths(model)
     if widths is None:
         return FORMATS["bf16"]
@@ -262,7 +261,7 @@ def _published(model: Architecture) -> WeightFormat:
 
 
 def _is_same(form: WeightFormat, widths: Widths, model: Architecture) -> bool:
-    """Whether a format of the catalog has just these widths."""
+    """Return whether a catalog format has exactly these widths."""
     if form.math != widths.scheme.math or widths.embedding or widths.head:
         return False
     if abs(form.bits - widths.bits) > 1e-9:
@@ -276,10 +275,10 @@ def _is_same(form: WeightFormat, widths: Widths, model: Architecture) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def weight_table(model: Architecture, name: str) -> WeightTable:
-    """The bytes of `model` in the format called `name`.
+    """Return the bytes of `model` in the format called `name`.
 
-    A vision tower keeps the width of what is not quantized, as published checkpoints
-    do, and is divided as matrices are, which is the default of vLLM and SGLang.
+    A vision tower has the width of unquantized tensors, as in published checkpoints, and is
+    divided like matrices, which is the default of vLLM and SGLang.
     """
     form = format_of(model, name)
     divided, quantized = _tables(model, form)
@@ -312,7 +311,7 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
 
 
 def _tables(model: Architecture, form: WeightFormat) -> tuple[float, float]:
-    """Bytes of embeddings, head and tower, and the weights of them in the format."""
+    """Return bytes of embeddings, head and tower, and how many of their weights are covered."""
     rows = model.embedding_parameters + model.head_parameters
     wide = model.side_tables + model.tower_parameters
     if form.widths is None:
@@ -329,18 +328,18 @@ def _tables(model: Architecture, form: WeightFormat) -> tuple[float, float]:
 
 @functools.lru_cache(maxsize=8192)
 def gpu_weights(model: Architecture, name: str, gpus: int, over: int | None = None) -> float:
-    """Bytes of `model` in the format called `name` on one of `gpus` GPUs.
+    """Return the bytes of `model` in the format called `name` on one of `gpus` GPUs.
 
-    `over` GPUs share the routed experts, where they are more than share the rest.
+    `over` GPUs share the routed experts, if more than share the rest.
     """
     table = weight_table(model, name)
     return table.per_gpu(gpus) - table.experts / gpus + table.experts / (over or gpus)
 
 
 def share_of(form: WeightFormat, matrix: WeightMatrix) -> float:
-    """The share of the weights of a matrix, over all layers, in the format [1].
+    """Return the covered share of a matrix's weights, over all layers [1].
 
-    Routers keep their precision.
+    Routers are never quantized.
     """
     if form.widths is not None:
         return form.widths.share(matrix)
@@ -352,24 +351,24 @@ def share_of(form: WeightFormat, matrix: WeightMatrix) -> float:
 
 
 def matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
-    """Bits of a weight of a matrix, on average over the layers that have it."""
+    """Return the mean bits of a matrix's weights, over the layers that have it."""
     share = share_of(form, matrix)
     bits = form.bits if form.widths is None else form.widths.bits_of(matrix)
     return share * bits + (1 - share) * form.rest
 
 
 def covers(form: WeightFormat, matrix: WeightMatrix) -> bool:
-    """Whether the format applies to most of a matrix."""
+    """Return whether the format applies to most of a matrix."""
     return share_of(form, matrix) > 0.5
 
 
 _GGUF_WORDS = data_files.load_toml("gguf.toml")
-# Bits per weight of each block format, scales included.
+# Bits per weight of each block format, including scales.
 BLOCK_BITS: dict[str, float] = _GGUF_WORDS["bits"]
-# What a format falls back to where a row is no multiple of 256 weights.
+# Fallback formats for rows whose length is not a multiple of 256 weights.
 _FALLBACK: dict[str, str] = _GGUF_WORDS["fallback"]
-# For a role the formats of chosen layers, as (condition, format), in the order in
-# which they are tried.
+# Formats of chosen layers by role, as (condition, format), in the order in which they are
+# tried.
 _Rules = dict[str, list[tuple[str, str]]]
 _MIXTURES: dict[str, tuple[str, _Rules]] = {
     name: (row["usual"], row.get("rules", {})) for name, row in _GGUF_WORDS["mixtures"].items()
@@ -378,7 +377,7 @@ MIXTURES: tuple[str, ...] = tuple(_MIXTURES)
 # Mixtures whose output projection is Q5_K; all others up to Q8_0 use Q6_K.
 _LOW_HEAD = frozenset({"IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S"})
 _WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})
-# The 8-expert models keep keys and values wide and the output projection at Q5_K.
+# Models with 8 experts have wider keys and values, and an output projection at Q5_K.
 _EIGHT_EXPERTS = 8
 
 
@@ -406,7 +405,7 @@ def file_bytes(model: Architecture, mixture: str) -> float:
 
 
 def _gguf_tables(model: Architecture, mixture: str, usual: str, rules: _Rules) -> float:
-    """Bytes of the embedding table and of the output projection."""
+    """Return the bytes of the embedding table and of the output projection."""
     head = usual if mixture in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
     if model.tied:
         return bytes_of(model.embedding_parameters, _bits(head, model.hidden))
@@ -417,7 +416,7 @@ def _gguf_tables(model: Architecture, mixture: str, usual: str, rules: _Rules) -
 
 
 def _bits(form: str, row: int) -> float:
-    """Bits of a format for rows of this length; the fallback where it is odd."""
+    """Return the bits of a format for rows of this length, or of its fallback."""
     if form in _FALLBACK and row % 256:
         form = _FALLBACK[form] if row % 32 == 0 else "F16"
     elif form not in _WIDE and row % 32:
@@ -440,7 +439,7 @@ def _gguf_format(
 
 
 def _widened(model: Architecture, matrix: WeightMatrix, form: str) -> str:
-    """The exceptions for 70B shapes and for 8 experts."""
+    """Return the format with the exceptions for 70B shapes and for 8 experts."""
     seventy = model.layers == 80 and model.kv_heads < model.heads
     if matrix.name == "v" and seventy and form in {"Q3_K", "Q4_K"}:
         form = "Q5_K"
@@ -470,7 +469,7 @@ def _holds(condition: str, index: int, model: Architecture, layer: Layer) -> boo
     return conditions[condition]
 
 
-# Names that adapter libraries use, and the matrices they mean here.
+# Names in adapter libraries, and the matrices they refer to.
 TARGETS: dict[str, tuple[str, ...]] = {
     "q": ("q", "q_b"),
     "k": ("k",),
@@ -515,7 +514,7 @@ def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...])
     """Trainable parameters of adapters on all layers of `model`.
 
     `targets` are names such as q, v, gate or q_proj; unknown ones raise
-    LookupError. Routed experts are adapted in every copy.
+    LookupError. Every routed expert has adapters.
     """
     names = {name for target in targets for name in _meant(target)}
     return sum(
@@ -534,8 +533,8 @@ def _meant(target: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-# Marlin's product of experts in vLLM takes outputs in multiples of 256 and inputs in
-# multiples of 128; a gate and an up projection are one product.
+# vLLM's Marlin kernel for experts requires outputs in multiples of 256 and inputs in
+# multiples of 128; gate and up projection are one product.
 _OUTPUTS, _INPUTS = 256, 128
 
 
@@ -563,7 +562,7 @@ def padding_bytes(model: Architecture, form: WeightFormat, parts: int = 1) -> fl
 
 
 def _growth(matrix: WeightMatrix, parts: int) -> float:
-    """A matrix of an expert with padding, over the matrix without [1]."""
+    """Return the size of an expert's matrix with padding, over the size without [1]."""
     hidden, width = matrix.inputs, matrix.outputs
     if matrix.split == "rows":
         hidden, width = width, hidden

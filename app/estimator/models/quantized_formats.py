@@ -1,4 +1,4 @@
-"""Read `quantization_config` of a published checkpoint: methods, groups, modules left out."""
+"""Read the `quantization_config` of a checkpoint: method, groups, excluded modules."""
 
 import dataclasses
 import fnmatch
@@ -14,7 +14,7 @@ _MOST_WILDCARDS = 16
 _IN_LAYER = "layers.N."
 _WORDS = data_files.load_toml("module_names.toml")
 
-# What precedes `layers.0` in the language model of checkpoints.
+# Prefixes of `layers.0` for the language model in checkpoints.
 _BEFORE_LAYERS = frozenset(_WORDS["before_layers"])
 _CONTAINERS: dict[str, list[str]] = _WORDS["containers"]
 _NAMES: dict[str, dict[str, list[str]]] = _WORDS["names"]
@@ -24,7 +24,7 @@ HEAD: tuple[str, ...] = tuple(_WORDS["head"])
 
 @functools.lru_cache(maxsize=4096)
 def _paths(names: tuple[str, ...]) -> frozenset[str]:
-    """Every run of whole components of these dotted names."""
+    """Return every run of whole components of these dotted names."""
     found: set[str] = set()
     for name in names:
         parts = name.split(".")
@@ -36,7 +36,7 @@ def _paths(names: tuple[str, ...]) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _beginnings(names: tuple[str, ...]) -> frozenset[str]:
-    """Every beginning of whole components of these names in their layer."""
+    """Return every prefix of whole components of these names within their layer."""
     parts = [name.partition(_IN_LAYER)[2].split(".") for name in names]
     return frozenset(".".join(p[:end]) for p in parts for end in range(len(p) + 1))
 
@@ -47,7 +47,7 @@ def _is_matched(names: tuple[str, ...], glob: str) -> bool:
 
 
 def names_of_matrix(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
-    """What families call a matrix: full names in a checkpoint, in a layer N."""
+    """Return the names of a matrix across families: full checkpoint names in a layer N."""
     part: str = matrix.part
     if part == "attention" and layer.mixer.state and layer.mixer.kind != "attention":
         part = "linear" if matrix in layer.mixer.matrices else part
@@ -62,12 +62,12 @@ class ModulePatterns:
     """Modules that a list names: by name, with wildcards, or by a simple `re:`.
 
     A plain entry names every module whose dotted name contains it as whole parts.
-    Expressions are read as wildcards, never run, so that none can take long;
-    `unreadable` are those for which that is not possible.
+    Regular expressions are converted to wildcards and never run, because untrusted ones
+    can take very long. `unreadable` are those that cannot be converted.
     """
 
     def __init__(self, entries: Iterable[str]) -> None:
-        """Read the entries of one list."""
+        """Parse the entries of one list."""
         plain: set[str] = set()
         wild: dict[str, None] = {}
         self._of_layer: dict[str, set[str]] = {}
@@ -95,11 +95,11 @@ class ModulePatterns:
 
     @property
     def names_layers(self) -> bool:
-        """Whether it names some layers and not others."""
+        """Return whether it names some layers and not others."""
         return bool(self._of_layer or self._of_layers)
 
     def match(self, names: tuple[str, ...], layer: str = "") -> bool:
-        """Whether one of these full names, of the layer of this index, is named."""
+        """Return whether one of these full names in the layer `layer` is named."""
         if not self._plain.isdisjoint(_paths(names)):
             return True
         if any(_is_matched(names, glob) for glob in self._wild):
@@ -115,9 +115,9 @@ class ModulePatterns:
 
 
 def _in_layer(glob: str) -> tuple[str, str]:
-    """The index of the layer that a pattern names, and the name in it.
+    """Return the layer index that a pattern names, and the name within the layer.
 
-    The index is empty where the pattern names no layer or every one.
+    The index is empty if the pattern names no layer or every one.
     """
     found = _LAYER.match(glob)
     if found is None or found["index"] == "*":
@@ -140,7 +140,7 @@ def _has_wildcard(text: str) -> bool:
 
 
 def _of_language_model(glob: str) -> str:
-    """A pattern without what precedes the layers; empty for those of other parts."""
+    """Return a pattern without the prefix of the layers; empty if it names other parts."""
     known = glob.replace("transformer.h.", "layers.")
     head, found, tail = known.partition("layers.")
     if not found:
@@ -153,13 +153,13 @@ def _of_language_model(glob: str) -> str:
 
 
 def _globs(entry: str) -> list[str] | None:
-    """The wildcards that an entry means; None where they cannot be told."""
+    """Return the wildcards that an entry means; None if it cannot be converted."""
     text = entry.strip()
     if text.startswith("re:"):
         return _of_expression(text[3:])
     if any(sign in text for sign in "\\^$(|+"):
         return _of_expression(text)
-    # A star at an end stands for the parts before or after.
+    # A star at either end matches the components before or after.
     bare = text.removesuffix("*").removesuffix(".")
     bare = bare.removeprefix("*.") or text
     if not _has_wildcard(bare):
@@ -173,12 +173,12 @@ _MOST_STARS = 8
 
 
 def _of_expression(text: str) -> list[str] | None:
-    """Wildcards for an expression of names, wildcards, digits and alternatives."""
+    """Convert an expression of names, wildcards, digits and alternatives to wildcards."""
     ends = text.endswith("$") and not text.endswith("\\$")
     body = text.removeprefix("^").removesuffix("$").replace("\\b", "")
     for many in ("[0-9]+", "\\d+", ".*?", ".*", ".+", "[^.]+", "\\w+"):
         body = body.replace(many, "*")
-    # A dot that was not escaped is meant as a dot, too.
+    # An unescaped dot also means a literal dot.
     body = body.replace("\\d", "[0-9]").replace("\\.", ".").replace("(?:", "(")
     bodies = _alternatives(body)
     if bodies is None:
@@ -193,7 +193,7 @@ def _of_expression(text: str) -> list[str] | None:
 
 
 def _alternatives(text: str) -> list[str] | None:
-    """Every choice of `(a|b)` written out; None where that is too many or nested."""
+    """Expand every `(a|b)`; None if there are too many or nested ones."""
     done = [""]
     rest = text
     while (start := rest.find("(")) >= 0:
@@ -218,9 +218,9 @@ Scope = Literal["linear", "experts", "everything"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scheme:
-    """A number format of weights: bits of a weight with its scales and zero points.
+    """A weight format: bits per weight with its scales and zero points.
 
-    `math` is the format of the products, `id` the nearest format of the catalog.
+    `math` is the format of the products, `id` the nearest catalog format.
     """
 
     id: str
@@ -232,7 +232,7 @@ class Scheme:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Override:
-    """Modules that have a format of their own; None: they keep 16 bit."""
+    """Modules with a format of their own; None: they stay in 16 bit."""
 
     modules: ModulePatterns
     scheme: Scheme | None
@@ -242,9 +242,9 @@ class Override:
 class Quantization:
     """How a checkpoint is quantized.
 
-    `scheme` holds for the modules of `scope` that no override names; the first
-    override that names a module decides. `problem` says why it cannot be read: then
-    nothing else is set.
+    `scheme` applies to the modules of `scope` that no override names; the first override
+    that names a module decides. `problem` says why it is not supported; then nothing else
+    is set.
     """
 
     scheme: Scheme | None = None
@@ -254,17 +254,17 @@ class Quantization:
 
 
 class UnknownFormatError(ValueError):
-    """A quantization that is not understood; the text names it."""
+    """A quantization is not supported; the text names it."""
 
 
 def name_of(table: Config) -> str:
-    """How a quantization is called in a sentence."""
+    """Return the name of a quantization for a sentence."""
     name = table.get("quant_method") or table.get("quant_algo")
     return f"“{str(name)[:40]}”" if name else "one without a name"
 
 
 def _kept(table: Config, *more: str) -> tuple[Override, ...]:
-    """Modules that keep 16 bit, under any of the names for that list."""
+    """Return the modules that stay in 16 bit, from any known key for that list."""
     names: list[str] = []
     for key in (*_KEPT, *more):
         value = table.get(key)
@@ -297,7 +297,7 @@ def _patterns(names: tuple[str, ...]) -> ModulePatterns:
 
 
 def _integer(bits: int, group: int, *, zeros: bool, math: str = "bf16") -> Scheme:
-    """Integers with a 16-bit scale per group, or per channel without a group."""
+    """Return integers with a 16-bit scale per group, or per channel without groups."""
     if not 1 <= bits <= 8:
         raise UnknownFormatError(f"one of {bits} bits")
     label = f"INT{bits}"
@@ -317,7 +317,7 @@ _NVFP4 = Scheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
 
 
 def _fp8_blocks(block: Any) -> Scheme:
-    """FP8 with a 32-bit scale per block, per channel or per tensor."""
+    """Return FP8 with a 32-bit scale per block, per channel or per tensor."""
     if not block:
         return FP8
     rows, columns = (int(side) for side in block)
@@ -338,7 +338,7 @@ def _read_mxfp4(table: Config) -> Quantization:
 
 
 def _read_gptq(table: Config) -> Quantization:
-    """GPTQ and AWQ: zero points are stored, symmetric or not."""
+    """Read GPTQ and AWQ, which store zero points even if symmetric."""
     bits, group = int(table.get("bits") or table["w_bit"]), _group(table)
     zeros = table.get("zero_point", True) is not False
     overrides = [*_dynamic(table, bits, group), *_kept(table)]
@@ -355,7 +355,7 @@ def _group(table: Config) -> int:
 
 
 def _dynamic(table: Config, bits: int, group: int) -> tuple[Override, ...]:
-    """Exceptions of GPTQModel: `-:` leaves modules out, `+:` gives them other bits."""
+    """Read exceptions of GPTQModel: `-:` excludes modules, `+:` sets other bits."""
     found: list[tuple[str, Scheme | None]] = []
     for key, given in (table.get("dynamic") or {}).items():
         sign, pattern = (key[0], key[2:]) if key[1:2] == ":" else ("+", key)
@@ -366,12 +366,12 @@ def _dynamic(table: Config, bits: int, group: int) -> tuple[Override, ...]:
     return _by_scheme(found)
 
 
-# Published checkpoints mix two to four.
+# Published checkpoints mix two to four formats.
 _MOST_FORMATS = 8
 
 
 def _by_scheme(pairs: Iterable[tuple[str, Scheme | None]]) -> tuple[Override, ...]:
-    """One override for each format, of all modules that have it."""
+    """Return one override per format, with all modules that have it."""
     named: dict[Scheme | None, list[str]] = {}
     for name, scheme in pairs:
         named.setdefault(scheme, []).append(name)
@@ -401,7 +401,7 @@ def _read_auto_round(table: Config) -> Quantization:
 
 
 def _float(bits: int, group: int) -> Scheme:
-    """Floating point by bits and group, as the micro-scaling formats have them."""
+    """Return a floating-point format by bits and group, as in the microscaling formats."""
     if bits == 4 and group in (16, 32):
         return _NVFP4 if group == 16 else MXFP4
     if bits == 8:
@@ -428,7 +428,7 @@ def _read_bitsandbytes(table: Config) -> Quantization:
 
 
 def _read_compressed(table: Config) -> Quantization:
-    """compressed-tensors: groups of modules with a format each, and a list left out."""
+    """Read compressed-tensors: groups of modules with a format each, and an ignore list."""
     packing = str(table.get("format") or "")
     if "sparse" in packing or "marlin-24" in packing:
         raise UnknownFormatError(f"“{packing[:40]}”")
@@ -459,7 +459,7 @@ def _compressed_scheme(group: Config) -> Scheme:
 
 
 def _read_modelopt(table: Config) -> Quantization:
-    """NVIDIA ModelOpt: one algorithm, groups of modules, or one for each module."""
+    """Read NVIDIA ModelOpt: one algorithm, groups of modules, or one per module."""
     kept = _kept(table)
     layers = table.get("quantized_layers")
     if isinstance(layers, Mapping) and layers:
@@ -475,7 +475,7 @@ def _read_modelopt(table: Config) -> Quantization:
 
 
 def _algorithm(word: str, table: Config) -> Scheme:
-    """The format that an algorithm of ModelOpt leaves the weights in."""
+    """Return the weight format of a ModelOpt algorithm."""
     name = word.upper()
     found = next((make for start, make in _ALGORITHMS if name.startswith(start)), None)
     if found is None:
@@ -501,7 +501,7 @@ _ALGORITHMS: tuple[tuple[str, Callable[[Config], Scheme]], ...] = (
 
 
 def _read_quark(table: Config) -> Quantization:
-    """AMD Quark: a format for all modules, and others for named ones."""
+    """Read AMD Quark: a format for all modules, and others for named ones."""
     base = _quark_scheme(table["global_quant_config"])
     others = _by_scheme(
         (str(name), _quark_scheme(values))
@@ -551,7 +551,7 @@ def _read_quanto(table: Config) -> Quantization:
 
 
 def _read_mlx(table: Config) -> Quantization:
-    """MLX quantizes tables too; a group has a 16-bit scale and a 16-bit bias."""
+    """Read MLX, which also quantizes tables; groups have a 16-bit scale and bias."""
     bits, group = int(table["bits"]), int(table["group_size"])
     mode = str(table.get("mode") or "affine")
     if mode != "affine":
@@ -609,9 +609,9 @@ READERS: dict[str, Callable[[Config], Quantization]] = {
 
 
 def read_quantization(config: Config, text: Config) -> Quantization | None:
-    """How the checkpoint of a `config.json` is quantized; None where it is not.
+    """Return how the checkpoint of a `config.json` is quantized; None if it is not.
 
-    `text` is the part that describes the language model.
+    `text` is the part for the language model.
     """
     inner = _declared(text)
     found = _declared(config) or inner
@@ -626,7 +626,7 @@ def read_quantization(config: Config, text: Config) -> Quantization | None:
 
 
 def _declared(config: Config) -> Config | None:
-    """The table that a configuration has for it under any of its names."""
+    """Return the quantization table of a configuration, under any of its keys."""
     for key in ("quantization_config", "compression_config", "quantization"):
         value = config.get(key)
         if isinstance(value, Mapping):
@@ -638,7 +638,7 @@ def _declared(config: Config) -> Config | None:
 
 
 def _read_dtype(config: Config, text: Config) -> Quantization | None:
-    """Weights that are stored in 8 bits without any scale."""
+    """Return the format of weights stored in 8 bits without scales."""
     for part in (text, config):
         words = str(part.get("dtype") or part.get("torch_dtype") or "")
         if "float8" in words:
@@ -649,7 +649,7 @@ def _read_dtype(config: Config, text: Config) -> Quantization | None:
 
 
 def _with_experts(found: Quantization, text: Config) -> Quantization:
-    """DeepSeek V4 names the format of its routed experts beside the table."""
+    """Add the routed experts' format, which DeepSeek V4 stores outside the table."""
     word = text.get("expert_dtype")
     if not word or found.problem:
         return found
@@ -664,7 +664,7 @@ def _with_experts(found: Quantization, text: Config) -> Quantization:
 def _read(table: Config) -> Quantization:
     """Read a table by its method."""
     inner = table.get("quantization")
-    if isinstance(inner, Mapping):  # hf_quant_config.json, wrapped by its producer
+    if isinstance(inner, Mapping):  # hf_quant_config.json, which is wrapped by its producer.
         table = {"quant_method": "modelopt", **inner}
     method = str(table.get("quant_method") or "").lower().replace("_", "-")
     if not method:

@@ -1,4 +1,4 @@
-"""MLA, compressed attention, Mamba, DeltaNet, Lightning, short convolution."""
+"""MLA, compressed attention, Mamba, DeltaNet, Lightning attention, short convolution."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ class LatentAttentionShape:
 
 
 def latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMixer:
-    """Latent attention: keys and values are unpacked from one small vector.
+    """Build latent attention: keys and values are unpacked from one small vector.
 
     Cache: r_kv + d_r elements per token, whatever the number of heads; it is not
     divided by tensor parallelism. Source: DeepSeek-V2 (2024), section 2.1.
@@ -77,7 +77,7 @@ def _latent_query(shape: LatentAttentionShape, wide: int) -> tuple[WeightMatrix,
 
 
 def _indexer(shape: LatentAttentionShape) -> tuple[WeightMatrix, ...]:
-    """The small heads that choose which tokens sparse attention reads."""
+    """Return the small heads that select the tokens for sparse attention."""
     if not shape.index_heads or shape.index_shared:
         return ()
     source = shape.query_rank or shape.hidden
@@ -93,7 +93,7 @@ def _indexer(shape: LatentAttentionShape) -> tuple[WeightMatrix, ...]:
 class CompressedAttentionShape:
     """The shape of attention over compressed keys (DeepSeek-V4).
 
-    `rate` tokens become one entry (0: only the window is seen); `streams` residual
+    `rate` tokens become one entry (0: only the window is cached); `streams` residual
     streams are mixed before and after.
     """
 
@@ -112,10 +112,10 @@ class CompressedAttentionShape:
 
 
 def compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
-    """One shared key-value head per token, its past compressed by `rate`.
+    """Build attention with one shared KV head per token, its past compressed by `rate`.
 
-    The cache holds a window of whole entries and one entry of d per `rate` tokens,
-    beside a smaller one for the indexer.
+    The cache has a window of whole entries and one entry of d per `rate` tokens, plus a
+    smaller one for the indexer.
     """
     twice = 2 if shape.index_heads else 1
     packed = twice * shape.head_dim if shape.rate else 0
@@ -140,7 +140,7 @@ def compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
 
 
 def _compressed_matrices(shape: CompressedAttentionShape, packed: int) -> list[WeightMatrix]:
-    """Queries, one key-value head, a grouped output, and the compressor."""
+    """Return queries, one KV head, a grouped output, and the compressor."""
     wide = shape.heads * shape.head_dim
     out = shape.out_groups * shape.out_rank
     matrices = [
@@ -161,7 +161,7 @@ def _compressed_matrices(shape: CompressedAttentionShape, packed: int) -> list[W
 
 
 def _compressed_vectors(shape: CompressedAttentionShape, packed: int) -> int:
-    """Sinks, norms, position biases and the mixing of residual streams."""
+    """Return sinks, norms, position biases and the mixing of residual streams."""
     vectors = shape.heads + shape.query_rank + shape.head_dim
     if packed:
         vectors += shape.rate * packed + shape.head_dim
@@ -183,7 +183,7 @@ def _compressed_indexer(shape: CompressedAttentionShape) -> list[WeightMatrix]:
 
 # Operations per token for each element of the state, forward. Megatron counts seven
 # for a selective scan, and four products of two for the delta rule: what the key
-# recalls, the correction, the update, what the query reads. Without correction and
+# recalls, the correction, the update, the query's read. Without correction and
 # recall (lightning attention) two products are left.
 # Source: megatron-lm, training.py, num_floating_point_operations.
 SCAN, DELTA, OUTER = 7.0, 8.0, 4.0
@@ -204,7 +204,7 @@ class MambaShape:
 
 
 def mamba(shape: MambaShape) -> TokenMixer:
-    """Selective state space: state d_i·S and d_i·k of the convolution.
+    """Build a selective state space: state d_i·S, convolution d_i·k.
 
     Parameters: 2h·d_i + d_i·k + d_i(r+2S) + r·d_i + d_i (dt bias) + d_i·S + d_i +
     d_i·h, with d_i more for the bias of the convolution.
@@ -249,7 +249,7 @@ class Mamba2Shape:
 
 
 def mamba2(shape: Mamba2Shape) -> TokenMixer:
-    """State space with scalar decay per head: state H·d_h·S per sequence.
+    """Build a state space with scalar decay per head: state H·d_h·S per sequence.
 
     Parameters: h(2d_i+2GS+H) + (d_i+2GS)(k+1) + 3H + d_i + d_i·h.
     """
@@ -286,7 +286,7 @@ class GatedDeltaShape:
 
 
 def gated_delta(shape: GatedDeltaShape) -> TokenMixer:
-    """Gated delta rule: one d_k × d_v matrix of state per value head.
+    """Build a gated delta rule: one d_k × d_v state matrix per value head.
 
     Parameters: h(2H_k·d_k + 2H_v·d_v) + 2h·H_v + k(2H_k·d_k + H_v·d_v) + 2H_v +
     d_v + H_v·d_v·h.
@@ -325,7 +325,7 @@ class KimiDeltaShape:
 
 
 def _gates(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
-    """What says how much is forgotten and how much is let out."""
+    """Return the gates for forgetting and for the output."""
     made: list[WeightMatrix] = []
     for name in ("forget", "gate"):
         if not shape.low_rank:
@@ -337,7 +337,7 @@ def _gates(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
 
 
 def kimi_delta(shape: KimiDeltaShape) -> TokenMixer:
-    """Delta attention with a decay for each channel (Kimi Linear, 2025).
+    """Build delta attention with a decay for each channel (Kimi Linear, 2025).
 
     Queries, keys and values of a·d each, two gates, one strength per head; the
     state is d × d per head.
@@ -361,7 +361,7 @@ def kimi_delta(shape: KimiDeltaShape) -> TokenMixer:
 
 
 def lightning(hidden: int, heads: int, dim: int) -> TokenMixer:
-    """Lightning attention (MiniMax-01, 2025): a d × d state per head, gated output."""
+    """Build lightning attention (MiniMax-01, 2025): d × d state per head, gated output."""
     inner = heads * dim
     matrices = (
         WeightMatrix("qkv", hidden, 3 * inner, "attention"),
@@ -378,7 +378,7 @@ def lightning(hidden: int, heads: int, dim: int) -> TokenMixer:
 
 
 def short_convolution(hidden: int, length: int) -> TokenMixer:
-    """A gated convolution over the last few tokens (LFM2, 2025)."""
+    """Build a gated convolution over the last few tokens (LFM2, 2025)."""
     matrices = (
         WeightMatrix("in", hidden, 3 * hidden, "attention"),
         WeightMatrix("out", hidden, hidden, "attention", "rows"),

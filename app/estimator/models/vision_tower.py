@@ -1,7 +1,7 @@
-"""Vision encoder and projector parameter counts.
+"""Vision towers: the image encoder and projector of a multimodal model.
 
-Each function counts what the class of that name in Transformers 5.23 is built of:
-`vision` holds the fields of its `vision_config`, `outer` those of the whole model,
+Each function counts the parameters of the Transformers 5.23 class of that name:
+`vision` has the fields of its `vision_config`, `outer` those of the whole model,
 and `text` is the width of the language model.
 """
 
@@ -25,8 +25,8 @@ _CHANNELS = 3
 class TowerKind:
     """A kind of tower: the class of its defaults, and how it is counted.
 
-    `names` are what its `vision_config` may call itself; none or the name of the
-    whole model is understood as well.
+    `names` are the model types that its `vision_config` may have; none, or that of the
+    whole model, is accepted as well.
     """
 
     defaults: str
@@ -35,7 +35,7 @@ class TowerKind:
 
 
 def size(fields: Config, *names: str) -> int:
-    """The first of these fields that is given; UnreadableConfig if none is a size."""
+    """Return the first of these fields that is given; UnreadableConfigError if none is."""
     for name in names:
         value = fields.get(name)
         if value is not None:
@@ -48,7 +48,7 @@ def size(fields: Config, *names: str) -> int:
 
 
 def _sides(fields: Config, name: str) -> tuple[int, int]:
-    """Height and width, given as one number or as two."""
+    """Return height and width, given as one number or as two."""
     value = fields.get(name)
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
     return size({name: pair[0]}, name), size({name: pair[1]}, name)
@@ -59,13 +59,13 @@ def _linear(inputs: int, outputs: int, *, bias: bool = True) -> int:
 
 
 def _patches(vision: Config, hidden: int, *, frames: int = 1, bias: bool = True) -> int:
-    """The first layer: pixels of a patch to the width of the tower."""
+    """Return the patch embedding: pixels of a patch to the width of the tower."""
     height, width = _sides(vision, "patch_size")
     return _linear(_CHANNELS * height * width * frames, hidden, bias=bias)
 
 
 def _grid(vision: Config) -> int:
-    """Patches of an image of the size that the tower was trained on."""
+    """Return the number of patches in an image of the training size."""
     image, patch = _sides(vision, "image_size"), _sides(vision, "patch_size")
     return math.prod(whole // part for whole, part in zip(image, patch, strict=True))
 
@@ -104,19 +104,19 @@ def _layers(vision: Config, **habits: Any) -> _TowerLayers:
 
 
 def _siglip(vision: Config, _: Config, text: int) -> tuple[int, int]:
-    """SigLIP below Gemma 3: pooled without parameters, a norm and one matrix."""
+    """SigLIP for Gemma 3: pooling without parameters, a norm and one matrix."""
     layers = _layers(vision)
     hidden, width = layers.hidden, layers.width
     encoder = _patches(vision, hidden) + _grid(vision) * hidden
     encoder += layers.parameters + 2 * hidden
-    if vision.get("vision_use_head", True):  # a probe that attends, and an MLP
+    if vision.get("vision_use_head", True):  # An attention-pooling probe, and an MLP.
         encoder += 3 * hidden + 4 * _linear(hidden, hidden)
         encoder += _linear(hidden, width) + _linear(width, hidden)
     return encoder, hidden + hidden * text
 
 
 def _pixtral(vision: Config) -> tuple[int, int]:
-    """Parameters and width of the tower of Pixtral: rotary positions, no biases."""
+    """Return parameters and width of Pixtral's tower: rotary positions, no biases."""
     layers = _layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
     hidden = layers.hidden
     first = _patches(vision, hidden, bias=False)
@@ -124,7 +124,7 @@ def _pixtral(vision: Config) -> tuple[int, int]:
 
 
 def _two_matrices(outer: Config, inputs: int, text: int, *, bias: bool) -> int:
-    """A projector of two matrices over the features of one layer or of several."""
+    """Return a projector of two matrices over the features of one or more layers."""
     taken = outer.get("vision_feature_layer")
     number = len(taken) if isinstance(taken, list) and taken else 1
     bias = bool(outer.get("multimodal_projector_bias", bias))
@@ -146,7 +146,7 @@ def _mistral3(vision: Config, outer: Config, text: int) -> tuple[int, int]:
 
 
 def _merger(hidden: int, merged: int, out: int, *, norm: int) -> int:
-    """Neighboring patches side by side, through two matrices and after a norm."""
+    """Return a merger: a norm and two matrices over neighboring patches."""
     inner = hidden * merged
     return norm + _linear(inner, inner) + _linear(inner, out)
 
@@ -160,7 +160,7 @@ def _merged(vision: Config) -> int:
 
 
 def _qwen2_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
-    """Qwen2-VL: the width of the MLP is a multiple of that of the tower."""
+    """Qwen2-VL: the MLP width is a multiple of the tower's width."""
     hidden, number = size(vision, "embed_dim"), size(vision, "depth")
     layers = _TowerLayers(hidden, hidden * size(vision, "mlp_ratio"), number)
     encoder = _patches(vision, hidden, frames=_frames(vision), bias=False)
@@ -179,7 +179,7 @@ def _qwen25_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
 
 
 def _qwen3_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
-    """Qwen3-VL and Qwen3.5: a merger more for each layer that is tapped on the way."""
+    """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
     layers = _layers(vision)
     hidden, out, merged = (
         layers.hidden,
@@ -208,7 +208,7 @@ def _llama4(vision: Config, _: Config, text: int) -> tuple[int, int]:
 
 
 def _internvit(vision: Config, outer: Config, text: int) -> tuple[int, int]:
-    """InternViT: a class token, scaled residuals, norms of queries in the 6B."""
+    """InternViT: a class token, scaled residuals; query norms in the 6B."""
     hidden = size(vision, "hidden_size")
     scales = 2 * hidden
     normed = vision.get("use_qk_norm") or vision.get("qk_normalization")
@@ -230,7 +230,7 @@ def _internvit(vision: Config, outer: Config, text: int) -> tuple[int, int]:
 
 
 def _moonvit(vision: Config, _: Config, text: int) -> tuple[int, int]:
-    """MoonViT of Kimi: a grid of positions that is stretched to the image."""
+    """MoonViT of Kimi: a position grid that is interpolated to the image size."""
     layers = _layers(vision)
     hidden = layers.hidden
     rows = size(vision, "init_pos_emb_height", "pos_emb_height")
@@ -242,7 +242,7 @@ def _moonvit(vision: Config, _: Config, text: int) -> tuple[int, int]:
 
 
 def _gemma4(vision: Config, _: Config, text: int) -> tuple[int, int]:
-    """Gemma 4: positions by row and by column, four norms and normed heads."""
+    """Gemma 4: positions by row and by column, four norms, normalized heads."""
     hidden, width = size(vision, "hidden_size"), size(vision, "intermediate_size")
     head = size(vision, "head_dim")
     queries = head * size(vision, "num_attention_heads")
@@ -273,15 +273,15 @@ KINDS: dict[str, TowerKind] = {
     "kimi_k25": TowerKind("kimi_k25_vision", _moonvit, frozenset({"kimi_k25_vision"})),
     "kimi_vl": TowerKind("kimi_k25_vision", _moonvit, frozenset({"moonvit"})),
 }
-"""Kinds by the `model_type` of the whole model, which decides on the projector."""
+"""Tower kinds by the `model_type` of the whole model, which determines the projector."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VisionTower:
-    """What turns images into inputs of the language model.
+    """The vision tower of a model.
 
-    `encoder` counts the parameters that look at patches, `projector` those that
-    bring what they found to the width of the language model.
+    `encoder` counts the parameters that process patches, `projector` those that map the
+    result to the width of the language model.
     """
 
     kind: str
@@ -290,11 +290,10 @@ class VisionTower:
 
     @property
     def parameters(self) -> int:
-        """All of its parameters."""
         return self.encoder + self.projector
 
 
-# What a model has to see, to hear and to speak with, beside its language model.
+# Configuration keys of parts for vision, audio and speech.
 BESIDE = (
     "vision_config",
     "audio_config",
@@ -309,7 +308,7 @@ _VISION = "vision_config"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VisionTowerInfo:
-    """The tower of a model, what nobody understood and what was taken as usual."""
+    """The tower of a model, and the fields not understood or taken from defaults."""
 
     tower: VisionTower | None = None
     unread: tuple[str, ...] = ()
@@ -319,10 +318,7 @@ class VisionTowerInfo:
 def read_beside(config: Config, text: int) -> VisionTowerInfo:
     """Read the vision tower of a model whose language model is `text` wide.
 
-    What is of no known kind, or lacks a size, is named and not counted.
-
-    >>> read_beside({"model_type": "new", "vision_config": {"depth": 2}}, 64).unread
-    ('vision_config',)
+    Parts of unknown kind, or without a size, are listed in `unread` and not counted.
     """
     named = tuple(key for key in BESIDE if config.get(key))
     family, vision = str(config.get("model_type")), config.get(_VISION)
@@ -351,8 +347,8 @@ def _read(kind: TowerKind, vision: Config, outer: Config, text: int) -> VisionTo
     )
 
 
-# Fields of towers that change no number of parameters: how patches are attended to,
-# scaled, positioned and pooled, and sizes that stand a second time elsewhere.
+# Fields of towers that do not affect the number of parameters: how patches are attended
+# to, scaled, positioned and pooled, and sizes repeated from elsewhere.
 _HARMLESS = frozenset(
     """
     attention_bias default_output_length drop_path_rate fullatt_block_indexes

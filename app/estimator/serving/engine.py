@@ -1,4 +1,4 @@
-"""Inference engine overheads, quantization width, splits."""
+"""Inference engines: overheads, math width of quantized weights, parallel splits."""
 
 import bisect
 import dataclasses
@@ -11,24 +11,24 @@ from app.estimator.hardware.catalog import Accelerator
 from app.estimator.models.layers import Layer, WeightMatrix
 from app.estimator.models.number_formats import CACHE_BITS, WeightFormat, matrix_bits
 
-# What unpacking 4-bit weights reaches of what 8-bit ones do.
+# Rate of unpacking 4-bit weights, relative to 8-bit ones.
 _NIBBLE = 0.88
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceEngine:
-    """What an engine adds to the kernels.
+    """Overheads of an engine in addition to its kernels.
 
     `host`: per step, what scheduling and sampling add [s]; `kernel`: per kernel,
     launch and gap [s]; `prefill`: times the computing of a prompt [1]; `grouped`: rate
     of products of many experts, of the geometric mean of that of one product and of
     that in 16 bit, since a narrower format shortens only a part of them [1];
-    `front`: tokenizing and the way to the engine, before a prompt waits [s];
-    `eager`: per kernel of a prompt, which are launched one by one [s];
+    `front`: tokenizing and transfer to the engine, before a prompt is queued [s];
+    `eager`: per kernel of a prompt, because these are launched one by one [s];
     `sequence`: per sequence and step, for sampling and streaming [s];
     `library_reduce`: all-reduce is that of the communication library;
-    `whole_windows`: layers that look back over a window keep every token in memory;
-    `graphs`: batches that are recorded once and launched whole.
+    `whole_windows`: layers with a sliding window cache every token;
+    `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole.
     """
 
     id: str
@@ -45,7 +45,7 @@ class InferenceEngine:
     graphs: tuple[int, ...] = ()
 
     def filled(self, sequences: float) -> float:
-        """The recorded batch that a step without prompts is filled up to [1].
+        """Return the recorded batch size to which a step without prompts is padded [1].
 
         >>> software("trtllm").filled(155), software("vllm").filled(155)
         (256.0, 155)
@@ -56,13 +56,13 @@ class InferenceEngine:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EngineConstants:
-    """What all engines have in common in a step and before the first token.
+    """Constants of a step and of the first token that all engines share.
 
-    `attention`: of a decoding kernel beside its bytes [s]; `routed`: of a layer with
-    experts beside its bytes, for routing and sorting [s]; `grouped`: rate of products
+    `attention`: of a decode kernel in addition to reading its bytes [s]; `routed`: of a layer with
+    experts in addition to its bytes, for routing and sorting [s]; `grouped`: rate of products
     of many experts, of the geometric mean of that of one product and of that in 16 bit,
     since a narrower format shortens only a part of them [1]; `padding`: rows by which
-    the tiles of an expert are filled up [1]; `skew`: T tokens choose as many experts as
+    the tiles of an expert are padded [1]; `skew`: T tokens choose as many experts as
     T^skew would evenly [1]. Before the first token of a request pass `waits` decoding
     steps [1], `own` of the time its prompt takes [1], and `others` of the time of each
     other sequence's prompt [1], because requests that start together stay together.
@@ -81,10 +81,10 @@ class EngineConstants:
 class ServingSetup:
     """A model on its GPUs: formats and splits.
 
-    `weights` is a format of `formats`, `cache` that of keys and values. `tensor`
-    GPUs share each layer; `replicas` of attention run beside each other on
-    different requests; experts are split over `expert` GPUs, each expert over
-    `expert_tensor`. The engine looks for new requests every `polling` steps.
+    `weights` is a weight format, `cache` the format of keys and values. `tensor` GPUs share
+    each layer; `replicas` of attention process different requests in parallel; experts are
+    split over `expert` GPUs, each expert over `expert_tensor`. The engine checks for new
+    requests every `polling` steps.
     """
 
     weights: str = "bf16"
@@ -98,17 +98,16 @@ class ServingSetup:
 
     @property
     def gpus(self) -> int:
-        """GPUs of one copy of the model."""
         return max(self.tensor * self.replicas, self.expert * self.expert_tensor)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KernelRates:
-    """What a GPU reaches in the kernels of an engine.
+    """Sustained rates of a GPU in the kernels of an engine.
 
     `matmul` in the format of the weights, `matmul16` and `attention` [FLOP/s];
-    `bandwidth` of reading weights and `narrow` of weights unpacked on the way, of
-    reading the cache `cache` [B/s]; `rank_latency` of an all-reduce for each rank [s].
+    `bandwidth` of reading weights, `narrow` of reading weights that are unpacked, `cache` of
+    reading the cache [B/s]; `rank_latency` of an all-reduce for each rank [s].
     """
 
     matmul: float
@@ -122,7 +121,7 @@ class KernelRates:
 
 @functools.cache
 def software(name: str) -> InferenceEngine:
-    """The overheads of an engine by its id; KeyError if there is none.
+    """Return the overheads of an engine by its id; raises KeyError if there is none.
 
     >>> software("vllm").label
     'vLLM'
@@ -146,7 +145,7 @@ def software(name: str) -> InferenceEngine:
 
 @functools.cache
 def steps() -> EngineConstants:
-    """What engines have in common, as fitted.
+    """Return the fitted constants that all engines share.
 
     >>> 0 < steps().skew <= 1
     True
@@ -164,7 +163,7 @@ def steps() -> EngineConstants:
 
 
 def engines() -> tuple[tuple[str, str], ...]:
-    """Ids and names of the engines, in the order of the catalog."""
+    """Return ids and names of the engines, in catalog order."""
     rows = data_files.load_table("engines.toml", "engine")
     return tuple((key, row["name"]) for key, row in rows.items())
 
@@ -177,9 +176,9 @@ def _kernels(architecture: str) -> dict[str, Any]:
 
 
 def rates_of(gpu: Accelerator, form: WeightFormat) -> KernelRates:
-    """What `gpu` reaches with weights in a format.
+    """Return the rates of `gpu` with weights in a format.
 
-    Raises ValueError naming what the data sheet lacks.
+    Raises ValueError if the data sheet lacks a needed value.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> from app.estimator.models.number_formats import FORMATS
@@ -209,16 +208,16 @@ def rates_of(gpu: Accelerator, form: WeightFormat) -> KernelRates:
 
 
 def _peak_of(kind: str, form: WeightFormat) -> str:
-    """Whose rate bounds products of a width: integers have one of their own."""
+    """Return the format whose peak bounds products of a width; integers have their own."""
     if kind == "8" and form.math == "int8":
         return "int8"
     return {"8": "fp8", "4": "fp4"}[kind]
 
 
 def math_of(gpu: Accelerator, form: WeightFormat) -> str:
-    """The width in bits that products with weights of a format are computed in.
+    """Return the math format, as bits, of products with weights of a format.
 
-    Weights that the card cannot multiply are unpacked to 16 bit first.
+    Weights that the GPU cannot multiply are unpacked to 16 bit first.
     """
     if form.math in ("nvfp4", "mxfp4"):
         return "4" if gpu.fp4 else "16"
@@ -230,25 +229,25 @@ def math_of(gpu: Accelerator, form: WeightFormat) -> str:
 
 
 def unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
-    """Whether weights are widened on the way to the tensor cores."""
+    """Return whether weights are unpacked before they reach the tensor cores."""
     return form.bits < 16 and math_of(gpu, form) == "16"
 
 
 def matrix_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
-    """Bytes of one copy of a matrix in a format [B]."""
+    """Return the bytes of one copy of a matrix in a format [B]."""
     return matrix.inputs * matrix.outputs * matrix_bits(form, matrix) / 8
 
 
 def cache_bytes(cache: str) -> float:
-    """Bytes of one element of the cache [B]."""
+    """Return the bytes of one element of the cache [B]."""
     return CACHE_BITS[cache] / 8
 
 
 def experts_hit(experts: float, per_token: float, tokens: float, skew: float = 1.0) -> float:
-    """Experts that at least one of `tokens` is sent to, of `experts` [1].
+    """Number of `experts` that at least one of `tokens` is routed to [1].
 
-    E·(1 − (1 − k/E)^T) when routing is even. It is not: T tokens reach as many
-    experts as T^skew would.
+    E·(1 − (1 − k/E)^T) for even routing. Real routing is uneven: T tokens reach as many
+    experts as T^skew evenly routed ones.
 
     >>> round(experts_hit(256, 8, 32, 0.77)), round(experts_hit(256, 8, 1))
     (94, 8)
@@ -261,10 +260,10 @@ def experts_hit(experts: float, per_token: float, tokens: float, skew: float = 1
 
 
 def max_experts_per_gpu(hit: float, experts: float, parts: float) -> float:
-    """Experts that are chosen on the GPU with most of them, where `hit` is the mean.
+    """Number of chosen experts on the GPU with most of them, where `hit` is the mean.
 
     The largest of p nearly normal numbers is about √(2·ln p) deviations above their
-    middle; how many of E experts are chosen varies by h·(1 − h/E).
+    mean; the number of chosen experts has a variance of h·(1 − h/E).
 
     >>> max_experts_per_gpu(10.0, 16.0, 1), round(max_experts_per_gpu(10.0, 16.0, 8), 1)
     (10.0, 13.9)
@@ -274,5 +273,5 @@ def max_experts_per_gpu(hit: float, experts: float, parts: float) -> float:
 
 
 def fused(layer: Layer) -> int:
-    """Products of a layer that engines launch: those with one input are joined."""
+    """Return the products of a layer that engines launch; those with one input are fused."""
     return len({(m.part, m.inputs, m.split == "rows") for m in layer.matrices})

@@ -1,14 +1,14 @@
-"""Erlang B and C, waiting times."""
+"""Queueing formulas: Erlang B and C, waiting times."""
 
 import math
 from collections.abc import Callable
 
-# A term that is this much smaller than its sum does not change it.
+# A term that is this much smaller than the sum does not change it.
 _NOTHING = 1e-18
 
 
 def erlang_b(servers: int, load: float) -> float:
-    """Probability that all `servers` are busy when nobody may wait.
+    """Probability that all `servers` are busy in a system without a queue.
 
     1/B = Σₖ c·(c−1)···(c−k+1) / aᵏ for k from 0 to c, with the offered load a = λ·S.
 
@@ -28,7 +28,7 @@ def erlang_b(servers: int, load: float) -> float:
     for busy in range(servers, 0, -1):
         term *= busy / load
         inverse += term
-        if busy < load and term < _NOTHING * inverse:  # and ever less from here on
+        if busy < load and term < _NOTHING * inverse:  # All further terms are even smaller.
             break
     return 1 / inverse
 
@@ -51,7 +51,7 @@ def erlang_c(servers: int, load: float) -> float:
 
 
 def utilization(servers: int, load: float) -> float:
-    """Share of time a server is busy: ρ = a/c [1]; at 1 the queue grows forever."""
+    """Share of time that a server is busy: ρ = a/c [1]; at 1 the queue grows without limit."""
     _check(servers, load)
     return load / servers
 
@@ -77,7 +77,7 @@ def mean_wait(servers: int, arrival_rate: float, service_time: float) -> float:
 
 
 def waits(servers: int, arrival_rate: float, service_time: float) -> Callable[[float], float]:
-    """The wait that a share of the requests do not exceed [s], as a function of it.
+    """Return a function from a share of requests to the wait that they do not exceed [s].
 
     P(W > t) = C·e^{−(c−a)t/S}, so t = S·ln(C/(1−share)) / (c−a), at least 0.
 

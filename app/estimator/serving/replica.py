@@ -12,27 +12,27 @@ from app.estimator.models.number_formats import padding_bytes, weight_table
 from app.estimator.serving.queueing import waits
 from app.estimator.serving.step_time import PlacedModel, StepBatch, decode_time, step_time
 
-# Memory that the engine may take; what it keeps beside weights and cache is read
-# from the start-up logs of this one.
+# Memory that the engine may use; its memory besides weights and cache is read from
+# startup logs of this engine.
 _USABLE = 0.9
 _LOGGED = ENGINES["vllm-0.9"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestShape:
-    """What is asked for: tokens of a prompt and of its answer, on average."""
+    """Mean length of prompt and answer, in tokens."""
 
     prompt: float
     answer: float
 
     @property
     def mean_context(self) -> float:
-        """Tokens in the cache of a sequence, averaged over its answer."""
+        """Return the tokens in the cache of a sequence, averaged over its answer."""
         return self.prompt + self.answer / 2
 
 
 def prompt_cost(placed: PlacedModel, requests: RequestShape, batch: float, alone: float) -> float:
-    """What a prompt adds to a step of `alone` seconds for `batch` answers [s]."""
+    """Time that a prompt adds to a step of `alone` seconds for `batch` answers [s]."""
     mean = requests.mean_context
     both = StepBatch(requests.prompt, requests.prompt, batch, mean, batch + 1)
     added = step_time(placed, both).total - alone
@@ -40,7 +40,7 @@ def prompt_cost(placed: PlacedModel, requests: RequestShape, batch: float, alone
 
 
 def weights_per_gpu(placed: PlacedModel) -> float:
-    """Bytes of weights on one GPU [B]; experts are split their own way."""
+    """Bytes of weights on one GPU [B]; experts have their own split."""
     serving = placed.serving
     table = weight_table(placed.model, serving.weights)
     if not placed.model.is_routed:
@@ -63,33 +63,33 @@ def sequence_bytes(placed: PlacedModel, context: float) -> float:
 
 
 def cache_capacity(placed: PlacedModel, usable: float = _USABLE) -> float:
-    """Bytes for the cache on one GPU [B]; negative when weights do not fit."""
+    """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
     tensor = placed.serving.tensor
     kept = _LOGGED.outside_of(tensor) + peak_bytes(placed.model, _LOGGED, tensor)
     return placed.gpu.shown * usable - weights_per_gpu(placed) - kept
 
 
 def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE) -> float:
-    """Sequences of a mean context whose cache fits in one copy [1]."""
+    """Sequences of mean context whose cache fits in one replica [1]."""
     each = sequence_bytes(placed, context)
     if each <= 0:
         return math.inf
     return max(0.0, cache_capacity(placed, usable) / each) * placed.serving.replicas
 
 
-# Requests that an engine takes at once, where memory holds as many: what NVIDIA's
-# benchmark allows at most (tensorrt_llm/bench/build/tuning.py).
+# Concurrent requests of an engine, if memory is sufficient: the maximum in NVIDIA's
+# benchmark (tensorrt_llm/bench/build/tuning.py).
 _ACCEPTED = 4096.0
-# Batches at which steps are timed; between them the time is a straight line.
+# Batch sizes at which steps are timed; times between them are interpolated linearly.
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-# Standard deviations above the middle by share of the requests.
+# Standard deviations above the median by share of requests.
 _SPREAD = {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}
 _SEARCH = 24
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Traffic:
-    """Requests with their variation: squared coefficients of variation of lengths."""
+    """Request lengths with their squared coefficients of variation."""
 
     requests: RequestShape
     prompt_variation: float = 0.0
@@ -107,11 +107,11 @@ class OperatingPoint:
 
 
 class BatchTiming(NamedTuple):
-    """A group of GPUs at one batch.
+    """Timing of a group of GPUs at one batch size.
 
     `step` continues `batch` answers [s], and `cost` is what a prompt adds to it [s].
-    `recorded`: a step without prompts, filled up to a batch that was recorded [s];
-    `launching`: the least that a step with prompts takes, to be launched [s].
+    `recorded`: a step without prompts, padded to a recorded batch size [s];
+    `launching`: the minimum of a step with prompts, limited by launches [s].
     """
 
     step: float
@@ -123,13 +123,13 @@ class BatchTiming(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReplicaProfile:
-    """Time of a decoding step and of a prompt over the batch of one replica.
+    """Time of a decode step and of a prompt over the batch size of one replica.
 
-    A replica whose attention runs in several groups beside each other divides its
-    batch among them; `decode` and `prompt` are over the batch of a group, and `own`
-    is the part of `decode` that goes with requests rather than rows. `most`
-    sequences fit in memory on average, `full` where each of them keeps room for
-    its whole answer from the start; at 0 the weights do not fit.
+    A replica whose attention runs in several parallel groups divides its batch among them;
+    `decode` and `prompt` are over the batch of a group, and `own` is the part of `decode`
+    that depends on requests instead of rows. `most` sequences fit in memory on average,
+    `full` if memory for each whole answer is reserved from the start; at 0 the weights do
+    not fit.
     """
 
     placed: PlacedModel
@@ -142,11 +142,11 @@ class ReplicaProfile:
 
     @property
     def groups(self) -> int:
-        """Groups of GPUs that run attention on different requests [1]."""
+        """Return the groups of GPUs that run attention on different requests [1]."""
         return self.placed.serving.replicas
 
     def timed(self, batch: float) -> BatchTiming:
-        """A group with `batch` requests in the replica."""
+        """Return the timing of a group with `batch` requests in the replica."""
         there = max(1.0, batch / self.groups)
         above, part = at = _position(there)
         low, few = self.decode[above - 1], self.prompt[above - 1]
@@ -159,20 +159,20 @@ class ReplicaProfile:
         return BatchTiming(step, cost, there, recorded, self.placed.launching)
 
     def tpot_at(self, batch: float) -> float:
-        """Time per token with `batch` requests in the replica [s]."""
+        """Return the time per token with `batch` requests in the replica [s]."""
         return time_per_token(self.timed(batch), self.traffic.requests.answer)
 
     def ttft_at(self, batch: float) -> float:
-        """Median time to the first token with `batch` requests [s]."""
+        """Return the median time to first token with `batch` requests [s]."""
         timed = self.timed(batch)
         return first_token(self.placed, timed.step, timed.cost, timed.batch)
 
     def rate_at(self, batch: float) -> float:
-        """Requests per second with `batch` in the replica, by Little's law [1/s]."""
+        """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
         return self.timed_rate(batch)[0]
 
     def timed_rate(self, batch: float) -> tuple[float, float, BatchTiming]:
-        """The rate, the median time to the first token, and the step behind both."""
+        """Return the rate, the median time to first token, and the timing behind both."""
         timed = self.timed(batch)
         answer = self.traffic.requests.answer
         first = first_token(self.placed, timed.step, timed.cost, timed.batch)
@@ -182,8 +182,8 @@ class ReplicaProfile:
 def time_per_token(timed: BatchTiming, answer: float) -> float:
     """Time per token of an answer [s].
 
-    s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is made, a prompt of
-    each of b − 1 other requests is read, in a share s of the steps.
+    s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is generated, a prompt of
+    each of b − 1 other requests is processed, in a share s of the steps.
 
     Where:
         timed: a group of GPUs at b requests.
@@ -193,16 +193,16 @@ def time_per_token(timed: BatchTiming, answer: float) -> float:
     0.02
     """
     step, cost, batch, recorded, launching = timed
-    if recorded == step and launching <= step + cost:  # the sum does not need s
+    if recorded == step and launching <= step + cost:  # The sum does not depend on s.
         return step + (batch - 1) * cost / max(1.0, answer)
     share, mixed = mixture(timed, answer)
     return recorded + share * (mixed - recorded)
 
 
 def mixture(timed: BatchTiming, answer: float) -> tuple[float, float]:
-    """The share of steps that read prompts [1], and how long each of them takes [s].
+    """Share of steps that process prompts [1], and how long each of them takes [s].
 
-    s = 1 − e^(−x) of x = (b − 1) / n prompts per step that come at random, and
+    s = 1 − e^(−x) of x = (b − 1) / n prompts per step that arrive at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
     kernel, which can take longer than its work.
 
@@ -218,8 +218,8 @@ def first_token(placed: PlacedModel, step: float, cost: float, batch: float) -> 
     """Median time to the first token [s].
 
     front + (waits + (p − 1)/2)·t_step + own·t_prompt + others·b·t_prompt: the way to
-    the engine, the steps until it looks and the token is out, the prompt itself, and
-    those before it. The engine looks for requests every p steps.
+    the engine, the steps until it checks and emits the token, the prompt itself, and
+    the prompts before it. The engine checks for requests every p steps.
 
     Where:
         placed: model, GPUs and engine.
@@ -236,7 +236,7 @@ def first_token(placed: PlacedModel, step: float, cost: float, batch: float) -> 
 
 
 def profile_of(placed: PlacedModel, traffic: Traffic, usable: float = 0.9) -> ReplicaProfile:
-    """Time a replica at a dozen batches."""
+    """Time a replica at about a dozen batch sizes."""
     requests = traffic.requests
     mean = requests.mean_context
     steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
@@ -254,13 +254,13 @@ def profile_of(placed: PlacedModel, traffic: Traffic, usable: float = 0.9) -> Re
 
 
 def _within(placed: PlacedModel, context: float, usable: float) -> float:
-    """Sequences that memory holds and an engine accepts [1]."""
+    """Sequences that fit in memory and that an engine accepts [1]."""
     accepted = _ACCEPTED * placed.serving.replicas
     return min(accepted, most_sequences(placed, context, usable))
 
 
 def _position(batch: float) -> tuple[int, float]:
-    """Which of the timed batches is above, and how far it is there from below."""
+    """Return the index of the next timed batch size, and the fraction from the one below."""
     above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
     low, high = _BATCHES[above - 1], _BATCHES[above]
     return above, (batch - low) / (high - low)
@@ -272,7 +272,7 @@ def _between(values: tuple[float, ...], at: tuple[int, float]) -> float:
 
 
 def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
-    """The values of the timed batches below and above, and the way between them."""
+    """Return the values at the timed batch sizes below and above, and the fraction between."""
     above, part = _position(batch)
     return values[above - 1], values[above], part
 
@@ -280,11 +280,11 @@ def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, floa
 def operating_point(
     profile: ReplicaProfile, batch: float, shares: Iterable[float] = tuple(_SPREAD)
 ) -> OperatingPoint:
-    """A replica with `batch` requests in it on average, for shares of the requests.
+    """Return a replica with a mean of `batch` requests, for shares of the requests.
 
-    Time per token at the quantile q is that of b + z_q·√b requests. Time to the
-    first token adds waits for other prompts, with a tail of exponential shape, and
-    for room in memory, as servers of Erlang's queue.
+    Time per token at the quantile q is that of b + z_q·√b requests. Time to first
+    token adds waits for other prompts, with an exponential tail, and for memory, as for
+    servers in Erlang's formula.
     """
     batch = max(1.0, min(batch, profile.most))
     rate, first, timed = profile.timed_rate(batch)
@@ -303,7 +303,7 @@ def operating_point(
 
 
 def _for_prompts(traffic: Traffic, cost: float, busy: float) -> Callable[[float], float]:
-    """What a share of the requests wait beyond the middle for prompts [s]."""
+    """Return the wait for prompts beyond the median, by share of requests [s]."""
     variation = traffic.prompt_variation
     spread = math.sqrt(variation) * cost
     tail = cost * (1 + variation) / 2 / (1 - busy)
@@ -311,7 +311,7 @@ def _for_prompts(traffic: Traffic, cost: float, busy: float) -> Callable[[float]
 
 
 def _for_room(profile: ReplicaProfile, batch: float, rate: float) -> Callable[[float], float]:
-    """The same for room in memory [s]; nothing where there is always some."""
+    """Return the wait for memory beyond the median, by share [s]; 0 if memory is sufficient."""
     life, slots = batch / rate, max(1, int(profile.most))
     if batch + 4 * math.sqrt(batch) <= slots:
         return lambda _: 0.0
@@ -320,12 +320,12 @@ def _for_room(profile: ReplicaProfile, batch: float, rate: float) -> Callable[[f
 
 
 def _tail(busy: float, share: float) -> float:
-    """ln(u / (1 − q)), at least nothing: the quantile of a wait in its own unit."""
+    """ln(u / (1 − q)), at least 0: the quantile of a wait in units of its mean."""
     return max(0.0, math.log(max(busy, 1e-9) / (1 - share)))
 
 
 def settle_rate(profile: ReplicaProfile, rate: float) -> OperatingPoint | None:
-    """A replica that gets `rate` requests per second; None when it cannot keep up."""
+    """Return the operating point at a request rate; None if the replica cannot keep up."""
     top = best_batch(profile)
     if rate > profile.rate_at(top):
         return None
@@ -341,9 +341,9 @@ def settle_rate(profile: ReplicaProfile, rate: float) -> OperatingPoint | None:
 
 
 def saturated_rate(profile: ReplicaProfile, run: float | None = None) -> float:
-    """Requests per second when requests are never missing, or of a run [1/s].
+    """Request rate when requests are always waiting, or of a run [1/s].
 
-    Engines that never evict start as many as have room for their whole answers.
+    Engines that never evict start only as many as can store their whole answers.
     """
     full = max(1.0, profile.full)
     if run is None:
@@ -352,7 +352,7 @@ def saturated_rate(profile: ReplicaProfile, run: float | None = None) -> float:
 
 
 def rounds(run: float, full: float) -> list[tuple[float, float]]:
-    """Rounds of a run and the requests in each: full ones, and one with the rest.
+    """Return the rounds of a run and the requests in each: full ones, and the rest.
 
     >>> rounds(3000, 1300)
     [(2, 1300), (1, 400)]
@@ -362,7 +362,7 @@ def rounds(run: float, full: float) -> list[tuple[float, float]]:
 
 
 def best_batch(profile: ReplicaProfile) -> float:
-    """The batch with the highest rate, within memory."""
+    """Return the batch with the highest rate, within memory."""
     most = max(1.0, profile.most)
     timed = [float(b) for b in _BATCHES if b < most] + [most]
     return max(timed, key=profile.rate_at)
@@ -370,25 +370,25 @@ def best_batch(profile: ReplicaProfile) -> float:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LatencyTargets:
-    """What must hold for a share of the requests: latencies [s]; None: no limit."""
+    """Latency limits that a share of the requests must meet [s]; None: no limit."""
 
     share: float
     ttft: float | None
     tpot: float | None
 
     def kept(self, profile: ReplicaProfile, batch: float) -> bool:
-        """Whether a replica keeps both with so many requests in it."""
+        """Return whether a replica meets both limits with `batch` requests."""
         return self.met(operating_point(profile, batch, (self.share,)))
 
     def met(self, settled: OperatingPoint) -> bool:
-        """Whether a load keeps both."""
+        """Return whether an operating point meets both limits."""
         slow = self.tpot is not None and settled.tpot[self.share] > self.tpot
         late = self.ttft is not None and settled.ttft[self.share] > self.ttft
         return not (slow or late)
 
 
 def highest(profile: ReplicaProfile, targets: LatencyTargets) -> OperatingPoint | None:
-    """The highest load that keeps the targets; None when even one request does not."""
+    """Return the highest load that meets the targets; None if not even one request does."""
     if profile.most < 1 or not targets.kept(profile, 1.0):
         return None
     top = best_batch(profile)

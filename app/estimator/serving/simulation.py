@@ -1,4 +1,4 @@
-"""Discrete-event simulation of a replica; result of sizing a service."""
+"""Discrete-event simulation of a replica."""
 
 import collections
 import dataclasses
@@ -8,15 +8,15 @@ import random
 
 from app.estimator.serving.replica import OperatingPoint, ReplicaProfile
 
-# Requests that are left out at the start, until the replica has filled up.
+# Requests that are ignored at the start, until the replica has filled up.
 _WARM_UP = 0.2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """What requests of a simulated replica saw: sorted latencies [s].
+    """Latencies of the requests of a simulated replica, sorted [s].
 
-    `served` requests per second; `batch` answered at once on average.
+    `served` requests per second; `batch` is the mean number of concurrent answers.
     """
 
     ttft: tuple[float, ...]
@@ -38,20 +38,20 @@ class _SimulatedRequest:
 def simulate(
     profile: ReplicaProfile, rate: float, requests: int = 1500, seed: int = 1
 ) -> SimulationResult:
-    """Serve random requests one engine step after another.
+    """Simulate random requests, one engine step after another.
 
     Requests arrive at random (Poisson) with lengths of the given variation; a step
-    continues every answer and reads as many waiting prompts as fit in 8,192 tokens.
-    Steps in which nothing but this happens are as long as each other, and are made
-    at one stroke: the work is that of the requests, however long their answers are.
+    continues every answer and processes as many waiting prompts as fit in 8,192 tokens.
+    Consecutive steps without arrivals or ends take equally long and are simulated
+    together, so the effort depends on the number of requests, not on answer lengths.
 
     Where:
         profile: the replica and its requests.
         rate: requests per second [1/s], positive.
         requests: how many to simulate [1].
-        seed: of the random numbers, so that the same question has the same answer.
+        seed: of the random numbers, so that the same inputs have the same result.
     """
-    line = _arrivals(profile, rate, requests, random.Random(seed))  # noqa: S311 - not secret
+    line = _arrivals(profile, rate, requests, random.Random(seed))  # noqa: S311 - not cryptographic
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[tuple[int, int, _SimulatedRequest]] = []
     done: list[_SimulatedRequest] = []
@@ -86,7 +86,7 @@ def _alike(
     now: float,
     length: float,
 ) -> int:
-    """How many steps are alike: until an answer ends, or a request arrives."""
+    """Return the number of equal steps until an answer ends or a request arrives."""
     ends = running[0][0] - step
     if not line or ends <= 1:
         return max(1, ends)
@@ -96,7 +96,7 @@ def _alike(
 def _arrivals(
     profile: ReplicaProfile, rate: float, requests: int, dice: random.Random
 ) -> list[_SimulatedRequest]:
-    """All requests, the first to arrive at the end."""
+    """Return all requests, in reverse order of arrival."""
     traffic, now, found = profile.traffic, 0.0, []
     for number in range(requests):
         now += dice.expovariate(rate)
@@ -108,7 +108,7 @@ def _arrivals(
 
 
 def _length(mean: float, variation: float, dice: random.Random) -> float:
-    """A length from a log-normal distribution of the given variation."""
+    """Draw a length from a log-normal distribution of the given variation."""
     if variation <= 0:
         return max(1.0, mean)
     spread = math.log(1 + variation)
@@ -120,7 +120,7 @@ _STEP_TOKENS = 8192.0
 
 
 def _taken(waiting: collections.deque[_SimulatedRequest], room: int) -> list[_SimulatedRequest]:
-    """Prompts that the next step reads, in order of arrival."""
+    """Return the prompts that the next step processes, in order of arrival."""
     taken: list[_SimulatedRequest] = []
     tokens = 0.0
     while waiting and len(taken) < room:
@@ -132,7 +132,7 @@ def _taken(waiting: collections.deque[_SimulatedRequest], room: int) -> list[_Si
 
 
 def _step_time(profile: ReplicaProfile, running: int, taken: list[_SimulatedRequest]) -> float:
-    """One step: every answer goes on, and the prompts that were taken are read."""
+    """Return the time of one step, with all running answers and the prompts taken."""
     timed = profile.timed(max(1, running))
     if not taken:
         return timed.recorded
@@ -154,13 +154,13 @@ def _outcome(done: list[_SimulatedRequest], batch: float) -> SimulationResult:
 
 
 def _served(counted: list[_SimulatedRequest]) -> float:
-    """Requests per second between the first and the last of those counted [1/s]."""
+    """Requests per second between the first and the last counted request [1/s]."""
     span = counted[-1].last - counted[0].last if len(counted) > 1 else 0.0
     return (len(counted) - 1) / span if span > 0 else 0.0
 
 
 def quantile(values: tuple[float, ...], share: float) -> float | None:
-    """The value that `share` of sorted values do not exceed; None of none.
+    """Return the value that `share` of sorted values do not exceed; None if there are none.
 
     >>> quantile((1.0, 2.0, 3.0, 4.0), 0.5)
     2.0
@@ -172,9 +172,9 @@ def quantile(values: tuple[float, ...], share: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CapacityResult:
-    """What was found: replicas, how one of them settles, and how far it could go.
+    """The sizing of a service: replicas, operating point, and limits.
 
-    `memory`: the weights and one request fit; `met`: the promise is kept; `alone`:
+    `memory`: the weights and one request fit; `met`: the targets are met; `alone`:
     one request by itself; `enough`: GPUs per replica in which the weights fit.
     """
 
@@ -189,7 +189,7 @@ class CapacityResult:
 
     @property
     def utilization(self) -> float | None:
-        """Load over the highest that keeps the promise [1]."""
+        """Return the load over the highest load that meets the targets [1]."""
         if self.settled is None or self.top is None:
             return None
         return self.settled.rate / self.top.rate

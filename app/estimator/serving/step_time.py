@@ -28,14 +28,14 @@ from app.estimator.training.flops import score_flops
 
 _THIRD = 1 / 3
 TILE = 16.0
-# Kernels per layer that are neither products nor attention; those that score, rank
-# and choose the tokens of sparse attention; those that route tokens to experts.
+# Kernels per layer that are neither products nor attention; kernels that score, rank and
+# select the tokens of sparse attention; kernels that route tokens to experts.
 _SMALL, _CHOOSING, _ROUTING = 6, 10, 6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StepBatch:
-    """What one step works on, per copy of the attention.
+    """The work of one step, per attention replica.
 
     `prompt` tokens of prompts, the last of them at position `prompt_end`;
     `sequences` that each get one token at a context of `context` tokens;
@@ -50,13 +50,13 @@ class StepBatch:
 
     @property
     def rows(self) -> float:
-        """Tokens in the products of this step."""
+        """Return the tokens in the products of this step."""
         return self.prompt + self.sequences
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InferenceStep:
-    """Seconds of one step by what they go to; they sum to `total`."""
+    """Seconds of one step by category; they sum to `total`."""
 
     weights: float
     compute: float
@@ -67,21 +67,20 @@ class InferenceStep:
 
     @property
     def total(self) -> float:
-        """The whole step [s]."""
         work = self.weights + self.compute + self.attention
         return work + self.communication + self.launch + self.host
 
     @property
     def own(self) -> float:
-        """What goes with the requests that are there, not with the rows [s]."""
+        """Return the time that depends on the requests, not on the rows [s]."""
         return self.attention + self.host
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayerWork:
-    """One kind of layer on one GPU, reduced to what steps multiply.
+    """The work of one kind of layer on one GPU, precomputed for all steps.
 
-    `products`: seconds of computing per row, and seconds of reading, of each dense
+    `products`: seconds of compute per row, and seconds of reading, of each dense
     matrix; `gaps` [s] between its kernels, of which a prompt launches `launches` one
     by one; `moved` bytes per row outside products;
     `expert` and `expert_size`: weights and bytes of one routed expert.
@@ -101,7 +100,7 @@ class LayerWork:
 class PlacedModel:
     """A model on its GPUs with everything that does not change between steps.
 
-    `launching`: launches of a step with prompts, which no recorded graph holds [s].
+    `launching`: launches of a step with prompts, which has no recorded graph [s].
     """
 
     model: Architecture
@@ -119,7 +118,7 @@ class PlacedModel:
 
     @property
     def front(self) -> float:
-        """Way to the engine, and launches of a prompt [s]."""
+        """Return the time of transfer to the engine, and of launching a prompt [s]."""
         return self.engine.front + self.launching
 
 
@@ -130,9 +129,9 @@ def place_model(
     serving: ServingSetup,
     fitted: tuple[InferenceEngine, EngineConstants] | None = None,
 ) -> PlacedModel:
-    """Put a model on GPUs; ValueError when the card lacks what it needs.
+    """Place a model on GPUs; raises ValueError if the GPU lacks a needed value.
 
-    `fitted` stands in for the overheads of the catalog.
+    `fitted` replaces the overheads of the catalog.
     """
     form = format_of(model, serving.weights)
     rates = rates_of(gpu, form)
@@ -253,7 +252,7 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
 
 
 def _add_experts(sums: _StepSums, placed: PlacedModel, work: LayerWork, batch: StepBatch) -> None:
-    """Routed experts: those that tokens are sent to are read once."""
+    """Add routed experts: chosen experts are read once."""
     serving, mlp = placed.serving, work.layer.mlp
     tokens = batch.rows * serving.replicas
     common = placed.steps
@@ -275,7 +274,7 @@ def _add_experts(sums: _StepSums, placed: PlacedModel, work: LayerWork, batch: S
 
 
 def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
-    """Attention of one layer over the cache and over the prompt [s]."""
+    """Time of one layer's attention over the cache and over the prompt [s]."""
     mixer, tensor, rates = layer.mixer, placed.serving.tensor, placed.rates
     total = 0.0
     if batch.sequences and (mixer.cache or mixer.near):
@@ -299,7 +298,7 @@ def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> floa
 
 
 def _latent_time(placed: PlacedModel, layer: Layer, seen: float) -> float:
-    """Latent attention multiplies with the latent vector for every head [s]."""
+    """Time of latent attention, which multiplies with the latent vector for every head [s]."""
     mixer = layer.mixer
     if mixer.kind != "latent":
         return 0.0
@@ -309,7 +308,7 @@ def _latent_time(placed: PlacedModel, layer: Layer, seen: float) -> float:
 
 
 def _traffic_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
-    """Collectives of one layer [s]."""
+    """Time of the collectives of one layer [s]."""
     serving = placed.serving
     message = 2 * batch.rows * placed.model.hidden
     latency = placed.rates.rank_latency
@@ -325,7 +324,7 @@ def _traffic_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
         total += one * (1 if serving.replicas > 1 and layer.mlp.is_routed else 2)
     if serving.replicas > 1 and layer.mlp.is_routed:
         ranks = serving.expert * serving.expert_tensor
-        # Engines gather all tokens everywhere, 4-bit ones packed, and scatter sums.
+        # Engines gather all tokens everywhere, packed if 4-bit, and scatter the sums.
         sent = message * ranks
         packed = placed.form.bits / 16 if placed.form.math == "nvfp4" else 1.0
         total += engine_collective_time("alltoall", ranks, sent * packed, placed.fabric, latency)
@@ -349,7 +348,7 @@ def decode_time(placed: PlacedModel, sequences: float, context: float) -> Infere
 
 
 def prefill_time(placed: PlacedModel, prompt: float) -> InferenceStep:
-    """Time to read a prompt of so many tokens in one step [s]."""
+    """Time to process a prompt of `prompt` tokens in one step [s]."""
     step = step_time(placed, StepBatch(prompt, prompt, 0.0, 0.0, 1.0))
     slower = placed.engine.prefill
     return dataclasses.replace(step, compute=step.compute * slower)
@@ -358,7 +357,7 @@ def prefill_time(placed: PlacedModel, prompt: float) -> InferenceStep:
 def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     """Expected tokens from one verification by the large model [token].
 
-    (1 − α^{γ+1}) / (1 − α), and γ + 1 when everything is accepted.
+    (1 − α^{γ+1}) / (1 − α), and γ + 1 if everything is accepted.
 
     Where:
         acceptance: probability α that a proposed token is accepted [1], 0 to 1.

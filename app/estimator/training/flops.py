@@ -1,11 +1,11 @@
-"""Training FLOPs by convention; MFU."""
+"""FLOPs of training by convention, and utilization."""
 
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, TokenMixer
 
 
 def training_flops(parameters: float, tokens: float) -> float:
-    """Operations to train on `tokens` [FLOP]: 6·N·D, attention not counted.
+    """FLOPs to train on `tokens` [FLOP]: 6·N·D, without attention.
 
     Source: kaplan-2020.
 
@@ -16,9 +16,9 @@ def training_flops(parameters: float, tokens: float) -> float:
 
 
 def attention_flops(width: float, layers: float, context: float) -> float:
-    """Operations of attention scores per token, forward and backward [FLOP].
+    """FLOPs of attention scores per token, forward and backward [FLOP].
 
-    12·L·w·s: the causal mask, of which only half is needed, is not honored. w is heads
+    12·L·w·s: the causal mask, which needs only half, is ignored. w is heads
     times head width.
 
     Source: palm, appendix B.
@@ -30,7 +30,7 @@ def attention_flops(width: float, layers: float, context: float) -> float:
 
 
 def mean_visible_tokens(context: float, window: int | None) -> float:
-    """Tokens that a token sees on average under a causal mask [token].
+    """Mean number of tokens that a token attends to under a causal mask [token].
 
     s/2, and w(1 − w/2s) with a window w shorter than the sequence.
 
@@ -43,11 +43,11 @@ def mean_visible_tokens(context: float, window: int | None) -> float:
 
 
 def score_flops(mixer: TokenMixer, context: float, *, causal: bool = True) -> float:
-    """Operations of a mixer outside of its matrices, one token, forward [FLOP].
+    """FLOPs of a mixer outside of its matrices, one token, forward [FLOP].
 
-    Attention: 2·a·(d_k + d_v) for each token that is seen on average in a sequence
+    Attention: 2·a·(d_k + d_v) for each token attended to on average in a sequence
     of `context`, of which an indexer chooses some at 2·a_i·d_i for each it scores.
-    A recurrence: its operations per element of state, and 2 for each of its
+    Recurrence: its FLOPs per element of state, and 2 for each of its
     convolution.
 
     Source: megatron-lm.
@@ -65,7 +65,7 @@ def score_flops(mixer: TokenMixer, context: float, *, causal: bool = True) -> fl
 
 
 def layer_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
-    """Operations of one layer for one token in a sequence, forward [FLOP].
+    """FLOPs of one layer for one token in a sequence, forward [FLOP].
 
     Two per active weight, and those of its mixers outside of their matrices.
     """
@@ -75,11 +75,11 @@ def layer_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
 
 
 def flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
-    """Operations to train on one token, forward and backward [FLOP].
+    """FLOPs to train on one token, forward and backward [FLOP].
 
     3·(2 per active weight outside of the input table, with the output head, and
     the attention scores): the convention of Megatron, with the causal half of the
-    scores and windows honored.
+    scores and with windows.
 
     Source: megatron-2021; megatron-bridge.
 
@@ -94,7 +94,7 @@ def flops_per_token(model: Architecture, context: float, *, causal: bool = True)
 
 
 def predicting_flops(model: Architecture, context: float) -> float:
-    """Operations that multi-token prediction adds to training on a token [FLOP].
+    """FLOPs that multi-token prediction adds to training on a token [FLOP].
 
     For each module its layer, the projection of two inputs and the output head.
 
@@ -106,11 +106,11 @@ def predicting_flops(model: Architecture, context: float) -> float:
 
 
 def recomputed_flops(model: Architecture, context: float, recompute: str) -> float:
-    """Operations done again on one token in the backward pass [FLOP].
+    """FLOPs recomputed for one token in the backward pass [FLOP].
 
     One more forward pass of the layers with full recomputation, of the attention
     scores alone with selective, of every second product with `operators`; the
-    output head is never done again.
+    output head is never recomputed.
 
     Source: korthikanti-2022.
 
@@ -130,9 +130,9 @@ def recomputed_flops(model: Architecture, context: float, recompute: str) -> flo
 
 
 def utilization(flops: float, tokens_per_second: float, peak: float) -> float:
-    """Share of a peak that is reached [1]: FLOPs per token · rate / peak.
+    """Achieved share of a peak [1]: FLOPs per token · rate / peak.
 
-    With model FLOPs this is MFU, with recomputed ones counted too it is HFU.
+    With model FLOPs this is MFU; with recomputed FLOPs included it is HFU.
 
     >>> utilization(5e10, 8000, 1e15)
     0.4
@@ -143,10 +143,10 @@ def utilization(flops: float, tokens_per_second: float, peak: float) -> float:
 
 
 def narayanan_flops(shape: tuple[int, int, int], context: int) -> float:
-    """Operations of a GPT per token with full attention and its head [FLOP].
+    """FLOPs of a GPT per token with full attention and its head [FLOP].
 
     3·L·(24·h² + 4·h·s) + 6·h·V: forward is one pass over the layers, backward two;
-    nothing is computed again.
+    nothing is recomputed.
 
     Where:
         shape: layers L, width h, vocabulary V.

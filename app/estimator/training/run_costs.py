@@ -1,4 +1,4 @@
-"""Checkpoints, MTBF, goodput, rent, ownership."""
+"""Checkpoints, failures, goodput, and the cost of renting and owning."""
 
 import math
 
@@ -13,7 +13,7 @@ def dataset_bytes(tokens: float, bytes_per_token: float) -> float:
 
 
 def read_rate(tokens_per_second: float, bytes_per_token: float) -> float:
-    """Bytes per second that training reads to stay fed [B/s].
+    """Rate at which training reads its data [B/s].
 
     >>> read_rate(2e6, 4)
     8000000.0
@@ -24,7 +24,7 @@ def read_rate(tokens_per_second: float, bytes_per_token: float) -> float:
 def checkpoint_bytes(parameters: float, bytes_per_parameter: float = 14.0) -> float:
     """Size of a checkpoint [B].
 
-    14 bytes per parameter hold 16-bit weights, their 32-bit copy and both
+    14 bytes per parameter store 16-bit weights, their 32-bit copy and both
     moments of Adam; 12 without the 16-bit copy; 2 are weights alone.
 
     Source: zero, whose 16 bytes include gradients, which are not saved. Checkpoints
@@ -48,7 +48,7 @@ def write_rate(size: float, seconds: float) -> float:
 
 
 def job_mtbf(mtbf_per_part: float, parts: float) -> float:
-    """Mean time between failures of a job that any of its parts can stop [s].
+    """Mean time between failures of a job that fails if any of its parts does [s].
 
     M = m / N for independent parts.
 
@@ -65,7 +65,7 @@ def job_mtbf(mtbf_per_part: float, parts: float) -> float:
 
 
 def observed_mtbf(duration: float, failures: float) -> float:
-    """Mean time between failures seen over a run: duration / failures [s].
+    """Mean time between failures observed over a run: duration / failures [s].
 
     >>> round(observed_mtbf(54 * 86400.0, 419) / 3600, 2)
     3.09
@@ -75,7 +75,7 @@ def observed_mtbf(duration: float, failures: float) -> float:
 
 
 def young_interval(checkpoint: float, mtbf: float) -> float:
-    """Time of work between checkpoints that loses least: τ = √(2CM) [s].
+    """Optimal time of work between checkpoints: τ = √(2CM) [s].
 
     Where:
         checkpoint: time C for which saving stops the work [s].
@@ -123,7 +123,7 @@ def goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> 
 
 
 def exact_goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
-    """Share of useful time with failures at any moment, also during recovery [1].
+    """Share of useful time with failures at any time, also during recovery [1].
 
     G = τ / (M·e^{R/M}·(e^{(τ+C)/M} − 1)), for exponential times between failures.
 
@@ -180,7 +180,7 @@ def usd_per_million_tokens(
 
 
 def annuity(rate: float, years: float) -> float:
-    """Share of a price that falls due each year over its life [1/year].
+    """Share of a price that is due each year over its life [1/year].
 
     i(1+i)ⁿ/((1+i)ⁿ − 1), and 1/n without interest.
 
@@ -198,7 +198,7 @@ HOURS_PER_YEAR = 8766.0
 
 
 def capital_per_year(price: float, resale: float, rate: float, years: float) -> float:
-    """What a purchase costs each year with interest, less what it is sold for.
+    """Yearly cost of a purchase with interest, minus its resale value [USD/year].
 
     (P − S/(1+i)ⁿ) · CRF(i, n).
 
@@ -220,7 +220,7 @@ def capital_per_year(price: float, resale: float, rate: float, years: float) -> 
 
 
 def average_power(watts: float, idle: float, utilization: float) -> float:
-    """Power of machines that work part of the time [W].
+    """Mean power of machines that work part of the time [W].
 
     P · (q + (1 − q) · u).
 
@@ -236,7 +236,7 @@ def average_power(watts: float, idle: float, utilization: float) -> float:
 
 
 def electricity_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:
-    """Cost of a constant power for a year with what the site adds [USD/year].
+    """Yearly cost of a constant power, including the site's overhead [USD/year].
 
     >>> round(electricity_per_year(1000.0, 1.0, 0.1), 1)
     876.6
@@ -245,9 +245,9 @@ def electricity_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:
 
 
 def break_even(fixed: float, owned_slope: float, rented_slope: float) -> float | None:
-    """Utilization at which owning costs what renting does; None if they never meet.
+    """Utilization at which owning and renting cost the same; None if there is none.
 
-    u = F / (r − e): what owning costs beyond renting when idle, over what each
+    u = F / (r − e): what owning costs more than renting when idle, over what each
     further share of use saves.
 
     Where:

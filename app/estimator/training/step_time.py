@@ -18,37 +18,37 @@ from app.estimator.training.training_plan import (
     memory_per_gpu,
 )
 
-# Fitted on a third of the published training rows (data/training_rates.toml); each
-# multiplies the time of what it stands before.
-_TRAFFIC = 0.656  # of the counted activation traffic, with fused kernels
-_UNFUSED = 2.58  # times that where every operation is a kernel of its own
-_CAST = 0.78  # of the counted traffic of conversions to 8 and 4 bit
-_EXPERT_CAST = 0.84  # the same for routed experts
-_LAUNCH = 2e-5  # s between kernels of a layer, per kernel
-_EXPERT_LAUNCH = 3.7e-3  # s per routed layer and micro-batch without graphs
-_GRAPHS = 0.1  # of that with graphs
-_GROUPED = 0.473  # of the rate of one product, in products of many experts
-_GROUPED_LOW = 0.529  # the same in 8 and 4 bit
-_TENSOR_TRAFFIC = 1.6  # of a collective alone: products slow down beside it
-_EXPERT_TRAFFIC = 0.2  # of all-to-all that nothing hides
-_DATA_TRAFFIC = 1.12  # of gradient and weight traffic
-_GATHER_TRAFFIC = 0.45  # of sharded weights' traffic that slows products beside it
+# Fitted to a third of the published training rows (data/training_rates.toml). Each factor
+# multiplies the time of the quantity in its comment.
+_TRAFFIC = 0.656  # Counted activation traffic, with fused kernels.
+_UNFUSED = 2.58  # The same if every operation is a separate kernel, relative to fused.
+_CAST = 0.78  # Counted traffic of conversions to 8 and 4 bit.
+_EXPERT_CAST = 0.84  # The same for routed experts.
+_LAUNCH = 2e-5  # Seconds between kernels of a layer, per kernel.
+_EXPERT_LAUNCH = 3.7e-3  # Seconds per routed layer and micro-batch without graphs.
+_GRAPHS = 0.1  # Share of that with graphs.
+_GROUPED = 0.473  # Rate in products of many experts, relative to one product.
+_GROUPED_LOW = 0.529  # The same in 8 and 4 bit.
+_TENSOR_TRAFFIC = 1.6  # A collective, relative to its time alone: concurrent products slow down.
+_EXPERT_TRAFFIC = 0.2  # Exposed all-to-all.
+_DATA_TRAFFIC = 1.12  # Gradient and weight traffic.
+_GATHER_TRAFFIC = 0.45  # Traffic of sharded weights, which slows concurrent products.
 
-_BACKWARD_ATTENTION = 2.5  # times forward: scores are computed again
-# Bytes per score where scores are written, by count of what each kernel reads and
-# writes: softmax 2 + 2 and dropout 2 + 2 with a mask of 1, then their gradients.
+_BACKWARD_ATTENTION = 2.5  # Relative to forward: scores are recomputed.
+# Bytes per score if scores are written, by counting what each kernel reads and writes:
+# softmax 2 + 2 and dropout 2 + 2 with a mask of 1, then their gradients.
 _SCORES_FORWARD, _SCORES_BACKWARD = 9.0, 11.0
-_OPTIMIZER_BYTES = 30.0  # read and written per parameter by Adam in mixed precision
-_NORMS = 22  # passes over h per layer, forward and backward: norms and residuals
-_GATED, _PLAIN = 8, 5  # passes over the width of the MLP
-_ROPE = 4  # passes over queries and keys
-_ROUTE = 8  # passes over h per expert of a token: sorting and weighting
-_HEAD_FUSED, _HEAD_PLAIN = 14.0, 24.0  # bytes per logit
+_OPTIMIZER_BYTES = 30.0  # Bytes that Adam reads and writes per parameter in mixed precision.
+_NORMS = 22  # Passes over h per layer, forward and backward: norms and residuals.
+_GATED, _PLAIN = 8, 5  # Passes over the width of the MLP.
+_ROPE = 4  # Passes over queries and keys.
+_ROUTE = 8  # Passes over h per expert of a token: sorting and weighting.
+_HEAD_FUSED, _HEAD_PLAIN = 14.0, 24.0  # Bytes per logit.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of one optimizer step by what they go to; they sum to `total`."""
+    """Seconds of one optimizer step by category; they sum to `total`."""
 
     matmul: float
     attention: float
@@ -65,7 +65,6 @@ class StepTime:
 
     @property
     def total(self) -> float:
-        """The whole step [s]."""
         return (
             self.matmul
             + self.attention
@@ -83,7 +82,7 @@ class StepTime:
 
     @property
     def communicating(self) -> float:
-        """Traffic between GPUs that nothing hides [s]."""
+        """Return the exposed communication time [s]."""
         return self.tensor + self.expert + self.context + self.gather + self.data
 
 
@@ -101,7 +100,7 @@ class LayerTimes:
 
     @property
     def busy(self) -> float:
-        """All of it, without gathering of weights [s]."""
+        """Return the total without gathering of weights [s]."""
         work = self.matmul + self.attention + self.traffic + self.launch
         return work + self.tensor + self.expert + self.context
 
@@ -112,7 +111,7 @@ def step_time(
     """Time of one optimizer step [s], part by part.
 
     Products, attention and memory traffic of every layer on a stage; the traffic
-    of tensor, expert, context and data parallelism that nothing hides; the bubble
+    of tensor, expert, context and data parallelism that is exposed; the bubble
     (p−1)/v of a stage; the optimizer. T = (m + (p−1)/v)·t_stage + t_data + t_opt.
 
     Where:
@@ -121,7 +120,7 @@ def step_time(
         fabric: the links.
         plan: the layout.
 
-    Raises ValueError when the accelerator lacks the format.
+    Raises ValueError if the accelerator lacks the format.
 
     Source: megatron-2021; constants fitted on published runs.
 
@@ -147,7 +146,7 @@ def step_of(
     plan: TrainingPlan,
     sums: LayerTimes,
 ) -> StepTime:
-    """The step whose layers take `sums`; see `step_time` and `layer_times`."""
+    """Return the step whose layers take `sums`; see `step_time` and `layer_times`."""
     stage = layers_per_stage(model, plan) / model.layers
     head = _head_time(model, engine, plan)
     gather = _gather_time(model, fabric, plan, sums.busy * stage)
@@ -187,9 +186,9 @@ def _assembled(
 def layer_times(
     model: Architecture, engine: SustainedRates, fabric: Interconnect, plan: TrainingPlan
 ) -> LayerTimes:
-    """What the layers take on one micro-batch, all of them on one stage.
+    """Return the times of one micro-batch with all layers on one stage.
 
-    The same for layouts that differ only in stages, pieces, replicas and ZeRO stage.
+    Layouts that differ only in stages, chunks, replicas and ZeRO stage have the same result.
     """
     sums = LayerTimes()
     tokens = plan.micro_batch * plan.sequence / plan.context
@@ -210,14 +209,14 @@ def layer_times(
 
 
 def _passes(plan: TrainingPlan) -> float:
-    """Forward passes that the products of a step are worth."""
+    """Cost of the products of a step, in forward passes."""
     return {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
 
 
 def _product_time(
     matrix: WeightMatrix, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
 ) -> float:
-    """Forward product with one matrix of a layer [s]."""
+    """Time of the forward product with one matrix of a layer [s]."""
     if matrix.part == "experts":
         return _grouped_time(matrix, layer, tokens, engine, plan)
     inputs, outputs = float(matrix.inputs), float(matrix.outputs)
@@ -231,7 +230,7 @@ def _product_time(
 def _grouped_time(
     matrix: WeightMatrix, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
 ) -> float:
-    """Products of the experts that live on this GPU [s]."""
+    """Time of the products of the experts on this GPU [s]."""
     experts = layer.mlp.experts
     local = experts / plan.expert
     rows = tokens * layer.mlp.experts_per_token / local / plan.tensor
@@ -244,7 +243,7 @@ def _grouped_time(
 def _attention_time(
     layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
 ) -> float:
-    """Scores and their products with values, forward and backward [s]."""
+    """Time of scores and their products with values, forward and backward [s]."""
     mixer = layer.mixer
     if not mixer.heads and not mixer.state:
         return 0.0
@@ -259,10 +258,10 @@ def _attention_time(
 def _written_time(
     mixer: TokenMixer, tokens: float, engine: SustainedRates, plan: TrainingPlan
 ) -> float:
-    """Attention whose scores are written to the memory, forward and backward [s].
+    """Time of attention that writes its scores to memory, forward and backward [s].
 
-    Every operation is a kernel: two products forward and four backward, none of them
-    spared by the causal mask, and between them softmax and dropout of all scores.
+    Every operation is a kernel: two products forward and four backward, none of which
+    skips masked scores, and between them softmax and dropout of all scores.
     """
     rows = tokens * mixer.heads / plan.tensor
     again = 1 if plan.recompute in ("full", "selective") else 0
@@ -275,7 +274,7 @@ def _written_time(
 def _traffic_time(
     model: Architecture, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
 ) -> float:
-    """Memory traffic of everything that is not a product [s]."""
+    """Time of the memory traffic of everything that is not a product [s]."""
     mlp, mixer, tensor = layer.mlp, layer.mixer, plan.tensor
     hidden = model.hidden / tensor if plan.sequence_parallel else model.hidden
     width = float(mlp.width)
@@ -296,7 +295,7 @@ def _traffic_time(
 
 
 def _cast_passes(layer: Layer, hidden: float, width: float, heads: float) -> float:
-    """Passes that convert the inputs of products to a narrower format."""
+    """Return the passes that convert inputs of products to a narrower format."""
     if not layer.mlp.is_routed:
         return _CAST * 3 * (2 * hidden + 2 * width + heads)
     routed = layer.mlp.experts_per_token * hidden + 2 * width
@@ -304,7 +303,7 @@ def _cast_passes(layer: Layer, hidden: float, width: float, heads: float) -> flo
 
 
 def _launch_time(layer: Layer, plan: TrainingPlan) -> float:
-    """Gaps between the kernels of a layer [s]."""
+    """Time between the kernels of a layer [s]."""
     passes = 4 if plan.recompute == "full" else 3
     others = 20 if plan.software.fused else 45
     gaps = _LAUNCH * (len(layer.matrices) * passes + others)
@@ -314,7 +313,7 @@ def _launch_time(layer: Layer, plan: TrainingPlan) -> float:
 
 
 def _tensor_time(message: float, fabric: Interconnect, plan: TrainingPlan) -> float:
-    """Traffic of tensor parallelism in one layer [s]."""
+    """Time of tensor-parallel communication in one layer [s]."""
     if plan.tensor == 1:
         return 0.0
     pairs = 3 if plan.recompute == "full" else 2
@@ -327,7 +326,7 @@ def _tensor_time(message: float, fabric: Interconnect, plan: TrainingPlan) -> fl
 
 
 def _expert_time(layer: Layer, message: float, fabric: Interconnect, plan: TrainingPlan) -> float:
-    """All-to-all of one layer that nothing hides [s]."""
+    """Exposed time of one layer's all-to-all [s]."""
     times = 6 if plan.recompute == "full" else 4
     size = message * layer.mlp.experts_per_token / plan.tensor
     one = collective_time("alltoall", plan.expert, size, fabric)
@@ -335,14 +334,14 @@ def _expert_time(layer: Layer, message: float, fabric: Interconnect, plan: Train
 
 
 def _context_time(layer: Layer, tokens: float, fabric: Interconnect, plan: TrainingPlan) -> float:
-    """Keys and values that context parallelism passes on, half of it hidden [s]."""
+    """Time to exchange keys and values in context parallelism, half of it overlapped [s]."""
     kept = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
     one = collective_time("all_gather", plan.context, kept, fabric, plan.tensor)
     return _TENSOR_TRAFFIC * 1.5 * one
 
 
 def _head_time(model: Architecture, engine: SustainedRates, plan: TrainingPlan) -> float:
-    """Output head and loss, forward and backward, in 16 bit [s]."""
+    """Time of output head and loss, forward and backward, in 16 bit [s]."""
     tokens = plan.micro_batch * plan.sequence / plan.context
     outputs = model.vocabulary / plan.tensor
     product = matmul_time(tokens, model.hidden, outputs, engine.matmul16, engine)
@@ -353,7 +352,7 @@ def _head_time(model: Architecture, engine: SustainedRates, plan: TrainingPlan) 
 def _gather_time(
     model: Architecture, fabric: Interconnect, plan: TrainingPlan, busy: float
 ) -> float:
-    """Fully sharded weights: what gathering them adds to a micro-batch [s]."""
+    """Time that gathering fully sharded weights adds to a micro-batch [s]."""
     if plan.zero != 3:
         return 0.0
     ranks = plan.data * plan.context
@@ -366,7 +365,7 @@ def _gather_time(
 
 
 def _data_time(parameters: float, fabric: Interconnect, plan: TrainingPlan) -> float:
-    """Gradients out and weights in, once per step, that nothing hides [s]."""
+    """Exposed time of reducing gradients and gathering weights, once per step [s]."""
     ranks = plan.data * plan.context
     if plan.zero == 3 or ranks == 1:
         return 0.0
@@ -384,7 +383,7 @@ def bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
     Where:
         stages: pipeline stages p [1].
         microbatches: micro-batches per step m [1].
-        virtual_stages: pieces of the model per stage v [1].
+        virtual_stages: chunks of the model per stage v [1].
 
     Source: megatron-2021, section 2.2.
 
@@ -396,18 +395,18 @@ def bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
     return (stages - 1) / (virtual_stages * microbatches)
 
 
-# Share of booked time that is no progress: restarts, checkpoints, evaluation, and
-# steps slower than in a benchmark. The middle of what published totals carry over
-# their benchmark rates (3 to 15 % for restarts alone).
+# Share of booked time without progress: restarts, checkpoints, evaluation, and steps
+# slower than in a benchmark. The median excess of published totals over benchmark rates
+# (3 to 15 % for restarts alone).
 LOST = 0.16
 
-# GPUs of the usual cluster that a run of this size is planned on, and its batch.
+# GPUs of the usual cluster for a run of this size, and its batch.
 _CLUSTER = 1024
 _TOKENS_PER_STEP = 4_000_000
-# Tokens of a micro-batch: shorter sequences go through together, since products of
-# fewer rows leave much of a GPU idle.
+# Tokens of a micro-batch. Shorter sequences are batched, because products with few rows
+# use a GPU poorly.
 _TOKENS_AT_ONCE = 8192
-_DEEPEST = 64  # stages of a pipeline
+_DEEPEST = 64  # Pipeline stages.
 
 
 USUAL = "usual"
@@ -416,11 +415,11 @@ USUAL = "usual"
 def usual_plans(
     model: Architecture, gpu: Accelerator, number_format: str, software: str
 ) -> tuple[TrainingPlan, ...]:
-    """Layouts that runs of this size commonly have, one per tensor parallelism.
+    """Return the usual layouts of runs of this size, one per tensor parallelism.
 
-    Each has the fewest pipeline stages with which it fits in memory, with as little
-    computed again as that takes. Dense models run as in compiled PyTorch, mixtures
-    of experts as in the tuned software that they are trained with.
+    Each has the fewest pipeline stages with which it fits in memory, and the least
+    recomputation for that. Dense models run as in compiled PyTorch, mixtures
+    of experts as in the specialized software that they are trained with.
 
     Where:
         model: what is trained.
@@ -441,7 +440,7 @@ def usual_plans(
 def _shallowest(
     model: Architecture, gpu: Accelerator, flat: TrainingPlan
 ) -> tuple[TrainingPlan, bool]:
-    """The plan with the fewest stages that fits, or the deepest of all.
+    """Return the plan with the fewest stages that fits, and whether one fits.
 
     `flat` is the plan without a pipeline.
     """
@@ -459,7 +458,7 @@ def _shallowest(
 
 
 def _usual(model: Architecture, number_format: str, software: str, tensor: int) -> TrainingPlan:
-    """What all usual plans of one tensor parallelism have in common."""
+    """Return what all usual plans of one tensor parallelism have in common."""
     sequence = min(model.max_context or 4096, 8192)
     return TrainingPlan(
         tensor=tensor,
@@ -472,7 +471,7 @@ def _usual(model: Architecture, number_format: str, software: str, tensor: int) 
 
 
 def _in_stages(model: Architecture, flat: TrainingPlan, pipeline: int) -> TrainingPlan:
-    """The plan on the usual cluster with so many stages of a pipeline."""
+    """Return the plan on the usual cluster with `pipeline` stages."""
     data = max(1, _CLUSTER // (flat.tensor * pipeline))
     at_once = flat.micro_batch
     batches = max(1, round(_TOKENS_PER_STEP / flat.sequence / data / at_once))
@@ -498,7 +497,7 @@ def hours_per_token(
 ) -> float:
     """Accelerator-hours to train on a token with the best usual layout [h].
 
-    1 / rate per GPU / 3600, in a run that loses nothing.
+    1 / rate per GPU / 3600, in a run without lost time.
 
     Where:
         model: what is trained.

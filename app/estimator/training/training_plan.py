@@ -1,4 +1,4 @@
-"""Parallelism plan of a run, and whether it fits in memory."""
+"""Parallelism plan of a training run, and its memory."""
 
 import dataclasses
 import functools
@@ -22,13 +22,13 @@ Recompute = Literal["none", "selective", "operators", "full"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingSoftware:
-    """What the training software does well.
+    """Properties of training software.
 
-    `framework`: what it is to the memory, by its id. `fused`: norms and activations
-    run as fused kernels; `fused_loss`: the loss does. `graphs`: the many small kernels
-    of routed experts are launched without waiting for the host.
-    `older_attention`: attention kernels of the generation before. `written_scores`:
-    attention of before FlashAttention, whose scores go through the memory.
+    `framework`: id of its memory behavior. `fused`: norms and activations are fused
+    kernels; `fused_loss`: the loss is. `graphs`: the many small kernels of routed experts
+    are launched without waiting for the host. `older_attention`: attention kernels of the
+    previous generation. `written_scores`: attention from before FlashAttention, which
+    writes scores to memory.
     """
 
     id: str
@@ -51,7 +51,7 @@ SOFTWARE: dict[str, TrainingSoftware] = {
 class TrainingPlan:
     """One layout of a training step.
 
-    Degrees of tensor, pipeline, data, context and expert parallelism; `pieces` of
+    Degrees of tensor, pipeline, data, context and expert parallelism; `pieces` are chunks of
     the model per pipeline stage; `sequence` length [token]; `micro_batch`
     sequences at once and `micro_batches` of them per step and replica.
     """
@@ -74,22 +74,22 @@ class TrainingPlan:
 
     @property
     def gpus(self) -> int:
-        """Accelerators of the job: t·p·d·c."""
+        """Return the GPUs of the job: t·p·d·c."""
         return self.tensor * self.pipeline * self.data * self.context
 
     @property
     def global_batch(self) -> int:
-        """Sequences per optimizer step."""
+        """Return the sequences per optimizer step."""
         return self.data * self.micro_batch * self.micro_batches
 
     @property
     def tokens(self) -> int:
-        """Tokens per optimizer step."""
+        """Return the tokens per optimizer step."""
         return self.global_batch * self.sequence
 
 
 def local_parameters(model: Architecture, plan: TrainingPlan) -> float:
-    """Parameters one GPU works on, before ZeRO shards them [parameter].
+    """Parameters on one GPU before ZeRO sharding [parameter].
 
     (N − N_routed) / (t·p) + N_routed / (e·p), experts not split further.
     """
@@ -99,21 +99,21 @@ def local_parameters(model: Architecture, plan: TrainingPlan) -> float:
 
 
 def balanced(model: Architecture, plan: TrainingPlan) -> bool:
-    """Whether room for embedding and head is left among the stages.
+    """Return whether the stages have free places for embedding and head.
 
-    126 layers on 16 stages leave two places of 128 free: then the stage with the
-    head holds fewer layers, and none waits for it.
+    For example, 126 layers on 16 stages leave 2 of 128 places free. Then the stage with the
+    head has fewer layers, and no stage waits for it.
     """
     chunks = plan.pipeline * plan.pieces
     return 1 <= -model.layers % chunks <= FREE_PLACES
 
 
-# Embedding, head and a layer that predicts a further token.
+# Embedding, head, and a layer for multi-token prediction.
 FREE_PLACES = 3
 
 
 def layers_per_stage(model: Architecture, plan: TrainingPlan) -> float:
-    """Layers of the fullest pipeline stage, whose chunks are of equal length."""
+    """Return the layers of the fullest pipeline stage, whose chunks are of equal length."""
     if balanced(model, plan):
         return model.layers / plan.pipeline
     chunks = plan.pipeline * plan.pieces
@@ -122,29 +122,29 @@ def layers_per_stage(model: Architecture, plan: TrainingPlan) -> float:
 
 @functools.cache
 def usual_states() -> BytesPerParameter:
-    """Mixed precision with Adam."""
+    """Return the bytes per parameter of mixed precision with Adam."""
     return recipe("adamw", "bf16-mixed")
 
 
 def memory_per_gpu(
     model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
 ) -> float:
-    """Bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
+    """Return the bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
     return load_of(model, plan, states).total
 
 
 def load_of(
     model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
 ) -> StageMemory:
-    """What fills a GPU of the fullest pipeline stage.
+    """Return the memory use of a GPU of the fullest pipeline stage.
 
-    Weights, gradients and optimizer as ZeRO divides them, activations in flight,
+    Weights, gradients and optimizer as sharded by ZeRO, activations in flight,
     logits and overhead.
 
     Where:
         model: what is trained.
         plan: the layout.
-        states: bytes per parameter; mixed precision with Adam where none is given.
+        states: bytes per parameter; mixed precision with Adam by default.
     """
     loads = stage_loads(
         model,
@@ -157,7 +157,7 @@ def load_of(
 
 
 def layout_of(plan: TrainingPlan) -> ParallelLayout:
-    """The degrees of a plan as the memory sees them."""
+    """Convert a plan to the layout of the memory formulas."""
     return ParallelLayout(
         gpus=plan.gpus,
         tensor=plan.tensor,
@@ -171,7 +171,7 @@ def layout_of(plan: TrainingPlan) -> ParallelLayout:
 
 
 def step_of(plan: TrainingPlan) -> TrainingStep:
-    """The step of a plan as the memory sees it."""
+    """Convert a plan to the training step of the memory formulas."""
     return TrainingStep(
         sequence=plan.sequence,
         micro_batch=plan.micro_batch,

@@ -1,4 +1,4 @@
-"""Registry: type_of(question)."""
+"""All question types, and lookup of the type of a question."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -30,7 +30,7 @@ Answer = (
     | DesignAnswer
     | HotspotAnswer
 )
-"""The answer part of a question; its type says the kind, for options their `kind`."""
+"""The answer part of a question. Its class determines the type, with `kind` for options."""
 
 _ALL: tuple[QuestionType[Any], ...] = (
     SingleChoiceType(),
@@ -45,7 +45,7 @@ _ALL: tuple[QuestionType[Any], ...] = (
     HotspotType(),
 )
 KINDS: Mapping[str, QuestionType[Any]] = {kind.name: kind for kind in _ALL}
-"""The kinds by the type that an author writes."""
+"""The question types by the name that authors write."""
 _BY_MODEL = {kind.models[0]: kind for kind in _ALL}
 
 
@@ -58,12 +58,12 @@ class HasAnswer(Protocol):
 
 
 def type_of(asked: HasAnswer) -> QuestionType[Any]:
-    """The kind of a question or of a variant."""
+    """Return the type of a question or of a variant."""
     return of_answer(asked.answer)
 
 
 def of_answer(answer: Answer) -> QuestionType[Any]:
-    """The kind that an answer part belongs to."""
+    """Return the type that an answer belongs to."""
     if isinstance(answer, ChoiceAnswer):
         return KINDS[answer.kind]
     return _BY_MODEL[type(answer)]

@@ -1,4 +1,4 @@
-"""Single choice, multiple choice, true/false."""
+"""Single choice, multiple choice, and true/false questions."""
 
 import dataclasses
 import functools
@@ -59,7 +59,7 @@ _SIDES = "The options of a true-false question are True and False, in any langua
 
 
 class ChoiceType(QuestionType[ChoiceAnswer]):
-    """A kind whose answer is to choose among options."""
+    """Base class of the types whose response is a choice among options."""
 
     models = (ChoiceAnswer, Choice)
     keys = ("shuffle",)
@@ -71,18 +71,17 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     nothing = "No answer is chosen. Choose one."
 
     def parse(self, written: AuthoredItem) -> ChoiceAnswer:
-        """The options in authored order."""
         comment = written.comment
         shuffle = comment.word("shuffle").lower() not in {"no", "false"}
         made = choices_of(comment.id, written.parts.options, written.scope)
         return ChoiceAnswer(self.name, made, shuffle)
 
     def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """The rules that hold for all options to choose among."""
+        """Check the rules that apply to all options."""
         options, sheet = written.parts.options, written.sheet
         first = options[0].line if options else written.draft.line
         self.check_ticks([o for o in options if o.ticked], sheet)
-        # An option that could not be read may be the right one, or the third.
+        # An option that could not be parsed may be the right one, or the third.
         if not any(p.code == "E24" and p.item == sheet.item for p in sheet.problems[sheet.mark :]):
             check_any_right(options, first, sheet)
             drawn = written.drawn_from(exam)
@@ -93,20 +92,23 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             _check_last(options, sheet)
 
     def check_ticks(self, ticked: Sequence[ParsedOption], sheet: SourceFile) -> None:
-        """E21: as many options are right as the kind allows."""
+        """Check that as many options are right as the type allows (E21)."""
         if len(ticked) > 1:
             hint = "Take one tick away, or say type: multiple."
             message = f"{len(ticked)} options are marked right in a {self.name} choice."
             sheet.report("E21", ticked[1].line, 1, message, hint)
 
     def check_reasons(self, options: Sequence[ParsedOption], sheet: SourceFile) -> None:
-        """W25: each wrong option says why."""
+        """Check that each wrong option has feedback (W25)."""
         check_feedback(options, sheet)
 
     def check_words(
         self, answer: ChoiceAnswer, stem: RichText, line: int, sheet: SourceFile
     ) -> None:
-        """E21: it asks for as many as are right. W31: it does not end in an article."""
+        """Check the stem: it asks for as many options as are right, and does not end in an article.
+
+        Problem codes: E21, W31.
+        """
         self.check_number(answer, stem.plain, line, sheet)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
         if match:
@@ -115,9 +117,9 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             sheet.report("W31", line, 1, message, hint)
 
     def check_number(self, answer: ChoiceAnswer, stem: str, line: int, sheet: SourceFile) -> None:
-        """E21: a stem that asks for two has two right options, in English at least.
+        """Check the number in the stem: “choose two” has two right options (E21, English only).
 
-        “Which two” may ask for a pair, so of one right option only “choose two” counts.
+        “Which two” may ask for a pair, so with one right option only “choose two” counts.
         """
         found = _CHOOSE.findall(stem)
         if self.several:
@@ -133,17 +135,16 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             sheet.report("E21", line, 1, message, hint)
 
     def options(self, answer: ChoiceAnswer) -> tuple[CountedOption, ...]:
-        """Every option by its words."""
         return tuple(CountedOption(o.key, o.text.plain, o.right, o.credit) for o in answer.options)
 
     def effort(self, answer: ChoiceAnswer) -> float:
-        """Each option is compared with each."""
+        """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
     def faults(
         self, answer: ChoiceAnswer, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
-        """Two options that read alike with these numbers."""
+        """Report two options that read the same with these numbers."""
         del stem
         seen: set[str] = set()
         for option in self.filled(answer, values).options:
@@ -155,7 +156,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         return []
 
     def shuffled(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
-        """Mixed options; those that speak of the others stay last."""
+        """Shuffle the options; those that refer to the others stay last."""
         if not answer.shuffle:
             return answer
         free = [o for o in answer.options if not o.pinned]
@@ -166,7 +167,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     def grade(
         self, answer: ChoiceAnswer, raw: Raw, partial: str
     ) -> GradeResult | UnreadableResponse:
-        """Judge the ticked options; `answer` in the response holds their keys."""
+        """Grade the chosen options; `answer` in the response contains their keys."""
         sent = set(raw.get("answer", ()))
         chosen = [o for o in answer.options if o.key in sent]
         if not chosen:
@@ -182,38 +183,37 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         )
 
     def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
-        """The score 0..1 of the options chosen."""
+        """Return the score 0..1 of the chosen options."""
         del partial
         return min(worth_of(o) for o in answer.options if o.key in chosen)
 
     def anything(self, answer: ChoiceAnswer) -> Raw:
-        """The first option."""
         return {"answer": [answer.options[0].key]}
 
     def faces(self, answer: ChoiceAnswer, gap: Gap) -> CardFaces:
-        """The options with letters, then the right ones and why not the others."""
+        """Return the options with letters, then the right ones and the feedback of the others."""
         del gap
         return faces_of(answer.options, self.note)
 
     def states(self, answer: ChoiceAnswer) -> Iterator[State]:
-        """Each option, the right one first."""
+        """Yield each option, the right one first."""
         for option in sorted(answer.options, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
 
     def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
-        """The mean of what the choices are worth: 1 ÷ k where one of k is right."""
+        """Return the mean score of the options: 1 ÷ k if one of k is right."""
         del partial
         worth = sum(o.credit for o in answer.options if not o.right)
         return (1 + worth) / max(1, len(answer.options))
 
     def guess_score(self, answer: ChoiceAnswer) -> float | None:
-        """The same in percent."""
+        """Return the expected percent of a blind guess."""
         right = sum(option.right for option in answer.options)
         return guess_score(self.name, len(answer.options), right)
 
 
 def _check_last(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
-    """W28: no option speaks of the others among which it is shuffled."""
+    """Warn about options that refer to the others, since options are shuffled (W28)."""
     for option in options:
         if is_last(option.words):
             message = f"“{option.words[:40]}” stands among shuffled options."
@@ -222,14 +222,14 @@ def _check_last(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
 
 
 def choice_type(options: Sequence[ParsedOption]) -> ChoiceKind:
-    """The type of options whose item says none."""
+    """Return the type of options whose item names none."""
     if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
         return "true-false"
     return "multiple" if sum(o.ticked for o in options) > 1 else "single"
 
 
 def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResult, ...]:
-    """Each option with whether it was chosen, and whether that was right."""
+    """Return each option with whether it was chosen, and whether that was right."""
     return tuple(
         PartResult(
             key=option.key,
@@ -245,12 +245,12 @@ def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResu
 
 
 def letters(options: Sequence[Choice], some: Sequence[Choice]) -> str:
-    """The letters of some of the options, as they are displayed."""
+    """Return the letters of some of the options, as displayed."""
     return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in some)
 
 
 def faces_of(options: Sequence[Choice], note: str = "") -> CardFaces:
-    """Options with letters as the two faces of a card."""
+    """Return options with letters as the two faces of a card."""
     named = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
     asked = f'<ol class="letters" type="A">{items(o.text.html for _, o in named)}</ol>'
     right = [f"<b>{name}.</b> {with_why(o)}" for name, o in named if o.right]
@@ -264,7 +264,7 @@ def faces_of(options: Sequence[Choice], note: str = "") -> CardFaces:
 
 
 def guess_score(kind: str, options: int, right: int) -> float | None:
-    """Give the percent that blind guessing earns; None where it is undefined.
+    """Return the percent that blind guessing earns; None if it is undefined.
 
     >>> guess_score("single", 4, 1)
     25.0
@@ -279,7 +279,7 @@ def guess_score(kind: str, options: int, right: int) -> float | None:
 
 
 class SingleChoiceType(ChoiceType):
-    """One right option, which nothing but knowing gives away."""
+    """One right option among several."""
 
     name = "single"
     template = "questions/single.html"
@@ -288,19 +288,19 @@ class SingleChoiceType(ChoiceType):
     begins = True
 
     def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """All rules of options, and the cues of a single right one."""
+        """Check all option rules, and cues that give away the right one."""
         super().check(answer, written, exam=exam)
         if sum(o.ticked for o in written.parts.options) == 1:
             _check_cues(written.parts.options, written.sheet)
 
     def position(self, answer: ChoiceAnswer) -> int | None:
-        """The place of the right option as authored."""
+        """Return the position of the right option in authored order."""
         right = [i for i, option in enumerate(answer.options) if option.right]
         return right[0] if right else None
 
 
 def _check_cues(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
-    """W26, W27: what gives the right option away without knowing."""
+    """Report cues that give the right option away (W26, W27)."""
     right = next(o for o in options if o.ticked)
     wrong = [o for o in options if not o.ticked]
     longest = max((len(o.words) for o in wrong), default=0)
@@ -327,7 +327,7 @@ _FORMS: dict[str, Callable[[ParsedOption], bool]] = {
 
 
 class MultipleChoiceType(ChoiceType):
-    """Boxes to tick, scored by the item's own rule."""
+    """Several right options, scored by the item's own rule."""
 
     name = "multiple"
     template = "questions/multiple.html"
@@ -340,14 +340,14 @@ class MultipleChoiceType(ChoiceType):
     nothing = "No answer is ticked. Tick all that are right."
 
     def check_ticks(self, ticked: Sequence[ParsedOption], sheet: SourceFile) -> None:
-        """E21: learners are told that several are right."""
+        """Check that several options are right, as learners are told (E21)."""
         if len(ticked) == 1:
             message = "1 option is marked right in a multiple choice."
             hint = "Mark another one, or leave the type out."
             sheet.report("E21", ticked[0].line, 1, message, hint)
 
     def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """E33: not everything is right."""
+        """Check that not every option is right (E33)."""
         super().check(answer, written, exam=exam)
         sheet = written.sheet
         unread = any(p.code == "E24" for p in sheet.problems[sheet.mark :])
@@ -358,12 +358,12 @@ class MultipleChoiceType(ChoiceType):
             sheet.report("E33", line, 1, message, hint)
 
     def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
-        """The score by the rule of the item."""
+        """Return the score by the rule of the item."""
         right = {o.key for o in answer.options if o.right}
         return credit(right, chosen, len(answer.options), partial)
 
     def states(self, answer: ChoiceAnswer) -> Iterator[State]:
-        """All right ones, each alone, and everything."""
+        """Yield all right options, each alone, and every option."""
         right = [o.key for o in answer.options if o.right]
         yield "All that are right", {"answer": right}
         for option in answer.options:
@@ -371,20 +371,20 @@ class MultipleChoiceType(ChoiceType):
         yield "Everything", {"answer": [o.key for o in answer.options]}
 
     def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
-        """Boxes are ticked by a coin, and marked by the question's own rule."""
+        """Return the mean score of random ticks by the question's own rule."""
         right = sum(option.right for option in answer.options)
         return _boxes(right, len(answer.options) - right, partial)
 
 
 def credit(key: Collection[str], chosen: Collection[str], all_: int, rule: str) -> float:
-    """The score 0..1 for choosing `chosen` where `key` is right, of `all_` options.
+    """Return the score 0..1 for choosing `chosen` of `all_` options where `key` is right.
 
     - `off` (and nothing): all or nothing
     - `net`: (hits − misses) ÷ number of right options, never below 0
     - `coverage`: the share of the right ones found × the share of the chosen ones
       that are right
-    - `each`: the share of boxes, ticked or not, that are as they should be; nothing
-      where no right one is ticked
+    - `each`: the share of boxes, ticked or not, that are right; 0
+      if no right one is ticked
     """
     key, chosen = set(key), set(chosen)
     hits, misses = len(key & chosen), len(chosen - key)
@@ -399,7 +399,7 @@ def credit(key: Collection[str], chosen: Collection[str], all_: int, rule: str) 
 
 @functools.cache
 def _boxes(right: int, wrong: int, rule: str) -> float:
-    """The mean credit of ticking boxes by a coin, at least one of them."""
+    """Return the mean score of random ticks, at least one of them."""
     total = 0.0
     for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
         ways = math.comb(right, hits) * math.comb(wrong, misses)
@@ -420,35 +420,35 @@ def _credit(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> float:
 
 
 class TrueFalseType(ChoiceType):
-    """Two options whose order everybody knows, so it stays."""
+    """Two options in a fixed order."""
 
     name = "true-false"
     template = "questions/true-false.html"
     least = 2
 
     def parse(self, written: AuthoredItem) -> ChoiceAnswer:
-        """The two options in authored order."""
+        """Return the two options in authored order."""
         made = choices_of(written.comment.id, written.parts.options, written.scope)
         return ChoiceAnswer("true-false", made, shuffle=False)
 
     def check_reasons(self, options: Sequence[ParsedOption], sheet: SourceFile) -> None:
-        """One reason says it for both."""
+        """Check the feedback: one reason is enough for both options."""
         if not any(o.feedback for o in options):
             check_feedback(options, sheet)
 
     def check_number(self, answer: ChoiceAnswer, stem: str, line: int, sheet: SourceFile) -> None:
-        """A sentence asks for no number of options."""
+        """Skip the check: a statement asks for no number of options."""
 
     def right_words(self, answer: ChoiceAnswer) -> list[str]:
-        """“True” in a hint gives nothing away."""
+        """Return nothing: “true” in a hint gives nothing away."""
         del answer
         return []
 
     def key_words(self, answer: ChoiceAnswer) -> list[str]:
-        """The side that is ticked."""
+        """Return the side that is ticked."""
         return super().right_words(answer)
 
     def shuffled(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
-        """As authored."""
+        """Return the options in authored order."""
         del mixer
         return answer

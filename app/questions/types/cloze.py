@@ -1,4 +1,4 @@
-"""Fill in the blanks."""
+"""Cloze questions: fill in the blanks."""
 
 import dataclasses
 import math
@@ -31,14 +31,14 @@ _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 _HALF = re.compile(r"(?<!\[)\[[^\[\]|]+\|[^\[\]]+\](?![\](])")
 _OTHERS = re.compile(r"(?:^|(?<=\s))~(?=\s|$)")
 _MARK = "\ue0ff"
-_SEARCHING = 0.001  # microseconds for each character that is looked through
+_SEARCHING = 0.001  # Cost in microseconds per character that is searched.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClozeBlank:
-    """A gap in a cloze text with all answers that count, and a hint.
+    """A blank with all accepted answers, and a hint.
 
-    Where it has words that are `wrong`, one is chosen; otherwise it is typed.
+    If it has `wrong` answers, the learner chooses one; otherwise types it.
     """
 
     key: str
@@ -48,12 +48,12 @@ class ClozeBlank:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words to choose from, in an order that tells nothing; none if typed."""
+        """Return the words to choose from, in an order independent of the key; empty if typed."""
         words = (self.answers[0], *self.wrong) if self.wrong else ()
         return tuple(sorted(words, key=lambda word: (normalize_text(word), word)))
 
     def fits(self, given: str) -> bool:
-        """Whether what was given fills the gap."""
+        """Return whether a response fills the blank correctly."""
         if self.wrong:
             return given == self.answers[0]
         return any(same_words(right, given) for right in self.answers)
@@ -61,7 +61,7 @@ class ClozeBlank:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClozeAnswer:
-    """Text with gaps: `pieces` has one more element than `blanks`."""
+    """Text with blanks: `pieces` has one more element than `blanks`."""
 
     pieces: tuple[RichText, ...]
     blanks: tuple[ClozeBlank, ...]
@@ -73,7 +73,7 @@ _TIGHT = re.compile(r"(?<=\w)~(?=\w)")
 
 
 class ClozeType(QuestionType[ClozeAnswer]):
-    """Gaps of a text, each judged by itself."""
+    """Blanks in a text, each graded separately."""
 
     name = "cloze"
     models = (ClozeAnswer, ClozeBlank)
@@ -86,12 +86,12 @@ class ClozeType(QuestionType[ClozeAnswer]):
     begins = True
 
     def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
-        """Two brackets, closed or not."""
+        """Recognize the type by two brackets, closed or not."""
         opened = block.type == "inline" and "[[" in block.content
         return "a blank [[…]]" if opened and not options else ""
 
     def parse(self, written: AuthoredItem) -> ClozeAnswer:
-        """A text with gaps, cut at its blanks."""
+        """Parse the text, split at its blanks."""
         blocks = written.parts.stem
         made = _cloze(blocks, written)
         if "[[" in written.draft.heading.content:
@@ -108,7 +108,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
         return made
 
     def check(self, answer: ClozeAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """E55: in a table the bars of a blank would be read as columns."""
+        """Check that no blank is in a table: its bars would be read as columns (E55)."""
         del answer, exam
         body = written.draft.body
         for at, token in enumerate(body):
@@ -123,7 +123,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
     def check_words(
         self, answer: ClozeAnswer, stem: RichText, line: int, sheet: SourceFile
     ) -> None:
-        """W56: no answer stands elsewhere in the text."""
+        """Check that no answer occurs elsewhere in the text (W56)."""
         del stem
         text = f" {normalize_text(' '.join(p.plain for p in answer.pieces))} "
         count = sum(len(blank.answers) for blank in answer.blanks)
@@ -134,15 +134,15 @@ class ClozeType(QuestionType[ClozeAnswer]):
                 sheet.report("W56", line, 1, message, "Reword the text.")
 
     def right_words(self, answer: ClozeAnswer) -> list[str]:
-        """What fills the gaps."""
+        """Return the answers of the blanks."""
         return [words for blank in answer.blanks for words in blank.answers]
 
     def grade(
         self, answer: ClozeAnswer, raw: Raw, partial: str
     ) -> GradeResult | UnreadableResponse:
-        """Judge the gaps; `blank.KEY` in the response holds what stands in each.
+        """Grade the blanks; `blank.KEY` in the response contains the text of each.
 
-        Each gap counts the same unless the item wants all or nothing.
+        Each blank counts the same unless the item is all or nothing.
         """
         typed = {b.key: single_value(raw, f"blank.{b.key}") for b in answer.blanks}
         if not any(typed.values()):
@@ -162,17 +162,16 @@ class ClozeType(QuestionType[ClozeAnswer]):
         )
 
     def anything(self, answer: ClozeAnswer) -> Raw:
-        """A word in each gap."""
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
     def faces(self, answer: ClozeAnswer, gap: Gap) -> CardFaces:
-        """The text with its gaps, then filled."""
+        """Return the text with its blanks, then filled."""
         gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
         return CardFaces(_filled(answer, gaps), _filled(answer, words))
 
     def states(self, answer: ClozeAnswer) -> Iterator[State]:
-        """All right, each gap wrong by itself, all wrong."""
+        """Yield all blanks right, each wrong alone, all wrong."""
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
         yield "Every gap right", dict(right)
         wrong = {
@@ -187,7 +186,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
         yield "No gap right", wrong
 
     def guess_rate(self, answer: ClozeAnswer, partial: str) -> float:
-        """A gap of n words is right once in n times; what is typed, never."""
+        """Return the guess rate: 1/n for a blank with n choices, 0 for a typed one."""
         odds = [1 / len(b.choices) if b.choices else 0.0 for b in answer.blanks]
         if not odds:
             return 0.0
@@ -211,7 +210,7 @@ def _cloze(blocks: list[Token], written: AuthoredItem) -> ClozeAnswer:
 
 
 def _cut(child: Token, line: int, blanks: list[ClozeBlank], written: AuthoredItem) -> None:
-    """Put a mark for each blank of a text, and note the blank."""
+    """Replace each blank of a text by a mark, and record the blank."""
     nested: list[str] = []
 
     def cut(found: re.Match[str]) -> str:

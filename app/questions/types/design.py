@@ -1,4 +1,4 @@
-"""Design exercise graded by the estimator."""
+"""Design exercises: the learner chooses calculator inputs, and the estimator grades them."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -43,9 +43,9 @@ _WORDS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
 
 
 def conditions_of(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
-    """Each condition as (what is looked at, what it has to be).
+    """Return each condition as (output, requirement).
 
-    Raises Unanswerable or BadExpression; the check lets no such exercise pass.
+    Raises FigureError or ExpressionError; exercises with such errors do not pass `check`.
     """
     labels = {o.name: o.label for o in require_estimate(design.estimate).outputs}
     return tuple(
@@ -55,7 +55,7 @@ def conditions_of(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
 
 
 def described(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
-    """`conditions_of`, or the conditions as they were written."""
+    """Return `conditions_of`, or the conditions as written if they cannot be read."""
     try:
         return conditions_of(design)
     except (FigureError, ExpressionError):
@@ -63,13 +63,13 @@ def described(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
 
 
 def subject_of(condition: Condition, labels: dict[str, str]) -> str:
-    """What a condition looks at, e.g. “Time to first token, 95th percentile”."""
+    """Return what a condition is about, e.g. “Time to first token, 95th percentile”."""
     text = condition.left.text.strip()
     return labels.get(text, text)
 
 
 def limit_of(condition: Condition, labels: dict[str, str]) -> str:
-    """What it has to be, e.g. “at most 1 s” or “at most 1.2 × the best possible”."""
+    """Return the requirement, e.g. “at most 1 s” or “at most 1.2 × the best possible”."""
     if condition.right is None:
         return "yes"
     words = condition.right.text.strip()
@@ -82,10 +82,10 @@ def limit_of(condition: Condition, labels: dict[str, str]) -> str:
 
 
 def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | UnreadableResponse:
-    """Judge a plan; `choose.INPUT` in the response holds each chosen input.
+    """Grade a plan; `choose.INPUT` in the response contains each chosen input.
 
-    Each condition counts the same, unless the item wants all or nothing. An input
-    that the estimate cannot take is refused with its range.
+    Each condition counts the same, unless the item is all or nothing. An input that the
+    estimate rejects is unreadable, with its range as hint.
     """
     plan = {name: single_value(raw, f"choose.{name}") for name in answer.choose}
     plan = {name: words for name, words in plan.items() if words}
@@ -130,7 +130,7 @@ def _refused(answer: DesignAnswer, plan: dict[str, str]) -> UnreadableResponse |
 
 
 def _verdict(answer: DesignAnswer, plan: dict[str, str]) -> str:
-    """What the estimator itself says of the plan, with its figures."""
+    """Return the estimator's own verdict on the plan, with its figures."""
     verdict = expressions.compute(answer.estimate, {**answer.given, **plan}).verdict
     return f"{verdict.lead} {verdict.text}".strip()
 
@@ -153,9 +153,9 @@ def _mark(key: str, judgment: ConditionResult, words: tuple[str, str], why: str)
 
 
 def _gap(judgment: ConditionResult, why: str) -> str:
-    """By how much a condition was missed, e.g. “4.2 GB short of it”.
+    """Return by how much a condition was missed, e.g. “4.2 GB short of it”.
 
-    A yes or no has no distance: there the estimator's own sentence says what lacks.
+    A failed yes-or-no condition has no distance, so the estimator's sentence `why` is used.
     """
     value, limit = judgment.value, judgment.limit
     if value is False:
@@ -182,7 +182,7 @@ _EXAMPLES = {
 
 
 def design(comment: ItemComment) -> DesignAnswer:
-    """A plan to be judged by an estimate."""
+    """Read a design exercise from its comment."""
     values = comment.fields.values
     given = values.get("given")
     fixed: Mapping[str, str] = (
@@ -196,7 +196,7 @@ def design(comment: ItemComment) -> DesignAnswer:
 
 
 def check_design(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> None:
-    """E80, E81, E11, E13: unknown and doubled names; notes the estimate."""
+    """Report unknown and duplicate names (E80, E81, E11, E13); note the estimate."""
     for name in ("estimate", "choose", "accept"):
         node = comment.fields.values.get(name)
         if not node or not any(word.text for word in strict_yaml.text_list(node)):
@@ -242,7 +242,7 @@ def _check_inputs(
 def _check_condition(
     text: str, entry: EstimateSpec, comment: ItemComment, sheet: SourceFile
 ) -> None:
-    """Read a condition and try it on outputs of one unit each."""
+    """Parse a condition and evaluate it on sample outputs with the value 1."""
     place = comment.place("accept")
     sample: dict[str, Value] = {
         o.name: Quantity(1.0, o.unit) if o.unit else Quantity(1.0, None) for o in entry.outputs
@@ -262,9 +262,9 @@ def _check_condition(
 
 
 def check_plans(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> None:
-    """E80, E84, W92, W93: what is given can be used, and a plan can be right or wrong.
+    """Check the given values, and that plans can be right and wrong (E80, E84, W92, W93).
 
-    Called where every name is known.
+    Requires that every name is known.
     """
     if _check_given(made, comment, sheet) or price_of(made.estimate) > AN_ESTIMATE:
         return
@@ -282,7 +282,7 @@ def check_plans(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> 
 
 
 def _check_given(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> bool:
-    """Whether a given value cannot be used; each is reported where it stands."""
+    """Report given values that cannot be used; return whether there are any."""
     inputs = expressions.require_estimate(made.estimate).inputs
     try:
         parse_inputs(inputs, made.given)
@@ -302,7 +302,7 @@ def _check_given(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) ->
 
 
 def _holds(problem: DesignTask) -> bool:
-    """Whether what the calculator begins with meets every condition."""
+    """Return whether the calculator's default inputs meet every condition."""
     try:
         return all(judgment.met for judgment in judgments(problem, {}))
     except (FigureError, ExpressionError):
@@ -310,10 +310,10 @@ def _holds(problem: DesignTask) -> bool:
 
 
 class DesignType(QuestionType[DesignAnswer]):
-    """Inputs of an estimate, of which any choice counts that meets the conditions.
+    """Inputs of an estimate; any choice that meets the conditions is right.
 
-    No exam asks it, for a plan takes longer than a question may; no card does, for
-    many plans hold, so no back could say whether one's own does.
+    Mock exams leave it out, because a plan takes longer than a question may. Cards leave it
+    out, because many plans are right, so a back could not show whether the learner's is.
     """
 
     name = "design"
@@ -329,11 +329,11 @@ class DesignType(QuestionType[DesignAnswer]):
     estimates = True
 
     def parse(self, written: AuthoredItem) -> DesignAnswer:
-        """What is fixed, what is chosen, what has to hold."""
+        """Read what is given, what is chosen, and the conditions."""
         return design(written.comment)
 
     def check(self, answer: DesignAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """E80, E81, E11, E13: the estimate knows every name; then its plans."""
+        """Check every name, then the plans (E80, E81, E11, E13)."""
         del exam
         before = len(written.sheet.problems)
         check_design(answer, written.comment, written.sheet)
@@ -341,11 +341,11 @@ class DesignType(QuestionType[DesignAnswer]):
             check_plans(answer, written.comment, written.sheet)
 
     def key_words(self, answer: DesignAnswer) -> list[str]:
-        """What decides which plans hold: the estimate, what is fixed, every limit."""
+        """Return what decides which plans are right: the estimate, given values, conditions."""
         return [answer.estimate, self.read_before(answer)]
 
     def shown(self, answer: DesignAnswer, typed: Typed) -> OpenDesign:
-        """The plan as it stands, and what it has to meet."""
+        """Return the current plan, and its conditions."""
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {n: (typed.get(sent) or ("",))[0] for n, sent in fields.items()}
         begun = {n: words for n, words in chosen.items() if words}
@@ -356,27 +356,27 @@ class DesignType(QuestionType[DesignAnswer]):
     def grade(
         self, answer: DesignAnswer, raw: Raw, partial: str
     ) -> GradeResult | UnreadableResponse:
-        """Judge a plan by the estimator."""
+        """Grade a plan with the estimator."""
         return grade_design(answer, raw, partial)
 
     def columns(self, answer: DesignAnswer) -> tuple[str, str]:
-        """Conditions and their limits."""
+        """Return the titles of conditions and limits."""
         del answer
         return "Condition", "Limit"
 
     def calculator(self, answer: DesignAnswer, parsed: Mapping[str, Any]) -> str:
-        """The calculator with the plan that was chosen."""
+        """Return the URL of the calculator with the chosen plan."""
         if not parsed.get("plan"):
             return ""
         return expressions.address(answer.estimate, {**answer.given, **parsed["plan"]})
 
     def read_before(self, answer: DesignAnswer) -> str:
-        """What is given, what is chosen, and what has to hold."""
+        """Return the given values, the inputs to choose, and the conditions."""
         given = (f"{name} {words}" for name, words in answer.given.items())
         return " ".join([*given, *answer.choose, *answer.accept])
 
     def states(self, answer: DesignAnswer) -> Iterator[State]:
-        """The plan as nobody has touched it."""
+        """Yield the plan that the form starts with."""
         try:
             entry = expressions.require_estimate(answer.estimate)
         except FigureError:

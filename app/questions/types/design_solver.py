@@ -1,4 +1,4 @@
-"""Conditions, and the best plan that meets them."""
+"""Conditions of design exercises, and a search for the best plan that meets them."""
 
 import dataclasses
 import functools
@@ -30,9 +30,9 @@ _TURNED = re.compile(r"=[<>]")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition over the outputs of an estimate.
+    """A condition on the outputs of an estimate.
 
-    Without an operator `left` is an output that has to be true.
+    Without an operator, `left` is an output that must be true.
     """
 
     text: str
@@ -42,23 +42,23 @@ class Condition:
 
     @property
     def names(self) -> frozenset[str]:
-        """The outputs it speaks of."""
+        """Return the outputs that it uses."""
         used = self.left.names | (self.right.names if self.right else frozenset())
         return frozenset(n.removeprefix(_MARK) for n in used)
 
     @property
     def bests(self) -> frozenset[str]:
-        """The outputs of which it asks the best value."""
+        """Return the outputs whose best value it uses."""
         used = self.right.names if self.right else frozenset()
         return frozenset(n.removeprefix(_MARK) for n in used if n.startswith(_MARK))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """Whether a condition is met, what it came to, and by how much it was missed.
+    """Whether a condition is met, its value, and by how much it was missed.
 
-    `excess` is the share of the limit by which the value lies beyond it: 0.25 is a
-    quarter too much (or too little), 0 when the condition is met.
+    `excess` is the distance from the limit as a share of the limit: 0.25 is a quarter
+    too much (or too little), 0 if the condition is met.
     """
 
     condition: Condition
@@ -70,7 +70,7 @@ class ConditionResult:
 
 @functools.lru_cache(maxsize=1024)
 def read_condition(text: str) -> Condition:
-    """Read one condition; raises BadExpression (E44, E45, E42)."""
+    """Parse a condition; raises ExpressionError (E44, E45, E42)."""
     if turned := _TURNED.search(text):
         hint = f"Write {text.replace(turned[0], turned[0][::-1], 1)[:60]}."
         raise ExpressionError("E45", f"“{turned[0]}” compares nothing.", hint)
@@ -86,9 +86,9 @@ def read_condition(text: str) -> Condition:
 def judge(
     condition: Condition, outputs: Mapping[str, Value], best: Mapping[str, Quantity]
 ) -> ConditionResult:
-    """Judge the outputs of a plan; `best` holds the best values of `bests`.
+    """Evaluate a condition for the outputs of a plan; `best` are the values of `bests`.
 
-    Raises BadExpression for unknown outputs (E44) and for units that do not fit (E42).
+    Raises ExpressionError for unknown outputs (E44) and for units that do not fit (E42).
     """
     names = {**outputs, **{f"{_MARK}{name}": value for name, value in best.items()}}
     value = evaluate(condition.left, names)
@@ -104,7 +104,7 @@ def judge(
 
 
 def _same_unit(limit: Quantity, value: Quantity, condition: Condition) -> Quantity:
-    """The limit counted as the value is: a bare number is no limit of bytes."""
+    """Convert the limit to the value's unit; a plain number cannot limit bytes."""
     unit = value.unit or ""
     if quantities.kind(limit.unit or "") != quantities.kind(unit):
         message = f"“{condition.text}” compares {quantities.named(unit)} with "
@@ -126,9 +126,9 @@ def _holds(value: float, operator: str, limit: float) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DesignAnswer:
-    """A plan that the learner chooses and the estimator judges.
+    """A plan that the learner chooses and the estimator grades.
 
-    `accept` keeps the conditions as written; `conditions.judge` answers them.
+    `accept` contains the conditions as written; `judge` evaluates them.
     """
 
     estimate: str
@@ -139,11 +139,10 @@ class DesignAnswer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OpenDesign:
-    """A design on the page: the inputs left open and given, what stands in all of them.
+    """A design exercise on the page: open inputs, given inputs, and all current values.
 
-    `fields` maps the name of an open input to the name under which the form sends
-    it, `given` has the names of the others;
-    `conditions` are (what is looked at, what it has to be).
+    `fields` maps the name of an open input to the name of its form field; `given` has
+    the names of the others; `conditions` are (output, requirement).
     """
 
     estimate: str
@@ -166,7 +165,7 @@ _UNKNOWN = "not known, the plan does not run"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DesignTask:
-    """A design exercise in a form that can be kept in mind: plain tuples."""
+    """A design exercise as plain tuples, so that results can be cached."""
 
     estimate: str
     given: Choices
@@ -175,15 +174,15 @@ class DesignTask:
 
 
 def problem_of(design: DesignAnswer) -> DesignTask:
-    """The exercise without mappings."""
+    """Return the exercise without mappings."""
     given = tuple(sorted(design.given.items()))
     return DesignTask(design.estimate, given, design.choose, design.accept)
 
 
 def outputs_of(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
-    """What the estimate says of a plan; unknown figures are left out.
+    """Return the outputs of the estimate for a plan; unknown figures are left out.
 
-    Raises Unanswerable where the inputs cannot be used.
+    Raises FigureError if the inputs cannot be used.
     """
     found: dict[str, Value] = {}
     for figure in expressions.compute(estimate, inputs).figures:
@@ -196,12 +195,12 @@ def outputs_of(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
 
 @functools.lru_cache(maxsize=256)
 def best_value(problem: DesignTask, output: str) -> Quantity | None:
-    """The best value of `output` over plans that meet the other conditions.
+    """Return the best value of `output` over plans that meet the other conditions.
 
-    The lowest where a condition limits it from above, else the highest. None where
+    The lowest if a condition limits it from above, else the highest. None if
     no plan was found. The search changes one choice at a time, then two together,
-    from three starts, and looks at no more than 400 plans: it may miss the very best,
-    never by a rule. The tests compare it with all plans of each exercise.
+    from three starts, and tries no more than 400 plans, so it may miss the best one.
+    The tests compare it with all plans of each exercise.
     """
     search = _PlanSearch(problem, output)
     fields = input_specs(expressions.require_estimate(problem.estimate).inputs)
@@ -215,10 +214,10 @@ def best_value(problem: DesignTask, output: str) -> Quantity | None:
 
 
 def can_be_met(problem: DesignTask) -> bool:
-    """Whether a plan is found that meets all conditions but those of a best value.
+    """Return whether some plan meets all conditions, except those on a best value.
 
-    The search is that of `best_value`, which may miss a plan, from five starts and the
-    one that the calculator begins with.
+    The search is that of `best_value`, which may miss a plan. It starts from five plans
+    and from the calculator's defaults.
     """
     search = _PlanSearch(problem, "")
     fields = input_specs(expressions.require_estimate(problem.estimate).inputs)
@@ -233,11 +232,11 @@ def can_be_met(problem: DesignTask) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def start_of(problem: DesignTask) -> dict[str, str]:
-    """The plan that the form begins with: one that does not meet the conditions.
+    """Return the plan that the form starts with: one that does not meet the conditions.
 
-    Otherwise whoever presses the button without a thought may be right. The first
-    of the smallest, the largest, and the values in between; empty, and so what the
-    calculator begins with, where all of these hold.
+    Otherwise a learner who submits the form unchanged might be right. It is the first of
+    the smallest, the largest, and the middle values; empty if all of these meet the
+    conditions, so that the form starts with the calculator's defaults.
     """
     fields = input_specs(expressions.require_estimate(problem.estimate).inputs)
     options = {name: _options(fields[name]) for name in problem.choose}
@@ -252,7 +251,7 @@ def start_of(problem: DesignTask) -> dict[str, str]:
 
 
 class _PlanSearch:
-    """One search: which plans were looked at, and the best of them."""
+    """A search: the plans tried so far, and the best of them."""
 
     def __init__(self, problem: DesignTask, output: str) -> None:
         self.problem = problem
@@ -271,10 +270,10 @@ class _PlanSearch:
         options: Callable[[Mapping[str, str]], Options],
         together: int = 1,
     ) -> dict[str, str]:
-        """Take the best of each choice in turn until nothing gets better.
+        """Take the best value of each choice in turn until nothing improves.
 
-        `options` says which values are worth trying around a plan, `together` how
-        many choices change at once.
+        `options` gives the values to try around a plan, `together` how many choices change
+        at once.
         """
         now = dict(plan)
         for _ in range(_SWEEPS):
@@ -288,7 +287,7 @@ class _PlanSearch:
         return now
 
     def cost(self, plan: Mapping[str, str]) -> Cost:
-        """How far a plan is from feasible, how dear it is, how near to its limits."""
+        """Return the cost of a plan: missed conditions, then price, then closeness to limits."""
         key = tuple(sorted(plan.items()))
         if key not in self.seen:
             spent = len(self.seen) >= MOST_PLANS
@@ -310,12 +309,13 @@ class _PlanSearch:
         price = self.sign * value.value
         if not missed and (self.found is None or price < self.sign * self.found.value):
             self.found = value
-        # Of plans of one price the one with more room lets the next choice save more.
+        # Of plans of equal price, one with more distance to its limits lets the next choice
+        # save more.
         return missed, price, sum(map(_strain, verdicts))
 
 
 def _strain(judgment: ConditionResult) -> float:
-    """How near a value is to its limit: 1 at it, 0 far from it."""
+    """Return how near a value is to its limit: 1 at it, 0 far from it."""
     value, limit = judgment.value, judgment.limit
     if not isinstance(value, Quantity) or limit is None:
         return 0.0
@@ -325,9 +325,9 @@ def _strain(judgment: ConditionResult) -> float:
 
 
 def judgments(problem: DesignTask, plan: Mapping[str, str]) -> list[ConditionResult]:
-    """Every condition judged for a plan, in the authored order.
+    """Evaluate every condition for a plan, in authored order.
 
-    Raises Unanswerable or BadExpression where the plan cannot be estimated.
+    Raises FigureError or ExpressionError if the plan cannot be estimated.
     """
     outputs = outputs_of(problem.estimate, {**dict(problem.given), **plan})
     return [_judged(problem, read_condition(t), outputs) for t in problem.accept]
@@ -340,19 +340,19 @@ def _judged(
     for name in condition.bests:
         found = best_value(problem, name)
         reached = outputs.get(name)
-        # The learner's plan may be better than any that the planner found.
+        # The learner's plan may be better than any that the search found.
         best[name] = found or (reached if isinstance(reached, Quantity) else Quantity(math.inf, ""))
     try:
         return judge(condition, outputs, best)
     except ExpressionError as error:
         if error.code != "E44":
             raise
-        # The figure exists, but not for this plan: what does not run has no latency.
+        # The output exists, but not for this plan: a plan that does not fit has no latency.
         return ConditionResult(condition, met=False, value=_UNKNOWN, excess=1.0)
 
 
 def _options(field: InputSpec) -> tuple[str, ...]:
-    """Values worth trying for an input."""
+    """Return the values to try for an input."""
     if field.kind == "choice":
         return tuple(value for value, _ in field.choices)
     if field.kind == "gpu":
@@ -364,7 +364,7 @@ def _options(field: InputSpec) -> tuple[str, ...]:
 
 
 def _beside(options: Options, plan: Mapping[str, str]) -> Options:
-    """Each value and its neighbors, so that two choices can trade."""
+    """Return each value and its neighbors, so that two choices can be traded off."""
     places = {name: values.index(plan[name]) for name, values in options.items()}
     return {n: options[n][max(0, at - 1) : at + 2] for n, at in places.items()}
 
@@ -372,7 +372,7 @@ def _beside(options: Options, plan: Mapping[str, str]) -> Options:
 def _between(
     fields: Mapping[str, InputSpec], best: Mapping[str, str], _: Mapping[str, str]
 ) -> Options:
-    """Counts between the doublings that were tried, around those of the best plan."""
+    """Return counts between the doublings tried so far, around those of the best plan."""
     return {name: _around(fields[name], value) for name, value in best.items()}
 
 

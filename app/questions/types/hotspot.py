@@ -1,4 +1,4 @@
-"""Point at a region of a figure."""
+"""Hotspot questions: click a region of a figure."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -34,23 +34,23 @@ from app.questions.result import GradeResult, Raw, UnreadableResponse
 from app.questions.types.choice import LETTERS, faces_of, letters, marks_of
 from app.widgets.svg import tag
 
-_MOST = 12  # the stylesheet marks as many
-_OUT, _DOWN = 4.0, 13.0  # pixels from the corner of a region to its letter
+_MOST = 12  # The style sheet marks as many regions.
+_OUT, _DOWN = 4.0, 13.0  # Pixels from the corner of a region to its letter.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HotspotRegion(Choice):
-    """An option that is a region of the drawing; its text is the label."""
+    """An option that is a region of the figure; its text is the label."""
 
     region: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HotspotAnswer:
-    """A drawing of which one region is right.
+    """A figure of which one region is right.
 
-    `drawings` are the wide one and, where it exists, the narrow one for phones; empty
-    until they are found beside the file.
+    `drawings` are the wide figure and, if it exists, the narrow one for phones; empty
+    until the files next to the question are read.
     """
 
     file: str
@@ -60,7 +60,7 @@ class HotspotAnswer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HotspotMarker:
-    """Where an option lies in a drawing: its key, its letter, its box."""
+    """The position of an option in a figure: its key, its letter, its box."""
 
     key: str
     letter: str
@@ -68,33 +68,33 @@ class HotspotMarker:
 
     @property
     def across(self) -> float:
-        """The middle of its letter, on the left edge and clear of what is inside."""
+        """Return the x of its letter: at the left edge, clear of the region's content."""
         return self.area.x - _OUT
 
     @property
     def down(self) -> float:
-        """The middle of its letter, below what is written above the region."""
+        """Return the y of its letter: below the text at the top of the region."""
         return self.area.y + min(_DOWN, self.area.height / 2)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HotspotFigure:
-    """A drawing with its spots; `width` is wide or narrow."""
+    """A figure with its markers; `width` is wide or narrow."""
 
     width: str
     drawing: SvgFigure
     spots: tuple[HotspotMarker, ...]
 
     def opening(self, name: str) -> Markup:
-        """The opening of its `<svg>`; ids begin with `name`."""
-        return Markup(opening(self.drawing, self.width, name))  # noqa: S704 - cleaned
+        """Return the opening of its `<svg>`; ids begin with `name`."""
+        return Markup(opening(self.drawing, self.width, name))  # noqa: S704 - the figure was sanitized
 
 
 class HotspotType(QuestionType[HotspotAnswer]):
-    """Regions of a drawing, of which one is right.
+    """Regions of a figure, of which one is right.
 
-    A click in the drawing is one on the label of a button in the list, so that both
-    send the same and neither needs a script.
+    A region in the figure is the label of a radio button in the list. Both send the same
+    value, without a script.
     """
 
     name = "place"
@@ -108,7 +108,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
     verb = "chose"
 
     def parse(self, written: AuthoredItem) -> HotspotAnswer:
-        """The drawing, and each option as a region in code and its label."""
+        """Parse the figure, and each option as a region in code and its label."""
         file = written.comment.word("figure")
         place = written.comment.place("figure")
         if file.endswith(".svg") and lies_within(file):
@@ -124,7 +124,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
         return HotspotAnswer(file, tuple(made))
 
     def check(self, answer: HotspotAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """E20, E21, E22, E23, E59, E88, W25: one right among different regions."""
+        """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
         options, sheet = written.parts.options, written.sheet
         first = options[0].line if options else written.draft.line
         check_any_right(options, first, sheet)
@@ -140,28 +140,27 @@ class HotspotType(QuestionType[HotspotAnswer]):
         _check_regions(answer, written)
 
     def options(self, answer: HotspotAnswer) -> tuple[CountedOption, ...]:
-        """Every region by its label."""
         return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.regions)
 
     def drawings(self, answer: HotspotAnswer) -> tuple[str, ...]:
-        """The drawing, and the one for phones."""
+        """Return the figure, and the one for phones."""
         return answer.file, phone_variant(answer.file)
 
     def drawn(self, answer: HotspotAnswer, found: Mapping[str, SvgFigure]) -> HotspotAnswer:
-        """The answer with its drawings, the wide one first."""
+        """Return the answer with its figures, the wide one first."""
         names = self.drawings(answer)
         drawings = tuple(found[name] for name in names if name in found)
         return dataclasses.replace(answer, drawings=drawings)
 
     def shown(self, answer: HotspotAnswer, typed: Typed) -> tuple[HotspotFigure, ...]:
-        """The drawings with a spot for each option."""
+        """Return the figures with a marker for each option."""
         del typed
         return drawings_of(answer)
 
     def grade(
         self, answer: HotspotAnswer, raw: Raw, partial: str
     ) -> GradeResult | UnreadableResponse:
-        """Judge the region chosen; `answer` in the response holds its key."""
+        """Grade the chosen region; `answer` in the response contains its key."""
         del partial
         sent = set(raw.get("answer", ()))
         chosen = [o for o in answer.regions if o.key in sent]
@@ -179,33 +178,32 @@ class HotspotType(QuestionType[HotspotAnswer]):
         )
 
     def anything(self, answer: HotspotAnswer) -> Raw:
-        """The first region."""
         return {"answer": [answer.regions[0].key]}
 
     def faces(self, answer: HotspotAnswer, gap: Gap) -> CardFaces:
-        """The drawing with its letters above the labels, then the right one."""
+        """Return the figure with its letters above the labels, then the right one."""
         del gap
         asked, told = faces_of(answer.regions)
         figure = "".join(map(_svg, drawings_of(answer)))
         return CardFaces(f'<div class="dias">{figure}</div>{asked}', told)
 
     def states(self, answer: HotspotAnswer) -> Iterator[State]:
-        """Each region, the right one first."""
+        """Yield each region, the right one first."""
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
 
     def guess_rate(self, answer: HotspotAnswer, partial: str) -> float:
-        """One of k regions is right once in k times."""
+        """Return the guess rate: 1/k for k regions."""
         del partial
         return 1 / max(1, len(answer.regions))
 
     def guess_score(self, answer: HotspotAnswer) -> float | None:
-        """The same in percent."""
+        """Return the expected percent of a blind guess."""
         return 100 * self.guess_rate(answer, "")
 
 
 def label_of(option: ParsedOption) -> tuple[str, Token]:
-    """An option parted into the region it names and the label behind it."""
+    """Split an option into the region it names and its label."""
     label = Token("inline", "", 0, map=option.inline.map, children=[])
     children = list(option.inline.children or [])
     while children and children[0].type == "text" and not children[0].content.strip():
@@ -223,7 +221,7 @@ def label_of(option: ParsedOption) -> tuple[str, Token]:
 
 
 def drawings_of(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]:
-    """The drawings, each with the spots of the options that it has."""
+    """Return the figures, each with the markers of the options that it contains."""
     return tuple(
         HotspotFigure(width, drawing, _spots(answer, drawing))
         for width, drawing in zip(WIDTHS, answer.drawings, strict=False)
@@ -255,7 +253,7 @@ def _region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> Hot
 
 
 def _check_regions(answer: HotspotAnswer, written: AuthoredItem) -> None:
-    """E59 and E23: each option names a region of its own, with a label of its own."""
+    """Check that each option has its own region and its own label (E59, E23)."""
     seen: dict[str, int] = {}
     for option, region in zip(written.parts.options, answer.regions, strict=False):
         label = " ".join(region.text.plain.lower().split())
@@ -281,14 +279,14 @@ def _check_regions(answer: HotspotAnswer, written: AuthoredItem) -> None:
 
 
 def _with_region(words: str) -> str:
-    """An option as it is to be written; its first word may be the region meant."""
+    """Return a corrected option; its first word may be the intended region."""
     first, _, rest = words.partition(" ")
     region = first.rstrip(":")
     return f"`{region}` {rest}" if rest and SLUG.match(region) else f"`id` {words}"
 
 
 def _svg(drawn: HotspotFigure) -> str:
-    """A drawing with its letters, for the face of a card."""
+    """Return a figure with its letters, for the face of a card."""
     drawing = drawn.drawing
     spots = "".join(tag(s.letter, s.across, s.down) for s in drawn.spots)
     svg = (
@@ -297,6 +295,6 @@ def _svg(drawn: HotspotFigure) -> str:
         'stroke="currentColor" font-family="sans-serif" font-size="13">'
         f"{drawing.markup}{spots}</svg>"
     )
-    # Where no stylesheet comes along, one drawing is enough.
+    # Without a style sheet the phone variant could not be hidden, so use one figure.
     hidden = " hidden" if drawn.width == "narrow" else ""
     return f'<div class="{drawn.width}"{hidden}>{svg}</div>'

@@ -1,4 +1,4 @@
-"""Match left to right, with decoys."""
+"""Matching questions: match left to right, with decoys."""
 
 import dataclasses
 import math
@@ -39,7 +39,7 @@ class MatchPair:
     """A row of a match table; an empty `left` is a decoy on the right.
 
     `key` names the left cell, `answer` the right one. Equal right cells share one
-    `answer`, so either row takes it. Neither key tells which belongs to which.
+    `answer`, so they are interchangeable. The keys do not reveal which cells match.
     """
 
     key: str
@@ -51,7 +51,7 @@ class MatchPair:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MatchAnswer:
-    """Left things to be matched with right things.
+    """Items on the left to be matched with items on the right.
 
     `shown_left` has keys and `shown_right` answers, each once, in the order displayed
     (empty before drawing).
@@ -73,7 +73,7 @@ class MatchColumns:
 
 
 class MatchingType(QuestionType[MatchAnswer]):
-    """A table of left, right and an optional reason."""
+    """A table of left, right and optional feedback."""
 
     name = "match"
     models = (MatchAnswer, MatchPair)
@@ -87,12 +87,12 @@ class MatchingType(QuestionType[MatchAnswer]):
     verb = "had"
 
     def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
-        """A table."""
+        """Recognize the type by a table."""
         found = block.type == self.block and not block.level
         return "a table" if found and not options else ""
 
     def parse(self, written: AuthoredItem) -> MatchAnswer:
-        """The rows of the table below its titles."""
+        """Parse the rows of the table below its titles."""
         table, item = written.parts.block, written.comment.id
         rows = rows_of(table)
         titles = [plain_text(cell) for cell in rows[0]] if rows else []
@@ -111,7 +111,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         return MatchAnswer(padded[0], padded[1], tuple(pairs))
 
     def check(self, answer: MatchAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """E52, E53."""
+        """Check the rows (E52, E53)."""
         del exam
         table, sheet = written.parts.block, written.sheet
         if not table:
@@ -138,12 +138,12 @@ class MatchingType(QuestionType[MatchAnswer]):
             sheet.report("E52", first_line(tables[1]), 1, message, hint)
 
     def key_words(self, answer: MatchAnswer) -> list[str]:
-        """What belongs to what; the order of the rows says nothing."""
+        """Return the matches; the order of the rows is ignored."""
         rows = [pair for pair in answer.pairs if pair.left.html]
         return sorted(f"/ {_told(p.left)} = {_told(p.right)}" for p in rows)
 
     def shuffled(self, answer: MatchAnswer, mixer: random.Random) -> MatchAnswer:
-        """Both sides mixed."""
+        """Shuffle both sides."""
         lefts = [p.key for p in answer.pairs if p.left.html]
         rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
         mixer.shuffle(lefts)
@@ -151,7 +151,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
 
     def shown(self, answer: MatchAnswer, typed: Typed) -> MatchColumns:
-        """Both sides in the order displayed."""
+        """Return both sides in the order displayed."""
         del typed
         rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
         cells = {p.answer: p for p in answer.pairs}
@@ -163,10 +163,10 @@ class MatchingType(QuestionType[MatchAnswer]):
     def grade(
         self, answer: MatchAnswer, raw: Raw, partial: str
     ) -> GradeResult | UnreadableResponse:
-        """Judge a matching; `pair.KEY` in the response holds the answer to each row.
+        """Grade a matching; `pair.KEY` in the response contains the answer to each row.
 
-        Each row counts the same unless the item wants all or nothing; under `net` a
-        wrong row takes away what a right one gives, an empty one nothing.
+        Each row counts the same unless the item is all or nothing. With `net`, a wrong row
+        cancels a right one, and an empty row counts as nothing.
         """
         rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
         rows = _shown(answer, rows)
@@ -186,16 +186,16 @@ class MatchingType(QuestionType[MatchAnswer]):
         )
 
     def anything(self, answer: MatchAnswer) -> Raw:
-        """The same match for every row."""
+        """Return the same match for every row."""
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}
 
     def columns(self, answer: MatchAnswer) -> tuple[str, str]:
-        """The titles of the table."""
+        """Return the titles of the table."""
         return answer.left_title or "Item", answer.right_title or "Belongs to it"
 
     def faces(self, answer: MatchAnswer, gap: Gap) -> CardFaces:
-        """Both lists, then the table."""
+        """Return both lists, then the table."""
         del gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
         lefts = [rows[name] for name in answer.shown_left] or list(rows.values())
@@ -213,7 +213,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
 
     def states(self, answer: MatchAnswer) -> Iterator[State]:
-        """All right, the first alone, each one off, and a decoy."""
+        """Yield all right, only the first, each one wrong, and a decoy."""
         rows = [p for p in answer.pairs if p.left.html]
         answers = [p.answer for p in rows]
         turned = answers[1:] + answers[:1]
@@ -225,11 +225,11 @@ class MatchingType(QuestionType[MatchAnswer]):
             yield "A decoy in the first row", _paired(rows, [decoy[0], *answers[1:]])
 
     def guess_rate(self, answer: MatchAnswer, partial: str) -> float:
-        """One of k cells is right once in k times, in each row."""
+        """Return the guess rate: 1/k in each row for k right cells."""
         rows = sum(bool(pair.left.plain or pair.left.html) for pair in answer.pairs)
         cells = len({pair.answer for pair in answer.pairs})
-        # Under `net` a wrong row takes away what a right one gives: guessing earns
-        # little, and nothing is a fair name for it.
+        # With `net`, a wrong row cancels a right one. Guessing earns very little, which is
+        # counted as 0.
         if not rows or partial == "net":
             return 0.0
         one = 1 / max(1, cells)
@@ -237,7 +237,7 @@ class MatchingType(QuestionType[MatchAnswer]):
 
 
 def rows_of(table: list[Token]) -> list[list[list[Token]]]:
-    """The cells of a table, row by row, each as its inline tokens."""
+    """Return the cells of a table, row by row, each as its inline tokens."""
     rows: list[list[list[Token]]] = []
     for token in table:
         if token.type == "tr_open":
@@ -248,7 +248,7 @@ def rows_of(table: list[Token]) -> list[list[list[Token]]]:
 
 
 def _report_no_table(written: AuthoredItem) -> None:
-    """E52: at the rows, where there are some that Markdown does not take for such."""
+    """Report a missing table (E52), at rows that Markdown does not recognize as a table."""
     sheet, first = written.sheet, written.draft.line
     hint, message = (
         "Write a table: | Left | Right | Why |.",
@@ -264,7 +264,7 @@ def _report_no_table(written: AuthoredItem) -> None:
 
 
 def _check_filled(answer: MatchAnswer, at: int, sheet: SourceFile) -> None:
-    """E52: each row has something to be matched with."""
+    """Check that each row has something to be matched with (E52)."""
     for row, pair in enumerate(answer.pairs, at + 2):
         if not pair.right.html:
             message = f"The row “{pair.left.plain[:40]}” has nothing on the right."
@@ -296,7 +296,7 @@ def _check_rights(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
 
 
 def _told(cell: RichText) -> str:
-    """A cell in words; a picture is told apart by its markup."""
+    """Return a cell as text; images are compared by their markup."""
     return cell.plain or cell.html
 
 

@@ -1,4 +1,4 @@
-"""Numbers as people type them; accepted ranges."""
+"""Parse numbers as learners type them, and accepted ranges as authors write them."""
 
 import dataclasses
 import math
@@ -13,9 +13,9 @@ from app.questions.result import QUOTES, remove_invisible
 
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _RAISED = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
-# Signs of which normalizing would make a letter, or an accent without one.
+# Characters that normalization would turn into a letter, or a detached accent.
 _ALONE = str.maketrans("\u00b4\u02da\u00ba", "'°°")
-# Every hyphen and dash, and what stands for one on keyboards of Japan.
+# Every hyphen and dash, and what Japanese keyboards type for one.
 _MINUS = (
     "\u058a\u05be\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2500\u2796"
     "\u2e3a\u2e3b\u30fc\ufe58\ufe63\uff0d"
@@ -24,11 +24,11 @@ _SIGNS = str.maketrans(
     {
         **dict.fromkeys(_MINUS, "-"),
         **dict.fromkeys("\u2018\u2019\u02bb\u02bc`\u066c", "'"),
-        "\u066b": ".",  # the decimal sign of Arabic, as the one before groups there
+        "\u066b": ".",  # Decimal sign of Arabic; the previous character groups digits there.
         "\u066a": "%",
     }
 )
-# Full stops and commas behind an answer, as many scripts have them.
+# Full stops and commas after an answer, in many scripts.
 _STOPS = " .,;\u0589\u060c\u06d4\u0964\u0965\u104a\u104b\u1362\u17d4\u3001\u3002"
 _QUOTED = re.compile(f"[{QUOTES}](.*)[{QUOTES}]", re.DOTALL)
 _SIGNS_OF_ONE = {
@@ -74,7 +74,7 @@ _SIGNS_OF_SEVERAL = {
 }
 _MONEY = {code: (code,) for code in CURRENCIES} | _SIGNS_OF_SEVERAL
 _MONEY |= {s: (code,) for code, signs in _SIGNS_OF_ONE.items() for s in signs.split()}
-"""The currencies that each code or sign may mean; the first where none is asked for."""
+"""The currencies that each code or sign may mean; the first one is the default."""
 _CODE = f"(?i:{'|'.join(CURRENCIES)})"
 _PRICE = "|".join(re.escape(sign) for sign in sorted(_MONEY, key=len, reverse=True))
 _SHAPE = re.compile(
@@ -87,7 +87,7 @@ _SHAPE = re.compile(
     \s*(?P<unit>.*)$""",
     re.VERBOSE | re.DOTALL,
 )
-_BEFORE_FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # 1½ is not 11/2
+_BEFORE_FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # Keeps 1½ apart from 11/2.
 _GROUPED = re.compile(r"^\d{1,3}(?:[\s'_]\d{3})+(?:[.,]\d+)?$")
 _SPELLED = {
     "percent": "%",
@@ -155,36 +155,36 @@ _LARGE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TypedNumber:
-    """A number as typed: `value` as it stands, `unit` the word behind it."""
+    """A number as typed: its `value`, and `unit`, the word after it."""
 
     value: float
     unit: str
 
 
 def read_number(text: str) -> TypedNumber | None:
-    """Split what was typed into a number and the word behind it, or None.
+    """Split typed text into a number and the word after it; None if there is no number.
 
     A comma or dot before exactly three last digits groups thousands (a dot only when
     there are several); any other single one is the decimal sign. Spaces, apostrophes
     and underscores group. A fraction has a whole number above and below its line. A
-    currency may stand before the number, and is the word then.
+    currency may precede the number, and is the word then.
 
     >>> read_number("1,120 GB")
-    Written(value=1120.0, unit='GB')
+    TypedNumber(value=1120.0, unit='GB')
     >>> read_number("1,12 TB")
-    Written(value=1.12, unit='TB')
+    TypedNumber(value=1.12, unit='TB')
     >>> read_number("1.12 × 10^12 B").value
     1120000000000.0
     >>> read_number("3/4 TB")
-    Written(value=0.75, unit='TB')
+    TypedNumber(value=0.75, unit='TB')
     >>> read_number("-US$5.80")
-    Written(value=-5.8, unit='US$')
+    TypedNumber(value=-5.8, unit='US$')
     """
     match = _SHAPE.match(_plain(text))
     if match is None or (match["sign"] and match["inner"]):
         return None
     digits = _decimal(match["digits"])
-    # “1,024e3” may have a group, or a decimal comma, as many write it.
+    # In “1,024e3” the comma may group digits or, as often written, be a decimal sign.
     either = match["power"] and "," in match["digits"] and "." not in (digits or "")
     if digits is None or either:
         return None
@@ -200,7 +200,7 @@ def read_number(text: str) -> TypedNumber | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TypedUnit:
-    """A unit as understood: `factor` to its base, and whether it fits what is asked."""
+    """A parsed unit: `factor` to its base, and whether it fits the expected unit."""
 
     name: str
     factor: float
@@ -208,13 +208,13 @@ class TypedUnit:
 
 
 def read_unit(word: str, like: str) -> TypedUnit | None:
-    """The unit meant by `word` where one like `like` is expected, or None.
+    """Return the unit meant by `word` if one like `like` is expected, or None.
 
-    Letter case is forgiven where only one unit of that kind can be meant; Gb is a
+    Letter case is ignored if only one unit of that kind can be meant; Gb is a
     gigabit. A count may carry k, M, B, T or their words.
 
     >>> read_unit("gigabytes", "TB")
-    Unit(name='GB', factor=1000000000.0, fits=True)
+    TypedUnit(name='GB', factor=1000000000.0, fits=True)
     >>> read_unit("billion parameters", "").factor
     1000000000.0
     >>> read_unit("ms", "GB").fits
@@ -233,7 +233,7 @@ def read_unit(word: str, like: str) -> TypedUnit | None:
 
 
 def kind(unit: str) -> str:
-    """The base unit that `unit` is counted in; empty for plain numbers."""
+    """Return the base unit of `unit`; empty for plain numbers."""
     return UNITS.get(unit, (unit, 1.0))[0]
 
 
@@ -248,7 +248,7 @@ def _plain(text: str) -> str:
 
 
 def _decimal(digits: str) -> str | None:
-    """The digits with a dot as the only sign, or None where they make no number."""
+    """Return the digits with a dot as decimal sign; None if they do not form a number."""
     if re.search(r"[\s'_]", digits):
         joined = re.sub(r"[\s'_]", "", digits).replace(",", ".")
         return joined if _GROUPED.match(digits) else None
@@ -262,7 +262,7 @@ def _decimal(digits: str) -> str | None:
 
 
 def _both(digits: str) -> str | None:
-    """One sign groups and the other, standing once and last, is decimal."""
+    """Return digits with both signs as a decimal; the sign that occurs once and last is decimal."""
     last = max(".,", key=digits.rfind)
     group = "," if last == "." else "."
     whole, _, part = digits.rpartition(last)
@@ -296,7 +296,7 @@ def _counts(unit: str) -> bool:
 
 
 def _scale(word: str, like: str) -> float | None:
-    """The factor of a count: `k`, `B`, `billion parameters`, `GPUs`."""
+    """Return the factor of a count: `k`, `B`, `billion parameters`, `GPUs`."""
     first, _, rest = word.partition(" ")
     factor = _LARGE.get(first.lower()) or COUNT_SUFFIX.get(first)
     noun = rest if factor else word
@@ -308,7 +308,7 @@ def _scale(word: str, like: str) -> float | None:
 
 
 def _name(word: str) -> str | None:
-    """The unit written exactly so, or spelled out."""
+    """Return the unit written exactly so, or spelled out."""
     if re.fullmatch(r"[kMGTPE]b", word):
         word = word.replace("b", "bit")
     word = TYPED.get(word, word)
@@ -333,7 +333,7 @@ def _forgiven(word: str, like: str) -> str | None:
 
 
 def _with_money(before: str, behind: str) -> str:
-    """The unit of a number with a currency before it, and a unit or nothing behind."""
+    """Return the unit of a number with a currency before it and perhaps a unit after it."""
     if not before or not behind:
         return before or behind
     if behind.startswith("/") or set(_meant(before)) & set(_meant(behind)):
@@ -342,7 +342,7 @@ def _with_money(before: str, behind: str) -> str:
 
 
 def _meant(word: str) -> tuple[str, ...]:
-    """The currencies that a code, a sign, or a code with its sign may mean."""
+    """Return the currencies that a code, a sign, or a code with its sign may mean."""
     name = word.replace(" ", "")
     if name not in _MONEY and len(name) > 3:
         return tuple({name[:3].upper()} & {*_meant(name[3:])})
@@ -350,7 +350,7 @@ def _meant(word: str) -> tuple[str, ...]:
 
 
 def _priced(word: str, like: str) -> str:
-    """The unit with its currency by its code: the one of `like` where that may be."""
+    """Replace the currency in a unit by its code: that of `like` if it may be meant."""
     sign, slash, rest = word.partition("/")
     codes = _meant(sign)
     if not codes:
@@ -378,7 +378,7 @@ class AcceptedRange:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NumericOption:
-    """A range with what it means to answer inside it; templates until drawn."""
+    """A range with its feedback; templates until numbers are drawn."""
 
     key: str
     template: str
@@ -390,7 +390,7 @@ class NumericOption:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NumericAnswer:
-    """A number to be typed, with tolerance and unit."""
+    """A typed number, with tolerance and unit."""
 
     options: tuple[NumericOption, ...]
 
@@ -408,7 +408,7 @@ _FRACTION = re.compile(
     r"^(?P<above>[-+−]?\d{1,6})\s*/\s*(?P<below>0*[1-9]\d{0,5})(?P<unit>(?!\d).*)$"
 )
 _TURNED = re.compile(r"^(?P<unit>[^\d\s.,+−-]{1,12})\s*(?P<number>\d[\d,.]*)$")
-# What stands between two numbers: “to” in any language, a dash, “or”, a slash.
+# Between two numbers: “to” in several languages, a dash, “or”, a slash.
 _SPAN = re.compile(
     r"^(?P<unit>(?:[^\d\s–—-]{1,8}\s+)??)(?P<sign>[–—-]|/|[^\W\d]{1,5})\s*"
     r"(?P<rest>\d.*)$"
@@ -423,11 +423,11 @@ _DECIMAL_COMMA = re.compile(r",(?!\d{3}(?!\d))")
 _DUST = 1e-9
 _MOST_LETTERS = 200
 _LARGEST = "Write less than 1e300, in a larger unit where there is one."
-_MOST_DIGITS = 15  # that a float can tell apart
+_MOST_DIGITS = 15  # Digits that a float can represent.
 
 
 class AnswerRangeError(ValueError):
-    """Why an answer is no range: the code of the rule, and a hint."""
+    """An answer is not a valid range: problem code and hint."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -437,10 +437,10 @@ class AnswerRangeError(ValueError):
 
 
 def read_range(text: str, otherwise: float | None = None) -> AcceptedRange:
-    """The range meant by an authored answer, in base units.
+    """Parse an authored answer as a range in base units.
 
-    `otherwise` is the relative tolerance of an answer that names none; without it a
-    number with decimals is refused (E41). Raises BadRange with E40, E41 or E42.
+    `otherwise` is the relative tolerance of an answer that states none; without it a
+    number with decimals is rejected (E41). Raises AnswerRangeError with E40, E41 or E42.
     """
     found = _read(text.strip(), otherwise)
     if not all(map(math.isfinite, (found.low, found.center, found.high))):
@@ -487,7 +487,7 @@ def _significant(text: str, match: re.Match[str], found: tuple[float, str]) -> A
 
 
 def _check_share(percent: float, center: float, unit: str) -> None:
-    """A share of zero is no tolerance, and one of everything accepts zero."""
+    """Reject a tolerance of 0%, and one of 100% or more, which would accept zero."""
     if not center:
         zero = f"0 {unit}".strip()
         message = f"“{zero} ± {percent:g}%” accepts nothing but 0: a share of 0 is 0."
@@ -523,7 +523,7 @@ def _quantity(text: str) -> tuple[float, str]:
 
 
 def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
-    """What was meant by words that are no unit."""
+    """Build the error for an unknown unit, with a suggestion."""
     known = read_unit(word, "") or _in_other_case(word)
     if known and known.name:
         return AnswerRangeError("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
@@ -544,7 +544,7 @@ def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
 
 
 def _first(text: str) -> str:
-    """What to write where something stands before the number."""
+    """Suggest a correction if text precedes the number."""
     if turned := _TURNED.match(text.strip()):
         return f"Write the number first: {turned['number']} {turned['unit']}."
     if found := _LATER.search(text.strip()):
@@ -554,7 +554,7 @@ def _first(text: str) -> str:
 
 
 def _range_meant(word: str, number: str, text: str) -> tuple[str, str] | None:
-    """What words behind a number are where they are more than a unit."""
+    """Recognize a range or tolerance in other spellings: (message, hint)."""
     if _DOTTED.match(word):
         hint = "Write 1,400,000 or 1400000; a dot stands before decimals."
         return f"“{text}” has more than one dot.", hint
@@ -574,7 +574,7 @@ def _range_meant(word: str, number: str, text: str) -> tuple[str, str] | None:
 
 
 def _in_other_case(word: str) -> TypedUnit | None:
-    """The one unit that differs from a word in capital letters alone."""
+    """Return the only unit that differs from a word in capitalization alone."""
     same = [u for u in UNITS if u.casefold() == word.casefold()]
     factors = {UNITS[u] for u in same}
     return TypedUnit(same[0], 1.0, fits=True) if len(factors) == 1 else None

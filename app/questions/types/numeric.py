@@ -1,4 +1,4 @@
-"""Numeric answer with tolerance and unit."""
+"""Numeric questions: a number with tolerance and unit."""
 
 import dataclasses
 import math
@@ -48,20 +48,19 @@ from app.questions.types.number_parsing import (
 )
 
 _EXAMPLES = "Write a number such as 1,120 or 1.12e3"
-# Tolerances are computed in floating point; an answer on their edge counts.
+# Tolerances are computed in floating point; a value at the edge must count.
 _EDGE = 1e-9
-# A digit that belongs to no unit, such as the second number of a range.
+# A digit that is not part of a unit, such as that of a second number of a range.
 _ANOTHER = re.compile(r"(?<![^\W\d_])\d")
 
 
 def grade_numeric(
     answer: NumericAnswer, raw: Raw, _partial: str
 ) -> GradeResult | UnreadableResponse:
-    """Judge a typed quantity.
+    """Grade a typed quantity.
 
-    `answer` in the response holds it; `unit` the unit meant where none is typed. A
-    number that is right in another unit of the same kind is told apart from a wrong
-    number.
+    `answer` in the response contains it; `unit` the unit chosen if none is typed. A
+    number that would be right in another unit of the same kind is reported as such.
     """
     typed = single_value(raw, "answer")
     unit = unit_of(answer)
@@ -87,12 +86,12 @@ def grade_numeric(
 
 
 def unit_of(answer: NumericAnswer) -> str:
-    """The unit in which the right answer is shown; empty for a plain number."""
+    """Return the unit of the right answer; empty for a plain number."""
     return next((o.range.unit for o in answer.options if o.right and o.range), "")
 
 
 def shown(number: float, unit: str) -> str:
-    """A number as the learner gave it, with its unit.
+    """Format a number as the learner gave it, with its unit.
 
     >>> shown(1120.0, "GB").replace(NBSP, " ")
     '1,120 GB'
@@ -102,7 +101,7 @@ def shown(number: float, unit: str) -> str:
 
 
 def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | UnreadableResponse:
-    """The value in base units, the number as typed, and the unit it counts."""
+    """Return the value in base units, the number as typed, and its unit."""
     if not typed:
         return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
     if len(typed) > LONGEST:
@@ -137,7 +136,7 @@ def _in(unit: str) -> str:
 
 
 def _found(answer: NumericAnswer, value: float) -> NumericOption | None:
-    """The right option the value lies in, else the foreseen wrong one."""
+    """Return the right option that contains the value, else the foreseen wrong one."""
     for option in sorted(answer.options, key=worth_of, reverse=True):
         if option.range is not None and _inside(option.range, value):
             return option
@@ -159,7 +158,7 @@ def _rounded(value: float, digits: int) -> str:
 
 
 def _near(answer: NumericAnswer, number: float, unit: str) -> str:
-    """The sentence for a number that would be right in another unit."""
+    """Return the message for a number that would be right in another unit."""
     for other in _others(unit):
         option = _found(answer, number * _factor(other))
         if option is not None and option.right:
@@ -205,9 +204,9 @@ _OTHER_UNIT = "kB"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UnitChoices:
-    """The unit in which a number is asked for, and those of its kind to choose from.
+    """The expected unit, and units of its kind to choose from.
 
-    Both are empty for plain numbers; counts have no choice.
+    Both are empty for plain numbers; counts have no choice of units.
     """
 
     unit: str
@@ -215,14 +214,14 @@ class UnitChoices:
 
 
 def units_of(answer: NumericAnswer) -> UnitChoices:
-    """What stands beside the field."""
+    """Return the units shown next to the field."""
     unit = unit_of(answer)
     choices = _UNITS.get(UNITS.get(unit, (unit, 1.0))[0], ())
     return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
 
 
 def faces_of(answer: NumericAnswer) -> CardFaces:
-    """The unit that is asked for, then the number and what was foreseen."""
+    """Return the expected unit, then the number and the foreseen mistakes."""
     right = [o.range for o in answer.options if o.right and o.range]
     unit = right[0].unit if right else ""
     foreseen = [
@@ -238,7 +237,7 @@ def faces_of(answer: NumericAnswer) -> CardFaces:
 
 
 def states_of(answer: NumericAnswer) -> Iterator[State]:
-    """Each option, the right number in another unit, another number, and none."""
+    """Yield each option, the right number in another unit, another number, and none."""
     right: list[str] = []
     for option in sorted(answer.options, key=lambda o: not o.right):
         number = _TOLERANCE.sub("", option.template).strip()
@@ -263,7 +262,7 @@ Option = NumericOption
 
 
 def check_numeric(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
-    """E23, E42, E43 for a numeric question without parameters."""
+    """Check a numeric question without parameters (E23, E42, E43)."""
     clash = clashing(answer)
     if clash:
         place = sheet.find(f"`{clash[1].template}`", line, line + 60)
@@ -273,7 +272,7 @@ def check_numeric(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
 
 
 def _check_twice(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
-    """E23: a number is foreseen once."""
+    """Check that no two options have the same number (E23)."""
     seen: dict[tuple[float, float], str] = {}
     for option in answer.options:
         if option.range is None:
@@ -292,7 +291,7 @@ def _said(clash: tuple[Option, Option]) -> str:
 
 
 def clashing(answer: NumericAnswer) -> tuple[Option, Option] | None:
-    """A right and a wrong option of which the wrong one would be accepted."""
+    """Return a right and a wrong option if the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
         if not right.right or not right.range:
@@ -304,9 +303,9 @@ def clashing(answer: NumericAnswer) -> tuple[Option, Option] | None:
 
 
 def _hidden(option: Option, own: AcceptedRange, right: AcceptedRange) -> bool:
-    """Whether a right range takes what is meant by a wrong one.
+    """Return whether a right range covers a wrong one.
 
-    One that is worth a part of the mark may lie around the right one.
+    An option with partial credit may lie around the right one.
     """
     if option.credit:
         return right.low <= own.low and own.high <= right.high
@@ -324,7 +323,7 @@ def _check_units(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
 
 
 def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
-    """E47 for one combination: a right answer below zero, or within a wrong one."""
+    """Report a right answer below zero, or within a wrong one, for one combination (E47)."""
     found = []
     for option in answer.options:
         center = option.range.center if option.range else math.nan
@@ -340,7 +339,7 @@ def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
 
 
 def display_faults(stem: RichText, values: Mapping[str, Value]) -> list[VariantFault]:
-    """W48: a number of the stem that is rounded more than the answer allows."""
+    """Report a number of the stem that is rounded more than the answer tolerates (W48)."""
     for match in PLACEHOLDER.finditer(stem.plain):
         value = values.get(match[1])
         if not match[2] or not isinstance(value, Quantity) or not value.value:
@@ -354,7 +353,7 @@ def display_faults(stem: RichText, values: Mapping[str, Value]) -> list[VariantF
 
 
 def parse_numeric(written: AuthoredItem) -> NumericAnswer:
-    """Accepted and foreseen numbers; what is wrong with one is reported."""
+    """Parse accepted and foreseen numbers; problems are reported."""
     made: list[NumericOption] = []
     taken: set[str] = set()
     otherwise: float | None = None
@@ -381,7 +380,7 @@ def parse_numeric(written: AuthoredItem) -> NumericAnswer:
 
 
 def ranged(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
-    """The options with numbers; raises BadExpression for one that is none (E47)."""
+    """Evaluate the ranges; raises ExpressionError if one is not a number (E47)."""
     otherwise: float | None = None
     made = []
     for option in numeric.options:
@@ -397,13 +396,13 @@ def ranged(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer
 
 
 def _half(found: AcceptedRange) -> float:
-    """Half of the width as a share: the tolerance of what names none."""
+    """Return half of the width as a share: the default tolerance of wrong options."""
     half = (found.high - found.low) / 2
     return half / abs(found.center) if found.center else 0.0
 
 
 class NumericType(QuestionType[NumericAnswer]):
-    """A number, told apart from the same number in another unit."""
+    """A typed number; the right number in another unit is recognized."""
 
     name = "numeric"
     models = (NumericAnswer, NumericOption, AcceptedRange)
@@ -414,17 +413,16 @@ class NumericType(QuestionType[NumericAnswer]):
     begins = True
 
     def told_by_options(self, options: Sequence[ParsedOption]) -> str:
-        """Each is a number in code, and one has its tolerance."""
+        """Recognize the type: each option is a number in code, and one has a tolerance."""
         spans = [code_of(option) or "" for option in options]
         numbers = all(s[:1].isdigit() for s in spans) and any("±" in s for s in spans)
         return "its options are numbers with a tolerance" if numbers else ""
 
     def parse(self, written: AuthoredItem) -> NumericAnswer:
-        """Accepted and foreseen numbers."""
         return parse_numeric(written)
 
     def check(self, answer: NumericAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """The rules of options, and those of ranges once they are known."""
+        """Check the options, and the ranges once they are known."""
         del exam
         options, sheet = written.parts.options, written.sheet
         check_any_right(options, written.line, sheet)
@@ -434,47 +432,43 @@ class NumericType(QuestionType[NumericAnswer]):
             check_numeric(answer, written.line, sheet)
 
     def options(self, answer: NumericAnswer) -> tuple[CountedOption, ...]:
-        """Every option as it is written."""
+        """Return every option as written."""
         return tuple(CountedOption(o.key, o.template, o.right, o.credit) for o in answer.options)
 
     def right_words(self, answer: NumericAnswer) -> list[str]:
-        """The right numbers without their tolerance."""
+        """Return the right numbers without their tolerance."""
         return [o.template.split("±")[0] for o in answer.options if o.right]
 
     def templates(self, answer: NumericAnswer) -> list[str]:
-        """The ranges, which are no texts."""
+        """Return the ranges, which are templates but not texts."""
         return [o.template for o in answer.options]
 
     def effort(self, answer: NumericAnswer) -> float:
-        """Each option is compared with each."""
+        """Return the cost of comparing each option with each."""
         return 0.2 * len(answer.options) ** 2
 
     def faults(
         self, answer: NumericAnswer, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
-        """Ranges that clash, and numbers that the stem rounds too much."""
+        """Report overlapping ranges, and numbers that the stem rounds too much."""
         return numeric_faults(ranged(answer, values)) + display_faults(stem, values)
 
     def filled(self, answer: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
-        """The answer with its ranges read."""
         return ranged(super().filled(answer, values), values)
 
     def shown(self, answer: NumericAnswer, typed: Typed) -> UnitChoices:
-        """The unit asked for, and those to choose from."""
+        """Return the expected unit, and those to choose from."""
         del typed
         return units_of(answer)
 
     def grade(
         self, answer: NumericAnswer, raw: Raw, partial: str
     ) -> GradeResult | UnreadableResponse:
-        """Judge a typed quantity."""
         return grade_numeric(answer, raw, partial)
 
     def faces(self, answer: NumericAnswer, gap: Gap) -> CardFaces:
-        """The unit, then the number."""
         del gap
         return faces_of(answer)
 
     def states(self, answer: NumericAnswer) -> Iterator[State]:
-        """Each option, other units, other numbers."""
         return states_of(answer)

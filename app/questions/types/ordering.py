@@ -1,4 +1,4 @@
-"""Put steps in order, with distractors."""
+"""Ordering questions: put steps in order, with distractors."""
 
 import dataclasses
 import functools
@@ -45,12 +45,12 @@ from app.questions.result import (
 
 _LAST = 10**9
 _BOX = re.compile(r"\[[ xX]?\] ")
-_LONGEST = 6  # the mean run of more shuffled steps is taken from this many
+_LONGEST = 6  # The mean longest run of more steps is taken from this many shuffles.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OrderAnswer:
-    """Steps to be put in order; distractors belong nowhere.
+    """Steps to be put in order; distractors are left out.
 
     `steps` are in the right order, also in a variant; `shown` has the keys of steps
     and distractors in the order displayed (empty before drawing).
@@ -62,7 +62,7 @@ class OrderAnswer:
 
 
 class OrderingType(QuestionType[OrderAnswer]):
-    """A place for each step, by a list or by buttons that move it."""
+    """A position for each step, set in a list or by buttons that move it."""
 
     name = "order"
     models = (OrderAnswer, Choice)
@@ -75,13 +75,13 @@ class OrderingType(QuestionType[OrderAnswer]):
     begins = True
 
     def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
-        """A numbered list, whose boxes may be those of other steps."""
+        """Recognize the type by a numbered list; boxes may mark the distractors."""
         del options
         found = block.type == self.block and not block.level
         return "a numbered list" if found else ""
 
     def parse(self, written: AuthoredItem) -> OrderAnswer:
-        """Steps of an ordered list; unticked options are distractors."""
+        """Parse the steps of an ordered list; unticked options are distractors."""
         made: list[Choice] = []
         taken: set[str] = set()
         steps = written.parts.block
@@ -102,7 +102,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         return OrderAnswer(tuple(made), wrong)
 
     def check(self, answer: OrderAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """E21, E24, E50, E51."""
+        """Check steps and distractors (E21, E24, E50, E51)."""
         del exam
         sheet, line = written.sheet, written.line
         _check_lists(answer, written)
@@ -123,17 +123,17 @@ class OrderingType(QuestionType[OrderAnswer]):
             seen.add(words)
 
     def key_words(self, answer: OrderAnswer) -> list[str]:
-        """The steps, each behind the one that it follows."""
+        """Return the steps, each with its predecessor."""
         return [f"> {step.text.plain or step.text.html}" for step in answer.steps]
 
     def shuffled(self, answer: OrderAnswer, mixer: random.Random) -> OrderAnswer:
-        """The keys in an order in which the steps do not stand right already."""
+        """Shuffle the keys, so that the steps are not already in the right order."""
         keys = [c.key for c in (*answer.steps, *answer.distractors)]
         right = [c.key for c in answer.steps]
         return dataclasses.replace(answer, shown=tuple(_unlike(keys, right, mixer)))
 
     def shown(self, answer: OrderAnswer, typed: Typed) -> tuple[tuple[Choice, str], ...]:
-        """The items as they stand, each with its place."""
+        """Return the items in current order, each with its position."""
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
         places = {
@@ -144,7 +144,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         return tuple((pieces[key], places[key]) for key in keys)
 
     def moved(self, raw: Typed, move: str) -> Typed:
-        """The places after one step went up or down; those left out stay so.
+        """Return the positions after one step moved up or down; omitted steps stay omitted.
 
         `move` is “KEY:up” or “KEY:down”.
         """
@@ -166,11 +166,11 @@ class OrderingType(QuestionType[OrderAnswer]):
         return {**{name: list(values) for name, values in raw.items()}, **places}
 
     def settled(self, answer: OrderAnswer, raw: Typed, said: str) -> Typed:
-        """An order as it counts: one that stands as it was drawn is no answer.
+        """Return the order to save; an order that is still as drawn is no answer.
 
-        A form sends the place of every step, touched or not. They are the answer
-        where the learner says so, and where they differ from the places drawn, unless
-        the learner takes them back.
+        The form sends the position of every step, moved or not. The positions are saved if
+        the learner marked them as answered, or if they differ from those drawn, unless the
+        learner cleared the answer.
         """
         drawn = {f"place.{item.key}": place for item, place in self.shown(answer, {})}
         places = {n: v[0] for n, v in raw.items() if n.startswith("place.") and v}
@@ -181,9 +181,9 @@ class OrderingType(QuestionType[OrderAnswer]):
     def grade(
         self, answer: OrderAnswer, raw: Raw, partial: str
     ) -> GradeResult | UnreadableResponse:
-        """Judge an order; `place.KEY` in the response holds the place of each item.
+        """Grade an order; `place.KEY` in the response contains the position of each item.
 
-        A place is a number from 1; an empty one leaves the item out.
+        Positions count from 1; an empty one leaves the item out.
         """
         places = _places(answer, raw)
         if isinstance(places, UnreadableResponse):
@@ -199,17 +199,17 @@ class OrderingType(QuestionType[OrderAnswer]):
         )
 
     def anything(self, answer: OrderAnswer) -> Raw:
-        """The steps in the right order."""
+        """Return the steps in the right order."""
         keys = [step.key for step in answer.steps]
         return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
 
     def columns(self, answer: OrderAnswer) -> tuple[str, str]:
-        """Steps and their places."""
+        """Return the titles of steps and positions."""
         del answer
         return "Step", "Its place"
 
     def faces(self, answer: OrderAnswer, gap: Gap) -> CardFaces:
-        """The steps as they are displayed, then in order."""
+        """Return the steps as displayed, then in order."""
         del gap
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         shown = [pieces[key] for key in answer.shown] or list(pieces.values())
@@ -223,7 +223,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         )
 
     def states(self, answer: OrderAnswer) -> Iterator[State]:
-        """In order, two swapped, backwards, and with each distractor."""
+        """Yield the right order, two steps swapped, reversed, and with each distractor."""
         keys = [step.key for step in answer.steps]
         extra = {f"place.{d.key}": [""] for d in answer.distractors}
         swapped = [keys[1], keys[0], *keys[2:]]
@@ -238,19 +238,19 @@ class OrderingType(QuestionType[OrderAnswer]):
             yield words, {**_placed(keys), **used}
 
     def guess_rate(self, answer: OrderAnswer, partial: str) -> float:
-        """Steps are shuffled, and marked by the question's own rule."""
+        """Return the mean score of a shuffled order by the question's own rule."""
         if answer.distractors or partial == "":
             return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
         return _guessed(len(answer.steps), partial)
 
 
 def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float:
-    """The score 0..1 of an order `given` where `right` is wanted.
+    """Return the score 0..1 of an order `given` where `right` is expected.
 
-    - `lcs`: the longest run of steps in the right order, less one for each item
-      that is no step. One step alone is always in order, so it earns nothing:
-      (length − 1 − foreign items) ÷ (steps − 1), never below 0.
-    - `each`: the share of steps that stand in their place.
+    - `lcs`: longest common subsequence with the right order, minus one for each
+      distractor. A single step is always in order, so it earns nothing:
+      (length − 1 − distractors) ÷ (steps − 1), never below 0.
+    - `each`: the share of steps in their right position.
     - otherwise all or nothing.
     """
     if rule == "lcs" and len(right) > 1:
@@ -262,7 +262,7 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
 
 
 def _check_lists(answer: OrderAnswer, written: AuthoredItem) -> None:
-    """Steps are one numbered list without boxes; what does not belong is not ticked."""
+    """Check that steps are one numbered list without boxes and distractors are unticked."""
     sheet, body = written.sheet, written.draft.body
     for option in written.parts.options:
         if option.ticked:
@@ -287,7 +287,7 @@ def _check_lists(answer: OrderAnswer, written: AuthoredItem) -> None:
 
 
 def _check_bullets(written: AuthoredItem) -> None:
-    """E50: bullets right before or behind the steps would be no part of them."""
+    """Report bullets directly before or after the steps, which would not be steps (E50)."""
     body = [t for t in written.draft.body if not t.level and t.nesting >= 0]
     boxed = {option.line for option in written.parts.options}
     for at, token in enumerate(body):
@@ -308,7 +308,7 @@ def _placed(keys: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _unlike(keys: list[str], right: list[str], mixer: random.Random) -> list[str]:
-    """A shuffle whose steps do not already stand in the right order."""
+    """Return a shuffle whose steps are not already in the right order."""
     mixed = list(keys)
     mixer.shuffle(mixed)
     if len(right) > 1 and [k for k in mixed if k in right] == right:
@@ -338,7 +338,7 @@ def _places(answer: OrderAnswer, raw: Raw) -> dict[str, int] | UnreadableRespons
 
 
 def _marks(answer: OrderAnswer, given: list[str]) -> tuple[PartResult, ...]:
-    """The steps in the right order, then the items that are no steps."""
+    """Return the steps in the right order, then the distractors placed."""
     place = {key: number for number, key in enumerate(given, 1)}
     steps = [
         _step(s.key, s.text, s.feedback, str(n), place.get(s.key))
@@ -363,7 +363,7 @@ def _step(key: str, text: RichText, why: RichText, wanted: str, given: int | Non
 
 
 def _said(answer: OrderAnswer, given: Sequence[str]) -> str:
-    """How many steps stand right, and what was placed that is no step."""
+    """Return how many steps are in the right position, and which distractors were placed."""
     right = [step.key for step in answer.steps]
     said = f"{_in_place(right, given)} of {len(right)} steps in their place"
     foreign = [d.text.plain for d in answer.distractors if d.key in given]
@@ -390,7 +390,7 @@ def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
 
 @functools.cache
 def _guessed(steps: int, rule: str) -> float:
-    """The mean credit of a shuffled order: by the longest run, or by places."""
+    """Return the mean score of a shuffled order: by the longest run, or by positions."""
     if steps < 2:
         return 1.0
     if rule == "each":

@@ -1,4 +1,4 @@
-"""Typed word or phrase."""
+"""Short-answer questions: a typed word or phrase."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ from app.questions.result import (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShortOption:
-    """A word accepted or foreseen in a short answer."""
+    """A word accepted or foreseen as a short answer."""
 
     key: str
     answer: str
@@ -49,8 +49,6 @@ class ShortOption:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShortAnswer:
-    """A word or short phrase to be typed."""
-
     options: tuple[ShortOption, ...]
     case_sensitive: bool = False
 
@@ -60,7 +58,7 @@ def _first(answer: str) -> str:
 
 
 class ShortAnswerType(QuestionType[ShortAnswer]):
-    """A word, forgiven its hyphens and end marks."""
+    """A typed word; hyphens and end punctuation are ignored."""
 
     name = "short"
     models = (ShortAnswer, ShortOption)
@@ -70,7 +68,6 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
     weighed = True
 
     def parse(self, written: AuthoredItem) -> ShortAnswer:
-        """Words accepted and foreseen."""
         made = []
         taken: set[str] = set()
         for option in written.parts.options:
@@ -83,7 +80,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         return ShortAnswer(tuple(made), written.comment.says_yes("case"))
 
     def check(self, answer: ShortAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """The rules of options, and E24 for an answer that is no word."""
+        """Check the options, and that each answer is a word or phrase (E24)."""
         del exam
         for option, short in zip(written.parts.options, answer.options, strict=False):
             if same_words(short.answer, "") and not written.computed:
@@ -100,11 +97,10 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         check_feedback(written.parts.options, written.sheet)
 
     def options(self, answer: ShortAnswer) -> tuple[CountedOption, ...]:
-        """Every word."""
         return tuple(CountedOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
 
     def filled(self, answer: ShortAnswer, values: Mapping[str, Value]) -> ShortAnswer:
-        """The words too are templates."""
+        """Fill the templates in accepted words, too."""
         made = super().filled(answer, values)
         options = tuple(
             dataclasses.replace(o, answer=expressions.fill(o.answer, values)) for o in made.options
@@ -114,7 +110,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
     def grade(
         self, answer: ShortAnswer, raw: Raw, partial: str
     ) -> GradeResult | UnreadableResponse:
-        """Judge one typed word or phrase; `answer` in the response holds it."""
+        """Grade a typed word or phrase; `answer` in the response contains it."""
         del partial
         typed = single_value(raw, "answer")
         if not typed:
@@ -132,7 +128,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         )
 
     def faces(self, answer: ShortAnswer, gap: Gap) -> CardFaces:
-        """That a word is asked for, then the words that count."""
+        """Return that a word is expected, then the accepted words."""
         del gap
         right = [escape(o.answer) for o in answer.options if o.right]
         others = [
@@ -145,7 +141,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         return CardFaces(asked, back + titled_block("Not right", others))
 
     def states(self, answer: ShortAnswer) -> Iterator[State]:
-        """Each word, and another."""
+        """Yield each word, and another."""
         for option in answer.options:
             yield f"“{option.answer}”", {"answer": [option.answer]}
         yield "Something else", {"answer": ["something else"]}
