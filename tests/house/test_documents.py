@@ -1,6 +1,7 @@
 """What the documents name is there."""
 
 import re
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,3 +68,78 @@ def test_the_readme_is_short_and_its_pictures_are_light() -> None:
     assert len(readme.splitlines()) <= 120
     assert len(pictures) == 2
     assert max((ROOT / name).stat().st_size for name in pictures) <= 200_000
+
+
+# Code that a document may name. Paths are written from the root of the repository, or
+# from `app/` where the document says so.
+FOLDERS = ("app", "benchmarks", "docs", "evidence", "migrations", "static", "templates", "tests")
+
+
+def documents() -> list[Path]:
+    return sorted((*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")))
+
+
+def is_there(path: str) -> bool:
+    return any(ROOT.glob(path)) or any((ROOT / "app").rglob(path))
+
+
+# They speak of code; the others also of course files and folders of an installation.
+ABOUT_CODE = ("CONTRIBUTING.md", "DECISIONS.md", "SECURITY.md", "architecture.md", "vocabulary.md")
+COURSE_FILES = {"syllabus.toml", "sources.toml"}
+
+
+def paths_in(document: Path) -> set[str]:
+    text = document.read_text()
+    found = set(re.findall(rf"(?<![\w/.-])(?:{'|'.join(FOLDERS)})/[\w./*-]*[\w*]", text))
+    if document.name in ABOUT_CODE:
+        found |= set(re.findall(r"`([\w*/-]+\.(?:py|html|css|js|toml))`", text)) - COURSE_FILES
+    return found
+
+
+def test_a_path_in_a_document_exists() -> None:
+    named = [(path.name, name) for path in documents() for name in sorted(paths_in(path))]
+
+    assert len(named) > 100
+    assert [(document, name) for document, name in named if not is_there(name)] == []
+
+
+def test_a_name_of_code_in_a_document_exists() -> None:
+    """`ClassName`, `some_name`, `package.module` and `module.name` in backquotes."""
+    known = {
+        word
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        for word in (path.stem, path.parent.name, *re.findall(r"\w+", path.read_text("utf-8")))
+    }
+    name = re.compile(
+        r"`(?!HEADROOM_)((?:\w+\.)*(?:[A-Z][a-z]+[A-Z]\w*|\w+_\w+)|(?:app|benchmarks)\.[\w.]+)`"
+    )
+    lost = [
+        (document.name, named)
+        for document in documents()
+        if document.name in ABOUT_CODE
+        for named in set(name.findall(document.read_text()))
+        if not known.issuperset(named.split("."))
+    ]
+
+    assert lost == []
+
+
+def test_the_table_of_packages_follows_the_import_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = contracts["contracts"][0]["layers"]
+    ordered = [name.strip() for layer in layers for name in layer.split("|")]
+    table = re.findall(
+        r"^\| `(\w+)` \|[^|]*\|(.*)\|$", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE
+    )
+    packages = [package for package, _ in table]
+    lost = [
+        f"{package}/{module}"
+        for package, modules in table
+        for module in re.findall(r"`([\w/]+)`", modules)
+        if not (ROOT / f"app/{package}/{module}.py").exists()
+        and not (ROOT / f"app/{package}/{module}/__init__.py").exists()
+    ]
+
+    assert packages == [name for name in ordered if name != "__main__"]
+    assert lost == []
