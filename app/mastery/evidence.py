@@ -315,7 +315,7 @@ def guess_rate(question: Question) -> float:
 
 
 NINE_IN_TEN, NINETEEN_IN_TWENTY = 1.645, 1.96
-"""How many ranges hold the truth, as the z of `wilson`."""
+"""Values of z in `wilson` for ranges that hold the true value in 90% and 95% of cases."""
 
 
 def wilson(right: float, of: int, z: float = NINE_IN_TEN) -> tuple[float, float]:

@@ -103,9 +103,9 @@ def anchors(topic: Topic) -> tuple[str, ...]:
 
 
 NOT_TESTED, TOO_FEW = "not tested", "few answers"
-"""What every page says of an objective without answers, and with too few to judge."""
+"""Labels of objectives without answers, and with too few to judge."""
 GOOD = 0.8
-"""An objective with this chance of a right answer is known well."""
+"""The chance of a right answer from which an objective counts as known well."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

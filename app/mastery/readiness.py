@@ -278,9 +278,9 @@ def chance_words(chance: float) -> str:
 
 
 WHOLE = 30
-"""An exam of fewer questions is short enough as it is."""
+"""Exams with fewer questions get no short version."""
 SHORT = 0.4
-"""A short paper has so large a part of the whole one: 20 questions of 50."""
+"""Length of a short paper as a share of the full one: 20 questions of 50."""
 
 
 def is_long(exam: ExamBlueprint) -> bool:

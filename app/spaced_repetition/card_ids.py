@@ -22,7 +22,7 @@ QUESTION = "q"
 TERM = "term"
 OWN = "own"
 PICTURES = "/flashcards/pictures/"
-"""Where the pictures on cards of a learner's own are; their names follow."""
+"""URL prefix of the pictures on own cards; the picture's name follows."""
 _PICTURE = re.compile(rf"{PICTURES}[0-9a-f]{{32}}\.(?:png|jpg|gif|webp|avif)\Z")
 
 
@@ -87,7 +87,7 @@ def can_be_card(question: Question) -> bool:
 
 
 LONGEST_FACE = 20_000
-"""Characters that one side of a card of a learner's own may have as HTML."""
+"""Maximum length in characters of one side of an own card, as HTML."""
 _CUT = (
     f"<p><em>This side has more than {LONGEST_FACE:,} characters. The rest is not "
     "shown here; “Download my data” in Settings has it.</em></p>"

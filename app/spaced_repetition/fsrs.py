@@ -14,7 +14,7 @@ Trace = tuple[float, float]
 """Stability in days and difficulty (1..10)."""
 
 AT_STABILITY = 0.9
-"""The recall after as many days as the stability has: so FSRS defines it."""
+"""The retrievability after a number of days equal to the stability, by the definition of FSRS."""
 
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 _LEAST = 0.001

@@ -106,7 +106,7 @@ GRADED = (
     .scalar_subquery()
     .label("graded")
 )
-"""The grades of the day that stand, as a column of another question."""
+"""The number of today's reviews that were not undone, as a column of another query."""
 _TODAY = select(
     GRADED,
     _count(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),

@@ -3,9 +3,9 @@
 import dataclasses
 
 LOOK_SECONDS = 10.0
-"""Showing a card, answering in the head, grading; a lapse costs as much once more."""
+"""Seconds to read a card, recall the answer and rate it; a lapse takes as long again."""
 NEW_SECONDS = 60.0
-"""Beginning a card: about three looks on its first day, the first read slowly."""
+"""Seconds for a new card: about three reviews on its first day, the first one slower."""
 
 # The assumed time counts as much as this many of the learner's own reviews.
 _TRUST = 20

@@ -98,7 +98,7 @@ class SchedulerPolicy:
 
 
 POLICY = SchedulerPolicy(fuzz=True)
-"""The policy of the app. Without a card named there is nothing to spread."""
+"""The policy of the app. Calls without a card id are not fuzzed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from app.spaced_repetition.review_pace import (
 from app.study_plan.card_plan import CardsLeft
 
 QUESTION_MINUTES = 1.2
-"""How long a question takes before the learner's own pace is known."""
+"""Assumed minutes per question before the learner's own pace is known."""
 ROUND = 3
-"""Fewer questions are no round."""
+"""The fewest questions in a round."""
 _LONGEST = 6.0  # a page left open longer was not read all that time
 
 
@@ -194,9 +194,9 @@ class TodayPlan:
 
 
 LAST_MOCK = 2
-"""Days before the exam of the last mock: time to go over it, and to rest."""
+"""Days between the last mock exam and the exam, to review it and to rest."""
 BETWEEN = 4
-"""Fewer days between two mocks leave no time to learn from the first."""
+"""The fewest days between two mock exams, so that there is time to learn from the first."""
 _EARLIEST = 3  # days from now until a first mock exam can say something
 _MOST_MOCKS = 4
 _HALF = 0.5  # share of the pages to read before a full-length mock exam
@@ -549,7 +549,7 @@ def cards_by_day(
 
 
 _MORE = (1, 2, 3, 4, *range(5, 245, 5))
-"""What is advised: minutes, the more the coarser, and not without end."""
+"""Extra minutes a day that can be advised, in steps that grow, up to a limit."""
 
 
 def add_time_advice(

@@ -30,7 +30,7 @@ from app.spaced_repetition.review_pace import USUAL as CARD_PACE
 from app.spaced_repetition.scheduler import CardState
 
 FIRST_GRADES = (0.24, 0.10, 0.50, 0.16)
-"""How a first look is assumed to go: shares of again, hard, good, easy."""
+"""Assumed ratings of a first review: shares of again, hard, good, easy."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -132,13 +132,13 @@ def before_exam(standing: CardState, exam_day: dt.date | None) -> CardState:
 
 _LAPSES = 1.125
 FINAL_SECONDS = LOOK_SECONDS * _LAPSES
-"""A look in the last days: one in eight is a lapse."""
+"""Seconds of a final review, of which one in eight is a lapse."""
 SPREAD_DAYS = 60
-"""New cards are spread over at most so many days: a far exam is no reason to wait."""
+"""New cards are spread over at most this many days, so that a far exam does not delay them."""
 LEAST_GAIN = 0.01
-"""A second look in the last days for less than this is not asked for."""
+"""A second final review that gains less than this is left out."""
 AMPLE = 1.35
-"""So many times the time that all cards take is plenty: no pace is needed."""
+"""With this many times the minutes that all cards need, new cards need no even pace."""
 _CRUMB = 1e-6
 _LONGEST = 2000  # days to search backward; no exam is that far ahead
 

@@ -23,10 +23,10 @@ from app.study_plan.card_plan import (
 from app.web.formatting import format_count, format_weekday
 
 HORIZON = 180
-"""Further ahead than this nothing is run: too much will change before."""
+"""Days ahead beyond which nothing is simulated, because too much will change."""
 WHOLE = 400
-"""So many cards are all run; of more than these an even sample, as a rule of thumb
-to within a card or two in a hundred, in minutes scaled alike."""
+"""Up to this many cards, all are simulated. Of more, an even sample is, with its minutes scaled
+down in proportion; the result is usually within one or two percent."""
 SAMPLE = 250
 """How many cards a sample has."""
 
@@ -316,7 +316,7 @@ def _of_all(day: ForecastDay, begun: int, added: int, part: float) -> ForecastDa
 
 
 SKIPPED = 3
-"""How many of the next days the question “what if I skip them” leaves out."""
+"""How many of the next days the scenario “skip days” leaves out."""
 _AGAIN = again_words(short=False)
 
 
