@@ -33,6 +33,7 @@ def is_better(one: Figure, other: Figure) -> bool:
 
     Their output declares which direction is better; without that, neither is.
 
+    >>> from app.estimator.result import Output
     >>> room = Output("free", "Free", "B", better="more")
     >>> is_better(Figure(room, 2e9), Figure(room, 1e9))
     True
