@@ -70,7 +70,7 @@ def assemble_paper(
 def drawable(
     questions: Iterable[Question], domain_of: Mapping[str, str]
 ) -> dict[str, list[Question]]:
-    """Return the questions a paper can include, by domain; each only in its first one."""
+    """Return the questions that a paper can include, by the domain of their first objective."""
     bank: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
         home = question.home(domain_of)

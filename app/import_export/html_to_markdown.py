@@ -279,9 +279,7 @@ _VOID = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "source",
 _MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "video"})
 _FIELDS = frozenset({"input", "meter", "progress", "select"})
 _UNMARKED = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
-_JOINS = re.compile(
-    r"[\d\\$]"
-)  # a digit next to a formula's mark would keep Markdown from reading it as a formula
+_JOINS = re.compile(r"[\d\\$]")  # directly after one of these, Markdown would not read a formula
 _SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 
 
@@ -293,8 +291,8 @@ class HtmlReader(HTMLParser):
         self.picture = picture
         self.hiding = hiding
         self.hidden = 0  # how many open elements are skipped
-        self.veiled = False  # for each open element, whether it is hidden
-        self.open: list[tuple[bool, bool]] = []  # lines count in it; it is dark
+        self.veiled = False  # whether they are skipped because they are hidden
+        self.open: list[tuple[bool, bool]] = []  # per element: line breaks count, it is dark
         self.blocks: list[str] = []
         self.line = ""
         self.label = ""

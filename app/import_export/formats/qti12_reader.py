@@ -54,7 +54,10 @@ class _ScoringRule(NamedTuple):
 
 
 def items_in(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
-    """Yield every item of a file, its unique name, and its title."""
+    """Yield the title, the name and the element of every item in a file.
+
+    The name is the title if no other item has it, otherwise empty.
+    """
     found = list(within(root, "item"))
     titles = [given(node, "title") or given(node, "ident") for node in found]
     count = Counter(titles)
