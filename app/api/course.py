@@ -1,6 +1,6 @@
-"""/api/v1/courses.
+"""/api/v1/courses: course content as JSON.
 
-Nothing here tells which answer is right, and what is kept for mock exams is left out.
+Responses contain no right answers, and leave out questions reserved for mock exams.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ from app.web.page_cache import allow_caching
 from app.widgets.estimate_view import calculator_url
 
 LONGEST = 100
-"""Characters that the name of a topic may have in a query."""
+"""Maximum length of a topic slug in a query."""
 
 
 class CourseOut(BaseModel):
@@ -191,12 +191,12 @@ class QuestionsOut(_CourseEdition):
 
 
 def course_slug(library: Library) -> str:
-    """The name in addresses of a course that is alone."""
+    """Return the name in URLs of the only course of a server."""
     return slug(library.syllabus.exam) or "course"
 
 
 def course(library: Library, name: str) -> CourseOut:
-    """What is said of a course in a list."""
+    """Return a course as an item of the course list."""
     return CourseOut(**_course(library, name))
 
 
@@ -220,7 +220,7 @@ def _edition(library: Library) -> dict[str, str]:
 
 
 def syllabus(library: Library, name: str) -> SyllabusOut:
-    """The domains of a course and its topics."""
+    """Return the domains of a course and its topics."""
     domains = [
         DomainOut(
             number=domain.number,
@@ -252,7 +252,7 @@ def _topic(topic: Topic) -> dict[str, Any]:
 
 
 def whole_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
-    """A page with its text; `markdown` is what its author wrote."""
+    """Return a page with its text; `markdown` is the author's source."""
     sources = [
         SourceOut(
             source=source.key,
@@ -305,7 +305,7 @@ def _(piece: QuestionBlock, topic: Topic) -> str:
 
 
 def glossary(library: Library) -> GlossaryOut:
-    """The terms in the order of the alphabet."""
+    """Return the terms in alphabetical order."""
     terms = [
         TermOut(
             term=term.anchor,
@@ -320,7 +320,7 @@ def glossary(library: Library) -> GlossaryOut:
 
 
 def cards(library: Library, topic: str) -> CardsOut:
-    """The cards of a topic, or of all."""
+    """Return the cards of a topic, or of all topics if it is empty."""
     found = [_card(c) for c in library.cards.values() if topic in {"", c.topic}]
     return CardsOut(**_edition(library), cards=found)
 
@@ -338,7 +338,7 @@ def _card(card: Flashcard) -> CardOut:
 
 
 def questions(library: Library, topic: str) -> QuestionsOut:
-    """The questions of a topic, or of all; those kept for mock exams are left out."""
+    """Return the questions of a topic, or of all; those reserved for mock exams are left out."""
     found = [
         _question(question)
         for question in library.questions.values()
@@ -371,7 +371,7 @@ router = APIRouter(prefix="/api/v1/courses", include_in_schema=False)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServedCourse:
-    """A course under its name in addresses, and where its files lie."""
+    """A course with its name in URLs, and the folder of its files."""
 
     name: str
     library: Library
@@ -379,7 +379,7 @@ class ServedCourse:
 
 
 def all_courses(request: Request, library: CurrentLibrary) -> dict[str, ServedCourse]:
-    """The courses of the server; one alone is named by its exam."""
+    """Return the courses of the server by name; a single course is named after its exam."""
     courses: CourseRegistry = request.app.state.courses
     if not courses.named:
         name, live = course_slug(library), courses.libraries[courses.first]
@@ -394,7 +394,7 @@ All = Annotated[dict[str, ServedCourse], Depends(all_courses)]
 
 
 def read_course(course: str, known: All) -> ServedCourse:
-    """The course of the address; raises NotFound."""
+    """Return the course in the URL; raises NotFoundError."""
     if course not in known:
         names = ", ".join(known)
         raise NotFoundError(f"There is no course “{course}”.", f"There is {names}.")
@@ -406,7 +406,7 @@ OfTopic = Annotated[str, Query(alias="topic", max_length=LONGEST)]
 
 
 def _keep(request: Request, known: All) -> None:
-    # A kept answer falls away with its own course; this one may tell of another.
+    # A cached response expires with its own course, but this one may depend on another course.
     if len(known) == 1:
         allow_caching(request, shared=True)
 
@@ -454,7 +454,7 @@ def _expect(library: Library, topic: str) -> None:
 
 
 def _written(course: ServedCourse, topic: Topic) -> str | None:
-    """The Markdown of a page, as long as it is what the page shows."""
+    """Return the Markdown of a page; None if the file is newer than the loaded page."""
     path = topic.place.path
     if path in course.library.outdated:
         return None

@@ -1,4 +1,4 @@
-"""/api/v1/estimates and catalogue."""
+"""/api/v1/estimates and /api/v1/catalogue."""
 
 import dataclasses
 import functools
@@ -28,12 +28,12 @@ from app.web.dependencies import public_base_url
 from app.web.page_cache import allow_caching
 from app.web.render import render_page
 
-# The layers themselves are the estimator's own business; their sums are shown.
+# Leave out the layers, which are internal to the estimator; their sums are included.
 _INNER = frozenset({"stack", "encoder", "runs", "tower", "quantization"})
 
 
 def catalog_json(kind: str) -> dict[str, Any]:
-    """One catalog with its units; raises KeyError for a kind that is none."""
+    """Return one catalog with its units; raises KeyError for an unknown kind."""
     rows = _ROWS[kind]()
     used = {name for row in rows for name in row}
     return {"units": {n: u for n, u in UNITS.items() if n in used}, kind: rows}
@@ -75,7 +75,7 @@ router = APIRouter(include_in_schema=False)
 
 
 async def _sent(request: Request) -> dict[str, Any]:
-    """The JSON object in the body of a request."""
+    """Return the JSON object in the request body."""
     try:
         sent = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError):

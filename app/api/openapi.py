@@ -13,7 +13,7 @@ from app.estimator import inputs
 from app.estimator.inputs import InputSpec
 from app.estimator.registry import EstimateSpec
 
-# What a field takes in JSON: base units as a number, or the words of a form.
+# The JSON types of a field: base units as a number, or text as in a form.
 _TAKES: dict[str, Any] = {
     "number": float | str,
     "count": int | str,
@@ -111,7 +111,7 @@ class Answer(BaseModel):
 
 
 def inputs_model(entry: EstimateSpec) -> type[BaseModel]:
-    """The inputs of an estimate as a model: types, units, ranges, defaults, words."""
+    """Return the inputs of an estimate as a model: types, units, ranges, defaults, help."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields: dict[str, Any] = {
         name: (_annotation(declared), _field(declared, defaults[name]))
@@ -128,7 +128,7 @@ def inputs_model(entry: EstimateSpec) -> type[BaseModel]:
 
 
 def described(entry: EstimateSpec) -> dict[str, Any]:
-    """An estimate as the list of estimates shows it: inputs with units and ranges."""
+    """Return an estimate as the list of estimates shows it: inputs with units and ranges."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     return {
         "name": entry.name,
@@ -199,7 +199,7 @@ _OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 
 
 def openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
-    """Everything under /api/v1 as an OpenAPI 3.1 document."""
+    """Return the OpenAPI 3.1 document of everything under /api/v1."""
     models = {entry.name: inputs_model(entry) for entry in entries}
     shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_TOLD]
     schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)[1]

@@ -1,8 +1,8 @@
 """Coverage, answer cues, overdue reviews.
 
-Somebody who knows nothing and follows a cue is right more often than chance where the
-authors let it slip. A regression over all cues, tried on questions that it was not
-fitted to, says how far all of them together lead.
+A test taker who knows nothing can beat chance by following a cue that the authors left in the
+options. A regression over all cues, tested on questions it was not fitted to, shows how far all of
+them together lead.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from app.web.dependencies import CurrentLibrary
 
 
 async def read_authored(library: CurrentLibrary) -> Library:
-    """The course of the request with its drafts; `async`: it is only looked up."""
+    """Return the course of the request with its drafts; `async`, because it is only a lookup."""
     return library.as_authored()
 
 
@@ -52,7 +52,7 @@ _NAMES = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveCoverage:
-    """What serves one objective; `publishers` tells its sources apart."""
+    """The course content for one objective; `publishers` counts the publishers of its sources."""
 
     number: str
     name: str
@@ -73,17 +73,17 @@ class ObjectiveCoverage:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Its values as words, in the order of `heads`."""
+        """The values as text, in the order of `heads`."""
         return tuple(_said(getattr(self, field)) for field in _NAMES)
 
 
 def heads() -> tuple[str, ...]:
-    """What the cells of an objective are."""
+    """Return the column titles of the coverage table."""
     return tuple(_NAMES.values())
 
 
 def compute_coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
-    """Every objective in the order of the syllabus, with what serves it."""
+    """Return the coverage of every objective, in syllabus order."""
     topics = course_by_objective(library).topics
     return tuple(
         _covered(library, objective.number, objective.name, topics)
@@ -124,17 +124,17 @@ def _covered(
 
 
 def _by_number(names: Iterable[str]) -> dict[str, int]:
-    """How often each stands there, the most frequent first, then by name."""
+    """Count each name, the most frequent first, then by name."""
     return dict(Counter(sorted(names)).most_common())
 
 
 def _pictures(html: str) -> int:
-    """Figures, and pictures outside of any."""
+    """Return the number of figures, and of images outside of figures."""
     return html.count("<figure") or html.count("<img ")
 
 
 def fresh_papers(library: Library) -> dict[str, int]:
-    """How many whole papers of each mock exam share no question with another."""
+    """Return how many full papers of each mock exam share no question."""
     domains = domain_of(library)
     held = Counter(q.home(domains) for q in library.questions.values() if q.drawable)
     return {
@@ -152,13 +152,13 @@ def _said(value: object) -> str:
 _FOLDS = 5
 _ROUNDS = 200
 _STEP = 0.5
-_SHRINK = 0.01  # keeps weights small where few questions speak for them
+_SHRINK = 0.01  # regularization; keeps weights small if few questions support them
 _SPECIFIC = re.compile(r"\d|[A-Z]{2,}|\b(?:only|each|per|because|while|which)\b")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AnswerCue:
-    """How often a rule without knowledge is right, and how often chance is (0..1)."""
+    """How often a rule without knowledge is right, compared with chance (0..1)."""
 
     name: str
     right: float
@@ -167,7 +167,7 @@ class AnswerCue:
 
     @property
     def noise(self) -> float:
-        """How far from chance the share may lie by chance, twice the standard error."""
+        """Twice the standard error of the share at chance level."""
         spread = self.chance * (1 - self.chance) / max(1, self.questions)
         return 2 * math.sqrt(spread)
 
@@ -205,7 +205,7 @@ _CUES: Mapping[str, _Measure] = {
 
 
 def cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
-    """Each cue over the questions of a bank; empty for a bank without choices."""
+    """Return each cue over the questions of a bank; empty for a bank without choice questions."""
     bank = list(questions)
     items = [_item(q) for q in bank if q.type == "single" and not q.computed]
     chosen = [item for item in items if item is not None]
@@ -243,13 +243,13 @@ def _scores(item: _ChoiceItem, measure: _Measure) -> list[float]:
 
 
 def _luck(item: _ChoiceItem, scores: Sequence[float]) -> float:
-    """The chance of a right choice among those that score highest."""
+    """Return the chance of picking the right option among those with the highest score."""
     best = [at for at, score in enumerate(scores) if score == max(scores)]
     return (item.right in best) / len(best)
 
 
 def _features(item: _ChoiceItem) -> list[list[float]]:
-    """Each option's cues, as distances from the mean of its question."""
+    """Return each option's cues, as differences from the mean of its question."""
     rows = [_scores(item, measure) for measure in _CUES.values()]
     made = []
     for row in rows:
@@ -260,7 +260,7 @@ def _features(item: _ChoiceItem) -> list[list[float]]:
 
 
 def _cross_validated(items: Sequence[_ChoiceItem]) -> float:
-    """The share of right choices on questions that the weights were not fitted to."""
+    """Return the share of right picks on questions that the weights were not fitted to."""
     read = [(_features(item), item) for item in items]
     right = 0.0
     for fold in range(_FOLDS):
@@ -273,7 +273,7 @@ def _cross_validated(items: Sequence[_ChoiceItem]) -> float:
 
 
 def _learned(known: Sequence[tuple[list[list[float]], _ChoiceItem]]) -> list[float]:
-    """Weights of a choice among options, by steps along the gradient."""
+    """Fit the weights of a multinomial choice by gradient ascent."""
     weights = [0.0] * len(_CUES)
     for _ in range(_ROUNDS if known else 0):
         slope = [-_SHRINK * w for w in weights]
@@ -296,14 +296,14 @@ def _dot(weights: Sequence[float], row: Sequence[float]) -> float:
 
 
 _LASTS = dt.timedelta(days=365)
-_AHEAD = dt.timedelta(days=30)  # so long before its day a review is asked for
+_AHEAD = dt.timedelta(days=30)  # how long before its due date a review is listed
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OverdueReview:
-    """A page or source to read again: its name, its file, since when, and why.
+    """A page or source to review: its name, its file, since when, and why.
 
-    `topic` is the slug of a page, empty for a source; `day` None where there is none.
+    `topic` is the slug of a page, empty for a source. `day` is None if it was never reviewed.
     """
 
     name: str
@@ -314,7 +314,7 @@ class OverdueReview:
 
 
 def reviews_due(library: Library, today: dt.date) -> list[OverdueReview]:
-    """Pages and sources to read again, the longest due first; drafts not at all."""
+    """Return pages and sources due for review, longest overdue first, without drafts."""
     found = []
     for page in library.as_authored().topics.values():
         path, day = page.place.path, page.reviewed
@@ -332,7 +332,7 @@ def reviews_due(library: Library, today: dt.date) -> list[OverdueReview]:
 
 
 def _why(day: dt.date | None, today: dt.date, never: str) -> str:
-    """Why to read again what was read on a day; empty where it is not due."""
+    """Return why something last reviewed on `day` is due; empty if it is not."""
     if day is None:
         return never
     due = day + _LASTS

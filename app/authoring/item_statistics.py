@@ -1,14 +1,14 @@
 """Facility, discrimination, alpha.
 
-Every formula is the one of Moodle's quiz statistics (docs.moodle.org, “Quiz
-statistics calculations”), with sample variances (n − 1). Learners need not have
-answered the same items: a learner's total is the mean over what they answered, which
-for complete data changes no index, because all of them are free of scale.
+Every formula is the one of Moodle's quiz statistics (docs.moodle.org, “Quiz statistics
+calculations”), with sample variances (n − 1). Learners need not have answered the same items: a
+learner's total is the mean over what they answered. For complete data this changes no index,
+because all of them are independent of scale.
 
-Feldt, L. S. (1965), “The approximate sampling distribution of Kuder-Richardson
-reliability coefficient twenty”, Psychometrika 30, 357-370: with n learners and k items
-(1 − alpha) ÷ (1 − estimate) is distributed as F with n − 1 and (n − 1)(k − 1) degrees
-of freedom, exactly for normal marks and nearly so for marks of 0 and 1.
+Feldt, L. S. (1965), “The approximate sampling distribution of Kuder-Richardson reliability
+coefficient twenty”, Psychometrika 30, 357-370: with n learners and k items (1 − alpha) ÷ (1 −
+estimate) is distributed as F with n − 1 and (n − 1)(k − 1) degrees of freedom, exactly for normal
+marks and approximately for marks of 0 and 1.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ _CLOSE = 1e-15
 
 
 def alpha_interval(alpha: float, learners: int, items: int) -> tuple[float, float] | None:
-    """Give the 95% interval of an alpha (in percent, at most 100) of so many learners.
+    """Return the 95% interval of an alpha (in percent, at most 100).
 
     None for fewer than two learners or items.
 
@@ -46,10 +46,10 @@ def alpha_interval(alpha: float, learners: int, items: int) -> tuple[float, floa
 
 
 def f_quantile(share: float, above: float, below: float) -> float:
-    """Give the value that F stays under with probability `share`, 0 < share < 1.
+    """Return the value that F stays below with probability `share`, 0 < share < 1.
 
-    `above` and `below` are the degrees of freedom of numerator and denominator. Found
-    by halving: F = below · x ÷ (above · (1 − x)), where x has a beta distribution.
+    `above` and `below` are the degrees of freedom of numerator and denominator. Found by bisection:
+    F = below · x ÷ (above · (1 − x)), where x has a beta distribution.
     """
     low, high = 0.0, 1.0
     while high - low > _CLOSE * high:
@@ -64,10 +64,10 @@ def f_quantile(share: float, above: float, below: float) -> float:
 
 
 def beta_share(x: float, a: float, b: float) -> float:
-    """Give the regularized incomplete beta function I_x(a, b), 0 <= x <= 1; a, b > 0.
+    """Return the regularized incomplete beta function I_x(a, b), 0 <= x <= 1; a, b > 0.
 
-    By its continued fraction (Abramowitz and Stegun 26.5.8), evaluated from the side
-    on which it converges.
+    By its continued fraction (Abramowitz and Stegun 26.5.8), evaluated from the side on which it
+    converges.
 
     >>> round(beta_share(0.5, 3, 3), 12)
     0.5
@@ -82,7 +82,7 @@ def beta_share(x: float, a: float, b: float) -> float:
 
 
 def _fraction(x: float, a: float, b: float) -> float:
-    """The continued fraction of `beta_share`, by Lentz's method, begun at 1."""
+    """Return the continued fraction of `beta_share`, by Lentz's method, starting at 1."""
     above, below, value = 1.0, 0.0, 1.0
     for step in range(_STEPS):
         half = step // 2
@@ -100,18 +100,18 @@ def _fraction(x: float, a: float, b: float) -> float:
     return value - 1
 
 
-LEAST = 10  # no index is shown under this many first attempts
-SURE = 50  # under this many, an interval is shown beside the index
+LEAST = 10  # with fewer first attempts, no index is shown
+SURE = 50  # with fewer, an interval is shown with the index
 RESAMPLES = 400
 
 
 def change(
     before: Sequence[float], after: Sequence[float], seed: int = 0
 ) -> tuple[float, float, float] | None:
-    """Give the difference of two facilities (after − before, in points, 0..100).
+    """Return the difference of two facilities (after − before, in points, 0..100).
 
-    Returns (difference, low, high) with a 95 % bootstrap interval, or None while
-    either side has fewer than `LEAST` first attempts. Marks are shares 0..1.
+    Returns (difference, low, high) with a 95 % bootstrap interval, or None if either side has fewer
+    than `LEAST` first attempts. Marks are shares 0..1.
     """
     if min(len(before), len(after)) < LEAST:
         return None
@@ -126,10 +126,10 @@ def change(
     return 100 * middle, 100 * low, 100 * high
 
 
-# Few answers leave few different sets of marks, and resampling each is slow.
+# A few answers give few different sets of marks, and resampling each is slow.
 @functools.lru_cache(maxsize=4096)
 def facility_interval(marks: tuple[float, ...], maximum: float) -> tuple[float, float] | None:
-    """Give the 95 % interval of the mean of sorted `marks` in percent of `maximum`."""
+    """Return the 95 % interval of the mean of sorted `marks` in percent of `maximum`."""
     if not LEAST <= len(marks) < SURE:
         return None
     chance = random.Random(0)  # noqa: S311 - repeatable, not secret
@@ -139,14 +139,14 @@ def facility_interval(marks: tuple[float, ...], maximum: float) -> tuple[float, 
 
 
 def tails(values: Sequence[float]) -> tuple[float, float]:
-    """Give the ends of the middle 95 % of sorted values."""
+    """Return the ends of the middle 95 % of sorted values."""
     cut = round(len(values) * 0.025)
     return values[cut], values[-1 - cut]
 
 
 Value = TypeVar("Value")
 Standings = Mapping[int, tuple[float, int]]
-"""What each learner earned over all items: the sum of the marks, and how many."""
+"""By learner: the sum of the marks over all items, and the number of items."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,9 +165,9 @@ class ItemResponse:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionStatistics:
-    """How often an option was chosen, and how its choosers did on everything else.
+    """How often an option was chosen, and how its choosers did on the other items.
 
-    `rest` is their mean share of marks on the other items, 0..1; None for nobody.
+    `rest` is their mean share of marks there, 0..1; None if nobody chose it.
     """
 
     key: str
@@ -178,13 +178,12 @@ class OptionStatistics:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemStatistics:
-    """The indices of one item, percentages except where said; None = undefined.
+    """The indices of one item, percentages except where stated; None = undefined.
 
-    `facility` mean mark, `sd` of the mark; `discrimination` is the correlation of
-    the mark with the rest, corrected for the item itself; `efficiency` sets it
-    against the best that these marks allow; `intended` and `effective` are the
-    item's weight as planned and as it acts. `interval` bounds the facility, by
-    resampling learners, where there are few.
+    `facility` is the mean mark, `sd` that of the mark. `discrimination` is the correlation of the
+    mark with the rest, corrected for the item itself; `efficiency` is its share of the best that
+    these marks allow. `intended` and `effective` are the item's planned and actual weight.
+    `interval` bounds the facility by resampling learners, if there are few.
     """
 
     item: str
@@ -200,7 +199,7 @@ class ItemStatistics:
 
     @property
     def enough(self) -> bool:
-        """Whether there are enough first attempts to show an index at all."""
+        """Whether there are enough first attempts to show an index."""
         return self.count >= LEAST
 
 
@@ -208,10 +207,10 @@ class ItemStatistics:
 class TestStatistics:
     """The indices of a set of items taken together, in percent.
 
-    `interval` covers the consistency with 95%, from `LEAST` learners on.
+    `interval` is the 95% interval of the consistency, from `LEAST` learners on.
     """
 
-    __test__ = False  # its name is the field's word, not a test of ours
+    __test__ = False  # not a test class for pytest; the name is the field's term
 
     learners: int
     mean: float | None
@@ -223,15 +222,15 @@ class TestStatistics:
 
     @property
     def enough(self) -> bool:
-        """Whether there are enough learners to show an index at all."""
+        """Whether there are enough learners to show an index."""
         return self.learners >= LEAST
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ItemMarks:
-    """Marks of one item beside the rest of the same learners, in one order.
+    """Marks of one item, and the other marks of the same learners, in the same order.
 
-    `rests` has a place for every row, None for learners who answered nothing else.
+    `rests` has an entry for every row, None for learners who answered nothing else.
     """
 
     marks: tuple[float, ...]
@@ -243,9 +242,9 @@ class _ItemMarks:
 def describe(
     responses: Iterable[ItemResponse], pause: Callable[[], object] = bool
 ) -> dict[str, ItemStatistics]:
-    """Give the statistics of every item that was answered.
+    """Return the statistics of every item that was answered.
 
-    `pause` is called after each item, for there may be much to do and others may wait.
+    `pause` is called after each item, so that a long computation lets other threads run.
     """
     given = list(responses)
     earned = standings(given)
@@ -262,7 +261,7 @@ def describe(
 
 
 def standings(responses: Iterable[ItemResponse]) -> Standings:
-    """Give what each learner earned, the first mark for each item."""
+    """Return what each learner earned; only the first mark for each item counts."""
     return {
         learner: (math.fsum(marks.values()), len(marks))
         for learner, marks in _by_learner(responses).items()
@@ -270,7 +269,7 @@ def standings(responses: Iterable[ItemResponse]) -> Standings:
 
 
 def describe_test(responses: Iterable[ItemResponse]) -> TestStatistics:
-    """Give the statistics of the set, from learners who answered every item of it."""
+    """Return the statistics of the set, from learners who answered every item of it."""
     given = list(responses)
     items = sorted({r.item for r in given})
     whole = sum({r.item: r.maximum for r in given}.values())
@@ -295,10 +294,10 @@ def describe_test(responses: Iterable[ItemResponse]) -> TestStatistics:
 
 
 def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None:
-    """Name an option that stronger learners prefer to the key, or None.
+    """Return an option that stronger learners prefer to the key, or None.
 
-    Both must have been chosen by five learners at least; the margin of a tenth of
-    the marks keeps chance out of the alarm.
+    Both must have been chosen by at least five learners. The margin of a tenth of the marks avoids
+    false alarms.
     """
     if not item.enough:
         return None
@@ -314,11 +313,10 @@ def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None
 def discrimination_interval(
     rows: Sequence[ItemResponse], earned: Standings
 ) -> tuple[float, float] | None:
-    """Give the 95% bootstrap interval of an item's discrimination, −100..100.
+    """Return the 95% bootstrap interval of an item's discrimination, −100..100.
 
-    `rows` are the responses to the item. Learners are drawn again with their marks;
-    None under `LEAST` first attempts and from `SURE` on, where the index speaks for
-    itself.
+    `rows` are the responses to the item. Learners are resampled with their marks. None below
+    `LEAST` first attempts, and from `SURE` on, where no interval is needed.
     """
     column = _column(rows, earned)
     if not LEAST <= len(column.marks) < SURE:
@@ -337,11 +335,10 @@ def discrimination_interval(
 def fifths(
     rows: Sequence[ItemResponse], earned: Standings
 ) -> tuple[tuple[int, dict[str, float]], ...]:
-    """Give for each fifth of learners, the weakest first, who chose which option.
+    """Return for each fifth of learners, weakest first, who chose which option.
 
-    `rows` are the responses to one item. Learners are ordered by their marks on
-    everything else. Returns five times (learners, {option: share 0..1}), or nothing
-    under `SURE` of them.
+    `rows` are the responses to one item. Learners are ordered by their marks on everything else.
+    Returns five times (learners, {option: share 0..1}), or nothing below `SURE` learners.
     """
     column = _column(rows, earned)
     ranked = [(x, r) for x, r in zip(column.rests, rows, strict=True) if x is not None]
@@ -359,13 +356,13 @@ def _shares(rows: Sequence[ItemResponse]) -> dict[str, float]:
 
 
 def never_chosen(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
-    """Name the distractors that nobody took."""
+    """Return the distractors that nobody chose."""
     taken = {o.key for o in item.options if o.count}
     return tuple(k for k in wrong if k not in taken) if item.enough else ()
 
 
 def covariance(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """Give the sample covariance (n − 1) of two equally long series."""
+    """Return the sample covariance (n − 1) of two equally long series."""
     mx, my = statistics.fmean(xs), statistics.fmean(ys)
     products = ((x - mx) * (y - my) for x, y in zip(xs, ys, strict=True))
     return math.fsum(products) / (len(xs) - 1)
@@ -390,7 +387,7 @@ def _column(rows: Sequence[ItemResponse], earned: Standings) -> _ItemMarks:
         total, answered = earned[row.learner]
         if answered < 2:
             rests.append(None)
-            continue  # nothing to compare this mark with
+            continue  # no other mark to compare with
         marks.append(row.mark)
         others.append((total - row.mark) / (answered - 1))
         totals.append(total / answered)
@@ -449,7 +446,7 @@ def _effective_weights(columns: Mapping[str, _ItemMarks]) -> dict[str, float | N
             shares[item] = None
             continue
         together = covariance(column.marks, column.totals)
-        # A mark that falls while the total rises has no weight to speak of.
+        # A negative covariance gives no meaningful weight.
         shares[item] = math.sqrt(together) if together >= 0 else None
     whole = math.fsum(s for s in shares.values() if s is not None)
     return {

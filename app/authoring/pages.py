@@ -1,4 +1,4 @@
-"""Routes: problems, statistics, question, regrading, guide, audit log."""
+"""Author routes: problems, statistics, question, regrading, guide, audit log."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -75,7 +75,7 @@ def audit(
     db: DbSession,
     now: Now,
 ) -> HTMLResponse:
-    """What authors did, the newest first, and the browsers that are signed in."""
+    """What authors did, newest first, and the signed-in browsers."""
     return render_page(
         request,
         "authoring/audit.html",
@@ -89,7 +89,7 @@ def audit(
 
 @router.post("/departure")
 def leave(author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
-    """Sign this browser out of the bench."""
+    """Sign this browser out of the author pages."""
     author_store.revoke(db, [author.id], author.id, now)
     answer = RedirectResponse("/", 303)
     forget(answer)
@@ -98,7 +98,7 @@ def leave(author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
 
 @router.api_route("/{anything:path}", methods=["GET", "POST"])
 def nowhere(anything: str) -> HTMLResponse:
-    """What is not there is not there for authors; others learn nothing of it."""
+    """Status 404 for unknown author URLs. Only authors get this answer."""
     raise NotFoundError(f"There is nothing at /authoring/{anything[:80]}.")
 
 
@@ -109,12 +109,12 @@ pages_router = APIRouter(route_class=AuthorRoute)
 def preview(
     request: Request, topic: str, library: AuthoredLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
-    """The page of a topic; one that cannot be read yet has its problems only."""
+    """The preview of a page; one that cannot be parsed yet shows only its problems."""
     problems = problems_of_topic(library.problems, topic)
     known = library.topics.get(topic)
     if known is None and not problems:
         raise NotFoundError(f"There is no topic “{topic}”.")
-    # What is not live must never come among the finished pages of learners.
+    # Drafts must never enter the page cache of the learners.
     sheets = RenderedPageCache(request.app.state.templates)
     sheet = sheets.of(library, known) if known else None
     questions = [library.questions[i] for i in known.questions] if known else []
@@ -136,7 +136,7 @@ def preview(
 
 
 def _asked(library: Library, sheet: RenderedPage) -> dict[str, OpenQuestion]:
-    """The questions of the page, answered to the bench and not to the records."""
+    """Return the questions of the page, with forms that try answers without recording them."""
     return {
         item: OpenQuestion(
             draw_variant(library.questions[item], 0),
@@ -151,7 +151,7 @@ def _asked(library: Library, sheet: RenderedPage) -> dict[str, OpenQuestion]:
 
 
 class ProblemFilterForm(BaseModel):
-    """Which problems are shown, and which of them is looked at."""
+    """Which problems to show, and which one is selected."""
 
     severity: Literal["", "error", "warning"] = ""
     file: str = Field("", max_length=200)
@@ -159,9 +159,9 @@ class ProblemFilterForm(BaseModel):
 
 
 class StatisticsTableForm(BaseModel):
-    """Which questions are shown, in what order (a leading − falls), in what form.
+    """Which questions to show, the sort order (a leading − is descending), and the format.
 
-    `start` is the number of the first row shown, counted from 0.
+    `start` is the index of the first row shown, from 0.
     """
 
     show: Literal["", "look", "answered", "all"] = ""
@@ -171,14 +171,14 @@ class StatisticsTableForm(BaseModel):
 
 
 class RegradePreviewForm(BaseModel):
-    """Which answers are graded again; `graded` says how many just were."""
+    """Which answers to regrade; `graded` says how many were just regraded."""
 
     reworded: bool = False
     graded: int = Field(0, ge=0, le=2**31)
 
 
 class RegradeConfirmForm(BaseModel):
-    """That they are to be graded again, by the wording that the author looked at."""
+    """Confirms regrading by the revision that the author saw."""
 
     reworded: bool = False
     revision: str = Field(max_length=64)
@@ -195,7 +195,7 @@ _PROBLEMS_MOST = 300
 
 @problems_router.get("")
 def index(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
-    """Everything wrong in the content, with the source of one problem."""
+    """The problems in the content, with the source of the selected one."""
     found = listing(desk.library, ProblemFilter(wanted.severity, wanted.file), wanted.at)
     chosen = found.chosen
     folder = desk.request.state.live.folder
@@ -215,31 +215,31 @@ def index(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
 
 @problems_router.get("/changes")
 async def changes(library: CurrentLibrary) -> PlainTextResponse:
-    """The version of the course: an open page asks, and loads itself anew."""
+    """The version of the course. An open page polls it and reloads itself."""
     return PlainTextResponse(library.version, headers={"cache-control": "no-store"})
 
 
 @problems_router.post("/reports/{report}/settlement")
 def settle(report: RowNumber, author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
-    """Take a report off the list; it stays with its question."""
+    """Mark a report as settled; it stays with its question."""
     store.settle(db, report, now)
     record(db, AuditRecord(now, author.id, "report settled", f"report {report}"))
     return RedirectResponse("/authoring#reports", 303)
 
 
 questions_router = APIRouter(route_class=AuthorRoute)
-_ROWS = 50  # of the table on one page; the CSV has all
-_FALLING = {"count", "sd", "guess"}  # what one wants the most of first
+_ROWS = 50  # rows of one page of the table; the CSV has all
+_FALLING = {"count", "sd", "guess"}  # columns sorted descending first
 
 
 async def read_item(item: str, library: AuthoredLibrary) -> Question:
-    """The question of the address; raises NotFound."""
+    """Return the question in the URL; raises NotFoundError."""
     return find_question(library, item)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrialAttempt:
-    """A question, and the answer that the author tries."""
+    """A question, and the response that the author tries."""
 
     question: Question
     sent: Submission
@@ -249,13 +249,13 @@ Item = Annotated[Question, Depends(read_item)]
 
 
 async def read_survey(request: Request) -> BankStatistics | None:
-    """The newest statistics; asked before the database is, for they may be awaited."""
+    """Return the newest statistics. Awaits them before a database session is opened."""
     surveyor: StatisticsCache = request.app.state.surveyors[request.state.course]
     return await surveyor.newest()
 
 
 async def read_trial(question: Item, sent: AskedFor) -> TrialAttempt:
-    """The question of the address, and what is tried with it."""
+    """Return the question in the URL, and the response to try."""
     return TrialAttempt(question, sent)
 
 
@@ -265,7 +265,7 @@ Tried = Annotated[TrialAttempt, Depends(read_trial)]
 
 @questions_router.get("/questions")
 def table(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
-    """The statistics of the bank: a table, what to mend first, the mock exams."""
+    """The statistics of the bank: the table, what to fix first, the mock exams."""
     if survey is None:
         return _being_computed(desk.request, desk.learner, wanted)
     rows = _rows(desk.request, desk.library, desk.db)
@@ -298,7 +298,7 @@ def table(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
 
 @questions_router.get("/mend")
 def mend(survey: Surveyed, desk: Reader) -> HTMLResponse:
-    """Check, statistics, reports and reviews due in one order, the worst first."""
+    """Problems, statistics, reports and overdue reviews in one list, worst first."""
     rows = _rows(desk.request, desk.library, desk.db)
     mends = statistics_tables.mends_of(desk.library, rows, survey.forgotten if survey else ())
     return desk.page(
@@ -320,7 +320,7 @@ def show(
     db: DbSession,
     tried: Tried,
 ) -> HTMLResponse:
-    """One question: in every state, with all that was answered to it."""
+    """One question in every state, with the statistics of its answers."""
     question, sent = tried.question, tried.sent
     open_ = not sent.raw or sent.form.more or sent.form.move
     seen = open_question(question, sent) if open_ else try_response(db, library, question, sent)
@@ -354,7 +354,7 @@ def show(
 
 @questions_router.get("/questions/{item}/form")  # noqa: FAST003 - in Item
 def form(request: Request, question: Item, sent: AskedFor) -> HTMLResponse:
-    """The open question as a fragment: another hint, a step moved, another try."""
+    """The unanswered question as a fragment: another hint, a step moved, another try."""
     return render_page(request, "quiz/_question.html", asked=open_question(question, sent))
 
 
@@ -366,7 +366,7 @@ def attempt(
     question: Item,
     sent: Posted,
 ) -> Response:
-    """Judge an answer of the author; nothing is kept, so no statistics suffer."""
+    """Grade a response of the author; nothing is saved, so the statistics stay clean."""
     if not is_htmx_request(request):
         where = f"{address_of(question)}{_query(sent.raw, sent.form.seed or 0)}"
         return RedirectResponse(where, 303)
@@ -380,7 +380,7 @@ def attempt(
 def _being_computed(
     request: Request, learner: LearnerProfile, wanted: StatisticsTableForm
 ) -> Response:
-    """Said until the first statistics are there; the page looks again."""
+    """Shown until the first statistics are ready; the page reloads itself."""
     if wanted.format == "html":
         return render_page(request, "authoring/computing.html", learner=learner)
     words = "The statistics are being computed. Try again in a few seconds.\n"
@@ -414,7 +414,7 @@ def _measured(db: DbSession, question: Question, survey: BankStatistics | None) 
 
 
 def _samples(question: Question) -> list[VariantRow]:
-    """All variants of a computed question, as far as they have an answer."""
+    """Return all variants of a computed question that have an answer."""
     if question.computed is None:
         return []
     made = []
@@ -423,7 +423,7 @@ def _samples(question: Question) -> list[VariantRow]:
         try:
             made.append(sample(next(drawn)))
         except (StopIteration, ExpressionError):
-            return made  # the check names the combination that has no answer
+            return made  # the course check names the combination without an answer
 
 
 def _order(sort: str) -> tuple[str, bool]:
@@ -435,7 +435,7 @@ def _order(sort: str) -> tuple[str, bool]:
 def _rows(
     request: Request, library: Library, db: Session
 ) -> list[statistics_tables.QuestionStatisticsRow]:
-    """Every question with its statistics and the reports about it."""
+    """Return every question with its statistics and the reports about it."""
     course: str = request.state.course
     surveyor: StatisticsCache = request.app.state.surveyors[course]
     return statistics_tables.with_reports(surveyor.rows(library), store.reports(db, course))
@@ -453,7 +453,7 @@ def _parts(
 
 def _csv(text: str, name: str) -> Response:
     return Response(
-        "\ufeff" + text,  # Excel takes UTF-8 without it for something else
+        "\ufeff" + text,  # without a byte order mark Excel does not read UTF-8
         media_type="text/csv; charset=utf-8",
         headers={"content-disposition": f'attachment; filename="{name}"'},
     )
@@ -471,7 +471,7 @@ reference_router = APIRouter(route_class=AuthorRoute)
 def coverage_page(
     request: Request, library: CurrentLibrary, learner: CurrentLearner, now: Now
 ) -> HTMLResponse:
-    """What each objective has, and what the choices of the bank give away."""
+    """What each objective has, and what the options of the bank give away."""
     return render_page(
         request,
         "authoring/coverage.html",
@@ -486,7 +486,7 @@ def coverage_page(
 
 @reference_router.get("/help")
 def help_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
-    """The whole content format, with every problem that the check can name."""
+    """The content format, with every problem that the check can report."""
     try:
         found = manual()
     except OSError:
@@ -500,7 +500,7 @@ regrading_router = APIRouter(route_class=AuthorRoute)
 
 @regrading_router.get("/questions/{item}/regrading")
 def show_regrading(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLResponse:
-    """What would change for whom, where the answers given before are graded again."""
+    """The changes if earlier answers were regraded."""
     question = find_question(desk.library, item)
     return desk.page(
         "authoring/regrading.html",
@@ -523,10 +523,10 @@ async def grade_again(
     now: Now,
     wanted: Confirmed,
 ) -> RedirectResponse:
-    """Let the key of now count for the answers given before.
+    """Regrade earlier answers by the current key.
 
-    They are graded before the turn to write begins: that may take longer than others
-    who write can wait.
+    They are graded before the write transaction starts, because that can take longer than other
+    writers can wait.
     """
     question = find_question(library, item)
     if wanted.revision != question.revision:
@@ -553,4 +553,6 @@ authoring_router.include_router(questions_router, prefix="/authoring")
 authoring_router.include_router(regrading_router, prefix="/authoring")
 authoring_router.include_router(pages_router, prefix="/authoring")
 authoring_router.include_router(reference_router, prefix="/authoring")
-authoring_router.include_router(router, prefix="/authoring")  # the last: it has the rest
+authoring_router.include_router(
+    router, prefix="/authoring"
+)  # must be last: it matches everything else

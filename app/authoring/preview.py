@@ -20,7 +20,7 @@ from app.web.formatting import format_percent
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SampleResponse:
-    """An answer that a learner may give, in words, and what grading says of it.
+    """A possible response, in words, and its grade.
 
     `result` is right, partly, wrong, near or refused.
     """
@@ -32,7 +32,7 @@ class SampleResponse:
 
 
 def states_of(variant: Variant) -> list[SampleResponse]:
-    """The answers worth looking at, each once: the right one, each foreseen, others."""
+    """Return the responses worth showing, each once: right, each foreseen one, others."""
     made: list[SampleResponse] = []
     seen: set[tuple[tuple[str, tuple[str, ...]], ...]] = set()
     for words, raw in types.type_of(variant).states(variant.answer):
@@ -56,17 +56,17 @@ def _judged(variant: Variant, words: str, raw: Raw) -> SampleResponse:
 
 
 def typed(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """A response as the pairs of an address."""
+    """Return a response as query pairs."""
     return [(name, value) for name, values in raw.items() for value in values]
 
 
 def address_of(question: Question) -> str:
-    """Where the author looks at a question."""
+    """Return the author's URL of a question."""
     return f"/authoring/questions/{question.id}"
 
 
 def open_question(question: Question, sent: Submission) -> OpenQuestion:
-    """The open question, with what is typed so far and the hints asked for."""
+    """Return the unanswered question, with the response so far and the requested hints."""
     form, raw = sent.form, sent.raw
     variant = draw_variant(question, form.seed or 0)
     if form.move:
@@ -86,7 +86,7 @@ def open_question(question: Question, sent: Submission) -> OpenQuestion:
 def try_response(
     db: Session, library: Library, question: Question, sent: Submission
 ) -> OpenQuestion | AnswerFeedback:
-    """What a learner would see after this answer."""
+    """Return what a learner would see after this response."""
     asked = open_question(question, sent)
     verdict = grade(asked.variant, sent.raw)
     if isinstance(verdict, UnreadableResponse):
@@ -97,7 +97,7 @@ def try_response(
     way = NextLinks(asked.back, token=asked.token)
     outcome = build_feedback(db, library, given, way, GradedVariant(asked.variant, verdict))
     again = f"{address_of(question)}?seed={asked.variant.seed + 1}"
-    bare = asked.context == "page"  # the page adds its own query
+    bare = asked.context == "page"  # the page adds its own query string
     return dataclasses.replace(outcome, again=address_of(question) if bare else again)
 
 

@@ -1,4 +1,4 @@
-"""Problems with source lines; authoring guide."""
+"""Content problems with source lines, and the authoring guide."""
 
 import dataclasses
 import functools
@@ -21,7 +21,7 @@ _AROUND = 8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One line of a source file; `hit` where the problem stands."""
+    """One line of a source file; `hit` marks the line of the problem."""
 
     number: int
     text: str
@@ -30,13 +30,13 @@ class SourceLine:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Which problems are wanted: of a severity, of a file; empty means all."""
+    """Which problems to show, by severity and file; empty means all."""
 
     severity: str = ""
     file: str = ""
 
     def takes(self, problem: ContentProblem) -> bool:
-        """Whether a problem is wanted."""
+        """Return whether a problem passes the filter."""
         return problem.severity.startswith(self.severity) and (
             not self.file or problem.path == self.file
         )
@@ -44,7 +44,7 @@ class ProblemFilter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProblemList:
-    """Problems, worst first, and the one that is looked at (`place` its number)."""
+    """Problems, worst first; `place` is the index of the selected one."""
 
     problems: tuple[ContentProblem, ...]
     place: int
@@ -54,12 +54,12 @@ class ProblemList:
 
     @property
     def chosen(self) -> ContentProblem | None:
-        """The problem that is looked at; None where there is none."""
+        """The selected problem; None if there are none."""
         return self.problems[self.place] if self.problems else None
 
 
 def listing(library: Library, wanted: ProblemFilter, at: str = "") -> ProblemList:
-    """The problems of a course that a filter takes; `at` is `name_of` the chosen."""
+    """Return the problems of a course that pass a filter; `at` is `name_of` the selected one."""
     every = sorted(library.problems, key=lambda p: (p.severity, p))
     shown = tuple(p for p in every if wanted.takes(p))
     names = [name_of(p) for p in shown]
@@ -74,18 +74,18 @@ def listing(library: Library, wanted: ProblemFilter, at: str = "") -> ProblemLis
 
 
 def name_of(problem: ContentProblem) -> str:
-    """A problem in an address: file, line, column and code."""
+    """Return a problem's name in URLs: file, line, column and code."""
     return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
 
 
 def topic_of(path: str) -> str:
-    """The slug of the topic that a file belongs to; empty for the registers."""
+    """Return the slug of the topic that a file belongs to; empty for course-wide files."""
     parts = path.split("/")
     return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
 
 
 def lines_around(folder: Path, path: str, line: int, around: int = _AROUND) -> list[SourceLine]:
-    """The lines of a file near one of them; none where it cannot be read."""
+    """Return the lines of a file around `line`; empty if it cannot be read."""
     try:
         file = file_of(folder, path)
         text = file.read_text(encoding="utf-8-sig", errors="replace")
@@ -98,7 +98,7 @@ def lines_around(folder: Path, path: str, line: int, around: int = _AROUND) -> l
 
 
 def problems_of_topic(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
-    """The problems in the files of one topic, the worst first."""
+    """Return the problems in the files of one topic, worst first."""
     here = [p for p in problems if topic_of(p.path) == topic]
     return sorted(here, key=lambda p: (p.severity, p))
 
@@ -108,7 +108,7 @@ PATH = Path(__file__).resolve().parents[2] / "docs" / "authoring.md"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuideSection:
-    """What stands below one heading of the second level."""
+    """The text under one second-level heading."""
 
     anchor: str
     title: str
@@ -117,7 +117,7 @@ class GuideSection:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuthoringGuide:
-    """The document in parts; the first is what stands before all headings."""
+    """The guide in sections; the first is the text before all headings."""
 
     title: str
     parts: tuple[GuideSection, ...]
@@ -126,7 +126,7 @@ class AuthoringGuide:
 
 @functools.lru_cache(maxsize=1)
 def manual(path: Path = PATH) -> AuthoringGuide:
-    """Read the document; raises OSError where it is not installed."""
+    """Read the guide; raises OSError if it is not installed."""
     sheet = SourceFile(path.name, path.read_text(encoding="utf-8"))
     title, *chapters = _chapters(tokens(sheet.text))
     scope = RenderContext(sheet, page=True)
@@ -135,7 +135,7 @@ def manual(path: Path = PATH) -> AuthoringGuide:
 
 
 def _chapters(found: list[Token]) -> list[list[Token]]:
-    """The title, what follows it, and each chapter from its heading on."""
+    """Return the title, the text after it, and each chapter from its heading on."""
     starts = [i for i, t in enumerate(found) if t.type == "heading_open"]
     starts = [i for i in starts if found[i].tag == "h2" and not found[i].level]
     after = closing_index(found, 0) + 1

@@ -1,9 +1,9 @@
 """Effect of a corrected key.
 
-An author who marked the wrong option right has graded learners wrongly. Their answers
-stay in the log as they were written; each gets a row beside it with the score by the
-key of now. Answers whose score stays get one too: the statistics of the new wording
-would otherwise be made of those alone whom the old key wronged.
+If an author marked the wrong option as right, learners were graded wrong. Their answers stay in the
+log as they were written; each gets a regrade row with the score by the current key. Answers with an
+unchanged score get one too. Otherwise the statistics of the new revision would include only answers
+with a changed score.
 """
 
 import collections
@@ -24,12 +24,12 @@ from app.questions.variants import numbers_of
 from app.quiz.store import keep_revision, load_wording
 
 _SAME = 1e-9
-_AT_ONCE = 200  # answers between two pauses
+_AT_ONCE = 200  # answers between two calls of `pause`
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RegradeImpact:
-    """How far a change goes: answers, whose, how many first ones, mock exams."""
+    """The reach of a change: answers, learners, first answers, mock exams."""
 
     answers: int
     learners: int
@@ -48,11 +48,11 @@ class ScoreChange:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RegradePreview:
-    """What would change where the answers to a question are graded by its key of now.
+    """What would change if the answers to a question were graded by its current key.
 
-    `asked` counts those that another wording graded; `reach` is of the ones whose score
-    changes; `same` keep theirs, `refused` says how many cannot be graded again, and
-    why. `rows` are to be written; there are none where no score changes.
+    `asked` counts answers graded by another revision. `reach` covers those whose score changes;
+    `same` keep theirs. `refused` says how many cannot be regraded, and why. `rows` are to be
+    written; empty if no score changes.
     """
 
     question: Question
@@ -72,10 +72,10 @@ def regrading_of(
     reworded: bool = False,
     pause: Callable[[], object] = bool,
 ) -> RegradePreview:
-    """What the key of `question` would change; nothing is written.
+    """Return what the key of `question` would change; nothing is written.
 
-    `reworded` lets answers to other words count as answers to these; `pause` is called
-    now and then.
+    With `reworded`, answers to a different wording are regraded too. `pause` is called from time to
+    time.
     """
     answers = store.answered(db, course, question.id, question.revision)
     wordings = {
@@ -92,16 +92,16 @@ def regrading_of(
 
 
 def is_mended(db: Session, question: Question, revision: str) -> bool:
-    """Whether only the key changed since a wording, so that regrading makes sense."""
+    """Return whether only the key changed since a revision, so that regrading makes sense."""
     asked = _wording(db, question.id, revision)
     return asked is not None and is_key_alone(asked, question)
 
 
 def confirm(db: Session, course: str, regrading: RegradePreview, by: int, now: dt.datetime) -> int:
-    """Write what a regrading says; returns how many answers it graded again.
+    """Write the regrades of a preview; returns how many answers were regraded.
 
-    Others may write before it is confirmed: of two who confirm the same, one
-    writes, and who was erased is left out. `by` is the session of the author.
+    Other writers may have changed the log since. If two authors confirm the same preview, only one
+    writes, and erased learners are left out. `by` is the session of the author.
     """
     there = store.lock_answerers(db, course, regrading.question.id)
     rows = [row for row in regrading.rows if row.answer.learner in there]
@@ -118,7 +118,7 @@ def confirm(db: Session, course: str, regrading: RegradePreview, by: int, now: d
 def _weigh(
     question: Question, found: Sequence[tuple[RegradableAttempt, float | RegradeRefusal]]
 ) -> RegradePreview:
-    """The regrading that follows from what each answer would earn."""
+    """Return the preview that follows from the score of each answer."""
     rows = [
         NewScore(answer, question.revision, score)
         for answer, score in found
@@ -138,9 +138,9 @@ def _weigh(
 
 
 class _CachedRegrader:
-    """Grades answers to a question again, each different one only once.
+    """Regrades answers to a question, each distinct one only once.
 
-    `wordings` are those that were answered, by revision; None for unreadable ones.
+    `wordings` are the revisions that were answered; None for unreadable ones.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class _CachedRegrader:
         self._marks: dict[tuple[object, ...], float | RegradeRefusal] = {}
 
     def mark(self, answer: RegradableAttempt) -> float | RegradeRefusal:
-        """What an answer earns by the key of now, or why that cannot be said."""
+        """Return the score of an answer by the current key, or why there is none."""
         asked = self._wordings[answer.revision]
         if asked is None:
             return RegradeRefusal.LOST
@@ -175,7 +175,7 @@ class _CachedRegrader:
 
 
 def _effects(changed: Iterable[NewScore]) -> tuple[ScoreChange, ...]:
-    """The changes by the scores they lead from and to, the largest gain first."""
+    """Return the changes by old and new score, the largest gain first."""
     groups: dict[tuple[float, float], list[NewScore]] = collections.defaultdict(list)
     for row in changed:
         groups[round(row.answer.score, 4), round(row.score, 4)].append(row)
@@ -196,5 +196,5 @@ def _reach(rows: Sequence[NewScore]) -> RegradeImpact:
 def _wording(db: Session, item: str, revision: str) -> Question | None:
     try:
         return load_wording(db, item, revision)
-    except ValueError:  # as an older version kept it
+    except ValueError:  # stored in the format of an older version
         return None

@@ -1,4 +1,4 @@
-"""Starting files."""
+"""Create starting files for courses, topics, questions and exams."""
 
 import dataclasses
 import datetime as dt
@@ -22,16 +22,16 @@ KINDS = (*types.KINDS, "computed", "card")
 _STARTS = Path(__file__).parent / "starts"
 _FIRST = tuple(kind.name for kind in types.KINDS.values() if kind.begins)
 _MOST_QUESTIONS = 50
-_MINUTES = 1.2  # for each question, unless said otherwise
+_MINUTES = 1.2  # for each question, unless given
 
 
 class ScaffoldError(Exception):
-    """Nothing was written; the sentence says why and what to do."""
+    """Nothing was written; the message says why and what to do."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScaffoldTarget:
-    """What a starting point must know of the course it goes into."""
+    """The course that the new files go into."""
 
     folder: Path
     library: Library
@@ -39,7 +39,7 @@ class ScaffoldTarget:
 
     @property
     def source(self) -> str:
-        """A source to begin with; raises Unwilling where there is none."""
+        """The key of a source to start with; raises ScaffoldError if there is none."""
         for key in self.library.sources:
             return key
         raise ScaffoldError(
@@ -49,7 +49,7 @@ class ScaffoldTarget:
 
     @property
     def objective(self) -> str:
-        """The first objective that no page serves yet, else the first of all."""
+        """The first objective without a page, otherwise the first of all."""
         domains = self.library.syllabus.domains
         numbers = [o.number for domain in domains for o in domain.objectives]
         pages = self.library.as_authored().topics
@@ -60,7 +60,7 @@ class ScaffoldTarget:
 
 
 def read_course(folder: Path) -> ScaffoldTarget:
-    """The course as it is now, with every id ever used; raises Unwilling."""
+    """Read the course with every id ever used; raises ScaffoldError."""
     if not folder.is_dir():
         raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
     readings, _ = WatchedFiles(folder, None).read()
@@ -84,7 +84,7 @@ def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path
 def new_topic(
     course: ScaffoldTarget, slug: str, title: str, objective: str, today: dt.date
 ) -> list[Path]:
-    """Write a page, questions to begin with and two cards; returns the files."""
+    """Write a page, starting questions and two cards; returns the files."""
     _sound(slug, title)
     folder = course.folder / "topics" / slug
     if folder.exists():
@@ -137,7 +137,7 @@ def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tup
 
 
 def _topic(course: ScaffoldTarget, slug: str) -> Topic:
-    """The topic `slug`; raises Unwilling, with what keeps it from being read."""
+    """Return the topic; raises ScaffoldError with the problem that keeps it from being read."""
     topics = course.library.as_authored().topics
     if slug in topics:
         return topics[slug]
@@ -160,7 +160,7 @@ def _expect_estimates(course: ScaffoldTarget, kind: str) -> None:
 
 
 def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minutes: int) -> Path:
-    """Write a mock exam whose domains follow the syllabus and the bank."""
+    """Write a mock exam whose domain counts follow the syllabus and the bank."""
     _sound(slug, title)
     path = course.folder / "exams" / f"{slug}.toml"
     if path.exists():
@@ -179,7 +179,7 @@ def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minu
 
 
 def _drawn(library: Library, questions: int) -> dict[str, int]:
-    """As many questions of each domain as wanted, or as the bank can give."""
+    """Return how many questions of each domain to use, limited by the bank."""
     have = _bank(library)
     weights = {d.number: d.weight for d in library.syllabus.domains}
     most = questions or _MOST_QUESTIONS
@@ -193,7 +193,7 @@ def _drawn(library: Library, questions: int) -> dict[str, int]:
 
 
 def _too_few(have: Counter[str], wanted: Mapping[str, int], fine: int) -> ScaffoldError:
-    """What each domain has of what it needs, and how many would do, if any."""
+    """Return an error with what each domain has and needs, and the largest possible count."""
     lacking = ", ".join(
         f"domain {name} has {have[name]} of {count}"
         for name, count in wanted.items()
@@ -211,7 +211,7 @@ def _bank(library: Library) -> Counter[str]:
 
 
 def _before(course: ScaffoldTarget, topic: Topic, path: Path) -> str:
-    """What stands in the file already; a new one begins with its front matter."""
+    """Return the current text of the file; for a new one its front matter."""
     if path.exists():
         return path.read_text(encoding="utf-8")
     words = {
@@ -223,7 +223,7 @@ def _before(course: ScaffoldTarget, topic: Topic, path: Path) -> str:
 
 
 def _page(words: Mapping[str, str], *, computed: bool) -> str:
-    """A page; with a figure and a calculator where the course offers them."""
+    """Return a page, with a figure and a calculator if the course has them."""
     more = {
         "heading": _quoted(words["title"]),
         "figure": f" {_start('figure.md').rstrip()}" if computed else "",
@@ -239,13 +239,13 @@ def _head(stem: str, words: Mapping[str, str]) -> str:
 
 
 def _item(kind: str, name: str, title: str, number: int) -> str:
-    shown = title.replace("{", r"\{")  # else it would begin a placeholder
+    shown = title.replace("{", r"\{")  # otherwise it would start a placeholder
     words = {"id": name, "title": shown, "number": str(number)}
     return _filled(f"{kind}.md", words)
 
 
 def _as_draft(text: str, head: str) -> str:
-    """Text to begin with is not live before somebody takes the line away."""
+    """Return the text marked as a draft, so that it is not live until the author removes the line."""
     line = "# Seen on the bench alone; without this line it is live.\nstatus: draft\n"
     return text.replace(head, head + line, 1)
 
@@ -259,7 +259,7 @@ def _start(name: str) -> str:
 
 
 def _fresh(name: str, used: set[str]) -> str:
-    """A name that was never used, and is from now on."""
+    """Return an unused name, and mark it as used."""
     found, count = name, 1
     while found in used:
         count += 1
@@ -279,7 +279,7 @@ def _sound(slug: str, title: str = "x") -> None:
 
 
 def _quoted(text: str) -> str:
-    """Text between quotes, as YAML and TOML both read it."""
+    """Return the text quoted for both YAML and TOML."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -1,8 +1,8 @@
-"""Bank statistics computed beside requests.
+"""Bank statistics, computed in the background.
 
-Each process has its own. They are computed when somebody looks and something changed;
-new answers are added to those that were read before, and all are read again where any
-was erased. Who looks sees the last ones, with their age.
+Each process has its own. They are computed when an author looks at them and something changed. New
+answers are added to those already read; all are read again if any was erased. Authors see the last
+computed statistics, with their age.
 """
 
 import asyncio
@@ -39,22 +39,22 @@ from app.content.library import Library, LiveLibrary
 from app.questions.model import Question
 
 _log = logging.getLogger("headroom")
-_AT_ONCE = 2000  # answers that are read in one go
-_PATIENCE = 0.5  # seconds that a request waits for what is being computed
-_QUICK = 0.5  # seconds: what took less is computed whenever somebody looks
-_LASTS = 60.0  # seconds: what took longer, once in this time
-_ALONE = 0.2  # seconds of work before others are let in between
-_REST = 4  # times as long as it worked it then rests
+_AT_ONCE = 2000  # answers read at a time
+_PATIENCE = 0.5  # seconds that a request waits for a running computation
+_QUICK = 0.5  # seconds; a faster computation runs at every request
+_LASTS = 60.0  # seconds between two runs of a slower one
+_ALONE = 0.2  # seconds of work before other threads may run
+_REST = 4  # the pause after it, as a multiple of the work
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BankStatistics:
-    """The statistics as they stood `at` a moment.
+    """The statistics as of the moment `at`.
 
-    `answers` are the first answers by question, `earned` what each learner earned;
-    `extent`, `sittings` and `version` tell whether anything has changed since. Answers
-    to wordings that ask the same count for one of them, as `stands` says. `mended` is
-    how many answers to a question the key of now would score otherwise.
+    `answers` are the first answers by question, `earned` what each learner earned. `extent`,
+    `sittings` and `version` tell whether anything changed since. Revisions that ask the same count
+    as one, as mapped by `stands`. `mended` is how many answers to a question the current key would
+    score differently.
     """
 
     at: dt.datetime
@@ -72,7 +72,7 @@ class BankStatistics:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _CachedRows:
-    """The rows of the table, and what they were made of."""
+    """The rows of the table, and what they were computed from."""
 
     library: Library
     found: Mapping[tuple[str, str], ItemStatistics]
@@ -83,7 +83,7 @@ _NOTHING: Mapping[tuple[str, str], ItemStatistics] = {}
 
 
 class StatisticsCache:
-    """Keeps the newest survey of a course in one process."""
+    """The newest bank statistics of a course in one process."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class StatisticsCache:
         self._rows: _CachedRows | None = None
 
     async def newest(self) -> BankStatistics | None:
-        """The newest survey; None while the first is still being computed."""
+        """Return the newest statistics; None while the first ones are being computed."""
         if self._work is None and self._is_due:
             self._work = asyncio.ensure_future(self._renew())
         if self._work is not None:
@@ -119,9 +119,10 @@ class StatisticsCache:
         return self._survey
 
     def rows(self, library: Library) -> Sequence[QuestionStatisticsRow]:
-        """Every question of a course beside the newest statistics, if there are any.
+        """Return every question of a course with the newest statistics, if any.
 
-        Made once for both: what is said of each question costs more than showing it.
+        Cached per course version and statistics, because building a row costs more than rendering
+        it.
         """
         found = self._survey.found if self._survey else _NOTHING
         known = self._rows
@@ -131,7 +132,7 @@ class StatisticsCache:
         return known.rows
 
     async def close(self) -> None:
-        """End what is being computed, and wait for its end."""
+        """Cancel a running computation, and wait for its end."""
         self._ending.set()
         if self._work is not None:
             await asyncio.wait({self._work})
@@ -150,8 +151,8 @@ class StatisticsCache:
             )
             self._failure = None
         except _ComputationCanceledError:
-            pass  # nobody will look any more
-        except Exception as error:  # noqa: BLE001 - told to whoever looks
+            pass  # the cache is closed
+        except Exception as error:  # noqa: BLE001 - reported to the next request
             _log.exception("the statistics could not be computed")
             self._failure = error
         finally:
@@ -192,7 +193,7 @@ class StatisticsCache:
 
 
 def _standing(answer: FirstAttempt, merged: Stands) -> FirstAttempt:
-    """An answer under the wording that it counts for."""
+    """Return an answer with the revision that it counts for."""
     other = merged.get((answer.item, answer.revision), answer.revision)
     if other == answer.revision:
         return answer
@@ -200,7 +201,7 @@ def _standing(answer: FirstAttempt, merged: Stands) -> FirstAttempt:
 
 
 class _WordingIndex:
-    """What each kept wording asks; none is read twice."""
+    """The content digest of each stored revision; none is parsed twice."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -208,7 +209,7 @@ class _WordingIndex:
         self._last = 0
 
     def read(self, pause: Callable[[], object]) -> Sequence[tuple[str, str, str]]:
-        """(item, revision, matter) of every kept wording, the oldest first."""
+        """Return (question, revision, digest) of every stored revision, oldest first."""
         with Session(self._engine) as db:
             rows = store.bodies(db, self._last)
         for number, item, revision, body in rows:
@@ -219,7 +220,7 @@ class _WordingIndex:
 
 
 class _ChangedKeys:
-    """Which keys were mended and do not count yet for the answers given before."""
+    """Finds questions whose key was corrected and whose answers were not regraded."""
 
     def __init__(self, engine: Engine, course: str) -> None:
         self._engine = engine
@@ -232,7 +233,10 @@ class _ChangedKeys:
         answered: Iterable[tuple[str, str]],
         pause: Callable[[], object],
     ) -> dict[str, int]:
-        """How many answers would score otherwise; `answered` are items by wording."""
+        """Return how many answers would score differently, by question.
+
+        `answered` are the questions with their answered revisions.
+        """
         found = {}
         for item, revision in answered:
             question = library.questions.get(item)
@@ -253,7 +257,7 @@ class _ChangedKeys:
 
 
 class _FirstAttemptLog:
-    """All first answers, of which those that were read before are not read again."""
+    """All first answers. Only new ones are read from the database."""
 
     def __init__(self, engine: Engine, course: str) -> None:
         self._engine = engine
@@ -261,14 +265,14 @@ class _FirstAttemptLog:
         self._forget()
 
     def read(self, pause: Callable[[], object]) -> Sequence[FirstAttempt]:
-        """Every first answer there is."""
+        """Return all first answers."""
         if not self._last:
             with Session(self._engine) as db:
                 self._forget(store.regraded(db, self._course))
         self._read_on(pause)
         with Session(self._engine) as db:
             found = store.extent(db, self._course, self._last)
-        if found != self._extent:  # some were erased, came late, or are graded again
+        if found != self._extent:  # some were erased, committed late, or regraded
             self._forget(found.regrades)
             self._read_on(pause)
         return self._answers
@@ -279,7 +283,7 @@ class _FirstAttemptLog:
         self._extent = AttemptLogExtent(regrades=regrades)
 
     def _read_on(self, pause: Callable[[], object]) -> None:
-        """Read what came behind the last row, a little at a time."""
+        """Read the rows after the last one, in small batches."""
         more = True
         while more:
             with Session(self._engine) as db:
@@ -303,14 +307,14 @@ def _by_item(answers: Iterable[FirstAttempt]) -> dict[str, list[FirstAttempt]]:
 
 
 class _ComputationCanceledError(Exception):
-    """The computation is given up."""
+    """The computation was canceled."""
 
 
 class _Throttle:
-    """Lets requests work between the parts of a long computation.
+    """Lets requests run between the parts of a long computation.
 
-    A thread that computes keeps the interpreter for itself, five milliseconds for
-    each time a request wants it back, and a page wants it dozens of times.
+    A computing thread keeps the interpreter for five milliseconds each time a request wants it
+    back, and rendering a page needs it dozens of times.
     """
 
     def __init__(self, ending: threading.Event) -> None:

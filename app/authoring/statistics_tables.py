@@ -1,4 +1,4 @@
-"""Statistics as tables."""
+"""Bank and exam statistics as tables."""
 
 import csv
 import dataclasses
@@ -63,7 +63,7 @@ _EXAMS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionShare:
-    """One option in the drawing of a row; `share` is 0..1 of those who answered."""
+    """One option in the chart of a row; `share` is 0..1 of the answers."""
 
     letter: str
     right: bool
@@ -72,11 +72,11 @@ class OptionShare:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuestionStatisticsRow:
-    """A question with its statistics; those are None before the first answer.
+    """A question with its statistics; these are None before the first answer.
 
-    `found` is about the wording of now; `before` counts answers to earlier ones. `why`
-    is what the statistics say against it, `reports` counts those of learners, `mended`
-    the answers that its mended key would score otherwise.
+    `found` covers the current revision; `before` counts answers to earlier ones. `why` is what the
+    statistics say against the question, `reports` counts learner reports, `mended` the answers that
+    its corrected key would score differently.
     """
 
     question: Question
@@ -88,7 +88,7 @@ class QuestionStatisticsRow:
     mended: int = 0
 
     def value(self, name: str) -> float | None:
-        """A column of the table; None where there is nothing to show yet."""
+        """Return a column of the table; None if there is nothing to show yet."""
         if name == "count":
             return self.found.count if self.found else 0
         if name == "guess":
@@ -100,12 +100,12 @@ class QuestionStatisticsRow:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval of the facility, where there are few answers."""
+        """The interval of the facility, if there are few answers."""
         return self.found.interval if self.found else None
 
     @property
     def shares(self) -> tuple[OptionShare, ...]:
-        """How the answers spread over the options, where there are enough."""
+        """How the answers are spread over the options, if there are enough."""
         if self.found is None or not self.found.enough:
             return ()
         letters = letters_of(self.question)
@@ -119,7 +119,7 @@ class QuestionStatisticsRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamStatisticsRow:
-    """A mock exam and what its first sittings say of it."""
+    """A mock exam and the statistics of its first sittings."""
 
     slug: str
     title: str
@@ -129,11 +129,10 @@ class ExamStatisticsRow:
 def statistics_of(
     answers: Sequence[FirstAttempt], pause: Callable[[], object]
 ) -> dict[tuple[str, str], ItemStatistics]:
-    """The statistics of every wording: (item, revision) to its indices.
+    """Return the statistics of every revision, by (question, revision).
 
-    An answer to an earlier wording counts for the learner's total, but an edited
-    question is another column, so that the effect of the edit shows. `pause` is called
-    now and then.
+    An answer to an earlier revision counts for the learner's total, but each revision is an item of
+    its own, so that the effect of an edit shows. `pause` is called from time to time.
     """
     names = {_column(a.item, a.revision): (a.item, a.revision) for a in answers}
     found = describe(responses_of(answers), pause=pause)
@@ -141,7 +140,7 @@ def statistics_of(
 
 
 def responses_of(answers: Iterable[FirstAttempt]) -> list[ItemResponse]:
-    """First answers as statistics take them, each wording a column of its own."""
+    """Return first answers as item responses, each revision as an item of its own."""
     return [
         ItemResponse(a.learner, _column(a.item, a.revision), a.score, 1.0, a.chosen)
         for a in answers
@@ -151,9 +150,9 @@ def responses_of(answers: Iterable[FirstAttempt]) -> list[ItemResponse]:
 def closer_look(
     question: Question, answers: Iterable[FirstAttempt], earned: Standings
 ) -> tuple[tuple[float, float] | None, list[OptionCurve]]:
-    """The interval of the discrimination, and who chooses what.
+    """Return the interval of the discrimination, and who chose what.
 
-    `answers` are those to the question, `earned` what their learners earned in all.
+    `answers` are those to the question, `earned` is what their learners earned in all.
     """
     rows = responses_of(a for a in answers if a.revision == question.revision)
     options = types.type_of(question).options(question.answer)
@@ -172,7 +171,7 @@ def rows_of(
     found: Mapping[tuple[str, str], ItemStatistics],
     mended: Mapping[str, int],
 ) -> list[QuestionStatisticsRow]:
-    """One row for every question of the course, in authored order."""
+    """Return one row for every question of the course, in authored order."""
     counts: Counter[str] = Counter()
     for (item, _), one in found.items():
         counts[item] += one.count
@@ -191,7 +190,7 @@ def rows_of(
 def with_reports(
     rows: Iterable[QuestionStatisticsRow], said: Iterable[LearnerReport]
 ) -> list[QuestionStatisticsRow]:
-    """The rows with the open reports about each question counted."""
+    """Return the rows with the number of open reports about each question."""
     reports = Counter(one.item for one in said)
     return [
         dataclasses.replace(row, reports=number) if (number := reports[row.question.id]) else row
@@ -200,7 +199,7 @@ def with_reports(
 
 
 def _weighed(rows: Sequence[QuestionStatisticsRow]) -> list[QuestionStatisticsRow]:
-    """Weights as shares of what is shown: items that are gone have none."""
+    """Return the rows with weights as shares of the rows shown; removed items count 0."""
     wholes = {
         name: sum(getattr(r.found, name) or 0.0 for r in rows if r.found)
         for name in ("intended", "effective")
@@ -223,7 +222,7 @@ def _scaled(found: ItemStatistics, wholes: Mapping[str, float]) -> ItemStatistic
 def arranged(
     rows: Iterable[QuestionStatisticsRow], by: str, *, falling: bool
 ) -> list[QuestionStatisticsRow]:
-    """The rows by a column of `SORTS`; those without a value come last."""
+    """Return the rows sorted by a column of `SORTS`; those without a value come last."""
     if by == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=falling)
     known = [(row.value(by), row) for row in rows]
@@ -235,7 +234,7 @@ def arranged(
 def mends_of(
     library: Library, rows: Iterable[QuestionStatisticsRow], cards: Iterable[CardLapses]
 ) -> list[ItemToFix]:
-    """Questions and cards to mend, the worst first."""
+    """Return the questions and cards to fix, worst first."""
     found = []
     for row in rows:
         why = [*row.why, *([reported(row.reports)] if row.reports else ())]
@@ -253,10 +252,10 @@ def mends_of(
 def exams_of(
     library: Library, papers: Sequence[FirstSitting], pause: Callable[[], object]
 ) -> list[ExamStatisticsRow]:
-    """The test statistics of every mock exam of the course.
+    """Return the test statistics of every mock exam of the course.
 
-    Each learner has a paper of other questions, so a column is a place on the paper,
-    as Moodle takes the places of randomly drawn questions.
+    Each learner has a paper of different questions, so a position on the paper is treated as an
+    item, as Moodle does for randomly drawn questions.
     """
     rows = []
     for slug, exam in library.exams.items():
@@ -272,7 +271,7 @@ def exams_of(
 
 
 def as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
-    """The table for a spreadsheet: one line for each question, percentages plain."""
+    """Return the table as CSV: one line per question, percentages as plain numbers."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([*_NAMED, *COLUMNS, *_BESIDE])
@@ -282,7 +281,7 @@ def as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
 
 
 def exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
-    """The indices of the mock exams for a spreadsheet; none under ten learners."""
+    """Return the indices of the mock exams as CSV; empty below ten learners."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(_EXAMS)
@@ -318,21 +317,21 @@ def _plain(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-# What a learner has to answer; reasons, hints, sources and difficulty are beside it.
+# What a learner sees and answers. Reasons, hints, sources and difficulty do not count.
 _ASKED = ("type", "stem", "answer", "partial", "computed")
 _SAMENESS_BESIDE = frozenset({"feedback", "why", "pinned", "html"})
-Stands = Mapping[tuple[str, str], str]  # (item, revision) to the one it counts as
+Stands = Mapping[tuple[str, str], str]  # (question, revision) to the revision it counts as
 
 
 def content_digest(question: Question) -> str:
-    """A digest of stem, options and key, and of nothing else."""
+    """Return a digest of stem, options and key only."""
     whole = QUESTION.dump_python(question, mode="json")
     asked = _bare({name: whole[name] for name in _ASKED})
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def matter_of_body(body: str, revision: str) -> str:
-    """That of a kept wording; one that can no longer be read is like no other."""
+    """Return the digest of a stored revision; an unreadable one gets its own id."""
     try:
         return content_digest(QUESTION.validate_json(body))
     except ValueError:
@@ -349,9 +348,9 @@ def canonical_revisions(
     questions: Mapping[str, Question],
     known: Iterable[tuple[str, str, str]],
 ) -> Stands:
-    """The revision as which each answered one counts: the newest of the same matter.
+    """Return the revision each answered one counts as: the newest with that digest.
 
-    `known` are (item, revision, matter), the oldest first.
+    `known` are (question, revision, digest), oldest first.
     """
     found: dict[tuple[str, str], str] = {}
     groups: dict[tuple[str, str], list[str]] = {}
@@ -362,7 +361,7 @@ def canonical_revisions(
     for (item, _), revisions in groups.items():
         for revision in revisions:
             found[item, revision] = revisions[-1]
-    # The wording of now counts as itself, whatever the one that was kept says.
+    # The current revision counts as itself, whatever is stored.
     for question in questions.values():
         found[question.id, question.revision] = question.revision
     return found
@@ -370,10 +369,10 @@ def canonical_revisions(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WordingStatistics:
-    """One wording with its statistics.
+    """One revision with its statistics.
 
-    `step` is (difference, low, high) in points of facility against the wording before
-    it, None while either has too few answers.
+    `step` is (difference, low, high) in points of facility from the revision before it, None if
+    either has too few answers.
     """
 
     revision: str
@@ -385,7 +384,7 @@ class WordingStatistics:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionRow:
-    """An option with those who chose it: how many, what share, how they do else."""
+    """An option and its choosers: how many, what share, and how they do on other items."""
 
     key: str
     letter: str
@@ -413,9 +412,9 @@ def editions(
     answers: Sequence[FirstAttempt],
     found: Mapping[tuple[str, str], ItemStatistics],
 ) -> list[WordingStatistics]:
-    """The wordings of a question, the oldest first; the one of now is always there.
+    """Return the revisions of a question, oldest first; the current one is always included.
 
-    `answers` are those to the question, in whatever wording.
+    `answers` are those to the question, in any revision.
     """
     since = {w.revision: w.since for w in known}
     answered = [revision for item, revision in found if item == question.id]
@@ -439,7 +438,7 @@ def editions(
 def one_of_each(
     question: Question, known: Iterable[SeenWording], same: Stands
 ) -> list[SeenWording]:
-    """The wordings that differ in what they ask, each since its first form."""
+    """Return the revisions with different content, each with the date it was first shown."""
     found: dict[str, SeenWording] = {}
     for one in known:
         revision = same.get((question.id, one.revision), one.revision)
@@ -448,7 +447,7 @@ def one_of_each(
 
 
 def option_rows(question: Question, found: ItemStatistics | None) -> list[OptionRow]:
-    """Every option of a choice in authored order; none for other types."""
+    """Return every option of a choice question in authored order; none for other types."""
     kind = types.type_of(question)
     if not kind.chosen:
         return []
@@ -470,14 +469,14 @@ def option_rows(question: Question, found: ItemStatistics | None) -> list[Option
 
 
 def seen_as(variant: Variant) -> dict[str, str]:
-    """The letter of each option as it is shown to whoever has this variant."""
+    """Return the letter of each option as learners with this variant see it."""
     kind = types.type_of(variant)
     keys = [option.key for option in kind.options(variant.answer)]
     return dict(zip(keys, LETTERS, strict=False)) if kind.chosen else {}
 
 
 def sample(variant: Variant) -> VariantRow:
-    """A variant as a row of the table of all variants."""
+    """Return a variant as a row of the variant table."""
     right, wrong = _sides(variant)
     values = tuple((name, _shown(value)) for name, value in variant.values.items())
     return VariantRow(variant.seed, values, right, wrong)

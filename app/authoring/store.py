@@ -1,4 +1,4 @@
-"""Answers, reports, regrades."""
+"""SQL: answers, reports, regrades."""
 
 import dataclasses
 import datetime as dt
@@ -25,14 +25,14 @@ from app.database.tables import (
 )
 from app.errors import NotFoundError
 
-LEECH = 8  # lapses of one learner at one card from which on it is put aside
+LEECH = 8  # lapses of one learner at one card from which it counts as a leech
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstAttempt:
     """A learner's first answer to a question; `score` is 0..1.
 
-    `chosen` are the keys of the options ticked, empty for other types.
+    `chosen` are the keys of the chosen options, empty for other types.
     """
 
     learner: int
@@ -46,9 +46,8 @@ class FirstAttempt:
 class AttemptLogExtent:
     """How many first answers there are, and the sum of their times.
 
-    Where some were erased and as many were added it is another one all the same,
-    although a database may give the number of an erased row to a new one. `regrades`
-    counts the answers that were graded again, with the number of the newest.
+    The sum differs even if as many answers were erased as added and the database reuses row ids.
+    `regrades` is how many answers were regraded, and the id of the newest regrade.
     """
 
     answers: int = 0
@@ -58,7 +57,7 @@ class AttemptLogExtent:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AttemptBatch:
-    """Answers in the order of the log, the row of the last, the sum of their times."""
+    """Answers in log order, the id of the last row, and the sum of their times."""
 
     answers: list[FirstAttempt]
     last: int
@@ -67,7 +66,7 @@ class AttemptBatch:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerReport:
-    """A report of a learner, without the learner; `settled` once it was dealt with."""
+    """A learner's report, without the learner; `settled` once it was dealt with."""
 
     id: int
     item: str
@@ -80,9 +79,9 @@ class LearnerReport:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardLapses:
-    """How often a card was forgotten, over all who learn it.
+    """How often a card was forgotten, over all learners.
 
-    `leeches` counts the learners who forgot it `LEECH` times or more.
+    `leeches` counts the learners with `LEECH` or more lapses.
     """
 
     card: str
@@ -94,7 +93,7 @@ class CardLapses:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SeenWording:
-    """A revision of a question that somebody was shown, and when first."""
+    """A revision of a question that was shown to a learner, and when first."""
 
     revision: str
     since: dt.datetime
@@ -102,7 +101,7 @@ class SeenWording:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstSitting:
-    """A learner's first finished sitting of an exam: points by place on the paper."""
+    """A learner's first finished sitting of an exam: scores by position on the paper."""
 
     learner: int
     exam: str
@@ -110,14 +109,14 @@ class FirstSitting:
 
 
 def _of(course: str, learner: Any) -> ColumnElement[bool]:
-    """Rows of learners of one course: another may use the same ids."""
+    """Return the condition for learners of one course: another course may use the same ids."""
     mine = select(col(Learner.id)).where(col(Learner.course) == course)
     found: ColumnElement[bool] = col(learner).in_(mine)
     return found
 
 
 def extent(db: Session, course: str, last: int | None = None) -> AttemptLogExtent:
-    """How many first answers there are, up to the row `last` where it is given."""
+    """Return the extent of the first answers, up to the row `last` if given."""
     wanted = [col(Attempt.first).is_(True), _of(course, Attempt.learner_id)]
     if last is not None:
         wanted.append(col(Attempt.id) <= last)
@@ -128,7 +127,7 @@ def extent(db: Session, course: str, last: int | None = None) -> AttemptLogExten
 
 
 def regraded(db: Session, course: str) -> tuple[int, int]:
-    """How many answers of a course were graded again, and the number of the newest."""
+    """Return how many answers of a course were regraded, and the id of the newest regrade."""
     numbers = func.count(), func.coalesce(func.max(col(Regrade.id)), 0)
     wanted = select(*numbers).where(_of(course, Regrade.learner_id))
     count, newest = db.execute(wanted).one()
@@ -136,15 +135,15 @@ def regraded(db: Session, course: str) -> tuple[int, int]:
 
 
 def sittings(db: Session, course: str) -> int:
-    """How many sittings are finished."""
+    """Return how many sittings are finished."""
     closed = col(Sitting.closed_at).is_not(None), _of(course, Sitting.learner_id)
     return int(db.execute(select(func.count()).where(*closed)).scalar_one())
 
 
 def first_answers(db: Session, course: str, after: int, most: int) -> AttemptBatch:
-    """First answers of all learners to all questions of a course, in whatever room.
+    """Return first answers of all learners in a course, from practice and exams.
 
-    At most so many of those behind the row `after`, in the order of the log.
+    At most `most` of those after the row `after`, in log order.
     """
     rows = db.execute(
         select(
@@ -174,7 +173,7 @@ def first_answers(db: Session, course: str, after: int, most: int) -> AttemptBat
 def reports(
     db: Session, course: str, *, settled: bool = False, item: str = ""
 ) -> list[LearnerReport]:
-    """Reports, the newest first: open ones, or also those `settled`; of one item."""
+    """Return reports, newest first: open ones, with `settled` all; optionally of one question."""
     wanted = [_of(course, ItemReport.learner_id)]
     if not settled:
         wanted.append(col(ItemReport.settled_at).is_(None))
@@ -201,7 +200,7 @@ def reports(
 
 
 def settle(db: Session, report: int, now: dt.datetime) -> None:
-    """Note that a report was dealt with; raises NotFound."""
+    """Mark a report as settled; raises NotFoundError."""
     done = db.execute(
         update(ItemReport)
         .where(col(ItemReport.id) == report)
@@ -212,7 +211,7 @@ def settle(db: Session, report: int, now: dt.datetime) -> None:
 
 
 def forgotten(db: Session, course: str) -> list[CardLapses]:
-    """Cards that somebody forgot, with all of their reviews."""
+    """Return cards that any learner forgot, with the number of all their reviews."""
     leech = case((col(CardStateRow.lapses) >= LEECH, 1), else_=0)
     rows = db.execute(
         select(
@@ -230,7 +229,7 @@ def forgotten(db: Session, course: str) -> list[CardLapses]:
 
 
 def wordings(db: Session, item: str) -> list[SeenWording]:
-    """The revisions of a question that were answered, the oldest first."""
+    """Return the revisions of a question that were shown, oldest first."""
     rows = db.execute(
         select(col(ItemRevision.revision), col(ItemRevision.first_seen))
         .where(col(ItemRevision.item) == item)
@@ -240,7 +239,7 @@ def wordings(db: Session, item: str) -> list[SeenWording]:
 
 
 def bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:
-    """(row, item, revision, wording as it is kept) behind the row `after`."""
+    """Return (row id, question, revision, JSON body) of the revisions after the row `after`."""
     rows = db.execute(
         select(
             col(ItemRevision.id),
@@ -255,7 +254,7 @@ def bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:
 
 
 def papers(db: Session, course: str) -> list[FirstSitting]:
-    """The first finished sitting of every learner at every exam."""
+    """Return the first finished sitting of every learner at every exam."""
     rows = db.execute(
         select(
             col(Sitting.id),
@@ -289,13 +288,13 @@ def _points(db: Session) -> dict[int, dict[str, float]]:
 
 
 def _by_place(paper: str, points: dict[str, float]) -> tuple[float, ...]:
-    """What was left open has no attempt and earns nothing."""
+    """Return the scores by position. Unanswered questions have no attempt and score 0."""
     slots: Sequence[Sequence[Any]] = json.loads(paper)
     return tuple(points.get(slot[1], 0.0) for slot in slots)
 
 
 def _chosen(parsed: str) -> tuple[str, ...]:
-    if '"chosen"' not in parsed:  # most types have none: reading them costs more
+    if '"chosen"' not in parsed:  # most types have none, and parsing costs more
         return ()
     found = json.loads(parsed)
     return _shared(tuple(found["chosen"])) if isinstance(found, dict) else ()
@@ -303,7 +302,7 @@ def _chosen(parsed: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def _shared(chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """One tuple for all that are equal: many thousands are kept."""
+    """Return one shared tuple for equal ones, because many thousands are kept in memory."""
     return chosen
 
 
@@ -341,10 +340,10 @@ _THEIRS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RegradableAttempt:
-    """An answer with the score that counts of it and the wording behind the score.
+    """An answer with the score that counts, and the revision behind the score.
 
-    `sitting` is 0 outside of mock exams, `raw` the JSON that was sent; `regrade` is the
-    newest one, 0 for none.
+    `sitting` is 0 outside of mock exams, `raw` is the JSON response. `regrade` is the id of the
+    newest regrade, 0 for none.
     """
 
     attempt: int
@@ -360,7 +359,7 @@ class RegradableAttempt:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewScore:
-    """The score of an answer by the key of a wording."""
+    """The score of an answer by the key of a revision."""
 
     answer: RegradableAttempt
     revision: str
@@ -368,20 +367,20 @@ class NewScore:
 
 
 def answered(db: Session, course: str, item: str, revision: str) -> list[RegradableAttempt]:
-    """The answers to a question that another wording than `revision` graded."""
+    """Return the answers to a question that were graded by another revision."""
     values = {"course": course, "item": item, "revision": revision}
     return [RegradableAttempt(*row) for row in db.connection().execute(_ANSWERED, values)]
 
 
 def lock_answerers(db: Session, course: str, item: str) -> frozenset[int]:
-    """Who answered a question; none of them is erased before this transaction ends."""
+    """Lock the learners who answered a question against erasure in this transaction."""
     values = {"course": course, "item": item}
     rows = db.connection().execute(_THEIRS, values)
     return frozenset(number for (number,) in rows if number)
 
 
 def add(db: Session, rows: Sequence[NewScore], now: dt.datetime) -> list[int]:
-    """Write regrades; returns the learner of each that nobody else wrote meanwhile."""
+    """Write regrades; returns the learner of each one that no other transaction wrote first."""
     values = [
         {
             "attempt_id": row.answer.attempt,

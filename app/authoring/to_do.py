@@ -13,9 +13,9 @@ from app.markup.problems import ContentProblem
 from app.questions import types
 from app.questions.model import Question
 
-_NEAR_GUESSING = 5.0  # points of facility above blind guessing
+_NEAR_GUESSING = 5.0  # points of facility above the guess score
 _TOO_EASY = 95.0
-_BACKWARDS = -10.0  # nearer to nothing, chance alone turns the sign
+_BACKWARDS = -10.0  # closer to zero, the sign is mostly chance
 _FORGETFUL = 0.3  # lapses per review
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -30,7 +30,7 @@ class FixReason:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemToFix:
-    """An item to mend: where it is written, and every reason, the worst first."""
+    """An item to fix: its place in the source, and every reason, worst first."""
 
     item: str
     kind: str
@@ -39,17 +39,17 @@ class ItemToFix:
 
     @property
     def weight(self) -> int:
-        """The weight of its worst reason, a little more for each other one."""
+        """The weight of its worst reason, plus a little for each other one."""
         return self.reasons[0].weight * 10 + len(self.reasons)
 
 
 def guess_of(question: Question) -> float | None:
-    """The percent that blind guessing earns at a question; None where undefined."""
+    """Return the percentage that random guessing scores; None if undefined."""
     return types.type_of(question).guess_score(question.answer)
 
 
 def letters_of(question: Question) -> dict[str, str]:
-    """Option keys to letters in authored order, as an author counts them."""
+    """Return a letter for each option key, in authored order."""
     kind = types.type_of(question)
     if not kind.chosen:
         return {}
@@ -58,38 +58,38 @@ def letters_of(question: Question) -> dict[str, str]:
 
 
 def reasons(question: Question, found: ItemStatistics | None) -> list[FixReason]:
-    """What the first answers say against a question; nothing under ten of them."""
+    """Return what the first answers say against a question; nothing below ten of them."""
     if found is None or not found.enough:
         return []
     return [*_about_options(question, found), *_about_marks(question, found)]
 
 
 def order(mends: Iterable[ItemToFix]) -> list[ItemToFix]:
-    """The worst first; those without a reason are left out."""
+    """Return the items with a reason, worst first."""
     wanted = [m for m in mends if m.reasons]
     return sorted(wanted, key=lambda m: (-m.weight, m.item))
 
 
 def mend(item: str, kind: str, place: SourceLocation, why: Sequence[FixReason]) -> ItemToFix:
-    """An item with its reasons in order."""
+    """Return an item with its reasons in order."""
     ordered = sorted(why, key=lambda reason: -reason.weight)
     return ItemToFix(item, kind, place, tuple(ordered))
 
 
 def reported(count: int) -> FixReason:
-    """Learners who took the time to write are rarely wrong that something is."""
+    """Return the reason for learner reports. Few reports are false alarms, so its weight is high."""
     who = "A learner reports" if count == 1 else f"{count} reports of"
     return FixReason(75, f"{who} a problem.")
 
 
 def unregraded_reason(count: int) -> FixReason:
-    """Learners go on with a wrong score until somebody decides about it."""
+    """Return the reason for answers that keep a wrong score until an author decides."""
     who = "one answer" if count == 1 else f"{count:,} answers"
     return FixReason(90, f"Its key was mended: {who} would score otherwise by it.")
 
 
 def card_reasons(reviews: int, lapses: int, leeches: int) -> list[FixReason]:
-    """What reviews say against a card."""
+    """Return what reviews say against a card."""
     found = []
     if leeches:
         who = "One learner" if leeches == 1 else f"{leeches} learners"
@@ -124,7 +124,7 @@ def _about_options(question: Question, found: ItemStatistics) -> list[FixReason]
 def _outdone(
     found: ItemStatistics, right: Sequence[str], letters: Mapping[str, str]
 ) -> list[FixReason]:
-    """An option chosen more often than the key."""
+    """Return the reason if an option was chosen more often than the key."""
     counts = {o.key: o.count for o in found.options if o.key in letters}
     keyed = max((counts.get(key, 0) for key in right), default=0)
     more = [letters[k] for k, n in counts.items() if k not in right and n > keyed]
@@ -166,13 +166,13 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-# How bad it is: an item that is left out, then a wrong key (100), then the rest.
+# Severity: an item that is left out, then a wrong key (100), then the rest.
 _ERROR, _WARNING, _REVIEW = 95, 20, 30
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuthorTask:
-    """One thing to mend: its name and address, why, and who says so."""
+    """One thing to fix: its name and URL, the reason, and where it is known from."""
 
     weight: int
     name: str
@@ -184,7 +184,7 @@ class AuthorTask:
 def tasks_of(
     problems: Iterable[ContentProblem], mends: Iterable[ItemToFix], due: Iterable[OverdueReview]
 ) -> list[AuthorTask]:
-    """Everything to mend in one order, the worst first."""
+    """Return everything to fix in one list, worst first."""
     found = [_of_problem(p) for p in problems]
     found += [_of_mend(m) for m in mends]
     found += [_of_review(d) for d in due]
@@ -213,7 +213,7 @@ def _of_review(due: OverdueReview) -> AuthorTask:
 
 
 def unfinished(library: Library) -> list[tuple[str, str, str]]:
-    """(address, name, status) of what is not live; items of such pages go with them."""
+    """Return (URL, name, status) of content that is not live; items go with their page."""
     authored = library.as_authored()
     waiting = {s: t for s, t in authored.topics.items() if t.status != "live"}
     found = [(f"/authoring/pages/{s}", t.title, t.status) for s, t in waiting.items()]

@@ -1,6 +1,6 @@
 """Accuracy report page.
 
-The cases are answered by `make evidence`, which writes accuracy.json.
+`make evidence` computes the cases and writes accuracy.json.
 """
 
 import dataclasses
@@ -23,15 +23,15 @@ from app.widgets.svg import SvgChart
 
 _FILE = Path(__file__).with_name("accuracy.json")
 
-# Units of the cases that have another name in the catalog of units.
+# Units of the cases that have another name in the units table.
 _BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracyRow:
-    """One kind as a row of the table; figures are in words, empty where none.
+    """One kind of case as a table row; figures are formatted, empty if there are none.
 
-    Errors are counted without the cases that a constant was `fitted` on.
+    Errors exclude the cases that a constant was `fitted` to.
     """
 
     kind: str
@@ -47,9 +47,9 @@ class AccuracyRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CaseRow:
-    """One case in words, with the question that it was.
+    """One case in words, with the question it was computed from.
 
-    Either `command` and `address` of a calculator, or the function of a `formula`.
+    It has either the `command` and `address` of a calculator, or the function of a `formula`.
     """
 
     id: str
@@ -66,9 +66,9 @@ class CaseRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccuracySummary:
-    """All kinds: the sum in numbers, the picture, the table.
+    """All kinds: the totals, the chart, the table.
 
-    `by_calculator` cases were asked of one; the others are bare formulas.
+    `by_calculator` cases were computed by a calculator; the others by a formula alone.
     """
 
     cases: int
@@ -82,7 +82,7 @@ class AccuracySummary:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KindAccuracy:
-    """One kind: its row, predicted against measured, and every case."""
+    """One kind: its row, the chart of predicted against measured, and every case."""
 
     row: AccuracyRow
     drawing: SvgChart
@@ -91,7 +91,7 @@ class KindAccuracy:
 
 @functools.cache
 def standing() -> AccuracySummary:
-    """Every kind of the project's own cases."""
+    """Return the summary of all accuracy cases."""
     kinds = _kinds().values()
     strips = tuple(_strip(kind) for kind in kinds if kind["expressible"])
     return AccuracySummary(
@@ -105,9 +105,9 @@ def standing() -> AccuracySummary:
     )
 
 
-@functools.lru_cache(maxsize=128)  # strangers ask for kinds that are none
+@functools.lru_cache(maxsize=128)  # requests for unknown kinds must not grow the cache
 def standing_of(name: str) -> KindAccuracy | None:
-    """One kind with all of its cases; None for a kind that is none."""
+    """Return one kind with all its cases; None for an unknown kind."""
     kind = _kinds().get(name)
     if kind is None:
         return None
@@ -152,7 +152,7 @@ def _percent(share: float | None, places: int = 1) -> str:
 
 
 def _chart(kind: dict[str, Any]) -> Chart:
-    """Predicted against measured on two log axes, with the line of no error."""
+    """Return predicted against measured on two log axes, with the line of zero error."""
     answered = [
         (case["expected"], case["predicted"])
         for case in kind["results"]
@@ -199,7 +199,7 @@ def _error(expected: float, predicted: float | None) -> float | None:
 
 
 def _question(command: str, figure: str) -> tuple[str, str]:
-    """The calculator that a command asks, and the address of the same question."""
+    """Return the calculator of a command, and the URL of the same question."""
     _, _, name, *options = shlex.split(command)
     typed = [option.removeprefix("--").partition("=") for option in options]
     query = urlencode([(field.replace("-", "_"), value) for field, _, value in typed])
@@ -209,6 +209,6 @@ def _question(command: str, figure: str) -> tuple[str, str]:
 
 
 def _formula(case: dict[str, Any]) -> str:
-    """The function of a formula, and whether it serves nothing but this report."""
+    """Return the name of a formula's function, marked if only this report uses it."""
     function: str = case.get("formula", "")
     return f"{function}, here alone" if "report_alone" in case else function

@@ -22,7 +22,7 @@ from app.widgets.estimate_view import calculator_url
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CalculatorListItem:
-    """A calculator in the list, with its answer for the inputs it starts with."""
+    """A calculator in the list, with its result for the default inputs."""
 
     number: int
     name: str
@@ -35,7 +35,7 @@ class CalculatorListItem:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExampleQuestion:
-    """A question people come with: the estimate that answers it, and its inputs."""
+    """A common question: the estimate that answers it, and its inputs."""
 
     question: str
     example: str
@@ -44,7 +44,7 @@ class ExampleQuestion:
 
     @property
     def address(self) -> str:
-        """The calculator, filled in."""
+        """URL of the calculator with these inputs."""
         return calculator_url(self.estimate, urlencode(self.typed))
 
 
@@ -54,7 +54,7 @@ STARTS = tuple(
 
 
 def in_groups() -> dict[str, list[EstimateSpec]]:
-    """All estimates by group, groups and estimates in the order of the registry."""
+    """Return all estimates by group, in registry order."""
     found: dict[str, list[EstimateSpec]] = {}
     for entry in registry.entries():
         found.setdefault(entry.group, []).append(entry)
@@ -62,13 +62,13 @@ def in_groups() -> dict[str, list[EstimateSpec]]:
 
 
 def number_of(entry: EstimateSpec) -> tuple[int, int]:
-    """The place of a calculator in the list, and how many there are."""
+    """Return the position of a calculator in the list, and the length of the list."""
     listed = [e.name for group in in_groups().values() for e in group]
     return listed.index(entry.name) + 1, len(listed)
 
 
 def groups() -> dict[str, list[CalculatorListItem]]:
-    """The list of calculators with an answer for each."""
+    """Return the list of calculators, each with a result."""
     return {
         title: [_listed(entry, number_of(entry)[0]) for entry in entries]
         for title, entries in in_groups().items()
@@ -76,13 +76,13 @@ def groups() -> dict[str, list[CalculatorListItem]]:
 
 
 def teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
-    """The pages that teach this calculator and its inputs: slug and title."""
+    """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs).values())]
     return {s: course.topics[s] for s in slugs if s in course.topics}
 
 
 def starting_inputs(entry: EstimateSpec, library: Library) -> dict[str, str]:
-    """Where the course asks about what this calculator answers: address and words."""
+    """Return links to course questions on this calculator's topic: URL and label."""
     topic = library.topics.get(entry.topic)
     if topic is None or not topic.questions:
         return {}
@@ -110,20 +110,20 @@ def _is_number(figure: Figure) -> bool:
 
 
 def _label(figure: Figure) -> str:
-    """What a figure is, below its value: of `8 GPUs` that they are needed."""
+    """Return the label of a figure; “Needed” if the label only repeats its unit."""
     named = PLURALS.get(figure.unit) == figure.label
     return "Needed" if named else figure.label
 
 
 def _short(figure: Figure) -> str:
-    """A figure as the list has room for: `70.6 B` parameters, not all their digits."""
+    """Return a figure in short form: `70.6 B` parameters instead of all digits."""
     if figure.unit == "parameter" and isinstance(figure.value, int | float):
         return f"{figure.value / 1e9:,.1f}\u00a0B"
     return format_value(figure.value, figure.unit)
 
 
 def _example(entry: EstimateSpec) -> str:
-    """The catalog names among the inputs that a calculator starts with."""
+    """Return the catalog names among the default inputs of a calculator."""
     inputs = entry.inputs()
     words = []
     for name, field in input_specs(entry.inputs).items():
@@ -134,7 +134,7 @@ def _example(entry: EstimateSpec) -> str:
     return ", ".join(w for w in words if w)
 
 
-# The inputs that take a price of one accelerator, by the way it is paid.
+# The inputs that take a price of one accelerator, by billing unit.
 _FIELDS: Mapping[str, Per] = {
     "rent": "hour",
     "usd_per_gpu_hour": "hour",
@@ -146,7 +146,7 @@ _COMPUTED_IN = "USD"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PriceLink:
-    """The prices of a part as a link that writes them into the form."""
+    """The prices of a part, as a link that fills them into the form."""
 
     link: str
     part: str
@@ -158,7 +158,7 @@ class PriceLink:
 def offers(
     entry: EstimateSpec, typed: Mapping[str, str], prices: PriceList
 ) -> tuple[PriceLink, ...]:
-    """What the file offers to a calculator, beside all that was typed into it."""
+    """Return the prices that fit a calculator's inputs, keeping everything already typed."""
     inputs = {field.name for field in dataclasses.fields(entry.inputs)}
     fields = {name: per for name, per in _FIELDS.items() if name in inputs}
     usable = [p for p in prices.prices if p.currency == _COMPUTED_IN]
@@ -175,7 +175,7 @@ def offers(
 
 
 def _filled(given: Mapping[str, Price], inputs: Collection[str]) -> dict[str, str]:
-    """What the form takes from these prices, with the part and the year."""
+    """Return the form values for these prices, with the part and the year."""
     first = next(iter(given.values()))
     oldest = min(price.day for price in given.values())
     beside = {"gpu": first.part, "priced_in": str(oldest.year)}
@@ -186,7 +186,7 @@ def _filled(given: Mapping[str, Price], inputs: Collection[str]) -> dict[str, st
 def _ranked(
     entry: EstimateSpec, typed: Mapping[str, str], usable: list[Price]
 ) -> tuple[PriceLink, ...]:
-    """All prices of an hour at once, for the calculator that ranks GPUs."""
+    """Return all hourly prices at once, for the calculator that ranks GPUs."""
     ranked = {gpu.id for gpu in gpus()}
     hours = [p for p in usable if p.per == "hour" and p.part in ranked]
     if not hours:

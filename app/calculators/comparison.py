@@ -29,11 +29,11 @@ from app.widgets.svg import SIGNS, VerdictIcon
 
 
 def is_better(one: Figure, other: Figure) -> bool:
-    """Whether `one` is the better of two figures of the same name.
+    """Return whether `one` is the better of two figures of the same name.
 
-    Their output declares which direction is; where it does not, neither figure is
-    better.
+    Their output declares which direction is better; without that, neither is.
 
+    >>> from app.estimator.result import Output
     >>> room = Output("free", "Free", "B", better="more")
     >>> is_better(Figure(room, 2e9), Figure(room, 1e9))
     True
@@ -45,7 +45,7 @@ def is_better(one: Figure, other: Figure) -> bool:
 
 
 def lead_of(estimates: Mapping[str, Estimate]) -> str:
-    """The comparison in one sentence: what fits, has more room, or takes less."""
+    """Return the comparison in one sentence: what fits, has more room, or takes less."""
     rest = [s for s, e in estimates.items() if e.verdict.status == "no"]
     doubtful = [s for s, e in estimates.items() if _is_doubtful(e)]
     fit = [s for s in estimates if s not in {*rest, *doubtful}]
@@ -55,13 +55,13 @@ def lead_of(estimates: Mapping[str, Estimate]) -> str:
 
 
 def _is_doubtful(estimate: Estimate) -> bool:
-    """Whether it is neither sure to fit nor sure not to."""
+    """Return whether the verdict is tight, so that it may or may not fit."""
     fits = _figure(estimate, "fits")
     return estimate.verdict.status == "tight" and fits is not None and not fits.value
 
 
 def _by_fit(fit: Sequence[str], doubtful: Sequence[str], rest: Sequence[str]) -> str:
-    """What fits, what may not and what does not.
+    """Return what fits, what may not, and what does not, in a sentence.
 
     >>> _by_fit(["a"], ["b"], ["c"]), _by_fit([], ["a"], ["b"])
     ('A fits, B may not, C does not.', 'A may fit, B does not.')
@@ -92,7 +92,7 @@ def _by_room(estimates: Mapping[str, Estimate]) -> str:
 
 
 def _by_figure(estimates: Mapping[str, Estimate]) -> str:
-    """The first figure that differs, those that matter most before all others."""
+    """Return a sentence about the first figure that differs, most important figures first."""
     for leading in _leading(estimates):
         found = {s.upper(): _figure(e, leading.name) for s, e in estimates.items()}
         words = {s: format_value(f.value, f.unit) for s, f in found.items() if f}
@@ -112,7 +112,7 @@ def _figure(estimate: Estimate, name: str) -> Figure | None:
 
 
 def _measure(figure: Figure) -> float | None:
-    """A figure as a number to compare; None for words and what is not known."""
+    """Return a figure as a number to compare; None for text and unknown values."""
     value = figure.value
     return None if value is None or isinstance(value, str) else float(value)
 
@@ -126,7 +126,7 @@ _BAR = 34
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputRow:
-    """One input in all scenarios; `differs` where they do not agree."""
+    """One input in all scenarios; `differs` if their values are not the same."""
 
     name: str
     label: str
@@ -136,13 +136,13 @@ class InputRow:
 
     @property
     def wide(self) -> bool:
-        """Whether a choice is too long for the scenarios to share a narrow line."""
+        """Whether a choice is too long to show the scenarios side by side."""
         return any(field.wide for field in self.fields)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScenarioColumn:
-    """One scenario: its letter, verdict and bar, and its own calculator."""
+    """One scenario: its letter, verdict and bar, and the link to its calculator."""
 
     letter: str
     sign: VerdictIcon
@@ -154,7 +154,7 @@ class ScenarioColumn:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScenarioFigure:
-    """A figure of one scenario; `against` is its distance from A."""
+    """A figure of one scenario; `against` is its difference from A."""
 
     words: str
     best: bool
@@ -163,15 +163,13 @@ class ScenarioFigure:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FigureRow:
-    """One figure in all scenarios."""
-
     label: str
     values: tuple[ScenarioFigure, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything that `calculators/_sides.html` shows beside the form."""
+    """The template data of `calculators/_sides.html`."""
 
     lead: str
     differs: tuple[str, ...]
@@ -182,7 +180,7 @@ class Comparison:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scenario:
-    """One scenario answered, or the reasons why it has no answer."""
+    """One scenario with its result, or the problems that prevent one."""
 
     typed: Typed
     inputs: Any
@@ -191,19 +189,19 @@ class Scenario:
 
 
 def answer_all(entry: EstimateSpec, sides: Mapping[str, Typed]) -> dict[str, Scenario]:
-    """Every scenario with its answer or its problems."""
+    """Return every scenario with its result or its problems."""
     return {letter: _answered(entry, typed) for letter, typed in sides.items()}
 
 
 def words_of(scenario: Scenario) -> Typed:
-    """A scenario in the fewest words; what was typed where it was not understood."""
+    """Return the shortest query of a scenario; the input as typed if it has problems."""
     if scenario.inputs is None:
         return scenario.typed
     return given_inputs.to_query(scenario.inputs)
 
 
 def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
-    """All problems, each at the field of its own scenario (`b.gpus`)."""
+    """Return all problems, each at the field of its own scenario (`b.gpus`)."""
     return tuple(
         InputProblem(f"{letter}.{p.field}", p.value, f"{letter.upper()}: {p.message}")
         for letter, scenario in scenarios.items()
@@ -214,7 +212,7 @@ def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
 def rows_of(
     entry: EstimateSpec, scenarios: Mapping[str, Scenario], course: CourseLinks
 ) -> tuple[InputRow, ...]:
-    """The inputs of all scenarios, row by row, in the order of the form."""
+    """Return the inputs of all scenarios, row by row, in form order."""
     columns = {
         letter: {f.name: f for f in _fields(entry, scenario, letter, course)}
         for letter, scenario in scenarios.items()
@@ -231,7 +229,7 @@ def rows_of(
 
 
 def compare(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> Comparison | None:
-    """The answers side by side; None while a scenario has no answer."""
+    """Return the comparison; None if a scenario has no result."""
     estimates = {
         letter: scenario.estimate
         for letter, scenario in scenarios.items()
@@ -345,10 +343,10 @@ def _values(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
 
 
 def difference_from_first(figure: Figure, first: Figure) -> str:
-    """How far a figure is from that of A: `+70 GB`, `−8 GPUs`.
+    """Return the difference of a figure from that of A: `+70 GB`, `−8 GPUs`.
 
-    It is the distance of the numbers as they are shown, so that a column adds up. Where
-    these are the same, or in two units, it is that of the values.
+    It is the difference of the numbers as shown, so that a column adds up. If these are equal or in
+    different units, it is that of the values.
     """
     if not (_is_number(figure.value) and _is_number(first.value)):
         return ""
@@ -365,7 +363,7 @@ def difference_from_first(figure: Figure, first: Figure) -> str:
 
 
 def _shown_distance(figure: Figure, first: Figure) -> str:
-    """How far two written values of one unit are apart; empty where they are alike."""
+    """Return the difference of two formatted values of one unit; empty if equal."""
     one, other = figure.words, first.words
     (number, unit), (base, base_unit) = split_number(one), split_number(other)
     if UNITS.get(unit) is None or UNITS.get(unit) != UNITS.get(base_unit):
@@ -384,7 +382,7 @@ def _shown_distance(figure: Figure, first: Figure) -> str:
 
 
 def _places(written: str) -> int:
-    """The decimals of a written value."""
+    """Return the number of decimals of a formatted value."""
     return len(written.partition(NBSP)[0].rstrip("%").partition(".")[2])
 
 

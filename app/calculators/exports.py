@@ -1,4 +1,4 @@
-"""JSON, CSV, Markdown."""
+"""Results of calculators as JSON, CSV and Markdown."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from app.widgets.estimate_view import interval
 
 
 def answer(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
-    """The whole answer in base units, as the API and the command give it."""
+    """Return the whole result in base units, as the API and the CLI give it."""
     verdict = estimate.verdict
     return {
         "estimate": entry.name,
@@ -44,12 +44,12 @@ def answer(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, An
 
 
 def inputs_in_force(entry: EstimateSpec, inputs: Any) -> dict[str, Any]:
-    """Every input with the value used, in base units, defaults included."""
+    """Return every input with the value used, in base units, defaults included."""
     return {name: getattr(inputs, name) for name in given_inputs.input_specs(entry.inputs)}
 
 
 def as_csv(estimate: Estimate) -> str:
-    """The figures as rows: name, label, value, unit, low, high, text."""
+    """Return the figures as rows: name, label, value, unit, low, high, text."""
     rows = [
         (
             f.name,
@@ -65,9 +65,9 @@ def as_csv(estimate: Estimate) -> str:
 
 
 def csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Rows under their columns; words that a spreadsheet would run are held back.
+    """Return rows under their columns; text that a spreadsheet would run is escaped.
 
-    A byte order mark stands first: without it Excel takes UTF-8 for something else.
+    Starts with a byte order mark; without it Excel does not read the file as UTF-8.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -77,7 +77,7 @@ def csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def as_markdown(entry: EstimateSpec, inputs: Any, estimate: Estimate, link: str = "") -> str:
-    """Verdict, inputs, figures, working and assumptions as Markdown."""
+    """Return verdict, inputs, figures, steps and assumptions as Markdown."""
     verdict = estimate.verdict
     parts = [
         f"## {entry.title}",
@@ -93,7 +93,7 @@ def as_markdown(entry: EstimateSpec, inputs: Any, estimate: Estimate, link: str 
 
 
 def md_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown; nothing where there are no rows."""
+    """Return a Markdown table; empty without rows."""
     if not rows:
         return ""
     lines = [columns, ["---"] * len(columns), *rows]
@@ -101,7 +101,7 @@ def md_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Text with ordinary spaces, for files and terminals."""
+    """Replace no-break spaces by ordinary ones, for files and terminals."""
     return text.replace(NBSP, " ")
 
 
@@ -180,7 +180,7 @@ def _md(text: str) -> str:
 
 
 def _harmless(cell: Any) -> Any:
-    """Keep a spreadsheet from reading words as a formula."""
+    """Prefix text that a spreadsheet would read as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in set("=+-@\t\r") else cell
 
 
@@ -188,7 +188,7 @@ Scenarios = dict[str, Scenario]
 
 
 def sides_as_json(entry: EstimateSpec, scenarios: Scenarios) -> dict[str, Any]:
-    """Every scenario as a whole answer in base units, by its letter."""
+    """Return every scenario's whole result in base units, by letter."""
     return {
         letter: answer(entry, s.inputs, s.estimate)
         for letter, s in scenarios.items()
@@ -197,7 +197,7 @@ def sides_as_json(entry: EstimateSpec, scenarios: Scenarios) -> dict[str, Any]:
 
 
 def sides_as_csv(scenarios: Scenarios) -> str:
-    """One row for each figure: name, label, unit, and its value in each scenario."""
+    """Return one row per figure: name, label, unit, and its value in each scenario."""
     estimates = [s.estimate for s in scenarios.values() if s.estimate is not None]
     rows = [
         (f.name, f.label, f.unit, *(_value(e.figures, f.name) for e in estimates))
@@ -207,7 +207,7 @@ def sides_as_csv(scenarios: Scenarios) -> str:
 
 
 def sides_as_markdown(entry: EstimateSpec, compared: Comparison, link: str) -> str:
-    """The comparison as Markdown: the sentence, what differs, the figures."""
+    """Return the comparison as Markdown: the sentence, what differs, the figures."""
     letters = [side.letter for side in compared.sides]
     against = [f"{letter} against A" for letter in letters[1:]]
     rows = [

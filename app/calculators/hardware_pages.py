@@ -1,4 +1,4 @@
-"""Routes: part list, part page, comparison."""
+"""Hardware routes: part list, part page, comparison."""
 
 import dataclasses
 import functools
@@ -34,14 +34,14 @@ from app.widgets.bar_charts import DoubleBar, draw_pairs
 from app.widgets.estimate_view import calculator_url
 
 MOST = 4
-"""Parts that find room beside each other."""
+"""The most parts that fit side by side."""
 _LESS_IS_BETTER = frozenset({"tdp", "power", "rack_units"})
 _NOT_RANKED = frozenset({"launch_year", "gpus", "nics", "power_supplies", "power_supplies_needed"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ComparedField:
-    """One value of all chosen parts; `best` are the places of the better ones."""
+    """One value of all chosen parts; `best` are the positions of the best ones."""
 
     field: CatalogField
     values: tuple[PartValue | None, ...]
@@ -50,7 +50,7 @@ class ComparedField:
 
 
 def compared(chosen: Sequence[CatalogPart]) -> dict[str, list[ComparedField]]:
-    """The values of the parts by group, those of the first part's kind first."""
+    """Return the values of the parts by group, in the order of the first part."""
     fields = dict.fromkeys(v.field for part in chosen for v in part.values)
     groups: dict[str, list[ComparedField]] = {}
     for field in fields:
@@ -65,7 +65,7 @@ def _beside(field: CatalogField, values: tuple[PartValue | None, ...]) -> Compar
 
 
 def _best(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
-    """The places of the better numbers; none where all agree or nothing ranks."""
+    """Return the positions of the best numbers; none if all are equal or the field has no order."""
     numbers = {
         place: float(value.number)
         for place, value in enumerate(values)
@@ -79,7 +79,7 @@ def _best(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[
 
 
 def memory_of(part: CatalogPart) -> Markup | None:
-    """As sold beside as the driver reports; None without a reading to compare."""
+    """Return the chart of memory as sold and as the driver reports it; None without a reading."""
     sold, read = part.get("memory"), part.get("driver_memory")
     if sold is None or read is None or read.state != "known" or sold.state != "known":
         return None
@@ -92,7 +92,7 @@ def memory_of(part: CatalogPart) -> Markup | None:
 
 
 def rates_of(part: CatalogPart) -> Markup | None:
-    """The dense peaks with the sparse ones behind them; None where none is known."""
+    """Return the chart of dense and sparse peak rates; None if none is known."""
     if not isinstance(part.entry, Accelerator):
         return None
     stated = _stated(part)
@@ -108,14 +108,14 @@ def rates_of(part: CatalogPart) -> Markup | None:
 
 
 def has_sparse_rates(part: CatalogPart) -> bool:
-    """Whether a sparse rate is drawn."""
+    """Return whether the chart has a sparse rate."""
     return isinstance(part.entry, Accelerator) and any(
         sparse_rate(part.entry, name, _stated(part)) for name in RATES
     )
 
 
 def _same_rates(part: CatalogPart) -> dict[str, list[str]]:
-    """The formats with a known peak; those with one and the same rate together."""
+    """Return the formats with a known peak; formats with the same rate are grouped."""
     found: dict[str, list[str]] = {}
     for name in RATES:
         if part[name].state == "known":
@@ -138,7 +138,7 @@ _INPUT = {"accelerator": "gpu", "system": "system"}
 
 
 def calculators_of(part: CatalogPart) -> Links:
-    """The calculators that ask for a part like this, with this one chosen."""
+    """Return links to the calculators that take this kind of part, with it chosen."""
     wanted = _INPUT.get(part.kind, "network")
     found = []
     for entry in registry.entries():
@@ -150,7 +150,7 @@ def calculators_of(part: CatalogPart) -> Links:
 
 @functools.cache
 def _answers(name: str, field: str, part: str) -> bool:
-    """Whether a calculator answers for this part, whose rate may be unknown."""
+    """Return whether a calculator has a result for this part, whose rate may be unknown."""
     try:
         registry.run_estimate(name, {field: part})
     except (ValueError, LookupError, ArithmeticError):
@@ -159,7 +159,7 @@ def _answers(name: str, field: str, part: str) -> bool:
 
 
 def pages_of(part: CatalogPart, library: Library) -> Links:
-    """The pages of the course that show a value of this part."""
+    """Return links to the lessons that show a value of this part."""
     link = f'href="{address_of(part.id)}#'
     return tuple(
         (f"/concepts/{topic.slug}", topic.title)
@@ -173,7 +173,7 @@ def _shows(section: Section, link: str) -> bool:
 
 
 def kin_of(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) -> Links:
-    """Parts that are built of this one, or that this one is built of."""
+    """Return links to the parts built from this one, or to the one it is built from."""
     if isinstance(part.entry, System):
         return ((address_of(part.entry.accelerator), part["accelerator"].words),)
     return tuple(
@@ -183,7 +183,7 @@ def kin_of(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) -> Links:
     )
 
 
-Column = tuple[str, str, str]  # field, words in the head, unit
+Column = tuple[str, str, str]  # field, column title, unit
 
 _CARD: tuple[tuple[str, tuple[Column, ...]], ...] = (
     (
@@ -232,7 +232,7 @@ _NETWORK: tuple[tuple[str, tuple[Column, ...]], ...] = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartCategory:
-    """Parts that have the same values: what they are called, and their columns."""
+    """A category of parts with the same fields: their names, and their columns."""
 
     name: str
     title: str
@@ -280,12 +280,12 @@ KIND_WORDS: Mapping[Kind, str] = {
     "switch": "switch",
 }
 LEAST = (("", "Any"), ("48", "48 GB"), ("80", "80 GB"), ("141", "141 GB"))
-"""Memory that can be asked for, in GB as it is sold."""
+"""The memory filter: GB as sold, and its label."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartQuery:
-    """What the list was asked for; every field has a value that can be used."""
+    """The query of the part list; every field has a valid value."""
 
     shelf: PartCategory
     vendor: str = ""
@@ -295,7 +295,7 @@ class PartQuery:
     rising: bool = False
 
     def address(self, **changes: str) -> str:
-        """The address of the list with some of it asked differently."""
+        """Return the URL of the list with some parameters changed."""
         words = {
             "kind": self.shelf.name,
             "vendor": self.vendor,
@@ -311,7 +311,7 @@ class PartQuery:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ColumnHead:
-    """A column head: its words, where a click leads, and how it is sorted now."""
+    """A column title: its text, the URL that sorts by it, and the current sort order."""
 
     name: str
     words: str
@@ -322,7 +322,7 @@ class ColumnHead:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartCell:
-    """A value in the list; `why` is the letter of the reason when there is none."""
+    """A value in the list; if there is none, `why` is the letter of the reason."""
 
     words: str
     beside: str
@@ -332,8 +332,6 @@ class PartCell:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartRow:
-    """A part in the list."""
-
     id: str
     name: str
     about: str
@@ -342,7 +340,7 @@ class PartRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartTable:
-    """Everything that the list shows; `reasons` explains the letters in it."""
+    """The template data of the list; `reasons` explains the letters in it."""
 
     heads: tuple[ColumnHead, ...]
     groups: tuple[tuple[str, int], ...]
@@ -353,7 +351,7 @@ class PartTable:
 
 
 def parse_part_query(query: Mapping[str, str]) -> PartQuery:
-    """Read a query; what is not offered counts as not asked."""
+    """Parse a query; unknown values are ignored."""
     shelf = SHELVES.get(query.get("kind", ""), next(iter(SHELVES.values())))
     names = {name for _, columns in shelf.groups for name, _, _ in columns} | {"name"}
     sort = query.get("sort", "")
@@ -372,22 +370,22 @@ def _one_of(word: str, offered: Iterable[str]) -> str:
 
 
 def vendors(shelf: PartCategory) -> tuple[str, ...]:
-    """The makers of the parts of a shelf."""
+    """Return the vendors of the parts in a category."""
     return tuple(dict.fromkeys(part.vendor for part in on_shelf(shelf)))
 
 
 def on_shelf(shelf: PartCategory) -> tuple[CatalogPart, ...]:
-    """The parts of a shelf in the order of the catalog."""
+    """Return the parts of a category, in catalog order."""
     return tuple(part for part in parts() if part.kind in shelf.kinds)
 
 
 def shelf_of(part: CatalogPart) -> PartCategory:
-    """The shelf on which a part stands."""
+    """Return the category of a part."""
     return next(shelf for shelf in SHELVES.values() if part.kind in shelf.kinds)
 
 
 def listing(asked: PartQuery) -> PartTable:
-    """The list that was asked for."""
+    """Return the list for a query."""
     everything = on_shelf(asked.shelf)
     chosen = _sorted([part for part in everything if _matches(part, asked)], asked)
     groups = [g for g in asked.shelf.groups if asked.columns in ("", g[0])]
@@ -415,7 +413,7 @@ def _matches(part: CatalogPart, asked: PartQuery) -> bool:
 
 
 def _sorted(chosen: Sequence[CatalogPart], asked: PartQuery) -> list[CatalogPart]:
-    """By a value, the largest first unless asked otherwise; without one last."""
+    """Sort by a value, largest first by default; parts without a value come last."""
     name = asked.sort or asked.shelf.sort
     if name == "name":
         ordered = sorted(chosen, key=lambda part: part.name.casefold())
@@ -450,14 +448,14 @@ def _head(column: Column, asked: PartQuery) -> ColumnHead:
     name, words, unit = column
     now = (asked.sort or asked.shelf.sort) == name
     falling = now and not asked.rising
-    rises = name != "name"  # the first click sorts names from A, numbers from the top
+    rises = name != "name"  # the first click sorts names ascending, numbers descending
     state = "" if not now else ("descending" if falling == rises else "ascending")
     order = "rising" if falling else ""
     return ColumnHead(name, words, unit, asked.address(sort=name, order=order), state)
 
 
 def _letters(chosen: Iterable[CatalogPart], names: Sequence[str]) -> dict[str, str]:
-    """A letter for each reason why a value is not there."""
+    """Return a letter for each reason why a value is missing."""
     values = (part.get(name) for part in chosen for name in names)
     reasons = dict.fromkeys(v.reason for v in values if v is not None and v.reason)
     return {reason: _letter(place) for place, reason in enumerate(reasons)}
@@ -476,7 +474,7 @@ def _row(part: CatalogPart, columns: Iterable[Column], letters: Mapping[str, str
 
 
 def _cell(value: PartValue | None, unit: str, letters: Mapping[str, str]) -> PartCell:
-    """A value without the unit that stands in the head of its column."""
+    """Return a value without the unit that its column title shows."""
     if value is None:
         return PartCell("–", "", "", unverified=False)
     words, beside = (
@@ -489,7 +487,7 @@ def _cell(value: PartValue | None, unit: str, letters: Mapping[str, str]) -> Par
 router = APIRouter(prefix="/hardware", include_in_schema=False)
 Chosen = Annotated[list[str], Query(alias="part", max_length=20)]
 
-# The values with which the page of a part begins, for each kind of shelf.
+# The values at the top of a part's page, by category.
 _FACTS = {
     "accelerators": ("capacity", "memory_bandwidth", "bf16", "nvlink", "tdp"),
     "systems": ("gpus", "capacity", "nvlink", "nic", "power"),
@@ -565,7 +563,7 @@ def show(request: Request, name: str, learner: CurrentLearner, library: CurrentL
 
 
 def _part(name: str) -> CatalogPart:
-    """The part of the address; raises NotFound."""
+    """Return the part in the URL; raises NotFoundError."""
     part = find_part(name)
     if part is None:
         onward = "/hardware", "See all parts"

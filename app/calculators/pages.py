@@ -1,4 +1,4 @@
-"""Routes: list, calculator, result fragment, comparison, downloads."""
+"""Calculator routes: list, page, result fragment, comparison, downloads."""
 
 import json
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ _KINDS = {
 
 
 def _entry(name: str) -> EstimateSpec:
-    """The calculator of the address; raises NotFound."""
+    """Return the calculator in the URL; raises NotFoundError."""
     entry = registry.find_estimate(name)
     if entry is None or entry.name != name:
         onward = "/calculators", "See all calculators"
@@ -54,7 +54,7 @@ def _entry(name: str) -> EstimateSpec:
 
 
 def _query(request: Request) -> str:
-    # `request.url` would put the whole address together first.
+    # `request.url` would first build the whole URL.
     words: bytes = request.scope["query_string"]
     return words.decode(errors="replace")
 
@@ -79,7 +79,8 @@ quick = (
     Route("/calculators/{name}/result", result, methods=["GET"]),
     Route("/calculators/{name}/reading", reading, methods=["GET"]),
 )
-"""Asked at every keystroke: tried before all others, without resolving dependencies."""
+"""Requested at every keystroke, so they are matched before all other routes, without dependencies.
+"""
 
 
 async def _kept_fragment(request: Request, *, short: bool) -> Response:
@@ -206,7 +207,7 @@ def compare(
     allow_caching(request)
     entry = _entry(name)
     if not typed:
-        # Two equal sides would teach nothing: B opens with what would change A most.
+        # Two equal scenarios would show nothing, so B starts with the change that affects A most.
         proposed = build_calculator_form(entry, typed, course=course_links(library)).compare
         if "?" in proposed:
             return RedirectResponse(proposed, status_code=303)
@@ -282,7 +283,7 @@ def _dumped(value: Any) -> str:
 def _side_links(
     entry: EstimateSpec, scenarios: Mapping[str, comparison.Scenario]
 ) -> dict[str, str]:
-    """The addresses around a comparison: itself, swapped, with a third, one alone."""
+    """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
     sides = {letter: comparison.words_of(s) for letter, s in scenarios.items()}
     third = without_third(sides) if "c" in sides else with_third(sides)
     views = {"here": sides, "swap": swapped(sides), "third": third}
@@ -305,7 +306,7 @@ def _whole(
     learner: LearnerProfile,
     library: Library,
 ) -> Response:
-    """The page of one calculator; 422 with every word kept when an input is wrong."""
+    """Return the page of one calculator; status 422 with the input as typed if it has problems."""
     course = course_links(library)
     shown = build_calculator_form(entry, typed, course=course)
     number, total = calculator_list.number_of(entry)
@@ -332,7 +333,7 @@ def _fragment(
     *,
     short: bool = False,
 ) -> Response:
-    """The reading alone, or why there is none."""
+    """Return the result fragment, or why there is no result."""
     try:
         inputs = parse_inputs(entry.inputs, typed)
         estimate = entry.compute(inputs)

@@ -1,4 +1,4 @@
-"""Inputs and scenarios in a URL or form."""
+"""Parse inputs and scenarios from a URL or form, and write them to a URL."""
 
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, urlencode
@@ -12,10 +12,10 @@ _MOST_FIELDS = 200
 
 
 def inputs_from_query(query: str) -> dict[str, str]:
-    """The inputs of an address. The first filled-in value of a name counts.
+    """Return the inputs in a query string. The first non-empty value of a name counts.
 
-    So a list wins over the free field beside it, and a box that is ticked over the
-    “no” that stands behind it.
+    So a list takes precedence over the free text field next to it, and a ticked box over the hidden
+    “no” after it.
     """
     try:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
@@ -25,7 +25,7 @@ def inputs_from_query(query: str) -> dict[str, str]:
 
 
 def first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """One value for each name: the first that is not empty."""
+    """Return one value for each name: the first that is not empty."""
     typed: dict[str, str] = {}
     for name, value in pairs:
         if not typed.get(name):
@@ -34,7 +34,7 @@ def first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 async def posted_inputs(request: Request) -> dict[str, str]:
-    """The inputs of a posted form; a file stands for the text of its field."""
+    """Return the inputs of a posted form; an uploaded file replaces the text of its field."""
     async with request.form(max_files=4, max_fields=_MOST_FIELDS) as form:
         items = form.multi_items()
         files = [(n, await _text(n, v)) for n, v in items if isinstance(v, UploadFile)]
@@ -50,7 +50,7 @@ async def _text(name: str, value: UploadFile) -> str:
 
 
 def query_of(typed: Mapping[str, str]) -> str:
-    """The address form of what was typed, empty fields left out."""
+    """Return the inputs as a query string, without empty fields."""
     return urlencode({name: value for name, value in typed.items() if value})
 
 
@@ -62,9 +62,9 @@ Typed = Mapping[str, str]
 
 
 def scenarios_in(typed: Typed) -> dict[str, dict[str, str]]:
-    """The scenarios of an address: `gpu=` holds for all, `b.gpu=` for B alone.
+    """Return the scenarios in a URL: `gpu=` applies to all, `b.gpu=` to B alone.
 
-    There are two; `scenarios=3` or anything said of C makes a third.
+    There are two; `scenarios=3` or any value for C adds a third.
 
     >>> scenarios_in({"model": "70B", "b.gpu": "b200-sxm"})
     {'a': {'model': '70B'}, 'b': {'model': '70B', 'gpu': 'b200-sxm'}}
@@ -81,7 +81,7 @@ def scenarios_in(typed: Typed) -> dict[str, dict[str, str]]:
 
 
 def query_of_sides(sides: Mapping[str, Typed]) -> str:
-    """The address of some scenarios; what all of them share is said once.
+    """Return scenarios as a query string; values shared by all are written once.
 
     >>> query_of_sides({"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "8"}})
     'model=70B&b.gpus=8'
@@ -98,15 +98,15 @@ def query_of_sides(sides: Mapping[str, Typed]) -> str:
 
 
 def swapped(sides: Mapping[str, Typed]) -> dict[str, Typed]:
-    """The scenarios with A and B in each other's place."""
+    """Return the scenarios with A and B swapped."""
     return {**sides, "a": sides["b"], "b": sides["a"]}
 
 
 def with_third(sides: Mapping[str, Typed]) -> dict[str, Typed]:
-    """The scenarios with a third that begins as B."""
+    """Return the scenarios with a third one, a copy of B."""
     return {**sides, "c": sides["b"]}
 
 
 def without_third(sides: Mapping[str, Typed]) -> dict[str, Typed]:
-    """A and B alone."""
+    """Return A and B alone."""
     return {letter: sides[letter] for letter in LETTERS[:2]}

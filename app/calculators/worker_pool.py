@@ -1,4 +1,4 @@
-"""Slow estimates run a few at a time."""
+"""Run slow estimates in threads, a few at a time."""
 
 import functools
 import time
@@ -13,25 +13,24 @@ from app.estimator import registry
 
 Answer = TypeVar("Answer")
 
-# A hop to a thread costs more than most estimates; a search must not hold up everybody
-# else.
+# A switch to a thread costs more than most estimates, but a slow search must not block the event
+# loop.
 _QUICK = 0.01
-# Costly work has threads of its own, so that it never takes all of those that pages
-# need. One interpreter runs one thread at a time: with more of them nothing would be
-# done sooner, and whoever answers pages would wait for each of them in turn.
+# Costly work has its own threads, so that it never takes all those that pages need. Python runs one
+# thread at a time: more threads would finish nothing sooner, and pages would wait for each of them
+# in turn.
 AT_ONCE = 2
-# How fast it is forgotten that an estimate was slow: what its inputs decide may come
-# again at any time.
+# How fast a slow run is forgotten. Inputs decide the time, so a slow one can follow at any time.
 _FORGETTING = 0.9
 
 _room: RunVar[anyio.CapacityLimiter] = RunVar("room of costly estimates")
 
 
 class EstimateDurations:
-    """How long each estimate took lately at most.
+    """The longest recent duration of each estimate.
 
-    Counted is the time of its own thread: on a busy machine the wait for a processor
-    would make every estimate look slow, and the threads would make it wait longer.
+    It is CPU time of the thread. On a busy machine the wait for a processor would make every
+    estimate look slow, and using threads for all of them would make it wait even longer.
     """
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
@@ -40,17 +39,17 @@ class EstimateDurations:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The names that were asked for so far."""
+        """The names run so far."""
         return tuple(self._seconds)
 
     async def run(
         self, name: str, work: Callable[[], Answer], *, is_search: bool = False
     ) -> Answer:
-        """Do the work of the estimate `name`, in a thread unless it is quick.
+        """Run the estimate `name`, in a thread unless it is usually quick.
 
-        A search always gets a thread: its inputs decide how long it takes, so quick
-        answers say nothing about the next one. Who finds all threads of costly work
-        taken waits on the event loop.
+        A search always runs in a thread: its inputs decide how long it takes, so quick runs say
+        nothing about the next one. If all threads for costly work are busy, the caller waits on the
+        event loop.
         """
 
         def timed() -> Answer:
@@ -67,7 +66,7 @@ class EstimateDurations:
 
 
 def _limiter() -> anyio.CapacityLimiter:
-    """The threads for costly work of this event loop."""
+    """Return the limiter of threads for costly work, one per event loop."""
     limiter = _room.get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(AT_ONCE)
@@ -76,16 +75,17 @@ def _limiter() -> anyio.CapacityLimiter:
 
 
 PACE = EstimateDurations()
-"""That of this process, for all faces of the estimates."""
+"""Shared by the web pages and the API of this process."""
 
 
 def limit_concurrency(route: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
-    """A route that answers for the estimate called `name`, at its pace."""
+    """Wrap a route with the parameter `name`, so that slow estimates run in threads."""
 
     @functools.wraps(route)
     async def run(**asked: Any) -> Answer:
         entry = registry.find_estimate(asked["name"])
-        # Addresses of nothing share one word: strangers make up as many as they like.
+        # Unknown calculator names share one key. Otherwise made-up URLs would grow the table
+        # without limit.
         name = f"{route.__name__} {entry.name if entry else ''}"
         is_search = entry is not None and entry.is_search
         work = functools.partial(route, **asked)

@@ -1,4 +1,4 @@
-"""Merge an exam form into what is saved: only what was changed in the form applies."""
+"""Merge an exam form into the saved answer: only what was changed in the form applies."""
 
 import dataclasses
 import datetime as dt
@@ -10,7 +10,7 @@ Raw = Mapping[str, Sequence[str]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AnswerState:
-    """A question as a form holds it: the response, its flag, the options struck out."""
+    """A question as a form holds it: the response, the flag, the options struck out."""
 
     raw: Raw = dataclasses.field(default_factory=dict)
     flagged: bool = False
@@ -19,12 +19,11 @@ class AnswerState:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Merge:
-    """What is kept of a question after a form was sent.
+    """What is saved of a question after a form was sent.
 
-    `changed`: it has another answer than before; `replaced`: the answer took the place
-    of another one, given on another page; `refused`: one given on another page was
-    newer, and stayed; `stale`: the form still shows something that another page has
-    changed; `saved_at`: when the question had been saved before.
+    `changed`: the answer differs from before. `replaced`: it replaced another answer, given on
+    another page. `refused`: an answer given on another page was newer, and stays. `stale`: the form
+    still shows something that another page changed. `saved_at`: when the question was saved before.
     """
 
     state: AnswerState
@@ -36,7 +35,7 @@ class Merge:
 
     @property
     def told(self) -> Literal["", "replaced", "refused", "stale"]:
-        """What of this the sender has to be told."""
+        """The message code for the sender, empty for none."""
         if self.refused:
             return "refused"
         if self.replaced:
@@ -54,8 +53,8 @@ def merge(
 ) -> Merge:
     """Apply to `saved` what differs between a form as `shown` and as `sent`.
 
-    Where the answer was changed in between as well, that of the form counts if it is
-    `newer`. The fields of a response are one answer, or `independent` of each other.
+    If the answer was also changed in between, the form's answer counts if it is `newer`. The fields
+    of a response are one answer, or `independent` of each other.
     """
     names = {*saved.raw, *shown.raw, *sent.raw}
     raw: dict[str, Sequence[str]] = {}
@@ -78,12 +77,12 @@ def merge(
 
 
 def entered(raw: Raw) -> bool:
-    """Whether a response holds anything; the unit beside an empty field is nothing."""
+    """Return whether a response holds anything; a unit without a value does not count."""
     return bool(_entered(raw, raw))
 
 
 def _entered(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
-    """What stands in some fields, without what makes no difference."""
+    """Return the given fields, normalized, without differences that do not matter."""
     typed = {name: sorted(v.strip() for v in raw.get(name, ())) for name in names}
     found = {name: [v for v in values if v] for name, values in typed.items()}
     full = {name: values for name, values in found.items() if values}
@@ -91,7 +90,7 @@ def _entered(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
 
 
 def _same(one: dict[str, list[str]], other: dict[str, list[str]]) -> bool:
-    """Whether two responses are the same; a form adds the unit that it proposes."""
+    """Return whether two responses are equal, ignoring the unit that a form preselects."""
     if "unit" in one and "unit" in other:
         return one == other
     return {**one, "unit": []} == {**other, "unit": []}

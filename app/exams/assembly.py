@@ -1,4 +1,4 @@
-"""Draw the questions of a mock exam by blueprint."""
+"""Assemble the paper of a mock exam by its blueprint."""
 
 import dataclasses
 import datetime as dt
@@ -16,7 +16,7 @@ from app.questions.model import Question
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PaperItem:
-    """One question of a paper: the item, the wording, and the seed of its variant."""
+    """One question of a paper: the question, its revision, and the seed of its variant."""
 
     number: int
     item: str
@@ -27,7 +27,7 @@ class PaperItem:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamPaper:
-    """The questions in the order asked; `missing` says what the bank lacks."""
+    """The questions in order; `missing` says what the bank lacks."""
 
     slots: tuple[PaperItem, ...]
     missing: Mapping[str, int]
@@ -41,13 +41,12 @@ def assemble_paper(
     seed: int,
     before: Collection[str] = (),
 ) -> ExamPaper:
-    """Draw a paper by blueprint: unseen items first, objectives evenly, none twice.
+    """Draw a paper by blueprint: unseen questions first, objectives evenly, none twice.
 
-    `domain_of` maps an objective to its domain, `seen` an item to how often the
-    learner met it; `before` are the items of the paper before this one, which come
-    last. Of what is equally new, what is kept for exams comes first. The same
-    arguments give the same paper. A domain whose bank is too small gives what it has,
-    and `missing` counts the rest.
+    `domain_of` maps an objective to its domain, `seen` a question to how often the learner saw it.
+    `before` are the questions of the previous paper, which come last. Among equally new questions,
+    those reserved for exams come first. The same arguments give the same paper. A domain with too
+    few questions gives all it has, and `missing` counts the rest.
     """
     chance = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
     bank = drawable(questions, domain_of)
@@ -71,7 +70,7 @@ def assemble_paper(
 def drawable(
     questions: Iterable[Question], domain_of: Mapping[str, str]
 ) -> dict[str, list[Question]]:
-    """What a paper may ask, by domain; each question once, where its first goal is."""
+    """Return the questions that a paper can include, by the domain of their first objective."""
     bank: dict[str, list[Question]] = {}
     for question in sorted(questions, key=lambda q: q.id):
         home = question.home(domain_of)
@@ -85,9 +84,9 @@ def as_in_exam(
     domain_of: Mapping[str, str],
     wanted: Mapping[str, int],
 ) -> Sequence[Question]:
-    """The questions of the kinds that most exams have, single and multiple choice.
+    """Return the questions of the types in most exams: single and multiple choice.
 
-    A domain of which those cannot fill what is asked has all of its questions.
+    A domain with too few of those keeps all of its questions.
     """
     held = drawable((q for q in questions if types.type_of(q).of_exam), domain_of)
     every = drawable(questions, domain_of)
@@ -105,9 +104,9 @@ def _pick(
     met: tuple[Mapping[str, int], Collection[str]],
     chance: random.Random,
 ) -> list[Question]:
-    """Take what was not asked just before and the least seen; then objectives in turn.
+    """Choose questions not in the previous paper, least seen first, then objectives in turn.
 
-    Then what is kept for exams, then by chance.
+    Ties go to questions reserved for exams, then to chance.
     """
     seen, before = met
     order = {q.id: chance.random() for q in candidates}
@@ -132,16 +131,16 @@ def _pick(
 
 
 def minutes_for(blueprint: ExamBlueprint, paper: ExamPaper, factor: float) -> float:
-    """The minutes for `paper`: the exam's pace, times the learner's time factor.
+    """Return the minutes for `paper`: the exam's pace, times the time limit factor.
 
-    A paper that the bank could not fill keeps the pace of the whole exam.
+    A paper that the bank could not fill has the pace of the full exam.
     """
     share = len(paper.slots) / blueprint.questions if blueprint.questions else 1.0
     return blueprint.minutes * min(share, 1.0) * factor
 
 
 def is_over(deadline: dt.datetime, now: dt.datetime) -> bool:
-    """Whether the time of a sitting is up; the deadline itself still counts."""
+    """Return whether the time of a sitting is up; the deadline itself is still in time."""
     return now > deadline
 
 
@@ -152,18 +151,18 @@ _CUT = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuestionPool:
-    """What papers are cut from, by domain: all questions, and those missed."""
+    """The questions for papers by domain: all, and those missed."""
 
     all: Mapping[str, int]
     missed: Mapping[str, int]
 
     def missed_of(self, exam: ExamBlueprint) -> int:
-        """How many of the missed an exam can ask; a paper may hold fewer."""
+        """Return how many missed questions an exam can include; a paper may hold fewer."""
         return sum(n for domain, n in self.missed.items() if domain in exam.domains)
 
 
 def whole_of(slug: str) -> str:
-    """The exam that a paper was cut from, or the paper itself.
+    """Return the full exam that a paper was derived from, or the paper itself.
 
     >>> whole_of("nca~short"), whole_of("nca")
     ('nca', 'nca')
@@ -172,14 +171,14 @@ def whole_of(slug: str) -> str:
 
 
 def asks_missed(slug: str) -> bool:
-    """Whether a paper asks only what was missed."""
+    """Return whether a paper consists of missed questions only."""
     return slug.endswith(f"~{MISSED}")
 
 
 def derived_exams(
     exam: ExamBlueprint, domains: Collection[Domain], bank: QuestionPool
 ) -> Iterator[ExamBlueprint]:
-    """Every paper that can be cut from an exam now, at its pace."""
+    """Yield every paper that can be derived from an exam now, at its pace."""
     if not is_long(exam):
         return
     count = short_count(exam)
@@ -197,7 +196,7 @@ def derived_exams(
 
 
 def named(slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[str, str]) -> str:
-    """What a paper is called, now or long after it was cut; `titles` are of domains."""
+    """Return the title of a paper, current or old; `titles` are those of domains."""
     if slug in exams:
         return exams[slug].title
     found = _CUT.fullmatch(slug)

@@ -1,4 +1,4 @@
-"""What the exam pages accept: start, answer, flags."""
+"""Forms of the exam pages: start, answer, flags."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from app.quiz.forms import read_sent
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
 EVERY_KIND = "all"
 _MOST_STRUCK = 40  # options of one question
-_MOST_FIELDS = 500  # of a form that was shown
+_MOST_FIELDS = 500  # fields of a form in `shown`
 _ALLOWED = {f"{f:g}": f for f in FACTORS}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StartExamForm:
-    """The wish to sit an exam; `target` is in questions, None where none is set.
+    """A request to start an exam; `target` is in questions, None if not set.
 
-    `every_kind` asks all kinds of questions, not only those of the real exam.
+    `every_kind` includes all question types, not only those of the real exam.
     """
 
     token: str
@@ -32,7 +32,7 @@ class StartExamForm:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StartExamDraft:
-    """The form before the clock as it was filled in."""
+    """The start form as it was filled in."""
 
     token: str = ""
     factor: str = "1"
@@ -40,7 +40,7 @@ class StartExamDraft:
     kinds: str = ""
 
     def problems(self, most: int) -> list[dict[str, str]]:
-        """What cannot be used of it, by field; `most` is the questions of the exam."""
+        """Return the invalid fields; `most` is the number of questions of the exam."""
         found = []
         if self.factor not in _ALLOWED:
             words = f"Time factor: “{self.factor}” is not one of {', '.join(_ALLOWED)}."
@@ -58,21 +58,20 @@ class StartExamDraft:
 
     @property
     def wish(self) -> StartExamForm:
-        """What was typed, where nothing is wrong with it."""
+        """The validated form. Call only without problems."""
         target = _count(self.target) if self.target else None
         return StartExamForm(self.token, _ALLOWED[self.factor], target, self.kinds == EVERY_KIND)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamAnswerForm:
-    """One question as it stands in the browser, and where to go from it.
+    """One question as the browser holds it, and where to go from it.
 
-    `go` is next, previous, review, a number, or empty to stay; `since` is the moment
-    of the showing in milliseconds, 0 where it is not known. `age` is how long the
-    change waited in the browser, in milliseconds, 0 where it was sent at once.
-    `settled` says whether the steps of an order question stand as the learner wants
-    them: yes, no, or empty where only their places can tell. `shown` is the form as it
-    was shown, or last saved; None where it does not say.
+    `go` is next, previous, review, a number, or empty to stay. `since` is the moment of showing in
+    milliseconds, 0 if unknown. `age` is how long the change waited in the browser in milliseconds,
+    0 if it was sent at once. `settled` says whether the learner confirmed the order of an ordering
+    question: yes, no, or empty if only the order can tell. `shown` is the form as it was shown or
+    last saved; None if not sent.
     """
 
     raw: Mapping[str, Sequence[str]]
@@ -101,7 +100,7 @@ async def _answer(request: Request) -> ExamAnswerForm:
 
 
 def read_answer(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
-    """Part the fields of one question from the answer to it."""
+    """Split the submitted fields into form fields and response."""
     own = {"flag", "strike", "go", "since", "move", "age", "settled", "shown"}
     raw = read_sent((k, v) for k, v in pairs if k not in own).raw
     fields = {k: v for k, v in pairs if isinstance(v, str)}
@@ -120,7 +119,7 @@ def read_answer(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
 
 
 def write_shown(state: AnswerState) -> str:
-    """A form as it is shown, for its field `shown`: what it would send untouched."""
+    """Return the value of the field `shown`: what the form would send unchanged."""
     pairs = [(name, value) for name, values in state.raw.items() for value in values]
     pairs += [("strike", key) for key in state.struck]
     pairs += [("flag", "yes")] * state.flagged
@@ -131,13 +130,13 @@ def write_shown(state: AnswerState) -> str:
 def _shown(words: str) -> ExamAnswerForm | None:
     try:
         pairs = parse_qsl(words, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-    except ValueError:  # no form of ours has so many
+    except ValueError:  # none of our forms has that many fields
         return None
     return read_answer([(k, v) for k, v in pairs if k != "shown"])
 
 
 def _settled(sent: Sequence[str]) -> str:
-    # Without its tick, the hidden field before it is sent alone.
+    # An unticked box sends only the hidden field before it.
     return "yes" if "yes" in sent else "no" if "no" in sent else ""
 
 

@@ -1,4 +1,4 @@
-"""Routes: exam list, start, question, review, submit, report."""
+"""Exam routes: list, start, question, review, submit, report."""
 
 import dataclasses
 import math
@@ -79,14 +79,14 @@ from app.web.render import is_htmx_request, render_page
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamOffer:
-    """An exam as it can be begun, and the questions that it draws from."""
+    """An exam that can be started, and the questions that it draws from."""
 
     exam: ExamBlueprint
     questions: Sequence[Question]
 
 
 def home_of(desk: RequestContext, running: SittingState | None) -> dict[str, Any]:
-    """All that the home shows."""
+    """Return the template variables of the exam home."""
     whole = sorted(desk.library.exams.values(), key=lambda e: (-e.questions, e.slug))
     finished = [_past(desk.library, *one) for one in _finished(desk)]
     held = _bank(desk)
@@ -107,9 +107,9 @@ def _met(desk: RequestContext) -> Collection[str]:
 
 
 def bank_rows(library: Library) -> list[tuple[str, float, int]]:
-    """What papers draw from unless all kinds are asked for, by domain.
+    """Return the question types of the real exam, counted by domain: title, weight, questions.
 
-    Title, weight and questions of each.
+    This is what papers draw from unless all types are requested.
     """
     domains, there = domain_of(library), askable(library)
     for exam in sorted(library.exams.values(), key=lambda e: -e.questions)[:1]:
@@ -122,7 +122,7 @@ def bank_rows(library: Library) -> list[tuple[str, float, int]]:
 
 
 def paper_of(desk: RequestContext, slug: str) -> ExamOffer:
-    """The exam of an address, or one cut from it; raises NotFound."""
+    """Return the exam in the URL, or the derived one; raises NotFoundError."""
     there = askable(desk.library)
     exam = desk.library.exams.get(slug)
     if exam is None:
@@ -135,7 +135,7 @@ def paper_of(desk: RequestContext, slug: str) -> ExamOffer:
 
 
 def title_of(library: Library, slug: str) -> str:
-    """What an exam is called, also one that was cut from another."""
+    """Return the title of an exam, derived ones included."""
     titles = {domain.number: domain.title for domain in library.syllabus.domains}
     return assembly.named(slug, library.exams, titles)
 
@@ -184,7 +184,7 @@ router = APIRouter(prefix="/exams", include_in_schema=False)
 
 @router.get("")
 def index(desk: Reader) -> HTMLResponse:
-    """Every mock exam of the course, and the learner's own sittings."""
+    """The mock exams of the course, and the learner's sittings."""
     return desk.page(
         "exams/index.html",
         asks_missed=asks_missed,
@@ -194,7 +194,7 @@ def index(desk: Reader) -> HTMLResponse:
 
 @router.get("/{exam}")
 def start(desk: Reader, exam: str) -> HTMLResponse:
-    """What the exam is, before the clock starts."""
+    """The description of an exam, before the clock starts."""
     paper = paper_of(desk, exam)
     aim = math.ceil((desk.learner.target or 0) * paper.exam.questions / 100)
     typed = StartExamDraft(new_token(), target=f"{aim or ''}")
@@ -233,9 +233,9 @@ def _start_page(
 
 @router.post("/{exam}/sittings")
 async def add_sitting(request: Request, exam: str, typed: Begun) -> Response:
-    """Start the clock, or go on with the sitting that is still running.
+    """Start the clock, or continue the sitting in progress.
 
-    The paper is drawn before the write transaction: all earlier ones are read for it.
+    The paper is drawn before the write transaction, because that reads all earlier papers.
     """
     drawn = await run_reading(request, lambda desk: _draw(desk, exam, typed))
     if isinstance(drawn, Response):
@@ -245,7 +245,7 @@ async def add_sitting(request: Request, exam: str, typed: Begun) -> Response:
 
 
 def _draw(desk: RequestContext, exam: str, typed: StartExamDraft) -> NewSitting | Response:
-    """A paper to begin; or the answer, where another runs or none can be drawn."""
+    """Return a paper to start; or the response, if a sitting is in progress or none can be drawn."""
     paper = paper_of(desk, exam)
     running = _running(desk)
     if running is not None:
@@ -259,7 +259,7 @@ def _draw(desk: RequestContext, exam: str, typed: StartExamDraft) -> NewSitting 
 
 
 def _begin(desk: RequestContext, drawn: NewSitting) -> int:
-    """Start the clock, unless another tab has done so since the paper was drawn."""
+    """Start the sitting, unless another tab has started one since the paper was drawn."""
     running = store.running(desk.db, desk.learner.id)
     if running is not None:
         return running.id
@@ -278,9 +278,9 @@ def question(
     reported: bool = False,
     told: Told = "",
 ) -> Response:
-    """One question of the paper; with its verdict after the end.
+    """One question of the paper; with its feedback after the end.
 
-    `told` says what became of an answer that was just sent.
+    `told` is the message code about an answer that was just sent.
     """
     sat = _find(desk, sitting)
     slot = _slot(sat, number)
@@ -292,7 +292,7 @@ def question(
 
 @router.post("/sittings/{sitting}/answers/{number}")
 def keep_answer(desk: Writer, sitting: RowNumber, number: RowNumber, form: Answered) -> Response:
-    """Save what was changed in a question; after the end nothing changes any more."""
+    """Save what was changed in a question; after the end nothing changes."""
     sat = _find_now(desk, sitting)
     slot = _slot(sat, number)
     if sat.closed_at is not None:
@@ -305,7 +305,9 @@ def keep_answer(desk: Writer, sitting: RowNumber, number: RowNumber, form: Answe
     if done.replaced or done.refused:
         onward = f"{_onward(sat, number, '')}?told={done.told}"
     elif done.changed and number in frame["unreadable"]:
-        onward = _onward(sat, number, "")  # which says so, while there is time
+        onward = _onward(
+            sat, number, ""
+        )  # the question page shows the problem while there is still time
     else:
         onward = _onward(sat, number, form.go)
     return RedirectResponse(onward, 303)
@@ -313,7 +315,7 @@ def keep_answer(desk: Writer, sitting: RowNumber, number: RowNumber, form: Answe
 
 @router.get("/sittings/{sitting}/review")
 def review(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
-    """The whole paper before the end: what is open, what is flagged."""
+    """The review screen before the end: what is unanswered, what is flagged."""
     sat = _find(desk, sitting)
     if sat.closed_at is not None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
@@ -334,7 +336,7 @@ def review(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
 
 @router.post("/sittings/{sitting}/submission")
 def submit(desk: Writer, sitting: RowNumber) -> Response:
-    """End the exam; a second submission changes nothing and says so."""
+    """Submit the exam; a second submission changes nothing and says so."""
     sat = _find_now(desk, sitting)
     if sat.closed_at is not None:
         return _too_late(desk, sat)
@@ -344,7 +346,7 @@ def submit(desk: Writer, sitting: RowNumber) -> Response:
 
 @router.get("/sittings/{sitting}/report")
 def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
-    """What the sitting says, after its end."""
+    """The score report, after the end."""
     sat = _find(desk, sitting)
     if sat.closed_at is None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)
@@ -373,7 +375,7 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
 
 
 def _coming_back(desk: RequestContext, paper: Sequence[GradedItem]) -> int:
-    """How many of the questions missed come back among the learner's cards."""
+    """Return how many of the missed questions became cards of the learner."""
     missed = [question_card_id(m.item) for m in paper if m.score < 1]
     added = added_cards(desk.db, desk.learner.id, missed).values()
     return sum(not a.aside and exists_in_course(desk.library, a.card) for a in added)
@@ -384,7 +386,7 @@ def _find(desk: RequestContext, sitting: int) -> SittingState:
 
 
 def _find_now(desk: RequestContext, sitting: int) -> SittingState:
-    """The sitting for a route that writes, closed where its time is up."""
+    """Return the sitting for a route that writes, closed if its time is up."""
     sat = store.find(desk.db, desk.learner.id, sitting)
     return close_if_over(desk.db, desk.library, sat, desk.now)
 
@@ -398,10 +400,10 @@ def _running(desk: RequestContext) -> SittingState | None:
 
 
 def _in_time(desk: RequestContext, sat: SittingState) -> SittingState:
-    """The sitting, closed where its time is up; whoever only looks closes it too."""
+    """Return the sitting, closed if its time is up, for a route that only reads."""
     if sat.closed_at is not None or not is_over(sat.deadline, desk.now):
         return sat
-    # Not in the transaction that reads, which others may have overtaken.
+    # Not in the current read transaction, whose data may be out of date.
     from_thread.run(
         write_in_own_transaction,
         desk.request,
@@ -443,7 +445,7 @@ def _state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
 
 
 def _onward(sat: SittingState, number: int, go: str) -> str:
-    """Where the button that was pressed leads."""
+    """Return the URL for the button that was pressed."""
     last = len(sat.slots)
     if go == "review" or (go == "next" and number == last):
         return f"/exams/sittings/{sat.id}/review"
@@ -479,7 +481,7 @@ def _asked(
 def _frame(
     desk: RequestContext, sat: SittingState, number: int, note: ReviewNote = NOTHING
 ) -> dict[str, Any]:
-    """What the bar and the palette show, and what there is to say of one question."""
+    """Return the template variables of the exam bar, the palette and the note of a question."""
     kept = store.answers(desk.db, sat.id)
     unreadable = find_unreadable(desk.db, desk.library, sat, kept)
     palette = rows(sat.slots, kept, {}, unreadable)

@@ -18,11 +18,11 @@ from app.widgets.svg import Box, dot, line, rect, svg_root, text
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradedItem:
-    """One question after the end: `score` 0..1, `answered` false where left open.
+    """One question after the end: `score` 0..1, `answered` false if left unanswered.
 
-    `before` is what the first answer would have scored, where another was given later;
-    `old_key` what the answer scored before it was graded again by a mended key.
-    `unreadable` is an answer that could not be read, and is worth nothing.
+    `before` is what the first answer would have scored, if it was changed later. `old_key` is what
+    the answer scored before it was regraded with a corrected key. `unreadable` marks an answer that
+    could not be parsed and scores 0.
     """
 
     number: int
@@ -38,7 +38,7 @@ class GradedItem:
 
     @property
     def result(self) -> str:
-        """What came of it, in words."""
+        """The result in words."""
         if self.unreadable:
             return "could not be read"
         if not self.answered:
@@ -49,12 +49,12 @@ class GradedItem:
 
     @property
     def was_mended(self) -> bool:
-        """Whether a key that was mended after the exam changed the points."""
+        """Whether regrading with a corrected key changed the score."""
         return self.old_key is not None and self.old_key != self.score
 
     @property
     def change(self) -> str:
-        """How the first answer was changed, in words; empty where it stayed."""
+        """How changing the first answer changed the result, in words; empty if unchanged."""
         if self.before is None:
             return ""
         return f"{_word(self.before)} to {_word(self.score)}"
@@ -66,7 +66,7 @@ def _word(score: float) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreShare:
-    """Points of a part of the paper: `score` of `count` questions."""
+    """The score of a part of the paper: `score` of `count` questions."""
 
     name: str
     score: float
@@ -74,18 +74,18 @@ class ScoreShare:
 
     @property
     def lost(self) -> float:
-        """Points that were not reached."""
+        """Points that were lost."""
         return self.count - self.score
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreReport:
-    """The whole result. `low` and `high` bound what a like paper would have given.
+    """The score report. `low` and `high` are the score range of a similar paper.
 
-    `missed` were answered wrong or in part, `open` not at all; `weakest` are the
-    objectives that lost most points in answers. `changes` are the questions whose
-    answer was changed, by what came of it. `mended` counts those whose points a mended
-    key changed after the exam, `before` are the points of the paper with its old keys.
+    `missed` were answered wrong or partly right, `open` not at all. `weakest` are the objectives
+    that lost the most points in answered questions. `changes` are the questions with a changed
+    answer, by result. `mended` counts those whose score a corrected key changed, `before` is the
+    score of the paper with the old keys.
     """
 
     score: float
@@ -104,12 +104,12 @@ class ScoreReport:
 
     @property
     def tells(self) -> bool:
-        """Whether enough was answered to tell the points of a like paper."""
+        """Whether enough was answered to estimate a similar paper."""
         return says_enough(self.answered, self.count)
 
     @property
     def again(self) -> tuple[GradedItem, ...]:
-        """What there is to go over, in the order of the paper."""
+        """The questions to review, in the order of the paper."""
         return tuple(sorted((*self.missed, *self.open), key=lambda m: m.number))
 
 
@@ -117,7 +117,7 @@ CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
 
 
 def summarize(marked: Sequence[GradedItem]) -> ScoreReport:
-    """Add up a paper; partial credit counts as a part of a point."""
+    """Return the score report of a paper; partial credit counts as part of a point."""
     score = sum(m.score for m in marked)
     low, high = interval(score, len(marked))
     answered = [m for m in marked if m.answered]
@@ -139,10 +139,10 @@ def summarize(marked: Sequence[GradedItem]) -> ScoreReport:
 
 
 def most_lost(shares: Iterable[ScoreShare], most: int = 3) -> tuple[ScoreShare, ...]:
-    """The parts that lost most points, `most` of them and only clear ones.
+    """Return at most `most` parts that lost the most points, without ties at the cut.
 
-    One answer says nothing of a part. And a part that lost as much as another that
-    finds no room is left out as well: to name one of them would be arbitrary.
+    One answer says nothing about a part. Parts that tie with one that does not fit are left out
+    too, because naming one of them would be arbitrary.
     """
     many = [s for s in shares if s.lost > 0 and s.count > 1]
     order = sorted(many, key=lambda s: -s.lost)
@@ -151,14 +151,14 @@ def most_lost(shares: Iterable[ScoreShare], most: int = 3) -> tuple[ScoreShare, 
 
 
 def _numbers(marked: Sequence[GradedItem], change: str) -> tuple[int, ...]:
-    """The questions whose answer was changed this way."""
+    """Return the numbers of the questions whose answer was changed this way."""
     return tuple(m.number for m in marked if m.change == change)
 
 
 def interval(score: float, count: int) -> tuple[float, float]:
-    """Give the range of points that a paper of the same kind would have given.
+    """Return the score range that a similar paper would give, in points.
 
-    Nineteen ranges in twenty hold them.
+    The range holds it in 95% of cases.
 
     >>> [round(x, 1) for x in interval(37, 50)]
     [30.2, 42.1]
@@ -178,7 +178,7 @@ def _shares(parts: Iterable[tuple[str, float]]) -> tuple[ScoreShare, ...]:
 
 
 def _number(name: str) -> tuple[float | str, ...]:
-    """Sort 2.10 behind 2.9: objectives are numbers with a point, not decimals."""
+    """Return a sort key that puts 2.10 after 2.9: objective numbers are not decimals."""
     try:
         return tuple(float(part) for part in name.split("."))
     except ValueError:
@@ -186,7 +186,7 @@ def _number(name: str) -> tuple[float | str, ...]:
 
 
 def topics_by_objective(library: Library) -> dict[str, str]:
-    """The first page on each objective."""
+    """Return the slug of the first page on each objective."""
     found: dict[str, str] = {}
     for topic in library.topics.values():
         for objective in topic.objectives:
@@ -195,7 +195,7 @@ def topics_by_objective(library: Library) -> dict[str, str]:
 
 
 def names_of(library: Library) -> dict[str, str]:
-    """The short name of each objective by its number."""
+    """Return the short name of each objective by its number."""
     domains = library.syllabus.domains
     return {goal.number: goal.name for domain in domains for goal in domain.objectives}
 
@@ -205,10 +205,10 @@ _BASE, _HEIGHT = 66.0, 62.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReportCharts:
-    """The drawings; `longest` and `even` are seconds of a question.
+    """The charts; `longest` and `even` are seconds per question.
 
-    The longest that one took, and what each takes at an even pace. `times` is None
-    where the time of no question is known: the browser told none, or all were 0.
+    `longest` is the longest time a question took, `even` the time at an even pace. `times` is None
+    if no time is known: the browser sent none, or all were 0.
     """
 
     result: Markup
@@ -220,7 +220,7 @@ class ReportCharts:
 def draw_report(
     report: ScoreReport, paper: Sequence[GradedItem], target: int | None, seconds: float
 ) -> ReportCharts:
-    """All drawings of a report; `seconds` were given for the whole paper."""
+    """Return all charts of a report; `seconds` is the time limit of the whole paper."""
     longest = max((m.seconds for m in paper), default=0.0)
     even = seconds / max(len(paper), 1)
     return ReportCharts(
@@ -232,7 +232,7 @@ def draw_report(
 
 
 def draw_result(report: ScoreReport, target: int | None) -> Markup:
-    """The points with what a like paper would have given; `target` is in points."""
+    """Return the chart of the score with its range; `target` is in points."""
     words = f"your target {target}" if target else ""
     score = ScoreRange(
         score=report.score,
@@ -249,7 +249,7 @@ def draw_result(report: ScoreReport, target: int | None) -> Markup:
 
 
 def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Markup:
-    """Seconds of each question; × marks what was not right, `even` is an even pace."""
+    """Return the chart of seconds per question; × marks wrong ones, `even` is the even pace."""
     slot = 100 / (len(paper) or 1)
     marks: list[str] = []
     for place, one in enumerate(paper):
@@ -286,14 +286,14 @@ class PastSitting:
 
     @property
     def share(self) -> float:
-        """The part of the points that was reached, 0..1."""
+        """The score as a share, 0..1."""
         return self.score / self.questions if self.questions else 0.0
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """What a similar paper would most likely have given, as shares.
+        """The score range of a similar paper, as shares.
 
-        None where too few of its questions were answered to say so.
+        None if too few of its questions were answered.
         """
         if not says_enough(self.answered, self.questions):
             return None
@@ -303,7 +303,7 @@ class PastSitting:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreTrend:
-    """The drawing, and what the last two full exams say in a sentence."""
+    """The chart, and a sentence about the last two full exams."""
 
     svg: Markup
     sentence: str
@@ -314,7 +314,7 @@ def trend_of(
     target: int | None,
     day_of: Callable[[dt.datetime], dt.date],
 ) -> ScoreTrend | None:
-    """The last sittings, given the newest first; None before the first."""
+    """Return the trend of the last sittings, given newest first; None without any."""
     if not finished:
         return None
     last = list(reversed(finished[:MOST]))

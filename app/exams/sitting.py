@@ -1,4 +1,4 @@
-"""Begin, resume, close, grade a sitting."""
+"""Start, resume, close and grade a sitting."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ from app.spaced_repetition.card_ids import can_be_card, question_card_id
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SittingRequest:
-    """An exam to begin: the questions that it draws from, and what was asked of it."""
+    """An exam to start: the questions it draws from, and the learner's options."""
 
     exam: ExamBlueprint
     questions: Sequence[Question]
@@ -48,7 +48,7 @@ class SittingRequest:
 def draw_sitting(
     db: Session, library: Library, learner_id: int, wanted: SittingRequest
 ) -> NewSitting:
-    """Draw a paper; to be begun in a transaction of its own, which is shorter."""
+    """Draw a paper. Start it in a separate, shorter transaction."""
     seed = secrets.randbits(48)
     blueprint, wish = wanted.exam, wanted.wish
     domains = domain_of(library)
@@ -71,9 +71,9 @@ def draw_sitting(
 def start_sitting(
     db: Session, library: Library, learner_id: int, drawn: NewSitting, now: dt.datetime
 ) -> int:
-    """Start the clock of a paper; returns the sitting, also when sent twice."""
-    # The wording is kept, so that an edit meanwhile changes nothing for this paper.
-    # In the order of all others who begin, for two may wait for each other's.
+    """Start the clock of a paper; returns the sitting, also if sent twice."""
+    # Save the revisions, so that an edit during the exam changes nothing on this paper. Insert them
+    # in item order, so that two learners starting at once cannot deadlock.
     for slot in sorted(drawn.paper.slots, key=lambda s: s.item):
         quiz_store.keep_revision(db, library.questions[slot.item], now)
     started = dataclasses.replace(drawn, token=f"{learner_id}-{drawn.token}")
@@ -81,19 +81,19 @@ def start_sitting(
 
 
 def question_of(db: Session, library: Library, slot: PaperItem) -> Question:
-    """The question of a slot in the wording that was drawn."""
+    """Return the question of a paper in the revision that was drawn."""
     current = library.questions.get(slot.item)
     if current is not None and current.revision == slot.revision:
         return current
     kept = quiz_store.load_wording(db, slot.item, slot.revision)
-    assert kept is not None  # noqa: S101 - kept when the paper was drawn
+    assert kept is not None  # noqa: S101 - saved when the paper was drawn
     return kept
 
 
 def close_if_over(
     db: Session, library: Library, sat: SittingState, now: dt.datetime
 ) -> SittingState:
-    """Close a sitting whose time is up; as it is otherwise."""
+    """Return the sitting, closed if its time is up."""
     if sat.closed_at is None and is_over(sat.deadline, now):
         return close(db, library, sat, "time", sat.deadline)
     return sat
@@ -102,8 +102,8 @@ def close_if_over(
 def close(
     db: Session, library: Library, sat: SittingState, by: str, at: dt.datetime
 ) -> SittingState:
-    """Close a sitting and judge what was answered; a second call changes nothing."""
-    lock_learner(db, sat.learner_id)  # first, as every other write for this learner
+    """Close a sitting and grade its answers; a second call changes nothing."""
+    lock_learner(db, sat.learner_id)  # lock first, as every other write for this learner does
     if store.close(db, sat, by, at):
         kept = store.answers(db, sat.id)
         graded = [
@@ -121,10 +121,10 @@ def close(
 def _missed(
     library: Library, sat: SittingState, graded: Sequence[GradedAnswer], reached: int
 ) -> list[CardToAdd]:
-    """The questions of a paper that were left open or not wholly right, as cards.
+    """Return the questions of a paper that were left unanswered or not fully right, as cards.
 
-    What lies beyond the last one `reached` was not missed: a paper that is ended
-    early shall not fill the next day.
+    Questions after the last one `reached` do not count as missed, so that a paper submitted early
+    does not fill the next day.
     """
     right = {one.slot.number for one in graded if one.score >= 1}
     seen = [slot for slot in sat.slots if slot.number <= reached]
@@ -137,7 +137,7 @@ def _missed(
 
 
 def graded_items(db: Session, library: Library, sat: SittingState) -> list[GradedItem]:
-    """Each question of a closed sitting with its points."""
+    """Return each question of a closed sitting with its score."""
     given = store.item_scores(db, sat)
     kept = store.answers(db, sat.id)
     rows = []
@@ -163,15 +163,15 @@ def graded_items(db: Session, library: Library, sat: SittingState) -> list[Grade
 
 
 def as_graded(slot: PaperItem, point: ItemScore | None) -> PaperItem:
-    """A slot with the wording that its points are of: its key may have been mended."""
+    """Return the paper item in the revision it was graded with; its key may have been corrected."""
     return dataclasses.replace(slot, revision=point.revision) if point else slot
 
 
 def _before(question: Question, slot: PaperItem, kept: SavedAnswer) -> float | None:
-    """What the first answer would have scored; None where no other was given later.
+    """Return what the first answer would have scored; None if it was not changed later.
 
-    Where one option is chosen. Anything else is entered bit by bit, so that its first
-    state says nothing.
+    Only for single choice. Other answers are entered in several steps, so their first state says
+    nothing.
     """
     kind = types.type_of(question)
     if not kind.chosen or kind.several or kept.first in (None, kept.raw):
@@ -181,11 +181,11 @@ def _before(question: Question, slot: PaperItem, kept: SavedAnswer) -> float | N
 
 
 _asked: list[tuple[Library, tuple[Question, ...]]] = []
-_FEW = 6  # courses, or states of one
+_FEW = 6  # courses, or versions of one
 
 
 def askable(library: Library) -> tuple[Question, ...]:
-    """The questions of a course that can be asked, tried once for each state of it."""
+    """Return the questions of a course that have an answer, computed once per version."""
     for known, found in tuple(_asked):
         if known is library:
             return found
@@ -196,7 +196,7 @@ def askable(library: Library) -> tuple[Question, ...]:
 
 
 def can_be_asked(question: Question) -> bool:
-    """Whether any combination of a computed question has an answer."""
+    """Return whether any combination of a computed question has an answer."""
     if question.computed is None:
         return True
     try:
@@ -209,7 +209,7 @@ def can_be_asked(question: Question) -> bool:
 def find_unreadable(
     db: Session, library: Library, sat: SittingState, kept: Mapping[int, SavedAnswer]
 ) -> dict[int, UnreadableResponse]:
-    """The answers so far that cannot be read, with the reason, by number."""
+    """Return the answers so far that cannot be parsed, with the reason, by number."""
     found = {
         slot.number: _unreadable(question_of(db, library, slot), slot, kept[slot.number])
         for slot in sat.slots
@@ -221,9 +221,9 @@ def find_unreadable(
 def _unreadable(
     question: Question, slot: PaperItem, kept: SavedAnswer
 ) -> UnreadableResponse | None:
-    """Why what was entered cannot be read; None where it can, or nothing was.
+    """Return why a response cannot be parsed; None if it can, or if it is empty.
 
-    What is chosen of a list can always be read.
+    Choices from a list can always be parsed.
     """
     if not kept.answered or types.type_of(question).chosen:
         return None
@@ -237,9 +237,11 @@ def _unreadable(
 def _graded(question: Question, slot: PaperItem, kept: SavedAnswer) -> GradedAnswer:
     try:
         verdict = grade(draw_variant(question, slot.seed), kept.raw)
-    except ExpressionError as error:  # the estimator changed while the exam was sat
+    except ExpressionError as error:  # the estimator changed during the exam
         verdict = UnreadableResponse(error.message)
-    if isinstance(verdict, UnreadableResponse):  # nobody was there to ask again: no points
+    if isinstance(
+        verdict, UnreadableResponse
+    ):  # the learner can no longer correct it, so it scores 0
         verdict = GradeResult(score=0.0, parsed={"unreadable": verdict.message})
     return GradedAnswer(
         slot=slot,
@@ -257,9 +259,9 @@ Told = Literal["", "replaced", "refused", "stale"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewNote:
-    """What became of a form where another page had changed the same question.
+    """The message about a form if another page had changed the same question.
 
-    `told` is one of Merge.told; the other change was saved `at`, where that is known.
+    `told` is one of Merge.told; the other change was saved `at`, if known.
     """
 
     told: Told = ""
@@ -267,7 +269,6 @@ class ReviewNote:
 
     @property
     def when(self) -> str:
-        """When the other change was saved, in words."""
         return f"at {self.at:%H:%M} UTC" if self.at else "meanwhile"
 
 
@@ -278,7 +279,7 @@ NOTHING = ReviewNote()
 class PaperRow:
     """One question of the palette and the review screen.
 
-    `unreadable` says why its answer cannot be read; such a question is not answered.
+    `unreadable` says why its answer cannot be parsed; such a question counts as unanswered.
     """
 
     number: int
@@ -289,18 +290,17 @@ class PaperRow:
 
     @property
     def label(self) -> str:
-        """The state in words, for a screen reader."""
+        """The state in words, for screen readers."""
         return f"{self.number}, {self.state}{', flagged' if self.flagged else ''}"
 
     @property
     def state(self) -> str:
-        """Whether it is answered, in words."""
         if self.unreadable:
             return "can\u2019t be read"
         return "answered" if self.answered else "open"
 
     def matches(self, show: Filter) -> bool:
-        """Whether the row belongs to a filter."""
+        """Return whether the row passes a filter."""
         if show == "incomplete":
             return not self.answered
         return show == "all" or self.flagged
@@ -321,7 +321,7 @@ def rows(
     words: Mapping[int, str],
     unreadable: Mapping[int, UnreadableResponse],
 ) -> list[PaperRow]:
-    """The rows of a paper in its order."""
+    """Return the rows of a paper in order."""
     nothing = SavedAnswer(0, {})
     return [
         PaperRow(
@@ -358,9 +358,9 @@ _log = logging.getLogger("headroom")
 async def run_sitting_closer(
     engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]
 ) -> AsyncIterator[None]:
-    """Look for overdue papers as long as the server runs.
+    """Close overdue sittings in the background while the server runs.
 
-    Several processes may look at once: a paper is closed once, whoever is first.
+    Several processes may run this at once; each sitting is closed only once.
     """
     watch = asyncio.create_task(_watch(engine, courses, clock))
     try:
@@ -372,10 +372,10 @@ async def run_sitting_closer(
 
 
 def close_now(engine: Engine, library: LiveLibrary, now: dt.datetime, course: str = ALONE) -> int:
-    """Close every overdue paper of a course; returns how many.
+    """Close every overdue sitting of a course; returns how many.
 
-    Each in a transaction of its own, with a gap behind it for others who write: many
-    papers may end at the same moment.
+    Each in its own transaction, with a pause after it for other writers, because many sittings may
+    end at the same moment.
     """
     with Session(engine) as db:
         late = store.overdue(db, now, course)
@@ -395,5 +395,5 @@ async def _watch(engine: Engine, courses: CourseRegistry, clock: Callable[[], dt
             for name, live in courses.libraries.items():
                 await asyncio.to_thread(close_now, engine, live, clock(), name)
         except SQLAlchemyError:
-            # The next round tries again; a locked database is no reason to stop.
+            # The next round tries again. A locked database must not stop the task.
             _log.exception("overdue papers could not be closed")

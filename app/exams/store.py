@@ -1,4 +1,4 @@
-"""Sittings and answers."""
+"""SQL: sittings and their answers."""
 
 import dataclasses
 import datetime as dt
@@ -38,7 +38,7 @@ _POINTS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SittingState:
-    """A sitting as a value; `closed_at` None while it runs."""
+    """A sitting; `closed_at` is None while it is in progress."""
 
     id: int
     learner_id: int
@@ -53,13 +53,13 @@ class SittingState:
 
     @property
     def seconds(self) -> float:
-        """The time that is given for the whole paper."""
+        """The time limit of the whole paper, in seconds."""
         return (self.deadline - self.started_at).total_seconds()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SavedAnswer:
-    """What is kept of one question: response, flag, strikes, time, first response."""
+    """What is saved of one question: response, flag, struck options, time, first response."""
 
     number: int
     raw: Mapping[str, Sequence[str]]
@@ -71,18 +71,18 @@ class SavedAnswer:
 
     @property
     def answered(self) -> bool:
-        """Whether anything was entered."""
+        """Whether the response holds anything."""
         return entered(self.raw)
 
     @property
     def state(self) -> AnswerState:
-        """What of it a form can change."""
+        """The part that a form can change."""
         return AnswerState(self.raw, self.flagged, self.struck)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewSitting:
-    """All that starting a sitting writes down."""
+    """The values of a new sitting."""
 
     token: str
     exam: str
@@ -95,11 +95,11 @@ class NewSitting:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AnswerChange:
-    """One change to one question of a running sitting: the form as it was sent.
+    """One change to one question of a sitting in progress: the form as it was sent.
 
-    `shown` is the form as it was before; `independent` whether its fields are. `since`
-    is when its sender was shown the question in milliseconds, 0 if unknown; `age` how
-    many milliseconds it waited in the browser, 0 if it was sent at once.
+    `shown` is the form as it was before; `independent` says whether its fields are. `since` is when
+    the question was shown, in milliseconds, 0 if unknown. `age` is how many milliseconds the change
+    waited in the browser, 0 if it was sent at once.
     """
 
     number: int
@@ -110,9 +110,9 @@ class AnswerChange:
     age: int = 0
 
     def spent(self, before: int, now: int) -> int:
-        """Milliseconds since the showing, or since the last change at `before`.
+        """Return the milliseconds since showing, or since the last change at `before`.
 
-        What is sent twice, or from two tabs at once, counts once.
+        A form sent twice, or from two tabs at once, counts once.
         """
         passed = now - max(self.since, before)
         return passed if self.since and 0 <= passed <= _LONGEST else 0
@@ -120,7 +120,7 @@ class AnswerChange:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradedAnswer:
-    """One answered question of a sitting, judged."""
+    """One answered question of a sitting, graded."""
 
     slot: PaperItem
     topic: str
@@ -132,10 +132,10 @@ class GradedAnswer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemScore:
-    """The points of an answered question: its attempt, the points that count.
+    """The score of an answered question: its attempt, the score that counts.
 
-    `revision` is the wording whose key gave them; `before` what the key of the exam
-    gave, where the answer was graded again since.
+    `revision` is the one whose key gave the score; `before` is the score by the key of the exam, if
+    the answer was regraded since.
     """
 
     attempt: int
@@ -145,7 +145,10 @@ class ItemScore:
 
 
 def begin(db: Session, learner_id: int, wanted: NewSitting, now: dt.datetime) -> int:
-    """Start a sitting, or find the one of this token; Conflict where there are many."""
+    """Start a sitting, or return the one with this token.
+
+    Raises ConflictError if the learner has too many.
+    """
     earlier = db.exec(
         select(Sitting.id).where(Sitting.token == wanted.token, Sitting.learner_id == learner_id)
     ).first()
@@ -166,12 +169,12 @@ def begin(db: Session, learner_id: int, wanted: NewSitting, now: dt.datetime) ->
     db.add(row)
     db.flush()
     check_quota(db, SITTINGS, col(Sitting.learner_id) == learner_id)
-    assert row.id is not None  # noqa: S101 - given by the flush
+    assert row.id is not None  # noqa: S101 - set by the flush
     return row.id
 
 
 def find(db: Session, learner_id: int, sitting_id: int) -> SittingState:
-    """The learner's sitting; raises NotFound for another's as for none."""
+    """Return the learner's sitting; raises NotFoundError, also for another learner's."""
     row = db.exec(
         select(Sitting).where(Sitting.id == sitting_id, Sitting.learner_id == learner_id)
     ).first()
@@ -181,7 +184,7 @@ def find(db: Session, learner_id: int, sitting_id: int) -> SittingState:
 
 
 def running(db: Session, learner_id: int) -> SittingState | None:
-    """The sitting that is still open, or None."""
+    """Return the sitting in progress, or None."""
     row = db.exec(
         select(Sitting)
         .where(Sitting.learner_id == learner_id, col(Sitting.closed_at).is_(None))
@@ -191,7 +194,7 @@ def running(db: Session, learner_id: int) -> SittingState | None:
 
 
 def overdue(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
-    """Every open sitting of a course whose time is up."""
+    """Return every open sitting of a course whose time is up."""
     rows = db.exec(
         select(Sitting)
         .join(Learner, col(Learner.id) == col(Sitting.learner_id))
@@ -206,7 +209,7 @@ def overdue(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
 
 
 def finished(db: Session, learner_id: int) -> list[tuple[SittingState, float, int]]:
-    """Closed sittings, newest first, each with its points and how many answers."""
+    """Return closed sittings, newest first, each with its score and number of answers."""
     points = func.coalesce(func.sum(SCORE), 0.0)
     rows = db.exec(
         select(Sitting, points, func.count(ATTEMPT.c.id))
@@ -220,7 +223,7 @@ def finished(db: Session, learner_id: int) -> list[tuple[SittingState, float, in
 
 
 def seen_items(db: Session, learner_id: int) -> Counter[str]:
-    """How often the learner met each question, in practice and in exams."""
+    """Return how often the learner answered each question, in practice and in exams."""
     rows = db.exec(
         select(Attempt.item, func.count())
         .where(Attempt.learner_id == learner_id)
@@ -230,9 +233,9 @@ def seen_items(db: Session, learner_id: int) -> Counter[str]:
 
 
 def met_items(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str, int]]:
-    """The questions of the newest paper, and how often each question was met at all.
+    """Return the questions of the newest paper, and how often each question was seen at all.
 
-    What a paper held was met, answered or not.
+    Questions on a paper count as seen, answered or not.
     """
     rows = db.exec(
         select(Sitting.paper)
@@ -247,13 +250,13 @@ def met_items(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str
 
 
 def answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
-    """What is kept of each question, by number."""
+    """Return the saved answers by question number."""
     rows = db.exec(select(SittingAnswer).where(SittingAnswer.sitting_id == sitting_id))
     return {row.number: _kept(row) for row in rows}
 
 
 def save_answer(db: Session, sat: SittingState, change: AnswerChange, now: dt.datetime) -> Merge:
-    """Save what was changed in a form, at the moment at which it was changed.
+    """Save what was changed in a form, as of the moment at which it was changed.
 
     An answer that waited in a browser while a newer one was saved is refused.
     """
@@ -284,7 +287,7 @@ def save_answer(db: Session, sat: SittingState, change: AnswerChange, now: dt.da
 
 
 def close(db: Session, sat: SittingState, by: str, at: dt.datetime) -> bool:
-    """Close a sitting once; false when it was closed before."""
+    """Close a sitting once; returns False if it was already closed."""
     done = db.execute(
         update(Sitting)
         .where(col(Sitting.id) == sat.id, col(Sitting.closed_at).is_(None))
@@ -296,7 +299,7 @@ def close(db: Session, sat: SittingState, by: str, at: dt.datetime) -> bool:
 def record_graded_answers(
     db: Session, sat: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime
 ) -> None:
-    """Write the graded answers of a closed sitting into the log of attempts, once."""
+    """Write the graded answers of a closed sitting into the attempt log, once."""
     met = seen_items(db, sat.learner_id)
     zone = db.exec(select(Learner.zone).where(Learner.id == sat.learner_id)).first()
     day = LearnerProfile("", zone=zone or "UTC").study_day(now).isoformat()
@@ -329,7 +332,7 @@ def record_graded_answers(
 def readd_missed(
     db: Session, sat: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
 ) -> None:
-    """Let the questions missed in a closed sitting come back, if that is wanted."""
+    """Make the questions missed in a closed sitting due again, if the learner wants that."""
     wish = select(Learner.missed, Learner.zone).where(Learner.id == sat.learner_id)
     row = db.exec(wish).first()
     if row is not None and row[0]:
@@ -338,20 +341,20 @@ def readd_missed(
 
 
 def item_scores(db: Session, sat: SittingState) -> dict[str, ItemScore]:
-    """The points of each item that was answered, after the end."""
+    """Return the score of each answered question, after the end."""
     rows = db.connection().execute(_POINTS, {"sitting": sat.id})
     return {item: ItemScore(*values) for item, *values in rows}
 
 
 def count_change(db: Session, learner_id: int) -> None:
-    """Note a change that no request of the learner made."""
+    """Count a change that no request of the learner made."""
     db.execute(
         update(Learner).where(col(Learner.id) == learner_id).values(changes=Learner.changes + 1)
     )
 
 
 def _value(row: Sitting) -> SittingState:
-    assert row.id is not None  # noqa: S101 - it was read
+    assert row.id is not None  # noqa: S101 - it was loaded from the database
     return SittingState(
         id=row.id,
         learner_id=row.learner_id,

@@ -14,4 +14,4 @@ router.include_router(card_page.router, prefix="/flashcards")
 router.include_router(deck_page.additions_router, prefix="/flashcards")
 
 quick = (Route("/flashcards/{card}/reviews", review_page.review, methods=["POST"]),)
-"""Asked at every grade: tried before all others, without resolving dependencies."""
+"""Posted for every rating, so it is matched before all other routes, without dependencies."""

@@ -1,4 +1,4 @@
-"""One card: history, manual edits."""
+"""Page of one card: state, history, manual edits."""
 
 import dataclasses
 import datetime as dt
@@ -37,7 +37,7 @@ _GRADES = ("", "Again", "Hard", "Good", "Easy")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HistoryLine:
-    """A row of the log in words: the study day, and what was done."""
+    """A log row in words: the study day, and what was done."""
 
     day: str
     words: str
@@ -46,10 +46,10 @@ class HistoryLine:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardDetails:
-    """A card as its own page shows it; it can be set due from `day` to `last`.
+    """A card on its own page; its due date can be set from `day` to `last`.
 
-    `facts` are names and values; `undo` is the number of the last thing done, where
-    that was done to this card.
+    `facts` are names and values; `undo` is the log id of the last review or edit, if it was of this
+    card.
     """
 
     card: Flashcard
@@ -66,7 +66,7 @@ class CardDetails:
 
 
 def about(desk: RequestContext, name: str) -> CardDetails:
-    """The card `name`; raises NotFound, or Conflict during an exam that asks it."""
+    """Return the details of a card; raises NotFoundError, or ConflictError during an exam with it."""
     found = find_card(desk, name)
     db, learner = desk.db, desk.learner.id
     held = review_log.load_card(db, learner, name)
@@ -92,7 +92,7 @@ def _facts(desk: RequestContext, held: review_log.CardRecord) -> list[tuple[str,
     if standing is not None:
         stability = days_label(max(1, round(standing.stability)))
         known = f"{round(retrievability(standing, desk.day) * 100)}%"
-        # Of a card in its steps the model of memory knows too little yet.
+        # FSRS knows too little about a card that is still in its steps.
         settled = standing.state == "review"
         facts += [("Likely to be known today", known)] if settled else []
         facts += [
@@ -127,7 +127,7 @@ router = APIRouter()
 
 @router.get("/{card}/more")
 def show(desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = "") -> HTMLResponse:
-    """How a card stands, what was done to it, and what can be done."""
+    """The state of a card, its history, and the possible actions."""
     return desk.page(
         "flashcards/about.html",
         about=about(desk, card),
@@ -137,10 +137,10 @@ def show(desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
 
 @router.post("/{card}/acts")
 async def act(request: Request, card: str, sent: Acted) -> Response:
-    """Write down what is set; undo takes it back like a grade.
+    """Save a manual edit; it can be undone like a review.
 
-    The next card is looked for when that is on disk: the plan of the day is made anew,
-    which takes long, and others who write would wait for it.
+    The next card is looked up after the commit. The plan of the day is computed again, which takes
+    long, and other writers would have to wait for it.
     """
     number = await run_writing(request, lambda desk: _write(desk, card, sent))
     if sent.page:
@@ -153,15 +153,15 @@ async def act(request: Request, card: str, sent: Acted) -> Response:
 
 
 def _write(desk: RequestContext, card: str, sent: ManualEditForm) -> int:
-    """Keep the act; returns its number in the log, 0 where it was there already."""
+    """Save the manual edit; returns its log id, 0 if it was already saved."""
     found = find_card(desk, card).card
-    wish_of(desk, sent.topic, sent.more)  # refused before anything is kept
+    wish_of(desk, sent.topic, sent.more)  # validate before anything is written
     when = (desk.now, desk.day, sent.token)
     return record_manual_edit(desk.db, desk.learner.id, found, _act(desk, sent), when) or 0
 
 
 def _act(desk: RequestContext, sent: ManualEditForm) -> ManualEdit:
-    """What was sent; raises Problem for a day that cannot be set."""
+    """Return the manual edit as sent; raises InvalidInputError for a day that cannot be set."""
     if sent.act == "forget":
         return ManualEdit("forget")
     if sent.act == "bury":

@@ -48,10 +48,10 @@ _KINDS = {QUESTION: "question", TERM: "term"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListedCard:
-    """A card in a list: its front in short, and how it stands in words.
+    """A card in a list: an excerpt of its front, and its state in words.
 
-    `kind` says what an added card is of; `aside` that it was put aside, `declined`
-    that it was left out, `gone` that the course no longer holds what it rests on.
+    `kind` is the source of an added card. `aside` says that it is suspended, `declined` that the
+    learner left it out, `gone` that its source left the course.
     """
 
     card: str
@@ -66,7 +66,7 @@ class ListedCard:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnCardsPage:
-    """One page of the added cards, the newest first, of `count` in all."""
+    """One page of the added cards, newest first; `count` is the number of all."""
 
     rows: tuple[ListedCard, ...]
     page: int
@@ -75,7 +75,7 @@ class OwnCardsPage:
 
 
 def own_cards(desk: RequestContext, wanted: int) -> OwnCardsPage:
-    """The page `wanted` of the added cards, or the last where there are fewer."""
+    """Return page `wanted` of the added cards, or the last page if there are fewer."""
     db, learner = desk.db, desk.learner.id
     count = added_count(db, learner)
     pages = max(1, -(-count // _PAGE))
@@ -87,7 +87,7 @@ def own_cards(desk: RequestContext, wanted: int) -> OwnCardsPage:
 
 
 def row_of(desk: RequestContext, added: AddedCardRecord, found: ResolvedCard | None) -> ListedCard:
-    """An added card as a list shows it."""
+    """Return an added card as a list row."""
     kind, name = parse_card_id(added.card)
     return ListedCard(
         card=added.card,
@@ -102,10 +102,10 @@ def row_of(desk: RequestContext, added: AddedCardRecord, found: ResolvedCard | N
 
 
 def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
-    """How a card stands: being learned, or the study day it is due on.
+    """Return the state of a card: being learned, or the study day it is due on.
 
-    What was left in its steps on an earlier day is due, and an added card that was
-    never graded is new, as the desk counts them.
+    A step left unfinished on an earlier day is due, and an added card that was never reviewed is
+    new, as the review queue counts them.
     """
     if due is None:
         return "new"
@@ -120,7 +120,7 @@ def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
 
 
 def standing_words(standing: CardState | None, desk: RequestContext) -> str:
-    """How a card of the course stands, an exam ahead reckoned in."""
+    """Return the state of a course card in words, with the exam day taken into account."""
     if standing is None:
         return "new"
     aim = aim_of(desk.learner, desk.day)
@@ -132,13 +132,13 @@ def standing_words(standing: CardState | None, desk: RequestContext) -> str:
 
 
 MOST = 50
-"""So many cards are shown; more words find fewer."""
+"""The most cards shown in a search."""
 _MOST_WORDS = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardSearchResult:
-    """The cards with all the words of `query`; `more` says that others have them."""
+    """The cards with all the words of `query`; `more` says that the list is cut."""
 
     query: str
     rows: tuple[ListedCard, ...]
@@ -146,7 +146,7 @@ class CardSearchResult:
 
 
 def search_cards(desk: RequestContext, query: str) -> CardSearchResult:
-    """The first cards with every word, in any order: added ones, then the course's."""
+    """Return the first cards with every word, in any order: added ones, then course cards."""
     words = split_query(query)[:_MOST_WORDS]
     if not words:
         return CardSearchResult("", (), more=False)
@@ -169,7 +169,7 @@ def _names(desk: RequestContext, words: list[str]) -> Iterator[str]:
 
 
 def _text(library: Library, card: str) -> str:
-    """What can be found of a card that the course holds."""
+    """Return the searchable text of a course card or of an added card's source."""
     kind, name = parse_card_id(card)
     if kind == QUESTION:
         question = library.questions.get(name)
@@ -215,9 +215,9 @@ router = APIRouter()
 
 @router.get("/deck")
 def deck(desk: Reader, wished: Wished) -> HTMLResponse:
-    """The cards of one topic, the first with cards where none is named.
+    """The cards of one topic; the first topic with cards if none is given.
 
-    With words to look for those that have them, whatever they belong to.
+    With a search query, all cards that match it, of any topic.
     """
     topics = [t for t in desk.library.topics.values() if t.cards]
     chosen = find_topic(desk.library, wished.topic) if wished.topic else None
@@ -256,9 +256,9 @@ additions_router = APIRouter()
 
 @additions_router.post("/{card}/addition")
 def choose(desk: Writer, card: str, chosen: Chosen) -> Response:
-    """Study a card that is no part of the course's decks, or leave it out.
+    """Add a card to the learner's cards, or decline it.
 
-    A term may be added by anybody; anything else was there before.
+    Any glossary term can be added; all other cards must have been added before.
     """
     kind, name = parse_card_id(card)
     if kind == TERM and chosen.wanted:

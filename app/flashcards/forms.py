@@ -1,4 +1,4 @@
-"""What the card pages accept: filter, grade, undo, manual edit."""
+"""Forms of the card pages: filter, rating, undo, manual edit."""
 
 from typing import Annotated, Literal, TypeVar
 from urllib.parse import parse_qsl
@@ -16,12 +16,11 @@ More = Annotated[int, Field(ge=0, le=200)]
 
 
 class ReviewFilterForm(BaseModel):
-    """Which cards: one topic or all, and how many new ones beyond the day's share.
+    """Which cards: one topic or all, and how many new ones in addition to the day's share.
 
-    `card` asks for one card, `show` for its answer, and `token` says which showing of
-    it asks; `graded` is the grade that a showing had when it was graded once more.
-    `leech` names a card that does not stick, to be said before the next one. `own` is
-    a page of the cards added, `q` are words to be looked for on all cards.
+    `card` requests one card, `show` its answer; `token` identifies the showing. `graded` is the
+    saved rating of a showing that was rated twice. `leech` names a card to warn about before the
+    next one. `own` is a page of the added cards, `q` is a search query over all cards.
     """
 
     topic: Topic = ""
@@ -37,10 +36,10 @@ class ReviewFilterForm(BaseModel):
 
 
 class GradeForm(BaseModel):
-    """A grade: 1 again, 2 hard, 3 good, 4 easy.
+    """A rating: 1 again, 2 hard, 3 good, 4 easy.
 
-    One that waited in the browser says when it was `given` (milliseconds since 1970,
-    by the clock of the browser) and by `who`: the mark of the learner it belongs to.
+    A rating sent later has `given`, its moment (milliseconds since 1970, by the browser's clock),
+    and `who`, the marker of its learner.
     """
 
     rating: int = Field(ge=1, le=4)
@@ -53,7 +52,7 @@ class GradeForm(BaseModel):
 
 
 class UndoForm(BaseModel):
-    """The grade to be undone, by its number."""
+    """The log id of the review to undo."""
 
     review: int = Field(ge=1, le=LAST_ROW)
     topic: Topic = ""
@@ -61,7 +60,7 @@ class UndoForm(BaseModel):
 
 
 class SuspensionForm(BaseModel):
-    """Whether a card is put aside."""
+    """Whether to suspend or unsuspend a card."""
 
     aside: bool
     topic: Topic = ""
@@ -70,9 +69,9 @@ class SuspensionForm(BaseModel):
 
 
 class ManualEditForm(BaseModel):
-    """What is set by hand to a card; `day` is an ISO date for a due date.
+    """A manual edit of a card; `day` is an ISO date for a due date.
 
-    `page` says that the page about the card asked, not the desk.
+    `page` says that the form was on the card's own page, not on the review page.
     """
 
     act: Literal["bury", "due", "forget"]
@@ -84,7 +83,7 @@ class ManualEditForm(BaseModel):
 
 
 class AddCardForm(BaseModel):
-    """Whether a card beside the decks is wanted, and the page that asked."""
+    """Whether to add a card to the learner's cards, and the page to return to."""
 
     wanted: bool
     back: Address = ""
@@ -102,9 +101,9 @@ _PLAIN = "application/x-www-form-urlencoded"
 
 
 async def parse_form(request: Request, form: type[Form]) -> Form:
-    """The fields of a posted form as a route gets them that declares `Form`.
+    """Return the validated fields of a posted form, as FastAPI does for a declared `Form`.
 
-    A field left empty is one that was not sent. Raises RequestValidationError.
+    An empty field counts as not sent. Raises RequestValidationError.
     """
     fields = await _fields(request)
     try:

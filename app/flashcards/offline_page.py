@@ -27,9 +27,9 @@ _MOST = 100
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OfflineCard:
-    """One card of the page; the token says which showing of it this is.
+    """One card of the page; the token identifies the showing.
 
-    `later` says that it is none of today's cards.
+    `later` says that it is not one of today's cards.
     """
 
     card: Flashcard
@@ -39,7 +39,7 @@ class OfflineCard:
 
 @router.get("/offline")
 def offline(desk: Reader) -> HTMLResponse:
-    """Today's cards and those due by tomorrow, to be kept by the browser."""
+    """Today's cards and those due by tomorrow, for the browser to cache."""
     allow_caching(desk.request, desk.learner.next_study_day(desk.now))
     found = leaves(desk)
     return desk.page(
@@ -52,9 +52,9 @@ def offline(desk: Reader) -> HTMLResponse:
 
 
 def leaves(desk: RequestContext) -> list[OfflineCard]:
-    """At most 100: today's cards in the order of the desk, then those due by tomorrow.
+    """Return at most 100 cards: today's in queue order, then those due by tomorrow.
 
-    A plan leaves some of what is due for another day, so these come after its own.
+    The plan leaves some due cards for another day; these come after its own.
     """
     limits = limits_of(desk)
     tomorrow = dataclasses.replace(limits, day=limits.day + dt.timedelta(days=1))
@@ -73,7 +73,7 @@ def leaves(desk: RequestContext) -> list[OfflineCard]:
 
 
 def _waits(desk: RequestContext, held: review_log.CardRecord) -> bool:
-    """Whether a card is in a learning step that is not over."""
+    """Return whether a card is in a learning step that is not over."""
     standing = held.standing
     if standing is None or standing.state == "review":
         return False
@@ -89,7 +89,7 @@ def _due(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord
 
 
 def _fresh(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:
-    """The new cards that the day has room for, none beside its reverse."""
+    """Return the new cards that fit into the day, without a card and its reverse."""
     db, learner, library = desk.db, desk.learner.id, desk.library
     room = new_today(desk, load_queue(desk, limits)[0])
     topics = queue.unseen_by_topic(db, learner, library, limits)

@@ -1,4 +1,4 @@
-"""Write a card."""
+"""Pages to write and edit an own card."""
 
 import dataclasses
 import hashlib
@@ -28,19 +28,19 @@ from app.spaced_repetition.added_cards import CardToAdd, add_cards
 from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, card_of_own, cleaned
 
 LONGEST = 4_000
-"""So many letters a side may have."""
+"""Maximum length of one side in characters."""
 MOST_CELLS = 500
-"""Table cells that a side may have, with those that a short row leaves out."""
+"""Maximum number of table cells of one side, with the cells that a short row leaves out."""
 _GAP = re.compile(r"\{\{(?:c\d+::)?(?P<word>[^{}]+?)(?:::(?P<hint>[^{}:]+))?\}\}")
 _MARKED = re.compile("\ue000(\\d+)\ue001")
 Problems = list[dict[str, str]]
 
 
 def _count_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The table rule of markdown-it, with the cells counted in `state.env`.
+    """Run the table rule of markdown-it, and count the cells in `state.env`.
 
-    The rule fills short rows: 4,000 characters can make 65,536 cells, which take
-    seconds. So it is given no more rows than the limit needs to be passed by one.
+    The rule fills short rows: 4,000 characters can make 65,536 cells, which take seconds. So it
+    gets only as many rows as are needed to exceed the limit.
     """
     if not table(state, start, end, True):
         return False
@@ -53,7 +53,7 @@ def _count_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     table(state, start, min(end, start + 2 + left // columns), False)
     if (state.line - start - 1) * columns > left:
         while state.line < end and not state.isEmpty(state.line):
-            state.line += 1  # counted for the message, and not made
+            state.line += 1  # count the row for the error message, but do not render it
     state.env["cells"] += (state.line - start - 1) * columns
     return True
 
@@ -64,14 +64,14 @@ _markdown.block.ruler.at("table", _count_cells, {"alt": ["paragraph", "reference
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnCardDraft:
-    """The two sides as typed. A front with gaps may do without a back."""
+    """The two sides as typed. A front with gaps needs no back."""
 
     front: str
     back: str = ""
 
     @property
     def problems(self) -> Problems:
-        """What is wrong, by field, as far as it shows before it is rendered."""
+        """The problems by field that can be found without rendering."""
         found = []
         for field, text in (("front", self.front), ("back", self.back)):
             if len(text) > LONGEST:
@@ -86,13 +86,13 @@ class OwnCardDraft:
 
     @property
     def kept(self) -> str:
-        """Both sides as one text, from which `typed_of` makes them again."""
+        """Both sides as one text, which `typed_of` parses."""
         return json.dumps([self.front, self.back], ensure_ascii=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RenderedCard:
-    """A card as typed, its two sides as clean HTML, and what is wrong, by field."""
+    """A card as typed, its two sides as sanitized HTML, and the problems by field."""
 
     typed: OwnCardDraft
     faces: CardFaces
@@ -100,15 +100,15 @@ class RenderedCard:
 
     @property
     def size(self) -> int:
-        """Bytes of the words that are kept."""
+        """The stored size in bytes."""
         words = (self.faces.front, self.faces.back, self.typed.kept)
         return sum(len(text.encode()) for text in words)
 
 
 def render_card(typed: OwnCardDraft) -> RenderedCard:
-    """Render both sides: gaps are open in front and filled behind.
+    """Render both sides: gaps are open on the front and filled on the back.
 
-    Takes up to a tenth of a second, so it belongs before a transaction that writes.
+    Takes up to 0.1 s, so call it before opening a write transaction.
     """
     if typed.problems:
         return RenderedCard(typed, CardFaces("", ""), typed.problems)
@@ -129,13 +129,13 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
     front = _filled(asked, [f"[{hint}]" for hint in hints])
     if words:
         back = _filled(asked, words) + back
-    # Anki cuts the ends of a field: with them the card would come back as changed.
+    # Anki trims fields, so untrimmed sides would count as changed on import.
     faces = CardFaces(cleaned(front).strip(), cleaned(back).strip())
     return RenderedCard(typed, faces, _refuse_length(faces))
 
 
 def _render(text: str) -> tuple[str, int]:
-    """A text as HTML, and how many table cells it has."""
+    """Return the text as HTML, and the number of its table cells."""
     env: dict[str, Any] = {"cells": 0}
     return _markdown.render(text, env), env["cells"]
 
@@ -164,15 +164,15 @@ def _refuse_length(faces: CardFaces) -> Problems:
 
 
 def typed_of(source: str, faces: CardFaces) -> OwnCardDraft | None:
-    """What was typed for a card; None where its sides were made otherwise since.
+    """Return what was typed for a card; None if its sides were changed in another way since.
 
-    One that was kept before there was a limit to its size is given back as it is.
+    A card saved before the size limit existed is returned as it is.
     """
     if not source:
         return None
     typed = OwnCardDraft(*json.loads(source))
     rendered = render_card(typed)
-    # Those that were kept before the ends were cut have a line end behind them.
+    # Cards saved before trimming was introduced end with a newline.
     bare = CardFaces(faces.front.strip(), faces.back.strip())
     return typed if rendered.problems or rendered.faces == bare else None
 
@@ -191,7 +191,7 @@ _A_YEAR = 31_536_000
 
 @router.get("/pictures/{name}")
 def picture(desk: Reader, name: str) -> Response:
-    """A picture on a card of one's own; under its name there is never another."""
+    """A picture of an own card. The content of a name never changes."""
     content = added_cards.find_picture(desk.db, desk.learner.id, name)
     if content is None:
         raise NotFoundError("There is no such picture on a card of yours.")
@@ -205,12 +205,12 @@ def picture(desk: Reader, name: str) -> Response:
 
 @router.get("/own")
 def write(desk: Reader) -> HTMLResponse:
-    """An empty card."""
+    """The form for a new card."""
     return _form(desk, OwnCardDraft(""))
 
 
 def render_sent(front: _Words = "", back: _Words = "") -> RenderedCard:
-    """The card that was sent. FastAPI runs this in a thread, before the route."""
+    """Render the card that was sent. FastAPI runs this in a thread, before the route."""
     sides = (text.replace("\r\n", "\n").strip() for text in (front, back))
     return render_card(OwnCardDraft(*sides))
 
@@ -220,7 +220,7 @@ SentCard = Annotated[RenderedCard, Depends(render_sent)]
 
 @router.post("/own", dependencies=[Depends(expect_storage)])
 async def add(request: Request, sent: SentCard, token: _Words = "") -> Response:
-    """Keep a new card; it is asked from today on."""
+    """Save a new card; it is due from today on."""
     if sent.problems:
         return await run_reading(
             request, lambda desk: _refuse(desk, sent, sent.problems, token=token)
@@ -244,7 +244,7 @@ def _keep(desk: RequestContext, sent: RenderedCard, token: str) -> None:
 
 @router.get("/own/{card}")
 def edit(desk: Reader, card: str) -> HTMLResponse:
-    """The card as it was typed; of one that came with a file its words."""
+    """The card as it was typed, or the text of an imported card."""
     kept = _find(desk, card)
     typed = typed_of(kept.source, kept.faces)
     if typed is not None:
@@ -255,7 +255,7 @@ def edit(desk: Reader, card: str) -> HTMLResponse:
 
 @router.post("/own/{card}", dependencies=[Depends(expect_storage)])
 async def change(request: Request, card: str, sent: SentCard) -> Response:
-    """Put other words on a card."""
+    """Change the text of a card."""
     if sent.problems:
         return await run_reading(request, lambda desk: _refuse(desk, sent, sent.problems, card))
     await run_writing(request, lambda desk: _change(desk, card, sent))
@@ -279,7 +279,7 @@ def _find(desk: RequestContext, card: str) -> added_cards.OwnCardContent:
 def _refuse(
     desk: RequestContext, sent: RenderedCard, problems: Problems, card: str = "", token: str = ""
 ) -> HTMLResponse:
-    """The form with everything that was typed, and what is wrong with it."""
+    """Return the form with everything that was typed, and the problems."""
     if card:
         _find(desk, card)
     status = 422 if sent.problems else 409

@@ -65,7 +65,7 @@ from app.study_plan.todays_cards import (
 from app.web.dependencies import find_topic
 from app.web.render import is_htmx_request, render_page
 
-# A learning step of some minutes is not waited for when nothing else is due.
+# A learning step due within these minutes is shown early if nothing else is due.
 _AHEAD = dt.timedelta(minutes=20)
 GRADES = ("Again", "Hard", "Good", "Easy")
 _OFFER = 5
@@ -73,7 +73,7 @@ _OFFER = 5
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewFilter:
-    """Which cards the learner wants to see: one topic or all, more new ones, one."""
+    """Which cards to show: one topic or all, extra new cards, or a single card."""
 
     topic: str = ""
     more: int = 0
@@ -81,20 +81,20 @@ class ReviewFilter:
 
     @property
     def query(self) -> str:
-        """The wish as the end of an address, without the one card."""
+        """The filter as a query string, without the single card."""
         pairs = {"topic": self.topic, "more": self.more}
         words = urlencode({name: value for name, value in pairs.items() if value})
         return f"?{words}" if words else ""
 
     @property
     def address(self) -> str:
-        """The page of the wish."""
+        """The URL of the page with this filter."""
         return f"/flashcards{self.query}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradeButton:
-    """A grade and when the card would come back."""
+    """A rating button, with the time until the card would be due again."""
 
     rating: int
     words: str
@@ -103,9 +103,9 @@ class GradeButton:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardView:
-    """One card before the learner: `note` says what is known of it.
+    """The card to review; `note` says what is known about it.
 
-    It can be set to be due from the study day `day` to `last`.
+    Its due date can be set from the study day `day` to `last`.
     """
 
     card: Flashcard
@@ -125,12 +125,12 @@ class CardView:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CongratsInfo:
-    """What is said when no card is due.
+    """What the page shows when no card is due.
 
-    `on` and `count` are the next study day with cards; `wait` the time until a
-    learning step later today; `more` how many new cards could be begun now, and
-    `reverses` says that those left wait because their reverse was asked today.
-    `toward` is what there is to say with an exam ahead, `over` of cards that wait.
+    `on` and `count` are the next study day with cards. `wait` is the time until a learning step
+    later today. `more` is how many new cards could be started now, and `reverses` says that the new
+    ones left are buried because their reverse was seen today. `toward` is the notice about an exam
+    ahead, `over` the one about the backlog.
     """
 
     on: dt.date | None
@@ -146,10 +146,10 @@ class CongratsInfo:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """The whole desk: `turn` or `rest`, and what of the day is done and left.
+    """The review page: `turn` or `rest`, and what is done and left of the day.
 
-    `graded` counts the grades of the day: it grows with each, whatever comes back.
-    `already` names the grade of a showing that was to be graded once more.
+    `graded` counts the reviews of the day, cards that are due again included. `already` names the
+    saved rating if the same showing was rated twice.
     """
 
     done: int
@@ -167,9 +167,9 @@ class ReviewPage:
 def build_review_page(
     desk: RequestContext, wish: ReviewFilter, *, show: bool = False, since: int = 0, token: str = ""
 ) -> ReviewPage:
-    """Lay out the desk: the most urgent card, or why there is none.
+    """Build the page with the most urgent card, or the reason why there is none.
 
-    `token` says which showing of the card it is, where that was shown before.
+    `token` identifies the showing of the card, if it was shown before.
     """
     stack = todays_queue(desk, wish.topic, wish.more)
     done, held = stack.queue.finished, _chosen(desk, wish, stack)
@@ -186,9 +186,9 @@ def build_review_page(
 
 
 def _kind(held: CardRecord, stack: TodaysQueue) -> str:
-    """Under which counter a card is.
+    """Return the counter that a card belongs to.
 
-    The plan counts as due what was left in its steps on an earlier day.
+    The plan counts steps left unfinished on an earlier day as due.
     """
     first = stack.queue.first
     if held.standing is None:
@@ -199,7 +199,10 @@ def _kind(held: CardRecord, stack: TodaysQueue) -> str:
 
 
 def find_card(desk: RequestContext, card: str) -> ResolvedCard:
-    """The card `card`; raises NotFound, or Conflict during an exam that asks it."""
+    """Return the card.
+
+    Raises NotFoundError, or ConflictError if a mock exam in progress includes it.
+    """
     found = find_cards_once(desk, [card]).get(card)
     if found is None:
         raise NotFoundError(f"There is no card “{card}”.")
@@ -212,19 +215,19 @@ def find_card(desk: RequestContext, card: str) -> ResolvedCard:
 
 
 def showing_token(card: str, turns: int) -> str:
-    """The token of one showing of a card: the same in every tab that shows it."""
+    """Return the token of one showing of a card, the same in every tab that shows it."""
     return f"{card}.{turns}"
 
 
 def learner_marker(learner: LearnerProfile) -> str:
-    """A word that tells learners of one browser apart and gives nothing away."""
+    """Return a short hash of the learner key, so the offline outbox knows whose rating it holds."""
     return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
 
 
 def build_card_view(
     desk: RequestContext, held: CardRecord, *, show: bool, since: int, token: str = ""
 ) -> CardView:
-    """A card as the desk shows it; with the grades once its answer is shown."""
+    """Return a card for the review page, with rating buttons once its answer is shown."""
     found = find_card(desk, held.card)
     card, sources = found.card, desk.library.sources
     return CardView(
@@ -300,7 +303,7 @@ def _toward(
 
 
 def wish_of(desk: RequestContext, topic: str, more: int, card: str = "") -> ReviewFilter:
-    """The wish as sent; raises NotFound for a topic that is not in the course."""
+    """Return the filter as sent; raises NotFoundError for an unknown topic."""
     if topic:
         find_topic(desk.library, topic)
     return ReviewFilter(topic, more, card if card and can_be_shown(desk, card) else "")
@@ -314,9 +317,9 @@ def next_card_response(
     leech: ResolvedCard | None = None,
     graded: int = 0,
 ) -> Response:
-    """The next card: as a fragment, or by going to the page of it.
+    """Return the next card as a fragment, or a redirect to its page.
 
-    `graded` is the grade that the showing had already which was graded once more.
+    `graded` is the rating already saved for a showing that was rated twice.
     """
     if not is_htmx_request(desk.request):
         pairs = {
@@ -338,18 +341,18 @@ def next_card_response(
     response = render_page(
         desk.request, "flashcards/_desk.html", status=status, table=table, wish=wish
     )
-    if graded:  # whatever part of the desk had asked
+    if graded:  # for a request from any part of the page
         response.headers["HX-Retarget"] = "#desk"
     return response
 
 
 def grade_words(rating: int) -> str:
-    """The name of a grade; empty for none."""
+    """Return the name of a rating; empty for 0."""
     return GRADES[rating - 1] if rating else ""
 
 
 def undoable(desk: RequestContext) -> int:
-    """The number of the last grade of this study day; 0 where there is none."""
+    """Return the log id of the last review of this study day; 0 if there is none."""
     if not desk.learner.id:
         return 0
     last = review_log.last_undoable(desk.db, desk.learner.id, desk.day)
@@ -360,7 +363,7 @@ _LONGEST_LOOK = 10 * 60 * 1000
 
 
 def require_same_learner(desk: RequestContext, who: str) -> None:
-    """Raises Conflict where a grade was given by another learner of the browser."""
+    """Raise ConflictError if the rating was given by another learner of this browser."""
     if who and who != learner_marker(desk.learner):
         raise ConflictError(
             "This grade was given before somebody else came to this browser, so it was not counted."
@@ -368,10 +371,10 @@ def require_same_learner(desk: RequestContext, who: str) -> None:
 
 
 def record_late_grade(desk: RequestContext, card: Flashcard, graded: GradeForm) -> Response:
-    """Write down a grade that waited in the browser; nobody waits for the next card.
+    """Save a rating that waited in the browser; the response has no next card.
 
-    Raises Problem for one that is too old, Conflict where the same showing of the card
-    has another grade already.
+    Raises InvalidInputError if it is too old, and ConflictError if the same showing already has
+    another rating.
     """
     given = from_milliseconds(graded.given)
     if is_too_old(given, desk.now):
@@ -396,7 +399,10 @@ def record_late_grade(desk: RequestContext, card: Flashcard, graded: GradeForm) 
 
 
 def _looked(graded: GradeForm) -> int | None:
-    """Milliseconds from showing the card to its grade, both by the browser's clock."""
+    """Return the milliseconds from showing the card to its rating, by the browser's clock.
+
+    None if that is not plausible.
+    """
     passed = graded.given - graded.since
     return passed if graded.since and 0 <= passed <= _LONGEST_LOOK else None
 
@@ -406,7 +412,7 @@ router = APIRouter()
 
 @router.get("")
 def index(desk: Reader, wished: Wished) -> HTMLResponse:
-    """The desk: the card that is most urgent now, or the one asked for."""
+    """The review page: the most urgent card, or the requested one."""
     if wished.card:
         find_card(desk, wished.card)
     graded = _rating_of(desk, wished.card, wished.token)
@@ -426,7 +432,7 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
 
 @router.get("/{card}/answer")
 def answer(desk: Reader, card: str, wished: Wished) -> Response:
-    """The card with its answer and the four grades, as a fragment."""
+    """The card with its answer and the four ratings, as a fragment."""
     name = find_card(desk, card).card.id
     if graded := _rating_of(desk, name, wished.token):
         return next_card_response(desk, wish_of(desk, wished.topic, wished.more), graded=graded)
@@ -441,7 +447,7 @@ def answer(desk: Reader, card: str, wished: Wished) -> Response:
 
 
 def _rating_of(desk: RequestContext, card: str, token: str) -> int:
-    """The grade that a showing of a card has already; 0 for none."""
+    """Return the rating already saved for a showing of a card; 0 for none."""
     if not token or not desk.learner.id:
         return 0
     return review_log.find_rating(desk.db, desk.learner.id, card, token)
@@ -449,9 +455,9 @@ def _rating_of(desk: RequestContext, card: str, token: str) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _AfterGrade:
-    """What the desk says after a grade: the number to undo, a card that fails often.
+    """What the page shows after a rating: the log id to undo, and a leech warning.
 
-    `graded` is the grade that this showing had already.
+    `graded` is the rating that this showing already had.
     """
 
     wish: ReviewFilter
@@ -461,10 +467,10 @@ class _AfterGrade:
 
 
 async def review(request: Request) -> Response:
-    """Grade a card, once, and lay out the next.
+    """Save a rating once, and return the next card.
 
-    The next card is looked for when the grade is on disk: that takes longer than the
-    grade, and others who write would wait for it.
+    The next card is looked up after the commit: that takes longer than the rating, and other
+    writers would have to wait for it.
     """
     graded = await parse_form(request, GradeForm)
     card: str = request.path_params["card"]
@@ -475,7 +481,7 @@ async def review(request: Request) -> Response:
         done = await run_query(db, lambda: _grade(desk, card, graded))
     async with read_only_session(request) as db:
         after = await desk_of(request, learner, db)
-        # In a thread: on some days the first grade waits for the plan of the day.
+        # In a thread: on some days the first rating waits for the plan of the day.
         return await run_in_threadpool(
             next_card_response,
             after,
@@ -507,9 +513,9 @@ def _grade(desk: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
 
 @router.post("/undo")
 async def undo(request: Request, undone: Undone) -> Response:
-    """Take the last grade, or what was set by hand, back and show its card again.
+    """Undo the last review or manual edit, and show its card again.
 
-    The card is laid out when that is on disk, as after a grade.
+    The card is rendered after the commit, as with a rating.
     """
     card = await run_writing(request, lambda desk: _undo(desk, undone))
 
@@ -520,8 +526,8 @@ async def undo(request: Request, undone: Undone) -> Response:
 
 
 def _undo(desk: RequestContext, undone: UndoForm) -> str:
-    """Take it back; returns its card, empty where it was not the last any more."""
-    wish_of(desk, undone.topic, undone.more)  # refused before anything is kept
+    """Undo and return the card; empty if it was no longer the last one."""
+    wish_of(desk, undone.topic, undone.more)  # validate before anything is written
     when = (desk.now, desk.day)
     cards = desk.library.cards
     return review_log.undo_review(desk.db, desk.learner.id, undone.review, when, cards) or ""
@@ -529,7 +535,6 @@ def _undo(desk: RequestContext, undone: UndoForm) -> str:
 
 @router.post("/{card}/suspension")
 async def suspend(request: Request, card: str, wanted: Suspended) -> Response:
-    """Put a card aside, or take it up again."""
     topic = await run_writing(request, lambda desk: _suspend(desk, card, wanted))
     if wanted.deck:
         where = "#own" if is_added_card(card) else f"?topic={topic}"
@@ -542,19 +547,19 @@ async def suspend(request: Request, card: str, wanted: Suspended) -> Response:
 
 
 def _suspend(desk: RequestContext, card: str, wanted: SuspensionForm) -> str:
-    """Write it down; returns the topic of the card."""
+    """Suspend or unsuspend the card, and return its topic."""
     found = find_card(desk, card).card
-    wish_of(desk, wanted.topic, wanted.more)  # refused before anything is kept
+    wish_of(desk, wanted.topic, wanted.more)  # validate before anything is written
     review_log.set_suspended(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
     return found.topic
 
 
 def _is_bare(table: ReviewPage) -> bool:
-    """Whether there is no card at all, now or later."""
+    """Return whether there is no card at all, now or later."""
     return not (table.turn or table.done or (table.rest and table.rest.on))
 
 
 def _review_looked(desk: RequestContext, since: int) -> int | None:
-    """Milliseconds from showing the card to its grade, where they say anything."""
+    """Return the milliseconds from showing the card to its rating; None if not plausible."""
     passed = to_milliseconds(desk.now) - since
     return passed if since and 0 <= passed <= _LONGEST_LOOK else None

@@ -1,1 +1,1 @@
-"""Questions and cards in the formats of other programs."""
+"""Import and export of questions and cards in the formats of other programs."""

@@ -46,27 +46,27 @@ from app.spaced_repetition.card_ids import (
 )
 
 _TURN = dt.time(4)
-_MOST_SIDES = 30  # of a note that goes back to Anki as it came
+_MOST_SIDES = 30  # of a note that returns to Anki as it came
 _NOTES_AT_ONCE = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExportCourse:
-    """The course whose cards are taken along, and the folder of its files."""
+    """The course whose cards are exported, and the folder of its files."""
 
     library: Library
     folder: Path
 
     @property
     def title(self) -> str:
-        """The exam that it prepares for, or the name of its folder."""
+        """The name of its exam, or of its folder."""
         return self.library.syllabus.exam or self.folder.resolve().name
 
 
 def write_cards(
     course: ExportCourse, cards: LearnerCards, package: PackageWriter, hour: "Hour"
 ) -> None:
-    """Write all cards of a learner that still have words, a few notes at a time."""
+    """Write all cards of a learner that still have text, a few notes at a time."""
     calendar = hour.calendar(cards.first_day())
     pictures = _Pictures(cards.picture, package)
     sheets = _NoteBuilder(course, pictures.of_course)
@@ -75,13 +75,13 @@ def write_cards(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Hour:
-    """The present, and the zone of the learner."""
+    """The current moment, and the zone of the learner."""
 
     now: dt.datetime
     zone: dt.tzinfo
 
     def calendar(self, first: dt.date | None) -> CollectionDates:
-        """How the collection counts days: from the `first` study day, or from today."""
+        """Return the dates of the collection, from the `first` study day or from today."""
         here = self.now.astimezone(self.zone)
         first = first or here.date()
         today = here.date() - dt.timedelta(days=here.time() < _TURN)
@@ -92,7 +92,7 @@ class Hour:
 
 
 def has_words(library: Library, own: Collection[str], card: str) -> bool:
-    """Whether a card can still be shown; `own` are those that a learner brought."""
+    """Return whether a card can still be shown; `own` are the learner's own cards."""
     kind, name = parse_card_id(card)
     if kind == OWN:
         return card in own
@@ -106,10 +106,10 @@ Origins = Mapping[str, tuple[str, int]]
 def notes_of(
     library: Library, cards: Collection[str], origins: Origins
 ) -> dict[str, tuple[str, ...]]:
-    """The notes of some cards by name, each with its own cards.
+    """Group cards into notes, by note name.
 
-    A reverse shares the note of its card. Own cards that came from one note of Anki go
-    back as the cards of one, or Anki would have each twice.
+    A reverse shares the note of its card. Own cards from one Anki note return as cards of one note,
+    because Anki would otherwise have each twice.
     """
     together: dict[str, dict[int, str]] = {}
     for card in cards:
@@ -130,12 +130,12 @@ def notes_of(
 
 
 def _is_of_note(guid_: str, ordinal: int) -> bool:
-    """Whether an own card came from a note of Anki and can go back as a card of it."""
+    """Return whether an own card came from an Anki note and can return as a card of it."""
     return bool(guid_) and 0 <= ordinal < _MOST_SIDES
 
 
 class _Pictures:
-    """Puts the pictures that notes show into the package, each once."""
+    """Adds the pictures of notes to the package, each once."""
 
     def __init__(self, find: Callable[[str], bytes | None], package: PackageWriter) -> None:
         self._find = find
@@ -144,7 +144,7 @@ class _Pictures:
         self.of_course: dict[str, bytes] = {}
 
     def pack(self, sheet: AnkiNote) -> AnkiNote:
-        """The note as it refers to files beside it, which are in the package."""
+        """Return the note with pictures as package files, and add these files."""
         for name in (name for face in sheet.faces for name in names_in(face)):
             if name not in self._packed:
                 self._packed.add(name)
@@ -155,9 +155,9 @@ class _Pictures:
 
 
 class _NoteBuilder:
-    """Makes notes; the authored words of a file are read once.
+    """Builds notes; each authored file is read once.
 
-    `pictures` takes those of the course, by the names under which they are kept.
+    `pictures` collects those of the course, by stored name.
     """
 
     def __init__(self, course: ExportCourse, pictures: dict[str, bytes]) -> None:
@@ -168,7 +168,7 @@ class _NoteBuilder:
         self._read: dict[str, dict[str, tuple[str, str]]] = {}
 
     def every(self, cards: LearnerCards) -> Iterator[AnkiNote]:
-        """All notes of a learner."""
+        """Yield all notes of a learner."""
         origins = cards.origins()
         held = [c for c in cards.names() if has_words(self._library, origins, c)]
         notes = list(notes_of(self._library, held, origins).items())
@@ -181,7 +181,7 @@ class _NoteBuilder:
                     yield sheet
 
     def _of(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
-        """The note with its cards; None where its words cannot be made any more."""
+        """Return the note with its cards; None if its text no longer exists."""
         kind, name = parse_card_id(note)
         if kind == OWN:
             return self._own(note, cards)
@@ -197,7 +197,7 @@ class _NoteBuilder:
         return dataclasses.replace(sheet, tags=tags)
 
     def _own(self, note: str, cards: tuple[str, ...]) -> AnkiNote:
-        """A card of the learner's own; with those that came from the same note."""
+        """Return the note of an own card, with the cards of the same Anki note."""
         own = self._studied.own[note]
         deck = self._deck(f"own::{own.deck}" if own.deck else "own")
         tags = tuple(own.tags.split())
@@ -236,7 +236,7 @@ class _NoteBuilder:
         due = self._studied.due.get(card)
         if made.standing is None or due is None:
             return made
-        # A question that was missed again is due before its grades alone would say.
+        # A question that was missed again is due earlier than its reviews alone would say.
         standing = dataclasses.replace(made.standing, due_day=due)
         return dataclasses.replace(made, standing=standing)
 
@@ -244,7 +244,7 @@ class _NoteBuilder:
         return f"Headroom::{self._course.title}::{name}"
 
     def _faces(self, card: Flashcard) -> tuple[str, str]:
-        """The words as `headroom export apkg` writes them, from the author's file."""
+        """Return the text as `headroom export apkg` writes it, from the author's file."""
         path = card.place.path
         if path not in self._read:
             self._read[path] = dict(self._authored(self._course.folder / path, path))
@@ -252,7 +252,7 @@ class _NoteBuilder:
         return self._read[path].get(card.id) or (portable(words[0]), portable(words[1]))
 
     def _authored(self, file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
-        """The faces of the cards in a file, by their names."""
+        """Yield the faces of the cards in a file, by card id."""
         try:
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
@@ -262,7 +262,7 @@ class _NoteBuilder:
                 yield item.name, self._shown(with_pictures(file.parent, item))
 
     def _shown(self, card: Item) -> tuple[str, str]:
-        """Both sides as HTML; pictures are named as those on own cards are."""
+        """Return both sides as HTML; pictures are named as on own cards."""
         held = {p.name: content_of(p) for p in card.pictures}
         names = {name: kept for name, c in held.items() if (kept := name_of(c))}
         self._pictures |= {kept: held[name] for name, kept in names.items()}
@@ -275,5 +275,5 @@ class _NoteBuilder:
 
 
 def _gap(hint: str) -> str:
-    """A gap to fill, where nothing draws a line."""
+    """Return a gap to fill in, as text."""
     return f"[{hint or '…'}]"

@@ -1,4 +1,4 @@
-"""Match a package with the course, import in slices."""
+"""Match a package with the course, and import it in batches."""
 
 import asyncio
 import collections
@@ -52,18 +52,18 @@ _TWICE = "in the file twice"
 _TOO_LONG = f"longer than {LONGEST_FACE:,} characters on one side"
 _TOO_DEEP = f"tags within more than {DEEPEST} others on one side"
 _NO_SIDE = "a side that the course does not have"
-_MOST_GRADES = 500  # of one card, which is written at one stroke
+_MOST_GRADES = 500  # of one card, which is written in one batch
 _TOO_MANY = f"older than the last {_MOST_GRADES:,} of their card"
-_MOST_TAGS = 1500  # of one face; cleaning takes long where they stand in each other
+_MOST_TAGS = 1500  # of one face; nested tags make sanitizing slow
 _EASES = range(1, 5)
 _KINDS = range(3)  # learning, review, relearning
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MatchedPackage:
-    """What a package brings: cards, how many of what is left out, and why.
+    """The content of a package: cards, and how many of what is skipped, by reason.
 
-    `media` counts the sounds and pictures that are not carried.
+    `media` counts the sounds and pictures that are not imported.
     """
 
     arrivals: tuple[ImportedCard, ...]
@@ -73,7 +73,7 @@ class MatchedPackage:
 
 
 def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
-    """Match every card with the course; all others become the learner's own."""
+    """Match every card with the course; all others become the learner's own cards."""
     known = dict(_names(library))
     cards_left: collections.Counter[str] = collections.Counter()
     grades_left: collections.Counter[str] = collections.Counter()
@@ -99,7 +99,7 @@ def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
 
 
 def _names(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The cards of a note (by ordinal), for each GUID that we would write."""
+    """Yield the cards of a note (by ordinal), for each GUID that our export writes."""
     for card in library.cards.values():
         if card.id == min(card.id, card.sibling or card.id):
             names = (card.id, card.sibling) if card.sibling else (card.id,)
@@ -113,7 +113,7 @@ def _names(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _card_of(found: PackageCard, known: Mapping[str, tuple[str, ...]]) -> str:
-    """The name of a card with us; empty where a note of ours has no such side."""
+    """Return our id of a card; empty if our note has no such card."""
     ours = known.get(found.guid)
     if ours is not None:
         return ours[found.ordinal] if 0 <= found.ordinal < len(ours) else ""
@@ -127,9 +127,9 @@ _Own = tuple[OwnCardText | None, frozenset[str], int, str]
 
 
 def _own(found: PackageCard, pictures: Mapping[str, str]) -> _Own:
-    """The words of a card of the learner's own, or why it is left out.
+    """Return the text of an own card, or why it is skipped.
 
-    With the names of its pictures in the file, and how many media are lost.
+    Also returns its pictures in the file, and how many media are lost.
     """
     none = frozenset[str]()
     refused = _refused(found)
@@ -154,7 +154,7 @@ def _own(found: PackageCard, pictures: Mapping[str, str]) -> _Own:
 
 
 def _refused(found: PackageCard) -> str:
-    """Why the words of a card cannot be taken in at all; empty where they can."""
+    """Return why the text of a card cannot be imported; empty if it can."""
     if any(_OCCLUSION.search(field) for field in found.fields):
         return _MASKED
     if sum(map(len, found.fields)) > 2 * LONGEST_FACE:
@@ -168,10 +168,10 @@ def _refused(found: PackageCard) -> str:
 
 
 def _came(found: PackageCard, left: collections.Counter[str]) -> Iterator[ImportedReview]:
-    """The grades of a card and what was set by hand; other rows are counted.
+    """Yield the reviews and manual edits of a card; other rows are counted.
 
-    A due date holds only where nothing came after it, and a card that is new now was
-    forgotten, whether its log says so or not. Anki has no row for burying a card.
+    A due date counts only if nothing came after it. A card that is new now was reset, whether its
+    log says so or not. Anki has no log row for burying a card.
     """
     log = found.log[-_MOST_GRADES:]
     if len(found.log) > _MOST_GRADES:
@@ -203,14 +203,14 @@ def _row(row: RevlogEntry, found: PackageCard, *, is_last: bool) -> ImportedRevi
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardPlacement:
-    """Where a card belongs: the name shared with its reverse, and its topic."""
+    """The note shared with the card's reverse, and its topic."""
 
     note: str
     topic: str
 
 
 def home_of(library: Library, card: str) -> CardPlacement:
-    """Where a card belongs in this course; by its name alone where it has left."""
+    """Return the placement of a card; from its id alone if it left the course."""
     known = library.cards.get(card)
     if known is None:
         return CardPlacement(card, topic_of(library, card))
@@ -241,15 +241,15 @@ def _arrival(
 
 
 AT_ONCE = 2
-"""Files that one process reads and writes at a time, each held in its memory."""
-_LONGEST_WAIT = 50.0  # seconds until somebody is sent away; proxies give up after 60
+"""Files that one process imports or exports at a time; each is held in memory."""
+_LONGEST_WAIT = 50.0  # seconds until status 503; proxies give up after 60
 _SOON = 1.0  # seconds in which a small file is done
 _log = logging.getLogger("headroom")
 Room = contextlib.AsyncExitStack
 
 
 class ImportRunner:
-    """The imports of this process. Each slice is a transaction of its own."""
+    """The imports of this process. Each batch is its own transaction."""
 
     def __init__(
         self,
@@ -266,16 +266,16 @@ class ImportRunner:
 
     @contextlib.asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
-        """At the end, wait until the slices that are being written are on disk."""
+        """On shutdown, wait until the current batches are committed."""
         yield
         self._ending = True
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @contextlib.asynccontextmanager
     async def room(self, client: str = "") -> AsyncIterator[Room]:
-        """A place among the files at a time; HTTPException 503 when none gets free.
+        """Reserve one of the file slots; HTTPException 503 if none becomes free.
 
-        Clients that have none come first. Who begins an import takes the place along
+        Clients without a slot come first. The caller that starts an import keeps the slot
         (`pop_all`).
         """
         async with contextlib.AsyncExitStack() as room:
@@ -293,7 +293,7 @@ class ImportRunner:
         arrivals: Sequence[ImportedCard],
         room: Room,
     ) -> asyncio.Task[None]:
-        """Write cards slice by slice; returns when they are written, or soon."""
+        """Write cards in batches; returns when done, or after a short wait."""
         task = asyncio.create_task(self._run(running, arrivals, room))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -311,7 +311,7 @@ class ImportRunner:
             try:
                 state = await self._write(running, arrivals)
                 await self._end(name, state)
-            except Exception:  # noqa: BLE001 - nobody waits: the page and the log say so
+            except Exception:  # noqa: BLE001 - nothing awaits the task: the page and the log report it
                 _log.exception("an import of cards failed")
                 with contextlib.suppress(Exception):
                     await self._end(name, import_store.FAILED)
@@ -319,7 +319,7 @@ class ImportRunner:
     async def _write(
         self, running: tuple[LearnerProfile, int], arrivals: Sequence[ImportedCard]
     ) -> str:
-        """How it ended: done, canceled, stopped with the server, or full."""
+        """Write all batches; returns how it ended: done, canceled, stopped, or full."""
         waiting = 0
         for part in import_store.slices_of(arrivals):
             if self._ending:
@@ -330,7 +330,7 @@ class ImportRunner:
                     outcome = await run_in_threadpool(
                         _write_slice, db, running, part, (now, waiting)
                     )
-            except ConflictError:  # as many own cards as one may have
+            except ConflictError:  # the learner has the maximum number of own cards
                 return import_store.FULL
             if outcome is None:
                 return import_store.CANCELLED
@@ -349,10 +349,10 @@ def _write_slice(
     part: Sequence[ImportedCard],
     at: tuple[dt.datetime, int],
 ) -> ImportCounts | None:
-    """Write a slice and how far it brought the import; None when that was ended."""
+    """Write a batch and the progress; None if the import was ended."""
     learner, began = running
     now, waiting = at
-    # Whoever writes for a learner asks for this first: others wait here for us.
+    # Every writer for a learner starts with this row, so others wait here for this transaction.
     if not bump_change_counter(db, learner.id) or not import_store.is_running(
         db, (learner.id, began)
     ):

@@ -1,4 +1,4 @@
-"""Text of another format as Markdown, with a list of what was lost."""
+"""Convert text of another format to Markdown, with a list of what was lost."""
 
 import dataclasses
 import re
@@ -22,37 +22,37 @@ _TAG = re.compile(
 )
 _PRE = re.compile(r"(<pre\b[^<]*(?:<(?!/?pre\b)[^<]*)*</pre\s*>)", re.IGNORECASE)
 _MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-# A number that is a thousand or has decimals, and one whose comma must be decimal.
+# A number with a thousands separator or decimals, and one whose comma must be decimal.
 _EITHER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
 _DECIMAL_COMMA = re.compile(r"(?<![\d,])(?:[\d.]+,(?:\d{1,2}|\d{4,})(?![\d.,])|0,\d+)")
-_ABOUT = frozenset("~≈=")  # learners may write these; a key may not
+_ABOUT = frozenset("~≈=")  # allowed in responses, but not in a key
 _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
 
 @dataclasses.dataclass(slots=True)
 class ConversionLosses:
-    """What could not be said in Markdown, in the order it was met.
+    """What cannot be written in Markdown, in the order it was found.
 
-    `album` are the pictures that can be carried.
+    `album` are the pictures that can be imported.
     """
 
     album: ImageCollector = dataclasses.field(default_factory=ImageCollector)
     noted: dict[str, None] = dataclasses.field(default_factory=dict)
 
     def add(self, what: str) -> None:
-        """Note one thing, once."""
+        """Record a loss, once."""
         self.noted[what] = None
 
     def noted_in(self, item: Item) -> Item:
-        """The item with its pictures and with all that was noted."""
+        """Return the item with its pictures and all recorded losses."""
         lost = (*item.lost, *self.noted)
         return dataclasses.replace(item, pictures=self.album.pictures, lost=lost)
 
 
 def read_text(text: str, form: str, losses: ConversionLosses) -> str:
-    """Markdown of a text in one of the forms html, plain, moodle, markdown.
+    """Return the Markdown of a text in the format html, plain, moodle or markdown.
 
-    `moodle` is plain text in which tags count when there are any.
+    `moodle` is plain text in which tags count if there are any.
     """
     if form == "markdown":
         return read_html(_MARKDOWN.render(text.strip()), losses)
@@ -62,14 +62,14 @@ def read_text(text: str, form: str, losses: ConversionLosses) -> str:
 
 
 def _with_breaks(text: str) -> str:
-    """Words with tags among them, in which Moodle shows a new line as one."""
+    """Return text with tags as HTML; Moodle shows its newlines as line breaks."""
     joined = re.sub(r">[ \t]*\n\s*<", "><", join_formula_lines(text.strip()))
     parts = _PRE.split(joined)
     return "".join(part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts))
 
 
 def read_html(html: str, losses: ConversionLosses) -> str:
-    """Markdown of an HTML fragment."""
+    """Return the Markdown of an HTML fragment."""
     turned = to_markdown(html, losses.album.take)
     for what in turned.lost:
         losses.add(what)
@@ -77,7 +77,7 @@ def read_html(html: str, losses: ConversionLosses) -> str:
 
 
 def plain_of(markdown: str) -> str | None:
-    """The words of Markdown that holds nothing but words in one line, else None."""
+    """Return the text of Markdown that is plain text in one line, otherwise None."""
     html = to_html(markdown)
     if "<" in html or "\n" in html or "\\(" in html or "\\[" in html:
         return None
@@ -88,12 +88,12 @@ def plain_of(markdown: str) -> str | None:
 
 
 def with_unit(stem: str, unit: str) -> str:
-    """A stem that says in which unit to answer, for formats without units."""
+    """Append the unit to answer in, for formats without units."""
     return f"{stem}\n\nAnswer in {unit}." if unit else stem
 
 
 def without_unit(stem: str) -> tuple[str, str]:
-    """The stem and the unit that `with_unit` put behind it."""
+    """Return the stem without the unit that `with_unit` appended, and the unit."""
     found = _UNIT.search(stem)
     if found is None or not known_unit(found[1]):
         return stem, ""
@@ -101,7 +101,7 @@ def without_unit(stem: str) -> tuple[str, str]:
 
 
 def any_other(item: Item, said: str, losses: ConversionLosses) -> Item:
-    """The item with what is said to any other answer as its common mistake."""
+    """Return the item with the feedback to any other answer as its common mistake."""
     if said and not item.mistake:
         return dataclasses.replace(item, mistake=said)
     if said:
@@ -110,7 +110,7 @@ def any_other(item: Item, said: str, losses: ConversionLosses) -> Item:
 
 
 def report_unused_feedback(item: Item, notes: Iterable[str], losses: ConversionLosses) -> None:
-    """Note the feedback of a file that stands nowhere in its item."""
+    """Record the feedback in a file that its item does not contain."""
     said = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
     said += [option.feedback for option in (*item.options, *item.steps)]
     if any(note and not any(note in words for words in said) for note in notes):
@@ -118,12 +118,12 @@ def report_unused_feedback(item: Item, notes: Iterable[str], losses: ConversionL
 
 
 def has_decimal_comma(text: str) -> bool:
-    """Whether a text is a number with a comma that can only be decimal."""
+    """Return whether a text is a number with a comma that can only be decimal."""
     return bool(_DECIMAL_COMMA.search(text) and read_span(text))
 
 
 def _expect_one_reading(text: str) -> None:
-    """Raise NotCarried for a number that is a thousand, or that has decimals."""
+    """Raise ItemSkippedError for a number whose separator is ambiguous."""
     if found := _EITHER.search(text):
         plain = re.sub("[.,]", "", found[0])
         either = found[0].replace(",", ".")
@@ -134,10 +134,9 @@ def _expect_one_reading(text: str) -> None:
 
 
 def read_number(text: str, *, comma: bool = False) -> float:
-    """A number as learners may type it, without a unit; raises NotCarried.
+    """Read a number as learners type it, without a unit; raises ItemSkippedError.
 
-    `comma`: whoever wrote it may write decimals with a comma, so that “1,024” can be
-    read in two ways.
+    `comma`: the author may use decimal commas, so “1,024” is ambiguous.
 
     >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
     (1024.0, 1.5, 12500000.0)
@@ -151,9 +150,9 @@ def read_number(text: str, *, comma: bool = False) -> float:
 
 
 def read_span(text: str, *, comma: bool = False) -> NumberRange | None:
-    """The number that a text is, as “140 GB ± 4” with unit and tolerance, or None.
+    """Read a number with unit and tolerance, such as “140 GB ± 4”; None if it is none.
 
-    Raises NotCarried as `read_number` does.
+    Raises ItemSkippedError like `read_number`.
     """
     center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
     found = number_parsing.read_number(center)
@@ -171,9 +170,9 @@ def read_span(text: str, *, comma: bool = False) -> NumberRange | None:
 
 
 def read_weight(text: str) -> float:
-    """A part of the mark in percent, -100 to 100; raises NotCarried.
+    """Read a share of the mark in percent, -100 to 100; raises ItemSkippedError.
 
-    A comma in it is decimal, for a group of thousands would be more than the mark.
+    A comma in it is decimal: with a thousands separator it would exceed the mark.
     """
     weight = read_number(text.replace(",", "."))
     if abs(weight) > 100:
@@ -182,13 +181,13 @@ def read_weight(text: str) -> float:
 
 
 def span_around(center: float, tolerance: float, unit: str = "") -> NumberRange:
-    """A range by its middle and half of its width."""
+    """Return a range by its center and half its width."""
     half = max(abs(tolerance), abs(center) * 1e-9)
     low, high = (float(f"{b:.12g}") for b in (center - half, center + half))
     return NumberRange(float(f"{center:.12g}"), low, high, unit)
 
 
 def span_between(low: float, high: float, unit: str = "") -> NumberRange:
-    """A range by its ends."""
+    """Return a range by its ends."""
     first, last = sorted((low, high))
     return span_around((first + last) / 2, (last - first) / 2, unit)

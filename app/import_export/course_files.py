@@ -1,4 +1,4 @@
-"""Add imported items to a topic."""
+"""Read the items of a course, and add imported items to a topic."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -31,11 +31,11 @@ _FORBIDDEN_IN_BLANK = "|?[]\n"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TargetTopic:
-    """A topic as it stands: its files, and what an item of it may name.
+    """A topic in its current state: its files, and what its items may refer to.
 
-    `files` maps quiz.md and cards.md to their text (empty when there is none), `ids`
-    are all that were ever used. `objective` and `source` are the topic's own;
-    `pictures` are its pictures by name, each with a digest of what it holds.
+    `files` maps quiz.md and cards.md to their text (empty if missing). `ids` are all that were ever
+    used. `objective` and `source` are the topic's own. `pictures` maps its picture names to
+    digests.
     """
 
     slug: str
@@ -51,7 +51,7 @@ class TargetTopic:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TopicUpdate:
-    """The new text of the files that change, the pictures beside it, and a report."""
+    """The new text of the changed files, the new pictures, and a report."""
 
     files: Mapping[str, str]
     pictures: Mapping[str, bytes]
@@ -61,10 +61,10 @@ class TopicUpdate:
 
 
 def add_items(reading: ImportResult, place: TargetTopic) -> TopicUpdate:
-    """Add the items of a reading to a topic; nothing that stands there is changed.
+    """Add the items of an import to a topic; existing text is not changed.
 
-    An item is refused when it is in the topic already, when the check would refuse it,
-    or when its Markdown would be read as anything else than the item.
+    An item is refused if it already is in the topic, if the course check would refuse it, or if its
+    Markdown would be parsed as something else.
     """
     texts = {name: _opened(name, text, place) for name, text in place.files.items()}
     ids = set(place.ids)
@@ -94,7 +94,7 @@ def add_items(reading: ImportResult, place: TargetTopic) -> TopicUpdate:
 
 
 def _opened(name: str, text: str, place: TargetTopic) -> str:
-    """A file to write behind: itself, or new front matter."""
+    """Return the file to append to, or new front matter."""
     if text.strip():
         return text
     what = "cards" if name == "cards.md" else "questions"
@@ -108,7 +108,7 @@ def _standing(place: TargetTopic) -> Iterable[Item]:
 
 
 def _known_here(item: Item, place: TargetTopic) -> Item:
-    """The item with only such objectives and sources as the course knows."""
+    """Return the item with only the objectives and sources that the course has."""
     objectives = tuple(o for o in item.objectives if o in place.objectives)
     sources = tuple(s for s in item.sources if s in place.sources)
     gone = {*item.objectives, *item.sources} - {*objectives, *sources}
@@ -130,7 +130,7 @@ def _less(item: Item, what: str) -> Item:
 
 
 def _with_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
-    """The item with its pictures under names that no others have, and their bytes."""
+    """Return the item with unique picture names, and the bytes of the pictures."""
     held = {p.name: content_of(p) for p in item.pictures}
     names = {name: name_of(content, name) for name, content in held.items()}
     for name in shown_in(item):
@@ -144,7 +144,7 @@ def _with_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
 
 
 def _with_reasons(item: Item) -> Item:
-    """Equal right sides are told to be meant, which other formats need not say."""
+    """Mark equal right sides as intended, which other formats do not require."""
     rights = [p.right for p in item.pairs if p.left]
     pairs = tuple(
         dataclasses.replace(p, why=p.why or _SHARED) if rights.count(p.right) > 1 else p
@@ -154,7 +154,7 @@ def _with_reasons(item: Item) -> Item:
 
 
 def _refusal(item: Item, name: str, file: str, place: TargetTopic) -> str:
-    """Why an item cannot stand in the topic; empty when it can."""
+    """Return why an item cannot be added to the topic; empty if it can."""
     words = [word for b in item.blanks for word in (*b.answers, *b.wrong)]
     if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in words):
         return "the answer of a gap holds one of | ? [ ] ~"
@@ -171,7 +171,7 @@ def _refusal(item: Item, name: str, file: str, place: TargetTopic) -> str:
 
 
 def _likeness(item: Item) -> object:
-    """What two items that say the same have in common."""
+    """Return a key that is equal for items with the same content."""
     return (
         item.kind,
         _words(item.stem),
@@ -202,7 +202,7 @@ _FILES = ("quiz.md", "cards.md")
 
 
 def place_of(folder: Path, slug: str) -> TargetTopic:
-    """A topic as it stands in a course; raises Unusable when there is none."""
+    """Return a topic of a course; raises UnusableFileError if there is none."""
     readings, _ = WatchedFiles(folder, None).read()
     page = readings.get(f"topics/{slug}/concept.md")
     if page is None or page.topic is None:
@@ -228,7 +228,7 @@ def place_of(folder: Path, slug: str) -> TargetTopic:
 
 
 def _digests(folder: Path, slug: str) -> dict[str, str]:
-    """The pictures of a topic by name, each with a digest of what it holds."""
+    """Return the digest of each picture of a topic, by name."""
     topic = folder / "topics" / slug
     names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
     shown = (n for n in names if not image_problem(folder, f"topics/{slug}/{n}"))
@@ -236,7 +236,7 @@ def _digests(folder: Path, slug: str) -> dict[str, str]:
 
 
 def with_pictures(folder: Path, item: Item) -> Item:
-    """An item with the pictures that it shows, as they lie in its topic's `folder`."""
+    """Return an item with its pictures from its topic's `folder`."""
     course = folder.parent.parent
     sound = (
         name for name in shown_in(item) if not image_problem(course, f"topics/{folder.name}/{name}")
@@ -260,9 +260,9 @@ def _sources(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
 
 
 def write_files(folder: Path, slug: str, taken: TopicUpdate) -> None:
-    """Replace files of a topic, each at once, so that no reader sees half of one.
+    """Replace files of a topic atomically, so that no reader sees half of one.
 
-    Pictures come first, for no page may name one that is not there.
+    Pictures come first, so that no page refers to a missing one.
     """
     texts = {name: text.encode() for name, text in taken.files.items()}
     for name, content in {**taken.pictures, **texts}.items():
@@ -272,7 +272,7 @@ def write_files(folder: Path, slug: str, taken: TopicUpdate) -> None:
 
 
 def about(folder: Path) -> CourseInfo:
-    """What a course says of itself; one without a name has that of its folder."""
+    """Return the title and language of a course; the title defaults to its folder name."""
     readings, _ = WatchedFiles(folder, None).read()
     read = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
     syllabus = read or NO_SYLLABUS
@@ -280,9 +280,9 @@ def about(folder: Path) -> CourseInfo:
 
 
 def items_of(folder: Path, slug: str, seed: int) -> ImportResult:
-    """Every sound item of a course, or of one topic, in authored order.
+    """Return every valid item of a course or of one topic, in authored order.
 
-    What learners do not see yet is in `waiting`, whatever else is true of it.
+    Items that are not live are in `waiting`.
     """
     readings, _ = WatchedFiles(folder, None).read()
     items: list[Item] = []
@@ -307,7 +307,7 @@ def items_of(folder: Path, slug: str, seed: int) -> ImportResult:
 
 
 def _live(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:
-    """The sound items of a file, and whether learners see them: with their page."""
+    """Return the valid items of a file, and whether they are live together with their page."""
     open_page = page is None or page.status == "live"
     questions = {q.id: open_page and q.status == "live" for q in reading.questions}
     cards = {c.id: open_page and c.status == "live" for c in reading.cards}

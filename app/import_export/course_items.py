@@ -1,4 +1,4 @@
-"""Course items read and written as Markdown."""
+"""Read and write course items as Markdown."""
 
 import dataclasses
 import re
@@ -51,7 +51,7 @@ _KINDS: dict[str, FileKind] = {
 }
 Fields = dict[str, Any]
 _COMPUTED = ("params", "let")
-# What another program has instead, and what of it is lost on the way.
+# The type that other formats use instead, and what is lost.
 _INSTEAD: dict[str, tuple[Kind, str]] = {
     "place": ("single", "its drawing is not carried; it asks for the label of a part"),
 }
@@ -59,10 +59,10 @@ _ONE_DRAW = "its numbers were drawn once; the parameters are not carried"
 
 
 def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
-    """The items of one file; computed ones as the variant that `seed` draws.
+    """Return the items of one file; computed ones as the variant that `seed` draws.
 
-    `path` is relative to the content folder. Items that the check refuses are refused
-    here too; design exercises are, because nobody else can judge them.
+    `path` is relative to the content folder. Items that the course check refuses are refused here
+    too, and so are design exercises, because no other program can grade them.
     """
     sheet = SourceFile(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
     front, body = front_matter(sheet)
@@ -108,7 +108,7 @@ def _item(
 
 
 def _computed(region: Region) -> bool:
-    """Whether a part of a file is an item with numbers of its own."""
+    """Return whether a region of a file is a computed item."""
     if not isinstance(region, ItemDraft):
         return False
     return bool(set(_COMPUTED) & set(region.comment.fields.values))
@@ -132,7 +132,7 @@ def _uncomputed(draft: ItemDraft) -> ItemComment:
     return dataclasses.replace(draft.comment, fields=mapped)
 
 
-# --- from a built item to a neutral one ---
+# --- from a parsed item to a neutral one ---
 
 
 def _converted(
@@ -163,7 +163,7 @@ def _converted(
 
 
 def _common(item: Question | Flashcard, front: str, line: int) -> Item:
-    """What questions and cards have alike."""
+    """Return the fields shared by questions and cards."""
     return Item(
         item.id,
         "card",
@@ -177,7 +177,7 @@ def _common(item: Question | Flashcard, front: str, line: int) -> Item:
 
 
 def _below(parts: ItemParts, question: Question) -> str:
-    """What stands between the heading and the answers, unless it is the answer."""
+    """Return the text between the heading and the answers, unless it is the answer."""
     if types.type_of(question).blank:
         return ""
     return markdown_of([t for t in parts.stem if t.type != "hr"])
@@ -188,7 +188,7 @@ def _kind_of(question: Question) -> Kind:
     return instead[0] if instead else cast(Kind, question.type)
 
 
-# The answer fields of an item, by its kind.
+# The answer fields of an item, by type.
 
 
 def _typed_numbers(parts: ItemParts, question: Question, values: Mapping[str, Value]) -> Fields:
@@ -243,7 +243,7 @@ def _word(option: ParsedOption) -> ItemOption:
 def _numbers(
     options: Sequence[ParsedOption], answer: object, values: Mapping[str, Value]
 ) -> tuple[ItemOption, ...]:
-    """The numeric options in the order in which their ranges were read."""
+    """Return the numeric options in authored order."""
     if not isinstance(answer, NumericAnswer):
         return ()
     if values:
@@ -267,7 +267,7 @@ def _span(found: AcceptedRange) -> NumberRange:
         float(f"{bound / factor:.12g}") for bound in (found.center, found.low, found.high)
     )
     span = NumberRange(center, low, high, found.unit)
-    # Bounds so close were made from the number: their last digits are dust.
+    # Bounds this close come from rounding, so the range has no tolerance.
     return span if span.tolerance else span_around(center, 0.0, found.unit)
 
 
@@ -296,7 +296,7 @@ def _pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ...]]:
 
 
 def _filled(item: Item, values: Mapping[str, Value]) -> Item:
-    """The item with the drawn numbers in all of its texts."""
+    """Return the item with the drawn numbers in all of its texts."""
 
     def fill(text: str) -> str:
         return expressions.fill(text, values)
@@ -338,7 +338,7 @@ _STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
 
 def block(item: Item, name: str) -> str:
-    """One item as Markdown under the id `name`: heading, comment, answers, alerts."""
+    """Return one item as Markdown with the id `name`: heading, comment, answers, alerts."""
     heading, rest = _heading(item)
     comment = "\n".join([f"<!-- q: {name}", *_metadata(item)])
     comment += "\n-->" if "\n" in comment else " -->"
@@ -349,7 +349,7 @@ def block(item: Item, name: str) -> str:
 
 
 def headed(item: Item) -> Item:
-    """The item with a first paragraph that can be a heading: its name, if need be."""
+    """Return the item with a first paragraph that can be a heading: its name, if needed."""
     if item.stem and not _STRUCTURED.match(item.stem):
         return item
     name = " ".join(item.name.split()) or "Question"
@@ -358,7 +358,7 @@ def headed(item: Item) -> Item:
 
 
 def new_id(item: Item, taken: Iterable[str]) -> str:
-    """An id from the item's name or its first words that nobody has used."""
+    """Return an unused id from the item's name or its first words."""
     words = slug(item.name) or slug(item.stem) or "question"
     if len(words) > _LONGEST_ID:
         words = words[:_LONGEST_ID].rpartition("-")[0] or words[:_LONGEST_ID]
@@ -370,14 +370,14 @@ def new_id(item: Item, taken: Iterable[str]) -> str:
 
 
 def _heading(item: Item) -> tuple[str, str]:
-    """The first paragraph as heading and the rest below it."""
+    """Return the first paragraph as a heading, and the rest below it."""
     first, _, rest = headed(item).stem.partition("\n\n")
     line = one_line(first)
     return re.sub(r"(?:(?<=\s)|^)(#+)$", r"\\\1", line), rest
 
 
 def _metadata(item: Item) -> list[str]:
-    """The lines of the comment below the id; what has its usual value is left out."""
+    """Return the lines of the comment below the id, without default values."""
     told = {"numeric", "short", "order", "match", "cloze", "card"}
     lone = item.kind == "multiple" and sum(o.right for o in item.options) == 1
     named = lone or (item.kind == "single" and _says_true_or_false(item))
@@ -427,7 +427,7 @@ def _answers(item: Item) -> list[str]:
 
 
 def _apart(stem: str, answers: list[str]) -> list[str]:
-    """Options with stars below a stem that ends in a list: else they would join it."""
+    """Separate options with stars from a stem that ends in a list, which would absorb them."""
     lines = [line for line in stem.split("\n") if line and not line.startswith(" ")]
     if not answers or not lines or not lines[-1].startswith("- "):
         return answers
@@ -454,7 +454,7 @@ def _entry(mark: str, option: ItemOption) -> str:
 
 
 def _number(span: NumberRange) -> str:
-    """The range as it is authored: `140 GB ± 4.2`."""
+    """Return the range as it is authored: `140 GB ± 4.2`."""
     unit = f" {span.unit}" if span.unit else ""
     whole = span.center == int(span.center)
     if not span.tolerance and whole:

@@ -1,7 +1,7 @@
-"""Read cards and attempts for export.
+"""SQL: read cards and attempts for export.
 
-`score` and `revision` are what was written with the answer, `current_score` and
-`current_revision` what counts since it was graded again.
+`score` and `revision` were written with the answer; `current_score` and `current_revision` are
+those after regrading.
 """
 
 import base64
@@ -48,7 +48,7 @@ LOGGED = tuple(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnCardText:
-    """A card of the learner's own: its deck, and its faces in cleaned HTML.
+    """A card of the learner's own: its deck, and its faces as sanitized HTML.
 
     One from an Anki note has its GUID, its ordinal and the tags of the note.
     """
@@ -63,10 +63,10 @@ class OwnCardText:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudiedCards:
-    """What is known of some cards of a learner.
+    """The stored data of some cards of a learner.
 
-    `grades` are those that stand, by card and in order; `added` the cards beside those
-    of the course, and `due` the study days on which they come back.
+    `grades` are the reviews that were not undone, by card and in order. `added` are the added
+    cards, and `due` their due days.
     """
 
     grades: Mapping[str, list[TimedReview | DatedEdit]]
@@ -77,7 +77,7 @@ class StudiedCards:
 
 
 class LearnerCards:
-    """All cards of a learner but those `away`, of which a few at a time are read."""
+    """All cards of a learner except those in `away`; data is read a few cards at a time."""
 
     def __init__(self, db: Session, learner_id: int, away: Collection[str] = ()) -> None:
         self._db = db
@@ -85,7 +85,7 @@ class LearnerCards:
         self._away = away
 
     def names(self) -> list[str]:
-        """Every card that was begun, put aside or added, each once."""
+        """Return every card that was started, suspended or added, each once."""
         undoing = LOG.alias()
         stands = (LOG.c.rating > 0) | ((LOG.c.act != "") & LOG.c.voids.is_(None))
         undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
@@ -98,24 +98,24 @@ class LearnerCards:
         return [card for card in every if card not in self._away]
 
     def origins(self) -> dict[str, tuple[str, int]]:
-        """Of each own card the GUID of its note in Anki, and its ordinal there."""
+        """Return the GUID and the ordinal in Anki of each own card."""
         rows = self._db.execute(self._of(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal))
         return {row.card: (row.guid, row.ordinal) for row in rows}
 
     def first_day(self) -> dt.date | None:
-        """The study day of the first grade; None where there is none."""
+        """Return the study day of the first review; None without any."""
         days = self._of(MEMORY, func.min(MEMORY.c.first_day))
         found = self._db.scalar(days.where(MEMORY.c.first_day != ""))
         return dt.date.fromisoformat(found) if found else None
 
     def picture(self, name: str) -> bytes | None:
-        """A picture on an own card."""
+        """Return a picture of an own card."""
         wanted = self._of(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
         content = self._db.scalar(wanted)
         return base64.b64decode(content) if content else None
 
     def read(self, cards: Sequence[str]) -> StudiedCards:
-        """All that is known of some cards."""
+        """Return all stored data of the given cards."""
         ask = self._db.execute
         order = (LOG.c.card, LOG.c.at, LOG.c.id)
         log = ask(self._about(cards, LOG, *LOGGED).order_by(*order))
@@ -149,13 +149,13 @@ class LearnerCards:
 
 
 def own_names(db: Session, learner_id: int) -> frozenset[str]:
-    """The names of the learner's own cards."""
+    """Return the ids of the learner's own cards."""
     names = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     return frozenset(db.connection().scalars(names))
 
 
 def standing_log(rows: Iterable[Row[Any]]) -> list[TimedReview | DatedEdit]:
-    """What stands of rows of the log about one card: grades, and what was set."""
+    """Return the reviews and manual edits of one card that were not undone."""
     return [_logged(row) for row in standing_rows(rows)]
 
 
@@ -194,7 +194,7 @@ _COLUMNS = [
 
 
 def attempts(session: Session, course: str | None = None) -> Iterator[dict[str, Any]]:
-    """The attempts of a course, or all, in the order of the log; `at` is in UTC."""
+    """Yield the attempts of a course, or all, in log order; `at` is in UTC."""
     wanted = select(*_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
     if course is not None:
         mine = select(col(Learner.id)).where(col(Learner.course) == course)

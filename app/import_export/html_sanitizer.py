@@ -1,4 +1,4 @@
-"""Clean foreign HTML: drop scripts, styles and hidden text."""
+"""Sanitize foreign HTML: remove scripts, styles and hidden text."""
 
 import html
 import re
@@ -24,7 +24,7 @@ _CELLS = {"colspan", "rowspan"}
 
 
 EQUATION = "data-equation-content"
-"""The attribute with a formula, of which Canvas shows a picture."""
+"""The attribute with the TeX of a formula; Canvas shows the formula as a picture."""
 _NAMED = re.compile(r"<([a-zA-Z][\w:-]*)")
 _MATHML = re.compile(r"<math\b[^<]*(?:<(?!/?math\b)[^<]*)*</math\s*>", re.IGNORECASE)
 _TEX = re.compile(
@@ -32,7 +32,7 @@ _TEX = re.compile(
     re.IGNORECASE,
 )
 _ALTTEXT = re.compile(r"<math[^<>]*\salttext=[\"']([^\"'<>]*)[\"']", re.IGNORECASE)
-# Within these, tags are words, or follow rules of their own: nothing of them is read.
+# Tags within these are text or have rules of their own, so they are not read.
 _UNREAD = frozenset(
     {"iframe", "math", "noembed", "noframes", "noscript", "script", "style", "svg"}
     | {"template", "title"}
@@ -41,7 +41,7 @@ _OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
 
 
 def _kept(tag: str, name: str, value: str) -> str | None:
-    """The value of an attribute; none for the address of a picture that is not ours."""
+    """Return the value of an attribute, or None for a picture URL that is not ours."""
     return None if (tag, name) == ("img", "src") and not is_picture(value) else value
 
 
@@ -59,7 +59,7 @@ _STRANGERS = nh3.Cleaner(
     url_schemes={"http", "https", "mailto"},
     link_rel="noopener noreferrer",
 )
-# What is left of a link whose address is not allowed: it would look like one.
+# A link whose URL was removed would still look like a link.
 _DEAD_LINK = re.compile(r'<a rel="noopener noreferrer">((?:(?!</?a\b).)*)</a>', re.DOTALL)
 _PORTABLE = nh3.Cleaner(
     tags=set(f"{_TAGS} {_MATH}".split()),
@@ -77,22 +77,22 @@ _PORTABLE = nh3.Cleaner(
 
 
 def safe(text: str) -> str:
-    """HTML of unknown origin without scripts, styles, foreign media and classes."""
-    sound = text.encode("utf-8", "replace").decode()  # JSON may hold half characters
+    """Remove scripts, styles, foreign media and classes from untrusted HTML."""
+    sound = text.encode("utf-8", "replace").decode()  # JSON may contain lone surrogates
     clean = _STRANGERS.clean(sound)
     return _DEAD_LINK.sub(r"\1", clean).strip()
 
 
 def portable(text: str) -> str:
-    """HTML of our pages as another program can show it."""
+    """Return HTML of our pages in a form that other programs can show."""
     return _PORTABLE.clean(text).strip()
 
 
 def clean_for_reading(text: str) -> str:
-    """Well-formed HTML with all that tells how its words are shown, without scripts.
+    """Return well-formed HTML without scripts, with all styling that affects visibility.
 
-    A formula in MathML becomes a picture with its TeX as `EQUATION`, as Canvas has it.
-    It is to be read, not to be shown: styles and addresses are as they were.
+    A formula in MathML becomes a picture with its TeX in `EQUATION`, as in Canvas. The result is
+    for parsing only, not for display: styles and URLs are unchanged.
     """
     named = {name.lower() for name in _NAMED.findall(text)}
     return nh3.clean(
@@ -116,7 +116,7 @@ def clean_for_reading(text: str) -> str:
 
 
 def _formula(found: re.Match[str]) -> str:
-    """A formula by the TeX it carries with it; by nothing where it carries none."""
+    """Return a formula as its TeX; empty if it has none."""
     tex = _TEX.search(found[0]) or _ALTTEXT.match(found[0])
     inside = html.unescape(tex[1]).strip() if tex else ""
     return f'<img {EQUATION}="{html.escape(inside)}">'
@@ -153,7 +153,7 @@ _VISIBILITY_NAMED = {
     "transparent": "#0000",
 }
 _WHITISH, _UNSEEN = 240, 0.1
-# Names that platforms give to what only programs for the blind read, or nobody.
+# Class names that platforms use for text that only screen readers get, or that is hidden.
 _CLASSES = frozenset(
     {
         "a11y-hidden",
@@ -198,7 +198,7 @@ _CLASSES = frozenset(
         "w3-hide",
     }
 )
-_SHUT = frozenset({"datalist", "details", "dialog"})  # seen only when they are open
+_SHUT = frozenset({"datalist", "details", "dialog"})  # visible only when open
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SHEET = re.compile(r"<style\b[^<>]*>([^<]*)", re.IGNORECASE)
 _AT_RULE = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})")
@@ -210,11 +210,11 @@ HIDING_MARKUP = re.compile(
     r"|\bscale\s*:|\bzoom\s*:",
     re.IGNORECASE,
 )
-"""What HTML holds that may hide a part of it."""
+"""Matches HTML that may hide part of itself."""
 
 
 def find_hiding_selectors(html: str) -> frozenset[str]:
-    """The classes (`.x`) and ids (`#x`) that the style sheets of some HTML hide."""
+    """Return the classes (`.x`) and ids (`#x`) that style sheets in the HTML hide."""
     found: set[str] = set()
     for sheet in _SHEET.findall(html):
         plain = _AT_RULE.sub(" ", _COMMENT.sub(" ", sheet))
@@ -230,14 +230,14 @@ def _parts(selector: str) -> list[tuple[str, str]]:
 
 
 def is_hiding_style(style: str, *, dark: bool = False) -> bool:
-    """Whether a style makes words unseen, on a white page unless it is `dark`."""
+    """Return whether a style hides text, on a white page unless it is `dark`."""
     plain = _COMMENT.sub("", style)
     tiny = _TINY.search(plain) and _CUT.search(plain)
     return bool(tiny or _HIDES.search(plain) or _is_colorless(plain, dark=dark))
 
 
 def _is_colorless(style: str, *, dark: bool) -> bool:
-    """Whether words have the color of what is behind them, or none."""
+    """Return whether text has the color of its background, or is transparent."""
     found = _COLOR.findall(style)
     behind = _BACKGROUND.findall(style)
     if found and behind and found[-1].strip().lower() == behind[-1].strip().lower():
@@ -258,7 +258,7 @@ def _is_white(color: tuple[float, ...]) -> bool:
 
 
 def _parse_color(text: str) -> tuple[float, ...] | None:
-    """Red, green, blue (0..255) and opacity (0..1) of a color in CSS, if it is known.
+    """Return red, green, blue (0..255) and opacity (0..1) of a CSS color; None if unknown.
 
     >>> _parse_color("#fff"), _parse_color("rgb(0 0 0 / 50%)")
     ((255, 255, 255, 1.0), (0.0, 0.0, 0.0, 0.5))
@@ -274,14 +274,14 @@ def _parse_color(text: str) -> tuple[float, ...] | None:
     if name not in {"rgb", "rgba", "hsl", "hsla"} or len(given) < 3:
         return None
     opacity = float(given[3][0]) / (100 if given[3][1] else 1) if given[3:] else 1.0
-    if name.startswith("hsl"):  # only the ends of it, which have no hue, are known
+    if name.startswith("hsl"):  # only black and white, which have no hue, are supported
         light = float(given[2][0]) * 2.55
         return (light, light, light, opacity)
     return (*(float(v) * (2.55 if per else 1) for v, per in given[:3]), opacity)
 
 
 def has_dark_background(given: Mapping[str, str | None]) -> bool:
-    """Whether an element has a background on which white words may be seen."""
+    """Return whether white text is visible on an element's background."""
     named = f"background:{given['bgcolor']};" if given.get("bgcolor") else ""
     behind = _BACKGROUND.findall(named + (given.get("style") or ""))
     color = _parse_color(behind[-1]) if behind else None
@@ -295,7 +295,7 @@ def is_hidden(
     *,
     dark: bool = False,
 ) -> bool:
-    """Whether an element is not seen; `names` are what style sheets hide.
+    """Return whether an element is hidden; `names` are selectors that style sheets hide.
 
     >>> is_hidden("p", {"style": "color: red; display:none"}, frozenset())
     True

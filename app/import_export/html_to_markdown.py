@@ -1,7 +1,7 @@
-"""Foreign HTML turned into Markdown.
+"""Convert foreign HTML to Markdown.
 
-A parser of HTML does work for every tag that is open, so tags in tags cost the square
-of their number. What is counted here is never less than what the parser will find.
+An HTML parser does work for every open tag, so nested tags cost the square of their number. The
+depth counted here is never less than the one the parser finds.
 """
 
 import dataclasses
@@ -42,14 +42,14 @@ from app.import_export.markdown_text import (
 
 DEEPEST = 60
 
-# A tag as everybody reads it, and anything else that a parser may take for one.
+# A tag that every parser reads alike, and anything else that a parser may take for one.
 _PLAIN = re.compile(
     r"<(?P<slash>/?)(?P<name>[a-zA-Z][a-zA-Z0-9]*)"
     r"(?:\s+[^\s<>\"'=/]+(?:=(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s<>\"'=]+))?)*\s*/?>"
     r"|<!--[^<>]*-->"
 )
 _ODD = re.compile(r"<(?=[a-zA-Z/!?])")
-# Within these, tags are words, or follow rules of their own.
+# Tags within these are text, or have rules of their own.
 _OTHER_RULES = (
     "iframe math noembed noframes noscript plaintext script select style svg template"
     " textarea title xmp"
@@ -59,7 +59,7 @@ _EMPTY = (
     " source track wbr"
 )
 _CELLS = frozenset({"p", "td", "th"})
-# Which elements end by themselves where another begins, or where their parent ends.
+# Elements that end implicitly where another begins, or where their parent ends.
 _ENDED_BY = {
     "li": frozenset({"p", "li"}),
     "dt": frozenset({"p", "dt", "dd"}),
@@ -80,7 +80,7 @@ _AMONG_WORDS = frozenset(_INLINE.split())
 
 
 def is_deep(html: str) -> bool:
-    """Whether more tags than `DEEPEST` may be open at once.
+    """Return whether more than `DEEPEST` tags may be open at once.
 
     >>> is_deep("<b>" * 61), is_deep("<ul>" + "<li>one" * 100 + "</ul>")
     (True, False)
@@ -94,7 +94,7 @@ def is_deep(html: str) -> bool:
         at = plain.end() if plain else odd.end()
         name = plain["name"].lower() if plain and plain["name"] else ""
         if plain is None or name in _WITH_OTHER_RULES:
-            closes = False  # what follows may be read otherwise: nothing is ended
+            closes = False  # parsers may read the rest differently, so count no end tags
         if plain is None or (name and not plain["slash"] and name not in _WITHOUT_END):
             _open(opened, name)
         elif name and closes:
@@ -112,7 +112,7 @@ def _open(opened: list[str], name: str) -> None:
 
 
 def _close(opened: list[str], name: str) -> None:
-    """End an element with those in it that end by themselves; others stay open."""
+    """Close an element and the implicitly closed ones in it; others stay open."""
     depth = len(opened)
     while depth and opened[depth - 1] != name and opened[depth - 1] in _LOOSE:
         depth -= 1
@@ -144,7 +144,7 @@ _KNOWN = frozenset(
 
 
 def parse_list_style(kind: str, style: str) -> str:
-    """How items are counted, by the `type` and the CSS of a list; "" if it is not told.
+    """Return the numbering of a list from its `type` and CSS; "" if not given.
 
     >>> parse_list_style("A", ""), parse_list_style("", "list-style-type: lower-roman")
     ('upper-alpha', 'lower-roman')
@@ -155,7 +155,7 @@ def parse_list_style(kind: str, style: str) -> str:
 
 
 def format_label(number: int, style: str) -> str:
-    """The label of an item, as browsers show it.
+    """Return the label of a list item, as browsers show it.
 
     >>> format_label(28, "lower-alpha"), format_label(4, "upper-roman")
     ('ab.', 'IV.')
@@ -193,9 +193,9 @@ def _roman(number: int) -> str:
 
 @dataclasses.dataclass(slots=True)
 class OpenList:
-    """A list that is read: how it is counted, and the number of its last item.
+    """A list being read: its numbering, and the number of its last item.
 
-    It is `plain` as long as Markdown counts it alike.
+    It is `plain` as long as Markdown numbers it the same way.
     """
 
     ordered: bool
@@ -205,7 +205,7 @@ class OpenList:
     plain: bool = True
 
     def next_item(self, given: Mapping[str, str | None]) -> tuple[str, str]:
-        """The mark of Markdown before the next item, or else the label in words."""
+        """Return the Markdown marker of the next item, or its label as text."""
         style = parse_list_style(given.get("type") or "", given.get("style") or "")
         style = style or self.style
         told = _whole(given.get("value"))
@@ -220,17 +220,17 @@ class OpenList:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether its items are counted in a way that is not known."""
+        """Whether its numbering is not supported."""
         return self.ordered and self.style not in _KNOWN
 
     @property
     def is_bare(self) -> bool:
-        """Whether its items have numbers that do not come along."""
+        """Whether its items have numbers that are lost."""
         return self.step < 0 and self.style == "none"
 
 
 def start_list(tag: str, given: Mapping[str, str | None]) -> OpenList:
-    """A list as its tag describes it, bare if it is counted down from no number."""
+    """Return a list from its tag; bare if it counts down from no number."""
     style = parse_list_style(given.get("type") or "", given.get("style") or "")
     first = _whole(given.get("start"))
     step = -1 if "reversed" in given else 1
@@ -279,20 +279,20 @@ _VOID = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "source",
 _MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "video"})
 _FIELDS = frozenset({"input", "meter", "progress", "select"})
 _UNMARKED = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
-_JOINS = re.compile(r"[\d\\$]")  # before a formula it would make words of it
+_JOINS = re.compile(r"[\d\\$]")  # directly after one of these, Markdown would not read a formula
 _SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 
 
 class HtmlReader(HTMLParser):
-    """Builds blocks from a cleaned fragment; nesting is bounded by the cleaner."""
+    """Builds blocks from a sanitized fragment, which limits the nesting."""
 
     def __init__(self, picture: Callable[[str], str], hiding: frozenset[str]) -> None:
         super().__init__(convert_charrefs=True)
         self.picture = picture
         self.hiding = hiding
-        self.hidden = 0  # how many open elements are left out
-        self.veiled = False  # whether they are, since nobody sees them
-        self.open: list[tuple[bool, bool]] = []  # lines count in it; it is dark
+        self.hidden = 0  # how many open elements are skipped
+        self.veiled = False  # whether they are skipped because they are hidden
+        self.open: list[tuple[bool, bool]] = []  # per element: line breaks count, it is dark
         self.blocks: list[str] = []
         self.line = ""
         self.label = ""
@@ -363,13 +363,13 @@ class HtmlReader(HTMLParser):
         elif self.open and self.open[-1][0]:
             self.line += BREAK.join(escape_words(collapse_spaces(x)) for x in data.split("\n"))
         else:
-            # A digit right behind a formula would make words of it.
+            # Markdown does not read a formula if a digit follows its mark.
             behind = self.line[-1:] == "$" and self.line[-2:] != "\\$"
             apart = " " if behind and data[:1].isdigit() else ""
             self.line += apart + escape_words(collapse_spaces(data))
 
     def _code_of(self, data: str) -> str:
-        """Words within code, with the lines and spaces that count there."""
+        """Return text within code, with the line breaks and spaces that matter."""
         if self.open and self.open[-1][0]:
             return data.replace("\n", BREAK)
         words = re.sub(r"[ \t\r\n]+", " ", data)
@@ -416,13 +416,13 @@ class HtmlReader(HTMLParser):
             self.line += render_code_spans(code.strip(BREAK))
 
     def _ends_code(self, tag: str) -> bool:
-        """Whether an element ends that is code as a whole: `pre` in a cell."""
+        """Return whether the end tag ends code as a whole: `pre` in a cell."""
         if tag == "pre" and self.rows is not None:
             self._close_code()
         return tag == "pre" and self.rows is not None
 
     def _within_code(self, tag: str) -> None:
-        """A tag within code: nothing of it counts but where it breaks a line."""
+        """Handle a tag within code: only line breaks matter."""
         if self.code is not None and (tag == "br" or tag in _BLOCKS or tag in _TABLE):
             self.code.append(BREAK)
         self.in_code += tag in _CODE
@@ -485,7 +485,7 @@ class HtmlReader(HTMLParser):
             self.prefix.append("> ")
 
     def _open_in_cell(self, tag: str, given: dict[str, str | None]) -> None:
-        """A block in a cell is a line of it, code is a span, items have their marks."""
+        """Open a block in a cell: it becomes a line, code a span, items get marks."""
         self.line += BREAK
         if tag == "pre":
             self.open[-1] = (True, self.open[-1][1])
@@ -502,7 +502,7 @@ class HtmlReader(HTMLParser):
             self.lists.pop()
 
     def _next_mark(self, given: dict[str, str | None]) -> str:
-        """What stands before the next item: a mark of Markdown, or a label in words."""
+        """Return the marker before the next item, Markdown or a label as text."""
         mark, label = self.lists[-1].next_item(given)
         self.label = line_escaped(label)
         return mark
@@ -534,13 +534,13 @@ class HtmlReader(HTMLParser):
             self._add("\\\n".join([begin, *map(write_line, others)]))
 
     def _place_label(self) -> None:
-        """Put a label down before what cannot stand in its line."""
+        """Write a pending label before a block that cannot share its line."""
         if self.label:
             label, self.label = self.label, ""
             self._add(label)
 
     def _add(self, block: str) -> None:
-        """Put a block behind the marks of the lists and quotes it stands in."""
+        """Add a block with the prefixes of the lists and quotes around it."""
         for depth in range(len(self.prefix) - 1, -1, -1):
             mark = self.prefix[depth]
             later = mark if mark == "> " else " " * len(mark)
@@ -581,7 +581,7 @@ class HtmlReader(HTMLParser):
 
 
 def _joined(blocks: list[str]) -> list[str]:
-    """Items of one list stand together; everything else is parted by a line."""
+    """Join blocks: items of one list without, everything else with an empty line."""
     out: list[str] = []
     for block in blocks:
         item = re.match(r"(?: *)(?:- |\d+\. )", block)
@@ -601,17 +601,17 @@ _DRAWN = re.compile(r"<(?:svg|iframe)\b", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConvertedHtml:
-    """Markdown, and what the HTML held that it cannot say."""
+    """Markdown, and what the HTML contained that Markdown cannot express."""
 
     text: str
     lost: tuple[str, ...] = ()
 
 
 def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> ConvertedHtml:
-    """Blocks of Markdown from any HTML; scripts and what is not seen are left out.
+    """Convert HTML to Markdown blocks, without scripts and hidden text.
 
-    So are pictures, but for those to whose address `picture` gives a name. Raises
-    NotCarried for a formula without TeX.
+    Pictures are left out, except those to whose URL `picture` gives a name. Raises ItemSkippedError
+    for a formula without TeX.
     """
     if is_deep(html):
         seen = _COMMENT.sub("", html)
@@ -632,9 +632,9 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Conve
 
 
 def from_plain(words: str, *, wrapped: bool = False) -> str:
-    """Markdown of text without markup: its lines, its code and its formulas stay.
+    """Convert plain text to Markdown: its lines, code and formulas stay.
 
-    The lines of words are joined in a text that is `wrapped`.
+    With `wrapped`, the lines of a paragraph are joined.
     """
     blocks: list[str] = []
     for part in split_parts(join_formula_lines(words)):
@@ -649,7 +649,7 @@ def from_plain(words: str, *, wrapped: bool = False) -> str:
 
 
 def join_formula_lines(words: str) -> str:
-    """The same words with each formula in one line."""
+    """Return the same text with each formula on one line."""
     done, at = [], 0
     for start, end in find_formulas(words):
         done += [words[at:start], " ".join(words[start:end].split())]
@@ -658,7 +658,7 @@ def join_formula_lines(words: str) -> str:
 
 
 def _paragraphs(lines: Sequence[str]) -> list[str]:
-    """Lines of words; a formula alone on its line is a paragraph of its own."""
+    """Return lines as paragraphs; a formula alone on its line is its own paragraph."""
     blocks: list[list[str]] = [[]]
     for line in escape_words("\n".join(lines)).split("\n"):
         words = " ".join(line.split())
@@ -675,7 +675,7 @@ def _cells(line: str) -> list[str]:
 
 
 def one_line(markdown: str) -> str:
-    """Blocks of Markdown joined into one line, as options and cells need them.
+    """Join Markdown blocks into one line, as options and cells need them.
 
     Code blocks become code spans, one for each of their lines.
     """

@@ -1,4 +1,4 @@
-"""Images of items."""
+"""Pictures of items."""
 
 import base64
 import binascii
@@ -14,16 +14,16 @@ from app.markup.ids import lies_within, slug
 from app.markup.images import kind_of
 
 LARGEST = 2_000_000
-"""Bytes of a picture that is carried."""
+"""The largest imported picture in bytes."""
 _FOLDER = "img"
 _SHOWN = re.compile(r"(?<!\\)!\[((?:[^\[\]\\]|\\.)*)\]\(([^()\s]+)\)")
 _DATA = re.compile(r"data:image/[a-z+.-]{1,20};base64,", re.IGNORECASE)
 
 
 class ImageCollector:
-    """The pictures of one item that is read: which it shows, under which names.
+    """The pictures of one item being read, with the names they get.
 
-    `find` gives the bytes that belong to an address in the file, or None.
+    `find` returns the bytes for a URL in the file, or None.
     """
 
     def __init__(self, find: Callable[[str], bytes | None] | None = None) -> None:
@@ -32,11 +32,11 @@ class ImageCollector:
 
     @property
     def pictures(self) -> tuple[ItemImage, ...]:
-        """Those that were taken, in the order in which they were met."""
+        """Return the pictures taken, in the order they were found."""
         return tuple(self._taken.values())
 
     def take(self, address: str) -> str:
-        """The name under which a picture is kept; "" where there is none to keep."""
+        """Return the name that a picture gets; "" if it cannot be imported."""
         content = _inline(address)
         if content is None and self._find is not None:
             content = self._find(address)
@@ -47,12 +47,12 @@ class ImageCollector:
 
 
 def made(name: str, content: bytes) -> ItemImage:
-    """A picture of such bytes."""
+    """Return a picture with these bytes."""
     return ItemImage(name, base64.b64encode(content).decode())
 
 
 def content_of(picture: ItemImage) -> bytes:
-    """The bytes of a picture; none where they were not written as Base64."""
+    """Return the bytes of a picture; empty if its Base64 is invalid."""
     try:
         return base64.b64decode(picture.data, validate=True)
     except (binascii.Error, ValueError):
@@ -60,7 +60,7 @@ def content_of(picture: ItemImage) -> bytes:
 
 
 def name_of(content: bytes, given: str) -> str:
-    """A name for a picture that no other has; "" for what is none or too large.
+    """Return a unique name for a picture; "" if it is not a picture or too large.
 
     >>> name_of(b"GIF89a and more", "Our Rack.png")
     'img/our-rack-4a589912.gif'
@@ -72,23 +72,23 @@ def name_of(content: bytes, given: str) -> str:
         return ""
     last = digest(content)
     stem = "" if given.startswith("data:") else PurePosixPath(given).stem
-    # A name that was given before is given again, also where it became that of a file.
+    # A name given here before is given again, even if it became a file name in the meantime.
     word = slug(stem.removesuffix(f"-{last}").removeprefix(f"{_FOLDER}-"))
     return f"{_FOLDER}/{word[:40].strip('-') or 'picture'}-{last}.{ending}"
 
 
 def digest(content: bytes) -> str:
-    """Eight letters and digits that tell what a picture holds."""
+    """Return eight hex digits that identify the content."""
     return hashlib.sha256(content).hexdigest()[:8]
 
 
 def own(address: str) -> str:
-    """The name of a picture in the folder of a topic; "" for any other address."""
+    """Return the name of a picture in a topic folder; "" for any other URL."""
     return address if lies_within(address) else ""
 
 
 def shown_in(item: Item) -> tuple[str, ...]:
-    """The names of the pictures in the texts of an item."""
+    """Return the names of the pictures in the texts of an item."""
     names: dict[str, None] = {}
 
     def note(text: str) -> str:
@@ -100,7 +100,7 @@ def shown_in(item: Item) -> tuple[str, ...]:
 
 
 def renamed(item: Item, names: Mapping[str, str]) -> Item:
-    """The item with its pictures under other names; one that has none is its words."""
+    """Return the item with its pictures renamed; one without a new name becomes its alt text."""
 
     def put(found: re.Match[str]) -> str:
         name = names.get(found[2], "")
@@ -110,8 +110,8 @@ def renamed(item: Item, names: Mapping[str, str]) -> Item:
 
 
 def with_texts(item: Item, change: Callable[[str], str]) -> Item:
-    """The item with each of its texts in Markdown changed."""
-    plain = item.kind in {"short", "numeric"}  # the answers are words alone
+    """Return the item with each of its Markdown texts changed."""
+    plain = item.kind in {"short", "numeric"}  # these answers are plain text
     return dataclasses.replace(
         item,
         stem=change(item.stem),
@@ -144,7 +144,7 @@ def with_texts(item: Item, change: Callable[[str], str]) -> Item:
 
 
 def _inline(address: str) -> bytes | None:
-    """The bytes of a picture that is written into its address."""
+    """Return the bytes of a picture in a data URL."""
     found = _DATA.match(address)
     if found is None or len(address) > 2 * LARGEST:
         return None

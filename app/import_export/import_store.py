@@ -1,4 +1,4 @@
-"""Write imported cards; remove them again."""
+"""SQL: write imported cards, and remove them again."""
 
 import base64
 import bisect
@@ -54,13 +54,13 @@ from app.spaced_repetition.review_log import (
 )
 from app.spaced_repetition.review_pace import DayCounts, new_cards_allowed
 
-_AT_ONCE = 500  # names in one question
+_AT_ONCE = 500  # names in one query
 Logs = Mapping[str, Sequence[Row[Any]]]
 Item = TypeVar("Item")
 
 
 class HasPlacement(Protocol):
-    """Where a card belongs: the name shared with its reverse, and its topic."""
+    """The note shared with a card's reverse, and the card's topic."""
 
     @property
     def note(self) -> str: ...
@@ -69,7 +69,7 @@ class HasPlacement(Protocol):
 
 
 def remember(db: Session, learner_id: int, places: Mapping[str, HasPlacement], logs: Logs) -> None:
-    """Make the memory rows of these cards again, from their logs and beginnings.
+    """Rebuild the memory rows of these cards from their logs and starts.
 
     Cards without a log in `logs` get a row if they have none.
     """
@@ -105,7 +105,7 @@ def _memories(
 
 
 def logs_of(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, list[Row[Any]]]:
-    """The rows of the log about each of the cards that has some, in order of time."""
+    """Return the log rows of each card that has any, oldest first."""
     found: dict[str, list[Row[Any]]] = {}
     for names in in_parts(cards):
         rows = db.connection().execute(
@@ -119,12 +119,12 @@ def logs_of(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, lis
 
 
 def in_time(logs: Logs) -> list[Row[Any]]:
-    """All rows of some logs, one card after the other."""
+    """Return all rows of some logs, one card after the other."""
     return [row for log in logs.values() for row in log]
 
 
 def in_slices(weighed: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[Item, ...]]:
-    """Items in parts whose weights add up to `most`, or of one that is heavier."""
+    """Yield items in batches of total weight `most`, or of a single heavier item."""
     part: list[Item] = []
     work = 0
     for item, weight in weighed:
@@ -138,14 +138,14 @@ def in_slices(weighed: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[
 
 
 def in_parts(cards: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Names in lists that are short enough for one question."""
+    """Yield names in lists short enough for one query."""
     names = sorted(cards)
     for begin in range(0, len(names), _AT_ONCE):
         yield names[begin : begin + _AT_ONCE]
 
 
 MOST_BYTES = 100_000_000
-"""Bytes of all pictures of one learner, in whatever course."""
+"""Limit for all pictures of one learner in all courses, in bytes."""
 MOST_PICTURES = 20_000
 TOO_MANY = (
     f"their pictures would make more than {MOST_BYTES // 1_000_000} MB of yours, or "
@@ -154,7 +154,7 @@ TOO_MANY = (
 
 
 class HasImages(Protocol):
-    """A card that comes with its pictures, by name."""
+    """A card with its pictures, by name."""
 
     @property
     def pictures(self) -> Mapping[str, bytes]: ...
@@ -164,14 +164,13 @@ Card = TypeVar("Card", bound=HasImages)
 
 
 Sizes = Mapping[tuple[int, str], int]
-"""Bytes of pictures by the learner's row and the name of the picture."""
+"""Bytes of pictures by learner row id and picture name."""
 
 
 def measure_pictures(db: Session, learner_id: int) -> Sizes:
-    """The size of every picture of a person, in whatever course.
+    """Return the size of every picture of a person, in all courses.
 
-    The database reads all of them for that, so it belongs before a transaction that
-    writes.
+    The database reads all of them, so call this before a write transaction.
     """
     return _measure(db, PICTURE.c.learner_id.in_(rows_of(learner_id)))
 
@@ -186,10 +185,10 @@ def _measure(db: Session, which: ColumnElement[bool]) -> Sizes:
 def drop_beyond_room(
     db: Session, learner_id: int, cards: Sequence[Card], measured: Sizes
 ) -> tuple[Card, ...]:
-    """The cards without those whose new pictures are more than are kept of a learner.
+    """Return the cards without those whose new pictures exceed the limit.
 
-    What is left out is said to be `TOO_MANY`. Of the pictures that were `measured`
-    before this transaction only the names are read again.
+    They are reported as `TOO_MANY`. Of the pictures already `measured` before this transaction,
+    only the names are read again.
     """
     if not any(card.pictures for card in cards):
         return tuple(cards)
@@ -210,7 +209,7 @@ def drop_beyond_room(
 
 
 def _measure_new(db: Session, learner_id: int, measured: Sizes) -> Sizes:
-    """The sizes as they are now; only those that were not measured are read."""
+    """Return the current sizes; reads only the pictures not yet measured."""
     names = select(PICTURE.c.learner_id, PICTURE.c.name)
     theirs = names.where(PICTURE.c.learner_id.in_(rows_of(learner_id)))
     present = {(owner, name) for owner, name in db.connection().execute(theirs)}
@@ -222,7 +221,7 @@ def _measure_new(db: Session, learner_id: int, measured: Sizes) -> Sizes:
 
 
 def put_pictures(db: Session, learner_id: int, cards: Iterable[HasImages], at: int) -> None:
-    """Keep the pictures of some cards, each once."""
+    """Save the pictures of some cards, each once."""
     kept = {name: content for card in cards for name, content in card.pictures.items()}
     for name, content in kept.items():
         words = base64.b64encode(content).decode()
@@ -245,12 +244,12 @@ def drop_pictures(db: Session, learner_id: int) -> None:
         connection.execute(delete(PICTURE).where(mine, PICTURE.c.name == name))
 
 
-# A slice holds the writers' turn for about thirty milliseconds. A card costs as much as
-# some of its grades, and a grade as much as some bytes of a picture.
+# A batch holds the write lock for about 30 ms. A card costs as much as some of its reviews, and a
+# review as much as some bytes of a picture.
 _ROWS_OF_SLICE, _ROWS_OF_CARD, _BYTES_OF_ROW = 300, 3, 10_000
-_STORED_ROW = 150  # bytes of a row with its part of the indexes
-_ANKI_BEGAN = 1_136_073_600_000  # 2006; an earlier moment is no moment of a grade
-_SAME = 1000  # ms within which a grade of the same card is the same grade
+_STORED_ROW = 150  # bytes of a row with its share of the indexes
+_ANKI_BEGAN = 1_136_073_600_000  # 2006; a review cannot be older
+_SAME = 1000  # ms within which two reviews of a card count as the same
 _LONGEST_LOOK = 10 * 60 * 1000
 _ALREADY = "in your log already"
 _FULL_LOG = f"beyond {CARD_LOG.most:,} entries in the log of one card"
@@ -261,9 +260,9 @@ _LATEST = 10 * 366 * _DAY
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportedReview:
-    """A grade in a file: its moment in ms, 1..4, and the milliseconds it took.
+    """A review in a file: its moment in ms, rating 1..4, and the milliseconds it took.
 
-    Or, without a grade, an `act`: a due date with its study day, burying or forgetting.
+    Or, without a rating, an `act`: a due date with its study day, burying or forgetting.
     """
 
     at: int
@@ -275,11 +274,10 @@ class ImportedReview:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportedCard:
-    """A card that came with a file, by its name with us.
+    """A card from a file, by our id.
 
-    `origin` names it in the file for ever; `own` are the words of a card of the
-    learner's own, on which there are `pictures`; `retention`, `seed` and `since` are
-    none where the file is silent.
+    `origin` identifies it in the file permanently. `own` is the text of an own card, which shows
+    `pictures`. `retention`, `seed` and `since` are None if not in the file.
     """
 
     card: str
@@ -297,9 +295,9 @@ class ImportedCard:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """How many cards are new, changed or as they were; grades carried and left out.
+    """How many cards are new, changed or unchanged; reviews imported and skipped.
 
-    `waiting` counts cards without a grade, which begin a few on each day.
+    `waiting` counts cards without a review, a few of which start on each day.
     """
 
     new: int = 0
@@ -322,7 +320,7 @@ class ImportCounts:
 
 @dataclasses.dataclass(slots=True)
 class _ExistingCards:
-    """What a learner had before of some cards: moments of grades, words, names."""
+    """What a learner already had of some cards: review moments, text, ids."""
 
     logs: Logs
     moments: dict[tuple[str, int | str], list[int]]
@@ -332,7 +330,7 @@ class _ExistingCards:
 
 
 def expect_room(db: Session, learner_id: int, arrivals: Iterable[ImportedCard]) -> None:
-    """Raise Unusable when a learner would have too many cards of their own."""
+    """Raise UnusableFileError if a learner would have too many own cards."""
     mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own = set(db.connection().scalars(mine))
     if len(own | {a.card for a in arrivals if a.own}) > OWN_CARDS.most:
@@ -340,24 +338,24 @@ def expect_room(db: Session, learner_id: int, arrivals: Iterable[ImportedCard]) 
 
 
 def stored_size(arrivals: Iterable[ImportedCard]) -> int:
-    """About how many bytes some cards take in the database, as if all were new."""
+    """Estimate how many bytes some cards take in the database, as if all were new."""
     return sum(map(_size, arrivals))
 
 
 def _size(arrival: ImportedCard) -> int:
-    pictures = sum(map(len, arrival.pictures.values())) * 4 // 3  # they lie in base64
+    pictures = sum(map(len, arrival.pictures.values())) * 4 // 3  # stored as Base64
     words = arrival.own.front + arrival.own.back if arrival.own else ""
     rows = _ROWS_OF_CARD + len(arrival.log)
     return pictures + len(words.encode()) + rows * _STORED_ROW
 
 
 def slices_of(arrivals: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
-    """Cards in parts that are written at one stroke: a blink of the writers' turn."""
+    """Yield cards in batches, each of which holds the write lock only briefly."""
     return in_slices(((a, _weight(a)) for a in arrivals), _ROWS_OF_SLICE)
 
 
 def _weight(arrival: ImportedCard) -> int:
-    """How many rows would take as long to write."""
+    """Return the cost of writing a card, in rows."""
     pictures = sum(map(len, arrival.pictures.values()))
     return _ROWS_OF_CARD + len(arrival.log) + pictures // _BYTES_OF_ROW
 
@@ -369,10 +367,10 @@ def import_cards(
     now: dt.datetime,
     waiting: int = 0,
 ) -> ImportCounts:
-    """Write everything that is new, and make memory and days of these cards again.
+    """Write everything that is new, and rebuild memory rows and day totals.
 
-    The same cards taken in again change nothing. `waiting` cards without a grade came
-    before them with the same file.
+    Importing the same cards again changes nothing. `waiting` cards without a review came before
+    them from the same file.
     """
     books = _books(db, learner.id, [a.card for a in arrivals])
     left: collections.Counter[str] = collections.Counter()
@@ -405,7 +403,7 @@ def _derive(
     arrivals: Sequence[ImportedCard],
     changed: tuple[_ExistingCards, Mapping[str, int]],
 ) -> None:
-    """Make memory and days again where the logs have grown."""
+    """Rebuild memory rows and day totals of cards whose logs have grown."""
     books, graded = changed
     after = logs_of(db, learner_id, graded)
     before = {card: books.logs[card] for card in graded if card in books.logs}
@@ -440,7 +438,7 @@ def _rows(
     books: _ExistingCards,
     present: tuple[int, collections.Counter[str]],
 ) -> list[dict[str, Any]]:
-    """The rows of the log that a card brings; the others are counted."""
+    """Return the new log rows of a card; the others are counted."""
     now, left = present
     rows: dict[int, dict[str, Any]] = {}
     room = CARD_LOG.most - len(books.logs.get(arrival.card, ()))
@@ -460,7 +458,7 @@ def _rows(
 
 
 def _is_over(learner: LearnerProfile, at: int, now: int) -> bool:
-    """Whether a card was buried on an earlier study day: Anki lets it go as well."""
+    """Return whether a card was buried on an earlier study day: Anki ends that as well."""
     return at < now and learner.study_day(from_milliseconds(at)) < learner.study_day(
         from_milliseconds(now)
     )
@@ -494,7 +492,7 @@ def _row(arrival: ImportedCard, learner: LearnerProfile, came: ImportedReview) -
 def _fresh(
     arrivals: Sequence[ImportedCard], books: _ExistingCards, graded: Collection[str]
 ) -> list[ImportedCard]:
-    """Cards that the learner did not have: graded ones of the course, all added."""
+    """Return the cards that are new for the learner: reviewed course cards, all added ones."""
     known = books.begun | books.added
     return [
         a
@@ -509,11 +507,10 @@ def _add(
     fresh: Sequence[ImportedCard],
     moments: tuple[int, Mapping[str, int], int],
 ) -> int:
-    """Write added cards down; those without a grade begin a few on each day.
+    """Save added cards; those without a review start a few on each day.
 
-    A deck of a thousand new cards would otherwise be due today as a whole. `moments`
-    are that of now, those of the first grades that came, and how many cards wait.
-    Returns how many more do.
+    Otherwise a deck of a thousand new cards would all be due today. `moments` are the current one,
+    those of the first imported reviews, and how many cards are waiting. Returns how many more are.
     """
     a_day = max(1, new_cards_allowed(learner.minutes_a_day, DayCounts(0, 0, 0)))
     now, graded, before = moments
@@ -546,7 +543,7 @@ def _added(learner_id: int, arrival: ImportedCard, since: int) -> dict[str, Any]
 def _put_words(
     db: Session, learner_id: int, arrivals: Sequence[ImportedCard], books: _ExistingCards, at: int
 ) -> set[str]:
-    """Keep the words of own cards as the file has them; returns those that changed."""
+    """Save the text of own cards as in the file; returns those that changed."""
     new, changed = [], set()
     for arrival in arrivals:
         known = books.own.get(arrival.card)
@@ -567,7 +564,7 @@ def _put_words(
 
 
 def _put_aside(db: Session, learner_id: int, fresh: Sequence[ImportedCard], at: int) -> None:
-    """Cards that were suspended in the file and are new here stay suspended."""
+    """Suspend new cards that were suspended in the file."""
     names = [a.card for a in fresh if a.suspended]
     mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(names)
     aside = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
@@ -587,14 +584,13 @@ RUNNING, DONE, CANCELLED, STOPPED, FAILED, FULL = (
     "failed",
     "full",
 )
-# An import writes several times in a second. One that was silent for so long [ms] went
-# down with its server.
+# An import writes several times a second. One silent for this long (ms) ended with its server.
 _SILENT = 60_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportBatch:
-    """A file sorted out: its name, how many cards to write, and what is left out."""
+    """A matched file: its name, how many cards to write, and what is skipped."""
 
     file: str
     cards: int
@@ -605,7 +601,7 @@ class ImportBatch:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportProgress:
-    """An import as it stands: of `cards` in the file, `seen` were written.
+    """The progress of an import: `seen` of `cards` in the file were written.
 
     `began_at` tells it from a later one of the same learner.
     """
@@ -621,12 +617,12 @@ class ImportProgress:
 
     @property
     def grades_left(self) -> Mapping[str, int]:
-        """How many grades were left out so far, by the reason."""
+        """How many reviews were skipped so far, by reason."""
         return self.outcome.left
 
 
 def begin_import(db: Session, learner_id: int, batch: ImportBatch, now: dt.datetime) -> int | None:
-    """Write down that an import begins; its name, None where another is running."""
+    """Save the start of an import; returns its id, None if another is running."""
     known = read_import(db, learner_id, now)
     if known is not None and known.state == RUNNING:
         return None
@@ -652,7 +648,7 @@ def begin_import(db: Session, learner_id: int, batch: ImportBatch, now: dt.datet
 def advance_import(
     db: Session, running: tuple[int, int], more: tuple[int, ImportCounts], now: dt.datetime
 ) -> None:
-    """Add what a slice of so many cards brought to the import `running`."""
+    """Add the result of a batch to the import `running`."""
     seen, outcome = more
     row = db.connection().execute(select(IMPORTS).where(*_that(running))).one()
     refused = json.loads(row.refused)
@@ -672,25 +668,25 @@ def advance_import(
 
 
 def is_running(db: Session, running: tuple[int, int]) -> bool:
-    """Whether nobody has canceled this import, replaced or erased it."""
+    """Return whether this import was not canceled, replaced or erased."""
     state = select(IMPORTS.c.state).where(*_that(running))
     return db.connection().scalar(state) == RUNNING
 
 
 def end_import(db: Session, running: tuple[int, int], state: str) -> None:
-    """Write down how an import has ended, unless it was ended before."""
+    """Save how an import ended, unless it was already ended."""
     still = (*_that(running), IMPORTS.c.state == RUNNING)
     db.connection().execute(update(IMPORTS).where(*still).values(state=state))
 
 
 def cancel_import(db: Session, learner_id: int) -> None:
-    """Stop the import of a learner after the slice that is being written."""
+    """Stop a learner's import after the current batch."""
     mine = (IMPORTS.c.learner_id == learner_id) & (IMPORTS.c.state == RUNNING)
     db.connection().execute(update(IMPORTS).where(mine).values(state=CANCELLED))
 
 
 def read_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgress | None:
-    """The last import of a learner; None where there was none."""
+    """Return the last import of a learner; None if there was none."""
     mine = select(IMPORTS).where(IMPORTS.c.learner_id == learner_id)
     row: Any = db.connection().execute(mine).first()
     if row is None:
@@ -714,13 +710,13 @@ def _that(running: tuple[int, int]) -> tuple[Any, ...]:
     return IMPORTS.c.learner_id == learner_id, IMPORTS.c.began_at == began
 
 
-# A slice holds the writers' turn for about thirty milliseconds.
+# A batch holds the write lock for about 30 ms.
 _REMOVAL_ROWS_OF_SLICE, _REMOVAL_ROWS_OF_CARD = 500, 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnDeck:
-    """A deck of the learner's own: how many cards, and how many grades of them."""
+    """An own deck: the number of its cards, and of their reviews."""
 
     name: str
     cards: int
@@ -729,14 +725,14 @@ class OwnDeck:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportedContent:
-    """What files brought: own decks, and grades of cards that the course has."""
+    """Content from imports: own decks, and reviews of course cards."""
 
     decks: tuple[OwnDeck, ...]
     grades: int
 
 
 def brought(db: Session, learner_id: int) -> ImportedContent:
-    """Everything that came with files and is still here."""
+    """Return all imported content that still exists."""
     if not learner_id:
         return ImportedContent((), 0)
     given = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
@@ -752,7 +748,7 @@ def brought(db: Session, learner_id: int) -> ImportedContent:
 
 
 def held_cards(db: Session, learner_id: int) -> list[str]:
-    """The names of all cards that a learner has begun, put aside or added."""
+    """Return all cards that a learner has started, suspended or added."""
     if not learner_id:
         return []
     declined = select(ADDED.c.card).where(
@@ -767,7 +763,7 @@ def held_cards(db: Session, learner_id: int) -> list[str]:
 
 
 def slices_of_deck(db: Session, learner_id: int, deck: str) -> list[tuple[str, ...]]:
-    """The own cards of a deck, in parts that are removed at one stroke."""
+    """Return the own cards of a deck, in batches to remove."""
     of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     cards = db.connection().execute(
         select(OWN.c.card, func.count(LOG.c.id))
@@ -779,7 +775,7 @@ def slices_of_deck(db: Session, learner_id: int, deck: str) -> list[tuple[str, .
 
 
 def slices_with_grades(db: Session, learner_id: int) -> list[tuple[str, ...]]:
-    """The cards of the course to which files brought grades, in such parts."""
+    """Return the course cards with imported reviews, in batches to remove."""
     carried = select(LOG.c.card, func.count()).where(*_carried(learner_id))
     return _slices(db.connection().execute(carried.group_by(LOG.c.card)))
 
@@ -790,7 +786,7 @@ def _slices(cards: Iterable[Row[str, int]]) -> list[tuple[str, ...]]:
 
 
 def remove_own(db: Session, learner_id: int, cards: Sequence[str]) -> None:
-    """Erase own cards with all that is known of them."""
+    """Delete own cards with all their data."""
     before = logs_of(db, learner_id, cards)
     for table in (LOG, MEMORY, ASIDE, ADDED, OWN):
         for names in in_parts(cards):
@@ -802,10 +798,10 @@ def remove_own(db: Session, learner_id: int, cards: Sequence[str]) -> None:
 def remove_grades(
     db: Session, learner_id: int, cards: Sequence[str], home: Callable[[str], HasPlacement]
 ) -> None:
-    """Take out the grades that files brought to some cards of the course.
+    """Delete the imported reviews of course cards.
 
-    A card that was also graded here keeps their rows, without a grade: the forms that
-    are open count the rows of a card, and no number may come twice.
+    A card that was also reviewed here keeps the rows without a rating: open forms count the rows of
+    a card, and no number may be used twice.
     """
     connection = db.connection()
     before = logs_of(db, learner_id, cards)
@@ -835,7 +831,7 @@ def _blank(db: Session, learner_id: int, cards: Iterable[str]) -> None:
 
 
 def _carried(learner_id: int) -> tuple[ColumnElement[bool], ...]:
-    """Rows that came with a file, of cards that are not the learner's own."""
+    """Return the conditions for imported log rows of course cards."""
     return (
         LOG.c.learner_id == learner_id,
         LOG.c.token.like(f"{BROUGHT}%"),

@@ -1,4 +1,4 @@
-"""A question between two formats."""
+"""Neutral form of a question or card, between two formats."""
 
 import dataclasses
 from typing import Literal
@@ -18,7 +18,7 @@ Kind = Literal[
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NumberRange:
-    """The numbers low..high around `center`, all counted in `unit` ("" for none)."""
+    """The numbers low..high around `center`, all in `unit` ("" for none)."""
 
     center: float
     low: float
@@ -27,18 +27,17 @@ class NumberRange:
 
     @property
     def tolerance(self) -> float:
-        """Half of the width; 0 when only the center itself is meant."""
+        """Half of the width; 0 if only the center itself is meant."""
         half = (self.high - self.low) / 2
         return 0.0 if half <= abs(self.center) * 1.5e-9 else half
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemOption:
-    """A choice, a word, a number or a step, with what is said to who takes it.
+    """A choice, an accepted answer, a number or a step, with its feedback.
 
-    `text` is Markdown in choices and steps, the bare word in short answers and empty
-    in numeric ones, which have a `span`. `credit` is the part of the mark, 0..1, that
-    one that is not right is worth.
+    `text` is Markdown in choices and steps, plain text in short answers and empty in numeric ones,
+    which have a `span`. `credit` is the partial credit (0..1) of an option that is not right.
     """
 
     text: str
@@ -49,12 +48,12 @@ class ItemOption:
 
     @property
     def weight(self) -> float:
-        """What it is worth in percent where one answer is given."""
+        """Its worth in percent if only one answer is given."""
         return 100.0 if self.right else round(100 * self.credit, 5)
 
 
 def credit_of_score(score: float, best: float) -> tuple[bool, float]:
-    """Whether an answer is right that is worth `score` of `best`, and its credit.
+    """Return whether an answer worth `score` of `best` is right, and its credit.
 
     >>> credit_of_score(100, 100), credit_of_score(50, 100), credit_of_score(-10, 100), credit_of_score(0, 0)
     ((True, 0.0), (False, 0.5), (False, 0.0), (False, 0.0))
@@ -66,7 +65,7 @@ def credit_of_score(score: float, best: float) -> tuple[bool, float]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemPair:
-    """A left and a right thing; an empty `left` is a decoy."""
+    """A left and a right side; an empty `left` marks a distractor."""
 
     left: str
     right: str
@@ -75,7 +74,7 @@ class ItemPair:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemBlank:
-    """A gap: the words that fill it, a hint, and `wrong` words to choose from."""
+    """A gap: its answers, a hint, and `wrong` words to choose from."""
 
     answers: tuple[str, ...]
     hint: str = ""
@@ -84,7 +83,7 @@ class ItemBlank:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemImage:
-    """A picture that texts show by its `name`; `data` are its bytes in Base64."""
+    """A picture that texts show by its `name`; `data` is Base64."""
 
     name: str
     data: str
@@ -94,13 +93,12 @@ class ItemImage:
 class Item:
     """One question or card.
 
-    `stem` is Markdown (the front of a card). `options` are choices, accepted and
-    foreseen answers, or the distractors of an order question, whose `steps` are in
-    the right order. `text` is the Markdown of a cloze with a `BLANK` for each of its
-    `blanks`, or the back of a card. `topic` is where it
-    comes from; `line` where it stood in its file, from 1. `use` is “exam” for what is
-    kept for mock exams, `level` “deeper” for what lies beyond the exam. `lost`
-    says what of it was left behind on the way, each a sentence.
+    `stem` is Markdown (the front of a card). `options` are choices, accepted and foreseen answers,
+    or the distractors of an ordering question, whose `steps` are in the right order. `text` is the
+    Markdown of a cloze with a `BLANK` for each of its `blanks`, or the back of a card. `topic` is
+    its source topic, `line` its line in the file, from 1. `use` is “exam” for questions reserved
+    for mock exams, `level` “deeper” for content beyond the exam. `lost` says what was lost in
+    conversion, one sentence each.
     """
 
     name: str
@@ -131,12 +129,12 @@ class Item:
     lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
 
-BLANK = "\ue0ff"  # a private character, where a gap stands in the text of a cloze
+BLANK = "\ue0ff"  # private-use character that marks a gap in the text of a cloze
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemRemark:
-    """What happened to an item on the way: its name, its line, and a sentence."""
+    """A remark on a converted item: its name, its line, and a sentence."""
 
     name: str
     line: int
@@ -149,9 +147,9 @@ class ItemRemark:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What a file holds: items, refusals, what is not live, and notes on the file.
+    """The content of a file: items, refusals, what is not live, and remarks.
 
-    Only the files of a course have items that are `waiting`, as draft or for review.
+    Only course files have items that are `waiting`, as draft or for review.
     """
 
     items: tuple[Item, ...]
@@ -161,13 +159,13 @@ class ImportResult:
 
     @property
     def lost(self) -> tuple[ItemRemark, ...]:
-        """What the items lost on the way."""
+        """What the items lost in conversion."""
         return tuple(remark for item in self.items for remark in list_losses(item))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseInfo:
-    """What a file says of the course its items are from; the language is a tag."""
+    """The course that a file's items are from; the language is a language tag."""
 
     title: str
     language: str
@@ -184,15 +182,15 @@ class ExportResult:
 
 
 class UnusableFileError(ValueError):
-    """A whole file that cannot be read; the sentence says why."""
+    """The whole file cannot be read; the message says why."""
 
 
 class ItemSkippedError(ValueError):
-    """One item that cannot be carried; the sentence says why."""
+    """One item cannot be converted; the message says why."""
 
 
 def shown(number: float) -> str:
-    """A number with as many digits as it has, up to twelve.
+    """Return a number with as many digits as needed, up to twelve.
 
     >>> shown(1822.0), shown(0.1 + 0.2), shown(-3e15)
     ('1822', '0.3', '-3e+15')
@@ -202,11 +200,11 @@ def shown(number: float) -> str:
 
 
 def label(item: Item) -> str:
-    """The words by which a report names an item."""
+    """Return the name of an item in reports."""
     words = item.stem.replace("\\\n", " ").split()
     return item.name or " ".join(words)[:50] or "(nameless)"
 
 
 def list_losses(item: Item) -> tuple[ItemRemark, ...]:
-    """What an item lost on the way, each with the words that name it."""
+    """Return what an item lost in conversion, each with the item's name."""
     return tuple(ItemRemark(label(item), item.line, what) for what in item.lost)

@@ -1,4 +1,4 @@
-"""Escape and write inline Markdown; tell prose, tables and code in plain text apart."""
+"""Escape and write inline Markdown; split plain text into prose, tables and code."""
 
 import bisect
 import functools
@@ -38,7 +38,7 @@ def line_escaped(line: str) -> str:
 
 
 def code_span(text: str) -> str:
-    """Text in code style, whatever marks it holds.
+    """Return text as a code span, even if it contains backticks.
 
     >>> code_span("a`b")
     '``a`b``'
@@ -50,7 +50,7 @@ def code_span(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """A block of code, whatever marks it holds."""
+    """Return a code block, even if the text contains fences."""
     longest = max((len(r) for r in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text.rstrip()}\n{fence}"
@@ -58,26 +58,26 @@ def fenced(text: str) -> str:
 
 EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~"}
 BREAK = "\ue0fa"
-"""Stands for a line break until the line is written."""
+"""Placeholder for a line break until the line is written."""
 LINK = "\ue0fb"
-"""Stands where the words of a link begin."""
-_HARD = "\ue0fc"  # a space of code that no program takes away
+"""Placeholder for the start of a link text."""
+_HARD = "\ue0fc"  # a space of code that no program strips
 _MARKS = list(dict.fromkeys(EMPHASIS.values()))
 _SPACES = re.compile(r"[ \t\r\n\xa0]+")
 _MATH = re.compile(r"\\[(\[]|\$\$")
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
-_SET = "\ue0f9"  # around a formula that stood on a line of its own
+_SET = "\ue0f9"  # around a formula that was on its own line
 _SET_OFF = re.compile(f"{_SET}(\\$[^$]+\\$){_SET}")
 
 
 def escape_words(words: str) -> str:
-    """Escape words, and keep formulas in TeX as formulas."""
+    """Escape text, but keep formulas in TeX as formulas."""
     done, at = [], 0
     for start, end in find_formulas(words):
         tex = " ".join(words[start + 2 : end - 2].split())
         beside = words[max(0, start - 1) : start] + words[end : end + 1]
         if "$" in tex or not tex or tex.endswith("\\") or re.search(r"[\d\\$]", beside):
-            continue  # Markdown would not take it for a formula
+            continue  # Markdown would not read it as a formula
         inline = words.startswith("\\(", start)
         formula = f"${tex}$" if inline else f"{_SET}${tex}${_SET}"
         done += [escaped(words[at:start]), formula]
@@ -86,9 +86,9 @@ def escape_words(words: str) -> str:
 
 
 def find_formulas(words: str) -> Iterator[tuple[int, int]]:
-    """Where formulas begin and end, each with its marks; none within another.
+    """Yield where formulas begin and end, with their marks; they do not nest.
 
-    What was not closed once is not looked for again, so that no words are read twice.
+    A mark that was not closed is not searched for again, so no text is read twice.
     """
     open_ended: set[str] = set()
     at = 0
@@ -105,7 +105,7 @@ def find_formulas(words: str) -> Iterator[tuple[int, int]]:
 
 
 def write_line(line: str) -> str:
-    """A line of a paragraph; a formula alone on it is set off."""
+    """Return a line of a paragraph; a formula alone on it becomes a display formula."""
     alone = _SET_OFF.fullmatch(line)
     if alone:
         return f"${alone[1]}$"
@@ -113,28 +113,28 @@ def write_line(line: str) -> str:
 
 
 def is_display_formula(line: str) -> bool:
-    """Whether a line is a formula alone."""
+    """Return whether a line is a formula alone."""
     return _SET_OFF.fullmatch(line) is not None
 
 
 def inline_formulas(line: str) -> str:
-    """The same where a formula cannot be set off, as in a cell."""
+    """Return the line with inline formulas, for places such as cells."""
     return _SET_OFF.sub(r"\1", line)
 
 
 def render_code_spans(code: str) -> str:
-    """Code in one line of Markdown: a span for each of its lines, indents kept."""
+    """Return code in one Markdown line: a span for each of its lines, indents kept."""
     lines = (line.rstrip(" \xa0") for line in code.split(BREAK))
     return BREAK.join(code_span(_indented(line)) for line in lines if line.strip())
 
 
 def render_code_lines(code: str) -> str:
-    """The same for lines that stand below each other."""
+    """Return the same with one line per span."""
     return render_code_spans(code.replace("\n", BREAK)).replace(BREAK, "\n").replace(_HARD, "\xa0")
 
 
 def _indented(line: str) -> str:
-    """A line whose indent is of spaces that no program takes away."""
+    """Return a line indented with spaces that no program strips."""
     words = line.lstrip(" \xa0")
     indent = len(line) - len(words)
     words = words.replace("\xa0", " ")
@@ -142,13 +142,13 @@ def _indented(line: str) -> str:
 
 
 def mark_emphasis(tag: str, *, opening: bool) -> str:
-    """A mark still to be placed: white space must move out of it."""
+    """Return a provisional emphasis mark; white space must be moved out of it later."""
     code = _MARKS.index(EMPHASIS[tag])
     return chr((0xE0F0 if opening else 0xE0F4) + code)
 
 
 def collapse_spaces(words: str) -> str:
-    """Words with one space wherever browsers show one, and indents by hard spaces."""
+    """Return text with the spaces that browsers show, and indents as hard spaces."""
     return _SPACES.sub(_squeezed, words)
 
 
@@ -158,7 +158,7 @@ def _squeezed(found: re.Match[str]) -> str:
 
 
 def clean_line(line: str) -> str:
-    """One line without stray space, its marks written and dangling ones dropped."""
+    """Return one line without extra spaces, with marks written and unpaired ones dropped."""
     lines = map(_indent, line.replace(LINK, "").split(BREAK))
     text = BREAK.join(lines).strip(f" {BREAK}")
     text = re.sub(f"{BREAK}{{2,}}", BREAK, re.sub(" {2,}", " ", text))
@@ -171,14 +171,14 @@ def clean_line(line: str) -> str:
 
 
 def _indent(line: str) -> str:
-    """A line whose first hard spaces are an indent, and all others are spaces."""
+    """Return a line whose leading hard spaces are an indent, and all others plain spaces."""
     words = line.strip(" \xa0").replace("\xa0", " ")
     indent = line[: len(line) - len(line.lstrip(" \xa0"))].count("\xa0")
     return "\xa0" * indent * (indent > 1) + words
 
 
 def _marked(mark: str, found: re.Match[str]) -> str:
-    """A marked word; without marks where Markdown would not take them for such."""
+    """Return emphasized text; without marks if Markdown would not read them as such."""
     inside = found[2]
     if not inside:
         return found[1]
@@ -192,7 +192,7 @@ def _marked(mark: str, found: re.Match[str]) -> str:
 
 
 def write_table(rows: list[list[str]]) -> str:
-    """A table, whose first row is its head."""
+    """Return a table whose first row is its header."""
     width = max(map(len, rows))
     padded = [row + [""] * (width - len(row)) for row in rows]
     lines = ["| " + " | ".join(row) + " |" for row in padded]
@@ -201,7 +201,7 @@ def write_table(rows: list[list[str]]) -> str:
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,}) *[\w+#.-]* *")
 _END = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
-_NEAR = 20  # fences that are looked at for the one that closes another
+_NEAR = 20  # fences searched for the closing one
 _ITEM = re.compile(r"\s*(?:[-*•–]|\w{1,3}[.)]|\(\w{1,3}\))\s")
 _SIGN = re.compile(r"[{}()\[\];=<>]|->|\+\+|^\s*(?:#|//|--)\s*\w|\w:$")
 _WORD = re.compile(
@@ -213,21 +213,21 @@ _SENTENCE = re.compile("[.?!…]['\")”»]?$")
 _FORMULA = re.compile(r"\s*(?:\\[\[(]|\$\$)")
 _SET_APART = re.compile(r"\S(?: {3,}|\t+)\S")  # columns made of spaces or tabs
 _RULE = re.compile(r"\|?(?: *:?-{2,}:? *\|)+(?: *:?-{2,}:? *)?")
-_DEEP = 2  # spaces from which on a line is indented on purpose
+_DEEP = 2  # spaces from which an indent is intended
 
 
 class Part(NamedTuple):
-    """Some lines that are one thing."""
+    """Consecutive lines of one kind."""
 
     kind: Literal["words", "code", "table"]
     lines: tuple[str, ...]
 
 
 def split_parts(text: str) -> Iterator[Part]:
-    """A text cut into paragraphs of words, blocks of code and tables.
+    """Split a text into paragraphs, blocks of code and tables.
 
-    Code is what stands between fences, what is indented and looks like code with the
-    lines around it, and what is set in columns by spaces.
+    Code is text between fences, indented text that looks like code with the lines around it, and
+    text in columns separated by spaces.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ends = [n for n, line in enumerate(lines) if _END.fullmatch(line)]
@@ -248,7 +248,7 @@ def split_parts(text: str) -> Iterator[Part]:
 
 
 def _end_of_fence(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
-    """The line among `ends` that closes the fence which a line opens; 0 for none."""
+    """Return the line among `ends` that closes the fence at `at`; 0 for none."""
     opened = _FENCE.fullmatch(lines[at])
     if not opened:
         return 0
@@ -258,7 +258,7 @@ def _end_of_fence(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
 
 
 def _free(lines: Sequence[str]) -> Iterator[Part]:
-    """The parts of lines between fences."""
+    """Yield the parts of lines between fences."""
     is_code = _code_in(lines)
     at = 0
     while at < len(lines):
@@ -280,7 +280,7 @@ def _free(lines: Sequence[str]) -> Iterator[Part]:
 
 
 def _code_in(lines: Sequence[str]) -> list[bool]:
-    """Which lines are code, with the empty ones between them."""
+    """Return which lines are code, with the empty ones between them."""
     found = [False] * len(lines)
     spaces = [len(w) - len(w.lstrip()) for w in (x.expandtabs(4) for x in lines)]
     base = min((s for s, line in zip(spaces, lines, strict=True) if line), default=0)
@@ -294,7 +294,7 @@ def _code_in(lines: Sequence[str]) -> list[bool]:
             found[n] = True
         begin = at + 1
     following = False
-    ahead = [False] * len(lines)  # whether the next line that is not empty is code
+    ahead = [False] * len(lines)  # whether the next non-empty line is code
     for at in range(len(lines) - 1, -1, -1):
         following = found[at] if lines[at] else following
         ahead[at] = following
@@ -304,7 +304,7 @@ def _code_in(lines: Sequence[str]) -> list[bool]:
 
 
 def _of_paragraph(lines: Sequence[str], own: range, deep: list[int]) -> Iterator[int]:
-    """The lines of a paragraph that are code; `deep` are those that are indented."""
+    """Yield the lines of a paragraph that are code; `deep` are indented ones."""
     above = deep[0] - 1 if deep else -1
     opened = above in own and not _is_prose(lines[above])
     signs = any(_SIGN.search(lines[n]) and not _ITEM.match(lines[n]) for n in deep)
@@ -324,7 +324,7 @@ def _of_paragraph(lines: Sequence[str], own: range, deep: list[int]) -> Iterator
 
 
 def _is_prose(line: str) -> bool:
-    """Whether a line beside code is a sentence rather than a line of it.
+    """Return whether a line next to code is a sentence, not code.
 
     >>> _is_prose("What does f(x) return?"), _is_prose("for i in range(3):")
     (True, False)

@@ -1,4 +1,4 @@
-"""Our Markdown as portable HTML."""
+"""Convert our Markdown to portable HTML."""
 
 import functools
 import html
@@ -36,23 +36,23 @@ _OPTIONS: OptionsDict = OptionsDict(
 
 @functools.lru_cache(maxsize=4096)
 def to_html(markdown: str) -> str:
-    """HTML of some Markdown; one paragraph alone loses its `<p>`.
+    """Return Markdown as HTML; a single paragraph has no `<p>`.
 
-    Links into the course become their text, pictures their description.
+    Links into the course become their text, pictures their alt text.
     """
     return html_of(tokens(markdown))
 
 
 def illustrated(markdown: str) -> str:
-    """The same with pictures, whose addresses are names in the folder of the topic."""
+    """Return the same with pictures, whose URLs are names in the topic folder."""
     return html_of(tokens(markdown), pictures=True)
 
 
 def html_if_needed(markdown: str) -> str:
-    r"""The words as they are, or HTML with a tag in it where markup is needed.
+    r"""Return plain text, or HTML with a tag in it if markup is needed.
 
-    Moodle takes the right sides of pairs and the steps of a GIFT file in this form,
-    for which it has no mark.
+    Moodle accepts the right sides of pairs and the steps of a GIFT file in this form, for which it
+    has no format mark.
 
     >>> html_if_needed("A & B"), html_if_needed("`x`"), html_if_needed(r"\<b> is a tag")
     ('A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>')
@@ -65,7 +65,7 @@ def html_if_needed(markdown: str) -> str:
 
 
 def html_of(found: Sequence[Token], *, pictures: bool = False) -> str:
-    """HTML of tokens that were read before."""
+    """Return the HTML of parsed tokens."""
     solid = [t for t in found if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(solid) == 1 and solid[0].type == "inline":
         found = solid
@@ -73,12 +73,12 @@ def html_of(found: Sequence[Token], *, pictures: bool = False) -> str:
 
 
 def markdown_of(found: Sequence[Token]) -> str:
-    """Tokens written again, in the one way in which this room writes Markdown."""
+    """Write tokens as normalized Markdown."""
     return to_markdown(html_of(found, pictures=True), own).text
 
 
 class _PortableHtmlRenderer(RendererHTML):
-    """One method per kind of token that differs from plain CommonMark."""
+    """Renders the tokens that differ from plain CommonMark, one method each."""
 
     def math_inline(self, found: Sequence[Token], index: int, *_: Any) -> str:
         return escapeHtml(f"\\({found[index].content}\\)")
@@ -135,13 +135,13 @@ class _PortableHtmlRenderer(RendererHTML):
 
 _WRITER = _PortableHtmlRenderer()
 
-# Code and formulas keep their braces: nothing is put into the place of those.
+# Braces in code and formulas stay: they are not placeholders.
 _KEPT = r"(?P<kept>(?P<tick>`+)(?:.|\n)*?(?P=tick)|(?<!\\)\$[^$\n]+\$)"
 _BRACE = re.compile(_KEPT + r"|(?<!\\)\{(?=[A-Za-z_])")
 
 
 def with_plain_braces(item: Item) -> Item:
-    r"""The item of a format in which braces mean nothing.
+    r"""Return the item with braces escaped, for formats in which they mean nothing.
 
     >>> with_plain_braces(Item("n", "card", "What is {name}?", text="`{x}`")).stem
     'What is \\{name}?'

@@ -44,7 +44,7 @@ router = APIRouter(prefix="/settings", include_in_schema=False)
 _MB = 1_000_000
 _LARGEST = 20 * _MB
 UPLOADS: Mapping[str, int] = {"/settings/cards": _LARGEST + _MB}
-"""How many bytes may be sent to an address that takes files: one, in its form."""
+"""Maximum request size in bytes of the URLs that accept a file, in a form."""
 _SIZE = f"at most {_LARGEST // _MB} MB"
 _WANTED = f"An .apkg or .colpkg file of Anki with {_SIZE} is wanted."
 What = Literal["deck", "grades"]
@@ -57,17 +57,17 @@ async def take_cards(
     now: Now,
     newest: Annotated[bool, Query()] = False,
 ) -> Response:
-    """Every card that the learner has begun or added, with all of its grades.
+    """Export every card that the learner has started or added, with all reviews.
 
-    The cards of questions in a mock exam that is being sat stay until it is over.
-    `newest` packs them as newer versions of Anki do.
+    Cards of questions in a mock exam in progress are left out until it is over. `newest` compresses
+    the package as newer versions of Anki do.
     """
     return await _package(_course(request, library), request, now, modern=newest)
 
 
 @router.get("/cards.colpkg")
 async def take_collection(request: Request, library: CurrentLibrary, now: Now) -> Response:
-    """The same as a whole collection, which takes the place of the one in Anki."""
+    """Export the same as a whole collection, which replaces the one in Anki."""
     return await _package(_course(request, library), request, now, modern=True)
 
 
@@ -94,7 +94,7 @@ async def _package(
 
 @router.get("/cards")
 def show_cards(desk: Reader) -> HTMLResponse:
-    """What can be taken along, what can be brought, and what was brought."""
+    """The export and import page, with what was imported."""
     return _page(desk)
 
 
@@ -105,9 +105,9 @@ async def bring_cards(
     now: Now,
     file: Annotated[UploadFile | None, File()] = None,
 ) -> Response:
-    """Read a package and begin to write it; the answer leads to how far it is.
+    """Read a package and start to import it; redirects to the progress page.
 
-    It is read before the database is asked: that must not keep writers waiting.
+    It is read before the database session is opened, so that writers do not wait.
     """
     imports: ImportRunner = request.app.state.imports
     async with imports.room(client_key(request.scope)) as room:
@@ -130,14 +130,14 @@ async def bring_cards(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardUpload:
-    """A file that was sent: its name, and what it brings."""
+    """An uploaded file: its name, and its matched content."""
 
     name: str
     sorted: MatchedPackage
 
 
 def _read_upload(library: Library, file: UploadFile | None) -> CardUpload | str:
-    """What an uploaded package brings, or a sentence why it cannot be used."""
+    """Return the content of an uploaded package, or a sentence why it cannot be used."""
     if file is None or not file.filename:
         return f"Choose a file first. {_WANTED}"
     name = " ".join(file.filename.split())[:80]
@@ -152,7 +152,7 @@ def _read_upload(library: Library, file: UploadFile | None) -> CardUpload | str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Begun:
-    """An import that has begun, with the cards that it is going to write."""
+    """An import that was started, with the cards it is going to write."""
 
     number: int
     arrivals: Sequence[import_store.ImportedCard]
@@ -168,7 +168,7 @@ def _begin(
     upload: CardUpload,
     now: dt.datetime,
 ) -> Begun:
-    """Write down that an import begins. Raises Unusable if it cannot."""
+    """Save the start of an import; raises UnusableFileError if it cannot start."""
     (learner, measured), found = whose, upload.sorted
     arrivals = import_store.drop_beyond_room(db, learner.id, found.arrivals, measured)
     import_store.expect_room(db, learner.id, arrivals)
@@ -188,7 +188,7 @@ def _begin(
 
 @router.get("/cards/import")
 def show_import(desk: Reader) -> Response:
-    """How far the last import has come, or what it brought."""
+    """The progress of the last import, or its result."""
     found = import_store.read_import(desk.db, desk.learner.id, desk.now)
     if found is None:
         return RedirectResponse("/settings/cards", 303)
@@ -197,7 +197,7 @@ def show_import(desk: Reader) -> Response:
 
 @router.get("/cards/import/progress")
 def show_progress(desk: Reader) -> Response:
-    """The same without the page around it, for a page that looks again by itself."""
+    """The same as a fragment, for a page that polls it."""
     found = import_store.read_import(desk.db, desk.learner.id, desk.now)
     if found is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
@@ -206,7 +206,7 @@ def show_progress(desk: Reader) -> Response:
 
 @router.post("/cards/import/cancellation")
 def cancel_import(learner: EnrolledLearner, db: DbSession) -> Response:
-    """Stop the import; the slice that is being written is finished."""
+    """Stop the import after the current batch."""
     import_store.cancel_import(db, learner.id)
     return RedirectResponse("/settings/cards/import", 303)
 
@@ -240,10 +240,10 @@ async def remove_cards(
     what: Annotated[What, Form()],
     deck: Annotated[str, Form(max_length=120)] = "",
 ) -> Response:
-    """Remove a deck of own cards, or the grades that files brought to the course's.
+    """Remove a deck of own cards, or the imported reviews of course cards.
 
-    Slice by slice, so that others write meanwhile; what is left of a removal that was
-    broken off goes with the next.
+    Batch by batch, so that others can write in between. What is left of an interrupted removal is
+    deleted by the next one.
     """
     slices = await run_reading(request, lambda desk: _slices(desk, what, deck))
     for names in slices:
@@ -256,7 +256,7 @@ async def remove_cards(
 
 
 def _slices(desk: RequestContext, what: What, deck: str) -> Sequence[Sequence[str]]:
-    """The cards that a removal is about, those of one transaction together."""
+    """Return the cards to remove, in batches of one transaction each."""
     if what == "deck":
         return import_store.slices_of_deck(desk.db, desk.learner.id, deck)
     return import_store.slices_with_grades(desk.db, desk.learner.id)
@@ -292,7 +292,7 @@ def _page(desk: RequestContext, refused: str = "") -> HTMLResponse:
 
 
 def _sat(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
-    """The cards of questions in a mock exam that is being sat."""
+    """Return the cards of questions in a mock exam in progress."""
     return {question_card_id(item) for item in in_running_exam(db, learner.id, now)}
 
 

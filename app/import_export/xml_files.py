@@ -1,4 +1,4 @@
-"""Decode bytes, read and write XML, safe zip."""
+"""Decode bytes, read and write XML, and read zip files safely."""
 
 import codecs
 import contextlib
@@ -20,7 +20,7 @@ _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def add(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
-    """A new last child; characters that XML cannot hold are left out."""
+    """Append a child element; characters that XML cannot hold are left out."""
     node = ET.SubElement(parent, tag, {k: legal(v) for k, v in attributes.items()})
     if text:
         node.text = legal(text)
@@ -28,15 +28,15 @@ def add(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.E
 
 
 def legal(text: str) -> str:
-    """A text without the characters that no XML file may hold."""
+    """Return a text without the characters that XML does not allow."""
     return _ILLEGAL.sub("", text)
 
 
 def document(root: ET.Element, *, indent: bool = True) -> bytes:
-    """The bytes of a whole document.
+    """Return the bytes of a whole document.
 
-    Indented where elements hold no words beside other elements; elsewhere the white
-    space would become a part of the text.
+    Indented if no element mixes text and elements; otherwise the white space would become part of
+    the text.
     """
     if indent:
         ET.indent(root)
@@ -67,11 +67,11 @@ _KNOWN = {
 
 
 def decode(data: bytes) -> str:
-    """UTF-8, or UTF-16 and UTF-32 with a byte order mark; raises Unusable."""
+    """Decode UTF-8, or UTF-16 and UTF-32 with a byte order mark; raises UnusableFileError."""
     return _decoded(data, "utf-8")
 
 
-# What Windows-1252 writes into no word: it shows the bytes of another encoding.
+# Character sequences no word has in Windows-1252: they show that the encoding is another one.
 _ODD_WORD = re.compile(
     r"[^\W\d_][\u00a1-\u00a9\u00ab-\u00af\u00b4\u00b6\u00b8-\u00bf\u2020-\u2122](?=[^\W\d_])"
     r"|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0160\u017d\u0178\u00b9]|[\u00b3\u00b9][^\W\d_]"
@@ -80,9 +80,9 @@ _ODD_WORD = re.compile(
 
 
 def decode_or_guess(data: bytes) -> tuple[str, str]:
-    """The same, or Windows-1252 as Excel writes it, with a note that it was guessed.
+    """Return the same, or Windows-1252 as Excel writes it, with a note about the guess.
 
-    Raises Unusable where the letters then make no words.
+    Raises UnusableFileError if the letters then form no words.
     """
     try:
         return decode(data), ""
@@ -121,17 +121,17 @@ def _decoded(data: bytes, encoding: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class XmlDocument:
-    """An XML document; `lines` are those of the elements asked for, in order."""
+    """An XML document; `lines` are the line numbers of the requested elements, in order."""
 
     root: ET.Element
     lines: tuple[int, ...]
 
 
 def read_xml(data: bytes, *elements: str) -> XmlDocument:
-    """An XML document without a document type, with the lines of some elements.
+    """Parse an XML document without a document type, with the lines of some elements.
 
-    Raises Unusable. A document type could define entities that grow without end or
-    name other files, so a document that has one is refused before it is read.
+    Raises UnusableFileError. A document type could define entities that grow without end or name
+    other files, so a document that has one is refused before it is parsed.
     """
     declared = _DECLARED.match(data)
     name = declared[1].decode().lower() if declared else "utf-8"
@@ -145,7 +145,7 @@ def read_xml(data: bytes, *elements: str) -> XmlDocument:
 
 
 def _inspect(plain: bytes, elements: Sequence[str]) -> list[int]:
-    """Refuse a document type, deep nesting, and what is not well-formed."""
+    """Refuse a document type, deep nesting, and malformed XML."""
     depth = 0
     lines: list[int] = []
 
@@ -180,17 +180,17 @@ def _inspect(plain: bytes, elements: Sequence[str]) -> list[int]:
 MOST_FILES = 5_000
 ARCHIVE_MOST_BYTES = 64_000_000
 _MOST_RATIO = 200
-_SMALL = 1_000_000  # below this even a high ratio does no harm
-# All that zipfile and the unpackers below it raise for bytes that make no sense;
-# that of bz2 is an OSError without a number.
+_SMALL = 1_000_000  # below this size a high compression ratio does no harm
+# All that zipfile and its decompressors raise for damaged data; bz2 raises an OSError without
+# errno.
 _BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError)
 
 
 @contextlib.contextmanager
 def unpacking(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
-    """The archive in `file`, inspected; raises Unusable, which begins with `refusal`.
+    """Open and inspect the archive in `file`; raises UnusableFileError starting with `refusal`.
 
-    The same is raised for what turns out to be broken while its files are read.
+    The same is raised for damage found while its files are read.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -204,7 +204,7 @@ def unpacking(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
     except _BROKEN:
         raise UnusableFileError(f"{refusal}: {_fault(file)}.") from None
     except OSError as error:
-        if error.errno is not None:  # of a disk, not of the archive
+        if error.errno is not None:  # an error of the disk, not of the archive
             raise
         raise UnusableFileError(f"{refusal}: {_fault(file)}.") from None
 
@@ -220,10 +220,10 @@ def _fault(file: IO[bytes]) -> str:
 
 
 def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
-    """The files of an archive whose names end so, in order; raises Unusable.
+    """Yield the files of an archive with this name ending, in order; raises UnusableFileError.
 
-    The whole archive is refused when any name leaves its folder, when it has too many
-    files, or when it would grow too much; nothing is ever written to disk.
+    The whole archive is refused if a name leaves its folder, if it has too many files, or if it
+    would expand too much. Nothing is written to disk.
     """
     with unpacking(io.BytesIO(data), "The archive cannot be read") as archive:
         for entry in archive.infolist():
@@ -232,7 +232,7 @@ def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
 
 
 def inspect(entries: list[zipfile.ZipInfo]) -> None:
-    """Raise Unusable for an archive that leaves its folder or would grow too much."""
+    """Raise UnusableFileError for an archive that leaves its folder or would expand too much."""
     if len(entries) > MOST_FILES:
         raise UnusableFileError(f"The archive has more than {MOST_FILES:,} files.")
     total = sum(e.file_size for e in entries)
@@ -250,7 +250,7 @@ def inspect(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """A file, read no further than it says it is long."""
+    """Return a file, read no further than its stated size."""
     with archive.open(entry) as stream:
         content = stream.read(entry.file_size + 1)
     if len(content) > entry.file_size:

@@ -26,9 +26,9 @@ from app.web.render import render_fragment_or_redirect, render_page
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutlineObjective:
-    """An objective and the pages that serve it, in reading order.
+    """An objective and its pages, in reading order.
 
-    Each page stands at one objective, the first that it names; at others it is `also`.
+    Each page is listed at one objective, the first that it names; at others it is in `also`.
     """
 
     objective: Objective
@@ -38,14 +38,12 @@ class OutlineObjective:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutlineDomain:
-    """A domain and its objectives."""
-
     domain: Domain
     goals: tuple[OutlineObjective, ...]
 
 
 def outline(library: Library) -> tuple[OutlineDomain, ...]:
-    """Every objective of the syllabus with its pages."""
+    """Return every objective of the syllabus with its pages."""
     ordered = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
     ordered += [t for s, t in library.topics.items() if t not in ordered]
     return tuple(
@@ -66,7 +64,7 @@ def outline(library: Library) -> tuple[OutlineDomain, ...]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SeeAlsoLink:
-    """Where a “see” leads."""
+    """The target of a “see” reference."""
 
     words: str
     address: str
@@ -74,7 +72,7 @@ class SeeAlsoLink:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GlossaryEntry:
-    """A term under its letter; everything that is no letter stands under “#”."""
+    """A term under its initial; terms that start with no letter are under “#”."""
 
     term: GlossaryTerm
     initial: str
@@ -82,7 +80,7 @@ class GlossaryEntry:
 
 
 def entries(library: Library) -> list[GlossaryEntry]:
-    """Every term in alphabetical order."""
+    """Return every term in alphabetical order."""
     terms = sorted(library.glossary.values(), key=lambda t: t.name.casefold())
     pages = {slug: topic.title for slug, topic in library.topics.items()}
     return [GlossaryEntry(t, _initial(t.name), _links(t, library.glossary, pages)) for t in terms]
@@ -110,14 +108,14 @@ def _link(see: str, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, st
 
 
 router = APIRouter(include_in_schema=False)
-# An SVG file of an author is a document when it is opened by itself: it runs nothing.
+# An author's SVG file opened on its own is a document. This policy keeps it from running scripts.
 _PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
 async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> RenderedPage:
-    """The page of the address; raises NotFound.
+    """Return the page in the URL; raises NotFoundError.
 
-    `async`: to find one that is made costs less than a thread.
+    `async`, because finding a cached page costs less than a thread.
     """
     sheets: RenderedPageCache = request.app.state.sheets[request.state.course]
     found = find_topic(library, topic)
@@ -147,7 +145,7 @@ def course(desk: Reader) -> HTMLResponse:
 
 @router.get("/concepts/{topic}")
 def show(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
-    allow_caching(desk.request)  # its questions hold tokens, so strangers cannot share it
+    allow_caching(desk.request)  # its questions contain tokens, so visitors cannot share the page
     past = store.seeds(desk.db, desk.learner.id, sheet.asked)
     return desk.page(
         "concepts/show.html",
@@ -186,10 +184,10 @@ def picture(request: Request, topic: str, name: str, library: CurrentLibrary) ->
     """A picture from the folder of the page."""
     slug = find_topic(library, topic).slug
     folder = (request.state.live.folder / "topics" / slug).resolve()
-    # Looked for among the files that are there: no path is made of what was asked.
+    # Search among the existing files. Never build a path from the URL.
     beside = folder.rglob("*") if folder.is_dir() else ()
     file = next((f for f in beside if f.relative_to(folder).as_posix() == name), folder)
-    is_own = file.resolve() == file  # no link to another file
+    is_own = file.resolve() == file  # no symbolic link to another file
     if not is_own or file.suffix not in PICTURES or not file.is_file():
         raise NotFoundError("There is no picture of this name beside the page.")
     return FileResponse(file, headers={"content-security-policy": _PICTURE_POLICY})
@@ -223,7 +221,7 @@ def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
 
 @router.get("/glossary")
 def glossary(desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False) -> HTMLResponse:
-    """Every term; with `cards`, each with the button that makes it a card."""
+    """Every term; with `cards`, each with a button that makes it a card."""
     allow_caching(desk.request, strangers=True)
     return desk.page(
         "concepts/glossary.html",
@@ -258,7 +256,7 @@ def sources(
 def _asked(
     library: Library, sheet: RenderedPage, key: str, past: Mapping[str, Sequence[int]]
 ) -> dict[str, OpenQuestion]:
-    """The questions of the page, each put to this learner."""
+    """Return the questions of the page as this learner sees them."""
     return {
         item: build_open_question(
             library.questions[item],
@@ -275,7 +273,7 @@ def _asked(
 def _marks(
     sheet: RenderedPage, read: frozenset[str], past: Mapping[str, Sequence[int]]
 ) -> dict[str, Any]:
-    """What the list of sections shows of the reader."""
+    """Return the template variables of the section list: what the learner has read."""
     return {
         "sheet": sheet,
         "topic": sheet.topic,
@@ -286,7 +284,7 @@ def _marks(
 
 
 def _minutes(sheet: RenderedPage, read: frozenset[str]) -> int:
-    """Minutes of the page that lie behind the reader, rounded."""
+    """Return the minutes of the page already read, rounded."""
     opening = sum(s.minutes for s in sheet.sections if not s.anchor)
     behind = sum(s.minutes for s in sheet.sections if s.anchor and s.anchor in read)
     return round(behind + (opening if read else 0))

@@ -23,7 +23,7 @@ from app.web.render import render_fragment_or_redirect, render_page
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NotedSection:
-    """A section with what was written beside it; `address` is of the section."""
+    """A section with the learner's note; `address` is the URL of the section."""
 
     title: str
     address: str
@@ -40,7 +40,7 @@ class NotesPage:
 
 
 def places_of(topic: Topic, written: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
-    """Every section of a page, and after them notes whose section is gone."""
+    """Return every section of a page, then the notes whose section was removed."""
     by_section = {note.section: note for note in written}
     there = [s for s in topic.sections if s.anchor]
     places = [_place(topic, s.anchor, s.title, by_section.pop(s.anchor, None)) for s in there]
@@ -49,7 +49,7 @@ def places_of(topic: Topic, written: Sequence[SavedNote]) -> tuple[NotedSection,
 
 
 def leaves(library: Library, written: Sequence[SavedNote]) -> tuple[NotesPage, ...]:
-    """All notes by page in course order; those of pages that are gone stand last."""
+    """Return all notes by page in course order; those of removed pages come last."""
     by_topic: dict[str, list[SavedNote]] = {}
     for note in written:
         by_topic.setdefault(note.topic, []).append(note)
@@ -59,7 +59,7 @@ def leaves(library: Library, written: Sequence[SavedNote]) -> tuple[NotesPage, .
 
 
 def found_in(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
-    """The notes in which every word of the query stands, titles included."""
+    """Return the notes that contain every word of the query, titles included."""
     words = split_query(query)
     found = []
     for leaf in listed:
@@ -79,7 +79,7 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 
 def markdown(listed: Sequence[NotesPage], site: str) -> str:
-    """The notes as a Markdown file; `site` is the address of this server."""
+    """Return the notes as a Markdown file; `site` is the base URL of this server."""
     parts = ["# Notes"]
     for leaf in listed:
         parts.append(f"## {leaf.title}")
@@ -109,10 +109,10 @@ LONGEST = 10_000
 
 
 class NoteForm(BaseModel):
-    """A note as typed; without words and unmarked it takes the old one away.
+    """A note as typed; an empty one without a bookmark deletes the note.
 
-    It was written `beside` its section, or on the page of the notes. `shown` are the
-    words that stood in the field at first, behind a “=”; empty from who does not say.
+    It was written `beside` its section, or on the notes page. `shown` is the text that was in the
+    field at first, after a “=”; empty if not sent.
     """
 
     section: str = Field(max_length=120)
@@ -122,10 +122,10 @@ class NoteForm(BaseModel):
     shown: str = ""
 
     def read(self, topic: str, kept: str = "") -> SavedNote:
-        """The note with the line ends of this side and no empty ends.
+        """Return the note with normalized line ends, trimmed.
 
-        Words that were `kept` meanwhile by another tab stay: alone where this one
-        changed none, above its own where it did.
+        Text in `kept` that another tab saved since is preserved: alone if this tab changed nothing,
+        above its own text if it did.
         """
         words, shown = _plain(self.words), _plain(self.shown[1:])
         if self.shown and kept not in {shown, words}:
@@ -141,7 +141,7 @@ router = APIRouter(include_in_schema=False)
 
 
 async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
-    """The topic of the address; raises NotFound."""
+    """Return the topic in the URL; raises NotFoundError."""
     return find_topic(library, topic)
 
 
@@ -168,7 +168,7 @@ def as_markdown(desk: Reader) -> Response:
 
 
 def _beside(request: Request, topic: Topic, place: NotedSection) -> Response:
-    """The note as it stands in the text."""
+    """The note as it is shown in the lesson."""
     return render_fragment_or_redirect(
         request,
         "notes/_beside.html",

@@ -30,7 +30,7 @@ _TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RenderedSection:
-    """A section with finished parts; its questions wait for the learner's marks."""
+    """A section with rendered parts; its questions are rendered per learner."""
 
     anchor: str
     title: str
@@ -41,7 +41,7 @@ class RenderedSection:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """One page, finished but for what the learner did on it."""
+    """One page, rendered except for what depends on the learner."""
 
     topic: Topic
     head: Markup
@@ -51,7 +51,7 @@ class RenderedPage:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The ids of the questions asked in the text."""
+        """The ids of the questions in the text."""
         parts = (part for section in self.sections for part in section.parts)
         return tuple(p.question for p in parts if isinstance(p, QuestionBlock))
 
@@ -62,7 +62,7 @@ class RenderedPage:
 
 
 class RenderedPageCache:
-    """The sheets of the newest course state, each made when first asked for."""
+    """The rendered pages of the newest course version, each rendered on first use."""
 
     def __init__(self, templates: Environment) -> None:
         self._templates = templates
@@ -70,13 +70,13 @@ class RenderedPageCache:
         self._made: dict[str, RenderedPage] = {}
 
     def find(self, library: Library, topic: Topic) -> RenderedPage | None:
-        """The sheet of a topic of this state of the course, if it is made already."""
+        """Return the page of a topic for this course version, if it is already rendered."""
         if library.version != self._version:
             return None
         return self._made.get(topic.slug)
 
     def of(self, library: Library, topic: Topic) -> RenderedPage:
-        """The sheet of a topic of this state of the course."""
+        """Return the page of a topic for this course version."""
         if library.version != self._version:
             self._made = {}
             self._version = library.version
@@ -123,9 +123,9 @@ class RenderedPageCache:
             english = language_marks(library.syllabus.language)["english"]
             ours = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, ours)
-            return Markup(_TERM.sub(_explained, html))  # noqa: S704 - the content room made it safe
+            return Markup(_TERM.sub(_explained, html))  # noqa: S704 - app.content sanitized it
         entry = registry.find_estimate(piece.estimate)
-        if entry is None:  # the check reports it; the rest of the page stands
+        if entry is None:  # the course check reports it; the rest of the page is still shown
             return Markup()
         block = build_calculator_form(
             entry, piece.inputs, course=course_links(library), id=name, block=True
@@ -135,16 +135,16 @@ class RenderedPageCache:
     def _render(self, library: Library, template: str, **context: Any) -> Markup:
         whole = {**language_marks(library.syllabus.language), **context}
         html = self._templates.get_template(template).render(whole)
-        return Markup(html)  # noqa: S704 - a template has escaped it
+        return Markup(html)  # noqa: S704 - a template escaped it
 
 
 def _explained(link: re.Match[str]) -> str:
-    """A term that shows its meaning while the reader dwells on it."""
+    """Return a term link that shows its meaning on hover."""
     return f'{link[0]} interestfor="g-{link[1]}"'
 
 
 def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Neighboring finished parts as one."""
+    """Join neighboring rendered parts."""
     joined: list[Part] = []
     for part in parts:
         last = joined[-1] if joined else None
@@ -182,12 +182,12 @@ def _foot(library: Library, topic: Topic) -> dict[str, Any]:
 
 
 LETTERS = 6_200
-"""So many letters fit on one printed page, in three columns."""
-_TERMS = 4  # of a page at most
-_OWN = 4  # lines of the learner's own
+"""The letters that fit on one printed page, in three columns."""
+_TERMS = 4  # key terms per lesson at most
+_OWN = 4  # lines from the learner's notes at most
 _LONGEST = 140  # letters of a term, an error or an own line
-_HEAD = 60  # what a heading takes, counted in letters
-_LINE = 30  # what leads to another sheet, beside its name
+_HEAD = 60  # the space of a heading, counted in letters
+_LINE = 30  # the space of a reference to another sheet, in addition to its name
 
 T = TypeVar("T")
 _BOX = re.compile(r'<div class="msg exam-box" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL)
@@ -206,7 +206,7 @@ _SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheatSheetPage:
-    """A page in short; the texts are HTML, without links and sources."""
+    """A lesson in short; the texts are HTML, without links and sources."""
 
     slug: str
     title: str
@@ -221,8 +221,8 @@ class CheatSheetPage:
 class CheatSheet:
     """A domain with its pages; `own` are first lines of the learner's notes.
 
-    `elsewhere` are other domains on whose sheets pages for this one stand, each with
-    the objectives that they serve.
+    `elsewhere` are other domains whose sheets contain pages for this one, each with the objectives
+    that they cover.
     """
 
     domain: Domain
@@ -232,7 +232,7 @@ class CheatSheet:
 
     @property
     def letters(self) -> int:
-        """How much stands on it, headings counted in."""
+        """The length in letters, headings included."""
         more = sum(_LINE + len(d.title) + len(told) for d, told in self.elsewhere)
         return sum(map(_size, self.entries)) + sum(map(len, self.own)) + more
 
@@ -240,11 +240,10 @@ class CheatSheet:
 def cheat_sheet(
     library: Library, domain: Domain, notes: Sequence[str] = (), room: int = LETTERS
 ) -> CheatSheet:
-    """The sheet of a domain. Hooks and what is tested stand on it first.
+    """Return the sheet of a domain. Hooks and what is tested come first.
 
-    Where that alone is too much, what is tested is cut to whole sentences.
-    Then come errors in a sentence and key terms, one of each page in turn, as long as
-    there is `room` on the page.
+    If that alone is too long, what is tested is cut to whole sentences. Then come one-sentence
+    errors and key terms, one from each page in turn, while there is `room` on the page.
     """
     own = tuple(_short(line) for line in notes if line.strip())[:_OWN]
     topics = topics_of(library, domain)
@@ -263,12 +262,10 @@ def cheat_sheet(
 
 
 def topics_of(library: Library, domain: Domain) -> list[Topic]:
-    """The pages of a domain, each page of the course in one domain only.
+    """Return the pages of a domain; each page of the course is in one domain only.
 
-    What lies beyond the exam is in none.
-
-    It stands where most of its objectives are, in the later domain where as many are
-    in two: an introduction comes before what it leads to.
+    Pages beyond the exam are in none. A page is in the domain of most of its objectives, and in the
+    later one if two tie, because an introduction comes before what it leads to.
     """
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
     return [
@@ -279,7 +276,7 @@ def topics_of(library: Library, domain: Domain) -> list[Topic]:
 
 
 def _elsewhere(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
-    """The other domains whose pages serve objectives of this one, and which."""
+    """Yield the other domains whose pages cover objectives of this one, and which."""
     for other in library.syllabus.domains:
         served = {o for topic in topics_of(library, other) for o in topic.objectives}
         shared = [o.number for o in domain.objectives if o.number in served]
@@ -308,13 +305,13 @@ def _entry(topic: Topic) -> CheatSheetPage:
 
 
 def _errors(topic: Topic) -> list[str]:
-    """The first sentence of each common error, as text."""
+    """Return the first sentence of each common error, as text."""
     texts = (_words(_plain(found)) for found in _ERROR.findall(_html(topic)))
     return [said for text in texts if (said := _sentence(text))]
 
 
 def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
-    """The terms that this page brings in, with the first sentence on each."""
+    """Return the terms that this page introduces, with the first sentence of each definition."""
     earlier: set[str] = set()
     for slug in library.syllabus.topics:
         if slug == topic.slug:
@@ -327,7 +324,7 @@ def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
 
 
 def _cut(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[CheatSheetPage], int]:
-    """Entries with as many sentences on what is tested as fit, one of each in turn."""
+    """Return entries with as many sentences on what is tested as fit, one from each in turn."""
     texts = [" ".join(map(_words, entry.tested)) for entry in entries]
     said = [_SENTENCE.findall(text) for text in texts]
     kept, left = _filled(said, left + sum(map(len, texts)))
@@ -337,9 +334,9 @@ def _cut(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[CheatSheetP
 
 
 def _filled(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
-    """What fits of `found`, one of each page in turn, and the room that is left.
+    """Return what fits of `found`, one from each page in turn, and the space left.
 
-    The short ones of a turn come first, so that as many pages as possible have one.
+    Short ones come first in each round, so that as many pages as possible have one.
     """
     taken: list[list[T]] = [[] for _ in found]
     for turn in range(max(map(len, found), default=0)):
@@ -368,9 +365,9 @@ def _html(topic: Topic) -> str:
 
 
 def _plain(html: str) -> Markup:
-    """Authored HTML without its lead, links and sources; it stays safe."""
+    """Return authored HTML without its lead, links and sources; it stays safe."""
     bare = _LEAD.sub("", _LINK.sub("", _CITE.sub("", html)), count=1)
-    return Markup(bare.strip())  # noqa: S704 - the content room made it safe
+    return Markup(bare.strip())  # noqa: S704 - app.content sanitized it
 
 
 def _words(html: str) -> str:
@@ -378,7 +375,7 @@ def _words(html: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """The first sentence, where it is short enough for a sheet."""
+    """Return the first sentence, if it is short enough for a sheet."""
     found = _SENTENCE.match(" ".join(text.split()))
     said = found[0] if found else ""
     return said if len(said) <= _LONGEST else ""

@@ -29,7 +29,7 @@ Kind = Literal["page", "term", "card", "calculator", "part", "place"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SearchDocument:
-    """A thing that can be found: what it is called, what it says, where it lies.
+    """One searchable document: title, text, and URL.
 
     `where` names the page it belongs to, or is empty.
     """
@@ -43,7 +43,7 @@ class SearchDocument:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HighlightPiece:
-    """A run of text; `hit` where it is what was looked for."""
+    """A run of text; `hit` if it matched the query."""
 
     text: str
     hit: bool = False
@@ -51,7 +51,7 @@ class HighlightPiece:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A document that was found, with its title and an excerpt in pieces."""
+    """A matching document, with its title and an excerpt in pieces."""
 
     kind: Kind
     address: str
@@ -62,10 +62,10 @@ class SearchHit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SearchResults:
-    """The best hits, the best first; `count` tells how many there are in all.
+    """The best hits, best first; `count` is the number of all hits.
 
-    `meant` is what was looked for instead when nothing has the words as typed; `some`
-    says that the hits hold only some of them.
+    `meant` is the corrected query, if nothing matched the words as typed. `some` says that the hits
+    match only some of the words.
     """
 
     hits: tuple[SearchHit, ...] = ()
@@ -111,10 +111,10 @@ _ASKED_FOR = (*("memory", "memory_bandwidth", "nvlink", "bandwidth", "port_rate"
 
 
 def documents(library: Library, calculators: Iterable[EstimateSpec]) -> list[SearchDocument]:
-    """Page sections, terms, fronts of cards, calculators, hardware, the app itself.
+    """Return page sections, terms, card fronts, calculators, hardware, and app pages.
 
-    Questions are no documents, for their options and explanations answer them; a
-    reversed card asks with what the other one answers, so it is left out too.
+    Questions are left out, because their options and explanations give away the answer. Reversed
+    cards are left out, because their front is the answer of the other card.
     """
     found = [*_pages(library), *_terms(library), *_cards(library)]
     if not library.syllabus.calculators:
@@ -140,7 +140,7 @@ def _opening(topic: Topic, body: str) -> SearchDocument:
 
 
 def _without_backs(plain: str, cards: Sequence[Flashcard]) -> str:
-    """The text of a section without the answers of cards that stand in it."""
+    """Return the text of a section without the answers of the cards in it."""
     for card in cards:
         whole = f"{card.front.plain} {card.back.plain}"
         if not card.is_reverse:
@@ -172,7 +172,7 @@ def _tools(calculators: Iterable[EstimateSpec]) -> Iterator[SearchDocument]:
 
 
 def _hardware(part: CatalogPart) -> SearchDocument:
-    """A part with its maker, its other names and the values that people ask for."""
+    """Return a part with its maker, its other names, and the values people search for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
     told = ", ".join(
         f"{v.field.label} {v.words}{' one way' * (v.field.says == 'one way')}" for v in values
@@ -186,7 +186,7 @@ def _line(text: str) -> str:
     return _BEFORE_A_STOP.sub("", " ".join(in_words(text).split()))
 
 
-# British and American, as parts of words; a form that nothing has costs nothing.
+# British and American spellings, as parts of words. A form that matches nothing costs nothing.
 _SPELLINGS = (
     ("centre", "center"),
     ("isation", "ization"),
@@ -199,10 +199,10 @@ _SPELLINGS = (
     ("elling", "eling"),
     ("programme", "program"),
 )
-_SHORTEST = 5  # letters of a word that may be a slip: shorter ones are often acronyms
-_SHORTEST_PART = 3  # of two words that are written as one
+_SHORTEST = 5  # letters of a word that may be a typo; shorter ones are often acronyms
+_SHORTEST_PART = 3  # letters of each of two words that were typed as one
 _WORD = re.compile(r"\w+(?:[-./+'\u2019:]\w+)*")
-# Words of a question that say nothing of what is looked for.
+# Words of a question that say nothing about its topic.
 _FILLERS = frozenset(
     [
         "a",
@@ -237,9 +237,9 @@ _LONGEST = 100
 
 
 def words_of(typed: str) -> tuple[str, ...]:
-    """The words of what was typed, in small letters, at most eight.
+    """Return the words of a query in lower case, at most eight.
 
-    Fillers of a question are left out where other words are left.
+    Filler words are left out if other words remain.
 
     >>> words_of("What is the difference between GPU and CPU?"), words_of("What is")
     (('gpu', 'cpu'), ('what', 'is'))
@@ -251,7 +251,7 @@ def words_of(typed: str) -> tuple[str, ...]:
 
 
 def vocabulary(texts: Iterable[str]) -> dict[str, int]:
-    """Every word of the texts with the number of times it stands there."""
+    """Count every word of the texts."""
     known: dict[str, int] = {}
     for text in texts:
         for word in re.findall(r"\w+", text.casefold()):
@@ -260,9 +260,9 @@ def vocabulary(texts: Iterable[str]) -> dict[str, int]:
 
 
 def forms(word: str) -> tuple[str, ...]:
-    """A word and what else it may be the beginning of.
+    """Return a word and other forms whose beginning it may match.
 
-    Plurals find the singular, and either spelling of English finds the other.
+    Plurals also match the singular, and each spelling of English the other.
 
     >>> forms("centres")
     ('centres', 'centre', 'centers', 'center')
@@ -278,24 +278,23 @@ def forms(word: str) -> tuple[str, ...]:
 
 
 def expression(words: Sequence[str], joint: str = "AND") -> str:
-    """A full-text expression: every word, or the beginning of one, in any order."""
+    """Return an FTS expression: every word as a prefix, in any order."""
     return f" {joint} ".join(
         "(" + " OR ".join(f'"{form}"*' for form in forms(word)) + ")" for word in words
     )
 
 
 def is_known(word: str, known: Collection[str]) -> bool:
-    """Whether a known word is, or begins with, this word or its singular."""
+    """Return whether a known word starts with this word or its singular."""
     starts = [re.split(r"\W", form)[0] for form in forms(word)]
     return any(k.startswith(start) for start in starts for k in known)
 
 
 def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[str, ...]:
-    """The words with each unknown one replaced by the likeliest known one.
+    """Replace each unknown word by the likeliest known one.
 
-    A word that begins a known one, or is like none, stays as it is; so does one of
-    less than five letters, which may be an acronym. Two words written as one are
-    parted.
+    A word that begins a known one, or is similar to none, stays as it is. So does one of fewer than
+    five letters, which may be an acronym. Two words typed as one are split.
 
     >>> correct_spelling(["datacenter", "colling"], {"data": 9, "center": 4, "cooling": 7})
     ('data', 'center', 'cooling')
@@ -318,7 +317,7 @@ def _mended(word: str, known: Mapping[str, int]) -> str:
 
 
 def _parted(word: str, known: Mapping[str, int]) -> str:
-    """The two known words that stand in one, the commonest; empty where none do."""
+    """Split a word into the two most common known words; empty if impossible."""
     places = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
     pairs = [(word[:place], word[place:]) for place in places]
     found = [pair for pair in pairs if all(set(forms(part)) & known.keys() for part in pair)]
@@ -333,7 +332,7 @@ def _times(word: str, known: Mapping[str, int]) -> int:
 
 
 def _alike(word: str, known: Collection[str]) -> list[str]:
-    """Known words near enough in length to be worth comparing."""
+    """Return known words close enough in length to be worth comparing."""
     return [k for k in known if abs(len(k) - len(word)) <= 2 and not k.isdigit()]
 
 
@@ -342,21 +341,20 @@ def _likeness(word: str, other: str) -> float:
 
 
 OPEN, CLOSE = "\x02", "\x03"
-"""What stands before and behind a word that was looked for."""
+"""Markers before and after a matched word."""
 _EXCERPTS_MOST = 26  # words of an excerpt
 _FEW = 12  # words after which it may end with its sentence
-_FAR = 18  # words between the beginning of a sentence and what was looked for
-_BEFORE = 8  # words before it, where its sentence begins farther off
+_FAR = 18  # words between the beginning of a sentence and the match
+_BEFORE = 8  # words before the match, if its sentence begins farther away
 _HIT = re.compile(f"{OPEN}([^{CLOSE}]*)")
 _END = re.compile(rf"[.!?;][\"\u201d\u2019)\]{CLOSE}]*$")
 
 
 def excerpt(marked: str) -> str:
-    r"""The part of a marked text that holds most of the words looked for.
+    r"""Return the part of a marked text that holds most of the matched words.
 
-    It begins with a sentence, or a row of a table, and ends with one if it can; `…`
-    says that there is more before it, or of the last sentence. Where nothing is marked,
-    it is the beginning.
+    It begins with a sentence or a table row, and ends with one if it can. `…` marks omitted text.
+    Without marks, it is the beginning of the text.
 
     >>> excerpt("Kind, Use; CPU, for all. A \x02GPU\x03 computes; it is fast.")
     '…A \x02GPU\x03 computes; it is fast.'
@@ -372,7 +370,7 @@ def excerpt(marked: str) -> str:
 
 
 def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
-    """Text with marks as pieces."""
+    """Split marked text into pieces."""
     found = []
     for part in marked.split(OPEN):
         hit, closed, rest = part.partition(CLOSE)
@@ -385,14 +383,14 @@ def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
 
 
 def _begin(words: Sequence[str]) -> int:
-    """Where the excerpt begins: the first place that shows most of the hits."""
+    """Return where the excerpt begins: the first place that shows most matches."""
     hits = [place for place, word in enumerate(words) if OPEN in word]
     starts = dict.fromkeys(_start(words, hit) for hit in hits)
     return max(starts, key=lambda start: _shown(words, start), default=0)
 
 
 def _start(words: Sequence[str], hit: int) -> int:
-    """The place nearest before a hit where a sentence or a row begins."""
+    """Return the nearest place before a match where a sentence or a row begins."""
     for place in range(hit, max(-1, hit - _FAR), -1):
         if not place or _END.search(words[place - 1]):
             return place
@@ -400,13 +398,13 @@ def _start(words: Sequence[str], hit: int) -> int:
 
 
 def _shown(words: Sequence[str], start: int) -> int:
-    """How many different words that were looked for an excerpt from here has."""
+    """Return how many different matched words an excerpt that starts here has."""
     text = " ".join(words[start : start + _EXCERPTS_MOST])
     return len({found.casefold() for found in _HIT.findall(text)})
 
 
 def _end(words: Sequence[str], begin: int) -> int:
-    """The end of the first sentence that holds all that the excerpt can show."""
+    """Return the end of the first sentence that covers all matches the excerpt can show."""
     most = min(begin + _EXCERPTS_MOST, len(words))
     last = max((p for p in range(begin, most) if OPEN in words[p]), default=begin)
     for place in range(max(last, begin + _FEW), most):
@@ -417,13 +415,13 @@ def _end(words: Sequence[str], begin: int) -> int:
 
 _MOST_OF_A_KIND = 10
 EVERY = 1000
-"""More than there is of any kind."""
+"""More than the number of hits of any kind."""
 _LAYOUT = """
 CREATE VIRTUAL TABLE document USING fts5(
   title, body, place UNINDEXED, tokenize = 'unicode61 remove_diacritics 2'
 )
 """
-# A word in a title weighs as much as eight in the text.
+# A word in a title counts as much as eight in the text.
 _ASK = """
 SELECT place, highlight(document, 0, char(2), char(3)),
        highlight(document, 1, char(2), char(3))
@@ -432,10 +430,10 @@ FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 
 
 def find(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> SearchResults:
-    """What of the course has all of the words, or words that begin like them.
+    """Search the course for all of the words, as prefixes.
 
-    When nothing has, words that nothing knows are mended; when that does not help,
-    whatever has some of the words is given. `most` are listed of each kind.
+    If nothing matches, unknown words are corrected; if that does not help, documents with some of
+    the words are returned. At most `most` are listed of each kind.
     """
     wanted = words_of(words)
     if not wanted:
@@ -445,7 +443,7 @@ def find(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> SearchRes
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _CourseVersion:
-    """A state of the course, known by its version."""
+    """A version of the course, compared and hashed by its version only."""
 
     library: Library
 
@@ -457,7 +455,7 @@ class _CourseVersion:
 
 
 class _SearchIndex:
-    """The documents of one state of the course, ready to be asked."""
+    """The full-text index of one course version."""
 
     def __init__(self, documents: Sequence[SearchDocument]) -> None:
         found = [_without_invisible(document) for document in documents]
@@ -473,7 +471,7 @@ class _SearchIndex:
         )
 
     def find(self, words: Sequence[str], most: int) -> SearchResults:
-        """The findings for words in small letters."""
+        """Return the results for words in lower case."""
         rows = self._ask(expression(words))
         if rows:
             return self._findings(rows, words, most)
@@ -503,7 +501,7 @@ class _SearchIndex:
         return SearchResults(tuple(hits), len(rows))
 
     def _distance(self, place: int, name: str) -> int:
-        """What is called exactly so comes first, cards after what explains them."""
+        """Return a sort key: exact titles first, cards after what explains them."""
         document = self._documents[place]
         title = document.title.casefold()
         if title == name or document.kind == "place":
@@ -528,7 +526,7 @@ def _hit(document: SearchDocument, title: str, body: str) -> SearchHit:
     )
 
 
-@functools.lru_cache(maxsize=6)  # courses, or states of one
+@functools.lru_cache(maxsize=6)  # courses, or versions of one
 def _index_of(state: _CourseVersion) -> _SearchIndex:
     return _SearchIndex(documents(state.library, registry.entries()))
 
@@ -557,5 +555,5 @@ def search(
 
 @router.get("/search/results")
 def results(request: Request, library: CurrentLibrary, q: Typed = "") -> HTMLResponse:
-    """An address of its own, so that no cache takes the part for the whole."""
+    """The results fragment. It has its own URL, so that no cache serves it as the whole page."""
     return render_page(request, "search/_results.html", typed=q, found=find(library, q))

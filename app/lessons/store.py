@@ -1,4 +1,4 @@
-"""What was read; notes."""
+"""SQL: sections read, and notes."""
 
 import dataclasses
 import datetime as dt
@@ -12,7 +12,7 @@ from app.database.tables import Attempt, Note, QuestionFlag, SectionRead
 
 
 def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
-    """The anchors of the sections of one page that this learner has read."""
+    """Return the anchors of the sections of one page that this learner has read."""
     rows = db.execute(
         select(col(SectionRead.section)).where(
             col(SectionRead.learner_id) == learner_id, col(SectionRead.topic) == topic
@@ -22,7 +22,7 @@ def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
 
 
 def read_by_topic(db: Session, learner_id: int) -> dict[str, int]:
-    """How many sections of each page this learner has read."""
+    """Return how many sections of each page this learner has read."""
     rows = db.execute(
         select(col(SectionRead.topic), func.count())
         .where(col(SectionRead.learner_id) == learner_id)
@@ -32,7 +32,7 @@ def read_by_topic(db: Session, learner_id: int) -> dict[str, int]:
 
 
 def seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The seeds of a learner's attempts at some questions, the newest first."""
+    """Return the seeds of a learner's attempts at the given questions, newest first."""
     if not (items and learner_id):
         return {}
     rows = db.execute(
@@ -47,7 +47,7 @@ def seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple
 
 
 def flagged(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
-    """Those of some questions that carry a flag."""
+    """Return which of the given questions are flagged."""
     if not (items and learner_id):
         return frozenset()
     mine = col(QuestionFlag.learner_id) == learner_id
@@ -57,14 +57,14 @@ def flagged(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SectionNote:
-    """What a learner wrote beside a section, and whether they marked it."""
+    """A learner's note on a section, and whether they bookmarked it."""
 
     words: str
     marked: bool
 
 
 def notes_beside(db: Session, learner_id: int, topic: str) -> dict[str, SectionNote]:
-    """The notes of a page by the anchors of its sections."""
+    """Return the notes of a page by section anchor."""
     if not learner_id:
         return {}
     rows = db.execute(
@@ -76,7 +76,7 @@ def notes_beside(db: Session, learner_id: int, topic: str) -> dict[str, SectionN
 
 
 def own_lines(db: Session, learner_id: int, topics: Sequence[str]) -> list[str]:
-    """What a learner wrote on some pages, what they marked first."""
+    """Return a learner's notes on the given pages, bookmarked ones first."""
     if not (learner_id and topics):
         return []
     rows = db.execute(
@@ -90,7 +90,7 @@ def own_lines(db: Session, learner_id: int, topics: Sequence[str]) -> list[str]:
 def record_reading(
     db: Session, learner_id: int, topic: str, sections: Iterable[str], now: dt.datetime
 ) -> None:
-    """Note sections as read; a section that was read before keeps its time."""
+    """Mark sections as read; a section that was read before keeps its time."""
     known = sections_read(db, learner_id, topic)
     db.add_all(
         SectionRead(learner_id=learner_id, topic=topic, section=section, at=to_milliseconds(now))
@@ -101,7 +101,7 @@ def record_reading(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SavedNote:
-    """A note: the page and section it stands beside, its words, its bookmark."""
+    """A note: its page and section, text, and bookmark."""
 
     topic: str
     section: str
@@ -110,7 +110,7 @@ class SavedNote:
 
 
 def notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
-    """Everything a learner wrote or marked, of one page or of all."""
+    """Return everything a learner wrote or bookmarked, on one page or on all."""
     wanted = select(col(Note.topic), col(Note.section), col(Note.words), col(Note.marked)).where(
         col(Note.learner_id) == learner_id
     )
@@ -120,7 +120,7 @@ def notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
 
 
 def write(db: Session, learner_id: int, note: SavedNote, now: dt.datetime) -> None:
-    """Put a note in place of the one that is there; an empty one takes it away."""
+    """Replace the note of a section; an empty one deletes it."""
     db.execute(
         delete(Note).where(
             col(Note.learner_id) == learner_id,

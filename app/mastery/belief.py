@@ -1,9 +1,9 @@
 """Beta distribution per objective.
 
-Whoever remembers more than is assumed does so in every objective, and an exam that is
-harder than the bank is so in all its questions. Beliefs that err apart from each other
-would cancel out over many objectives; this part of the error does not. So the learner
-has one effect δ ~ N(0, SPREAD²), in logits of the chance of knowing beyond guessing.
+A learner who remembers more than the model assumes does so in every objective, and an exam that is
+harder than the bank is harder in all its questions. Independent errors would cancel out over many
+objectives; this shared error does not. So each learner has one effect δ ~ N(0, SPREAD²), in logits
+of the chance of knowing beyond guessing.
 """
 
 import dataclasses
@@ -12,10 +12,10 @@ import math
 
 from app.mastery.evidence import Evidence
 
-# What is believed before the first answer weighs as much as two answers: enough that
-# one right answer is no certainty, little enough that ten outvote it.
+# The prior counts as two answers: enough that one right answer is not certainty, little enough that
+# ten answers outweigh it.
 PRIOR = 2.0
-TAIL = 0.05  # on each side of the range, which so holds nine truths in ten
+TAIL = 0.05  # on each side of the range, which then covers 90%
 _STEPS = 128
 _MIDDLES = tuple((n + 0.5) / _STEPS for n in range(_STEPS))
 _LOGS = tuple((math.log(x), math.log(1 - x)) for x in _MIDDLES)
@@ -25,7 +25,7 @@ _LOGS = tuple((math.log(x), math.log(1 - x)) for x in _MIDDLES)
 class Belief:
     """The chance of a right answer to an unseen question: Beta, as mean and weight.
 
-    `mean` is 0..1; `weight` (α + β) counts in answers, those of the prior included.
+    `mean` is 0..1; `weight` (α + β) counts answers, including those of the prior.
     """
 
     mean: float
@@ -33,17 +33,15 @@ class Belief:
 
     @property
     def alpha(self) -> float:
-        """The first number of the Beta distribution."""
         return self.mean * self.weight
 
     @property
     def beta(self) -> float:
-        """The second number of the Beta distribution."""
         return (1 - self.mean) * self.weight
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where the chance lies in nine cases of ten, 0..1.
+        """The interval (0..1) that holds the chance with 90% probability.
 
         >>> Belief(0.5, 2.0).range
         (0.05, 0.95)
@@ -52,17 +50,16 @@ class Belief:
 
 
 def update_belief(own: Evidence, guess: float, others: Evidence, floor: float) -> Belief:
-    """The belief in one objective from its evidence and that of its neighbors.
+    """Return the belief in one objective from its evidence and that of its neighbors.
 
-    It begins at `guess`, the rate of guessing, with the weight PRIOR. From its first
-    right answer on it begins instead at the level of the `others`, the objectives of
-    its domain, which themselves begin at their rate of guessing, `floor`: what
-    somebody knows of one says something of the next, and without this a paper of two
-    questions to each objective would be read as half guessed. An objective in which
-    nothing was right yet borrows nothing, so a wrong answer never raises a belief.
+    The prior has the weight PRIOR. Its mean is `guess`, the guess rate, until the objective has a
+    right answer. From then on it is the level of the `others`, the objectives of its domain, whose
+    own prior is `floor`. Knowledge of one objective says something about the next; without this, a
+    bank with two questions per objective would be read as half guessed. An objective without a
+    right answer takes nothing from the others, so a wrong answer never raises a belief.
 
-    The mean falls as right answers fade into guesses, but time alone never takes it
-    below guessing; the weight shrinks to that of the prior.
+    The mean falls as right answers fade into guesses, but age alone never takes it below guessing.
+    The weight shrinks to that of the prior.
     """
     mean = _mean(own.right, own, guess, _level(others.right, others, floor))
     then = _mean(own.fresh, own, guess, _level(others.fresh, others, floor))
@@ -80,7 +77,7 @@ def _mean(right: float, own: Evidence, guess: float, level: float) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def _range(alpha: float, beta: float) -> tuple[float, float]:
-    """The quantiles at both tails, from the density in the middles of thin strips."""
+    """Return the quantiles at both tails, from the density at the midpoints of thin strips."""
     heights = [(alpha - 1) * low + (beta - 1) * high for low, high in _LOGS]
     most = max(heights)
     sums, total = [], 0.0
@@ -100,11 +97,11 @@ def _quantile(sums: list[float], share: float) -> float:
     return 1.0
 
 
-# The standard deviation of the effect in logits. Chosen with `benchmarks.readiness`,
-# on seeds that its published runs do not use.
+# Standard deviation of the effect in logits. Chosen with `benchmarks.readiness`, on seeds that its
+# published runs do not use.
 SPREAD = 0.45
-# Gauss–Hermite: five values of δ in standard deviations, which stand for the normal
-# distribution exactly up to its ninth moment, and how much each of them weighs.
+# Gauss–Hermite quadrature: five values of δ in standard deviations, exact for polynomials up to
+# degree nine, each with its weight.
 _FAR, _NEAR = math.sqrt(5 + math.sqrt(10)), math.sqrt(5 - math.sqrt(10))
 NODES = (
     (-_FAR, (7 - 2 * math.sqrt(10)) / 60),
@@ -117,16 +114,16 @@ NODES = (
 
 @functools.lru_cache(maxsize=4096)
 def spread_belief(belief: Belief, guess: float, spread: float = SPREAD) -> tuple[Belief, ...]:
-    """The belief under each of the NODES; their weighted mean is the belief's own.
+    """Return the belief under each of the NODES; their weighted mean is the original belief.
 
-    What is not above guessing is not moved: there is nothing to know more or less of.
+    A belief that is not above guessing does not move, because there is no knowledge to vary.
     """
     known = (belief.mean - guess) / (1 - guess) if guess < 1 else 0.0
     if not 0 < known < 1:
         return (belief,) * len(NODES)
     odds = math.log(known / (1 - known))
     under = [1 / (1 + math.exp(-odds - spread * place)) for place, _ in NODES]
-    # The logistic curve is bent, so the mean would drift toward one half.
+    # The logistic curve is not linear, so the mean would drift toward one half.
     drift = known - sum(w * k for k, (_, w) in zip(under, NODES, strict=True))
     return tuple(
         Belief(guess + (1 - guess) * min(1.0, max(0.0, k + drift)), belief.weight) for k in under

@@ -1,9 +1,8 @@
-"""Answers weighed by order, age, guessing.
+"""Answers weighted by order, age and guess rate.
 
-What a first answer to an unseen question says counts whole. A later one to the same
-question counts where enough time has passed, and takes over half of its weight: so a
-question weighs one answer however often it is asked, and mastery can recover where
-the questions have run out.
+A first answer to an unseen question counts in full. A later answer to the same question counts if
+enough time has passed, and takes over half of its weight. So a question weighs as much as one
+answer however often it is answered, and mastery can recover when no unseen questions are left.
 """
 
 import dataclasses
@@ -20,22 +19,21 @@ from app.spaced_repetition.scheduler import SchedulerPolicy
 _PARAMETERS = SchedulerPolicy().parameters
 _DECAY = -_PARAMETERS[20]
 _FACTOR = math.pow(AT_STABILITY, 1 / _DECAY) - 1
-# Where no card follows it, knowledge of a course is kept like a card that was known
-# three times on schedule (2.3, 11, then 46 days): what is taught and understood fades
-# more slowly than what is learned by heart, and choosing among answers keeps longest
-# (Semb and Ellis, Knowledge Taught in School: What Is Remembered?, Review of
-# Educational Research 64(2), 1994). Seven eighths last four weeks.
+# Without cards, course knowledge is treated like a card that passed three scheduled reviews (2.3,
+# 11, then 46 days). What is taught and understood fades more slowly than what is memorized, and
+# recognition among choices lasts longest (Semb and Ellis, Knowledge Taught in School: What Is
+# Remembered?, Review of Educational Research 64(2), 1994). Seven eighths last four weeks.
 TAUGHT = 46.0
-# The mean recall of a card between one review and the next at 90%: ∫₀¹ (1 + F·x)^D dx.
+# The mean recall of a card between two reviews at 90%: ∫₀¹ (1 + F·x)^D dx.
 _ON_SCHEDULE = (AT_STABILITY * (1 + _FACTOR) - 1) / (_FACTOR * (1 + _DECAY))
 
 
 @functools.lru_cache(maxsize=16384)
 def recall(days: float, stability: float) -> float:
-    """The chance (0..1) of knowing a card `days` after its last answer.
+    """Return the chance (0..1) of knowing a card `days` after its last answer.
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1 (FSRS-6): the closed form of
-    `scheduling.memory.recall`. `stability` S in days.
+    `spaced_repetition.fsrs`. `stability` S in days.
 
     >>> round(recall(10, 10), 6)
     0.9
@@ -45,10 +43,10 @@ def recall(days: float, stability: float) -> float:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveCards:
-    """The cards of an objective as one: `begun` of `all`.
+    """The cards of an objective taken together: `begun` of `all`.
 
-    `days` is the mean time since their last answers and `stability` their harmonic
-    mean, both in days. The harmonic mean leans to the cards that are lost first.
+    `days` is the mean time since their last answers and `stability` their harmonic mean, both in
+    days. The harmonic mean leans toward the cards that are forgotten first.
     """
 
     begun: int = 0
@@ -57,17 +55,17 @@ class ObjectiveCards:
     stability: float = TAUGHT
 
     def earlier(self, days: int) -> "ObjectiveCards":
-        """The same `days` ago; a card answered since then counts as known then."""
+        """The same cards `days` ago; a card answered since then counts as known then."""
         return dataclasses.replace(self, days=max(0.0, self.days - days))
 
 
 def retention_curve(cards: ObjectiveCards) -> Callable[[int], float]:
-    """The share (0..1) that is left of what was known so many days ago.
+    """Return a function from age in days to the share (0..1) of knowledge that is left.
 
-    For the part of the objective that its begun cards cover: their recall today
-    divided by their recall on that day, which for cards answered since is taken as
-    that of a deck on schedule; so reviews on time keep old evidence whole. The other
-    part fades by itself. 1 today, and never rising with age.
+    The part of the objective covered by its begun cards fades by their recall today divided by
+    their recall on that day. For cards answered since then, the latter is the recall of a deck on
+    schedule, so reviews on time preserve old evidence. The rest fades on its own curve. The share
+    is 1 today and never rises with age.
     """
     if not cards.begun:
         return _alone
@@ -93,22 +91,22 @@ def _alone(age: int) -> float:
     return recall(max(0, age), TAUGHT)
 
 
-ENOUGH = 5  # fewer first answers than this say next to nothing about an objective
-# The newest answers that count: one more moves a share by less than seven points, and
-# what was answered before something was learned is let go after as many again.
+ENOUGH = 5  # an objective with fewer first answers gets no share
+# The newest answers that count. One more answer moves a share by less than seven points. Answers
+# from before the learner knew the topic drop out after this many newer ones.
 WINDOW = 15.0
-# How much of a question's weight a later answer to it takes over.
+# The share of a question's weight that a later answer takes over.
 AGAIN = 0.5
-# So many study days after the last answer another one says something new: the answer
-# itself is not remembered any more, or its numbers are others.
+# A later answer counts only after this many study days. By then the learner no longer remembers the
+# answer itself, or the question has new numbers.
 WEEK, NEXT_DAY = 7, 1
 _WHOLE = 1 - 1e-9
-_HINTED = 0.5  # a right answer after a hint shows half of what one without shows
+_HINTED = 0.5  # a right answer after a hint counts half
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RepeatAnswer:
-    """A later answer: `wait` days after the question was last answered."""
+    """A later answer, `wait` days after the previous answer to the question."""
 
     score: float
     day: dt.date
@@ -117,7 +115,7 @@ class RepeatAnswer:
 
     @property
     def value(self) -> float:
-        """What it shows of knowledge, 0..1."""
+        """The knowledge it shows, 0..1."""
         return self.score * _HINTED if self.hints else self.score
 
 
@@ -125,8 +123,8 @@ class RepeatAnswer:
 class AnswerHistory:
     """The first answer to a question: its score 0..1, study day, hints taken.
 
-    `certainty` is how sure the learner was, 1 to 3; 0 where they did not say. `later`
-    are the answers after it, the newest last.
+    `certainty` is the learner's confidence, 1 to 3; 0 if not given. `later` holds the answers after
+    it, newest last.
     """
 
     score: float
@@ -137,32 +135,31 @@ class AnswerHistory:
 
     @property
     def value(self) -> float:
-        """What it shows of knowledge, 0..1."""
+        """The knowledge that the first answer shows, 0..1."""
         return self.score * _HINTED if self.hints else self.score
 
     @property
     def seen(self) -> dt.date:
-        """The study day of the newest answer."""
         return max([self.day, *(one.day for one in self.later)])
 
     @property
     def missed(self) -> bool:
-        """Whether the newest answer was not wholly right."""
+        """Whether the newest answer was not fully right."""
         newest = self.later[-1].score if self.later else self.score
         return newest < _WHOLE
 
     def again(self, score: float, day: dt.date, hints: int = 0) -> "AnswerHistory":
-        """The same with one more answer to the question."""
+        """Return a copy with one more answer to the question."""
         wait = max(0, (day - self.seen).days)
         later = (*self.later, RepeatAnswer(score, day, wait, hints))
         return dataclasses.replace(self, later=later)
 
     def ready(self, day: dt.date, *, varied: bool) -> bool:
-        """Whether an answer on `day` would count; `varied` numbers are drawn anew."""
+        """Return whether an answer on `day` would count; `varied` questions draw new numbers."""
         return (day - self.seen).days >= (NEXT_DAY if varied else WEEK)
 
     def counting(self, *, varied: bool, until: dt.date | None = None) -> "AnswerHistory":
-        """The same with only those later answers that count, given by `until`."""
+        """Return a copy with only the later answers that count, given by `until`."""
         if not self.later:
             return self
         least = NEXT_DAY if varied else WEEK
@@ -172,9 +169,9 @@ class AnswerHistory:
         return dataclasses.replace(self, later=later)
 
     def shares(self) -> Iterator[tuple[float, "AnswerHistory | RepeatAnswer"]]:
-        """Every answer with its part of the weight, the newest first.
+        """Yield every answer with its share of the weight, newest first.
 
-        Each takes half of what was left by those after it, the first takes the rest.
+        Each takes half of what the answers after it left; the first takes the rest.
         """
         left = 1.0
         for one in reversed(self.later):
@@ -185,12 +182,11 @@ class AnswerHistory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Evidence:
-    """The answers of an objective, or of several, added up.
+    """The answers of one or more objectives, added up.
 
-    `answers` and `score` are plain counts, of first answers and of all points that
-    count. `weight` is in answers as hard to guess
-    as the mean question of the objective; `right` is what of it is still right
-    today, `fresh` what was right when answered, `force` the weight that age leaves.
+    `answers` counts first answers, and `score` adds up all points that count. `weight` is in
+    answers as hard to guess as the mean question of the objective. Of it, `right` is still right
+    today and `fresh` was right when answered. `force` is the weight that age leaves.
     """
 
     answers: int = 0
@@ -222,17 +218,17 @@ class Evidence:
 
     @property
     def enough(self) -> bool:
-        """Whether a share may be named at all."""
+        """Whether there are enough answers to show a share."""
         return self.answers >= ENOUGH
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DayAnswers:
-    """The first answers to an objective of one study day.
+    """The first answers to an objective on one study day.
 
-    `weight` is in answers as hard to guess as the mean question of the objective,
-    `fresh` what of it was right. `answers` and `score` count those of the days before
-    as well: only the newest are weighed, but all are named.
+    `weight` is in answers as hard to guess as the mean question of the objective, of which `fresh`
+    was right. `answers` and `score` include the days before as well: only the newest are weighed,
+    but all are counted.
     """
 
     day: dt.date
@@ -245,14 +241,14 @@ class DayAnswers:
 def answers_by_day(
     firsts: Iterable[tuple[AnswerHistory, float]], guess: float
 ) -> tuple[DayAnswers, ...]:
-    """The first answers to an objective by day, the newest day first.
+    """Return the first answers to an objective by day, newest day first.
 
-    Each comes with the guess rate of its question; `guess` is that of the objective.
-    An answer weighs (1 − its rate) ÷ (1 − the objective's), so a computed number says
-    more than a true-or-false. Whoever does not know a number might still have guessed
-    a choice, and a wrong true-or-false was bad luck on top: a wrong answer counts
-    (the objective's rate − its own) ÷ (1 − its own). So the mean does not depend on
-    which kinds were answered: right with g + (1 − g)·κ, all give G + (1 − G)·κ.
+    Each comes with the guess rate of its question; `guess` is that of the objective. An answer
+    weighs (1 − its rate) ÷ (1 − the objective's), so a numeric question says more than a true/false
+    one. A learner who does not know a number might still have guessed a choice, and a wrong
+    true/false answer was partly bad luck. So a wrong answer counts (the objective's rate − its own)
+    ÷ (1 − its own). This makes the mean independent of the question types answered: right with g +
+    (1 − g)·κ, all give G + (1 − G)·κ.
     """
     days: dict[dt.date, list[float]] = {}
     scale = 1 / (1 - guess) if guess < 1 else 0.0
@@ -276,12 +272,11 @@ def answers_by_day(
 def weigh_evidence(
     by_day: Sequence[DayAnswers], guess: float, cards: ObjectiveCards, day: dt.date
 ) -> Evidence:
-    """Add up the lots of one objective as they stand on study day `day`.
+    """Add up the answers of one objective as of study day `day`.
 
-    The newest answers count, of WINDOW weight together; the answers of a day are one
-    lot, whatever their order. By `kept` a right answer of then is partly a guess of
-    today: it is worth k + (1 − k)·guess, and its force is k. What was not right stays
-    so.
+    The newest answers count, up to a total weight of WINDOW; the answers of one day are taken
+    together, in any order. With k from `retention_curve`, a right answer in the past is partly a
+    guess today: it is worth k + (1 − k)·guess, and its force is k. What was not right stays so.
     """
     answers = 0
     score = weight = right = fresh = force = 0.0
@@ -302,7 +297,7 @@ def weigh_evidence(
         fresh += share * lot.fresh
         right += share * lot.fresh * (left + (1 - left) * guess)
         force += share * lot.weight * left
-    # Nothing but wrong guesses at true or false would add up to less than nothing.
+    # With only wrong true/false guesses the sum would be negative.
     return Evidence(answers, score, weight, max(0.0, right), max(0.0, fresh), force)
 
 
@@ -310,21 +305,23 @@ UNKNOWN = 0.25  # one of four choices, for an objective that has no question yet
 
 
 def guess_rate(question: Question) -> float:
-    """The mean score (0..1) of an answer that is chosen blindly.
+    """Return the mean score (0..1) of a random answer.
 
-    One of k choices is right once in k times; rows of a match likewise. Boxes are
-    ticked by a coin, steps shuffled, and both marked by the question's own rule.
-    What has to be typed or planned (numbers, words, designs) cannot be guessed.
+    One of k choices is right once in k times; match rows likewise. Check boxes are ticked at random
+    and steps shuffled, and both are graded by the question's own rule. Typed or planned answers
+    (numbers, words, designs) cannot be guessed.
     """
     return types.type_of(question).guess_rate(question.answer, question.partial)
 
 
 NINE_IN_TEN, NINETEEN_IN_TWENTY = 1.645, 1.96
-"""How many ranges hold the truth, as the z of `wilson`."""
+"""Values of z in `wilson` for ranges that hold the true value in 90% and 95% of cases."""
 
 
 def wilson(right: float, of: int, z: float = NINE_IN_TEN) -> tuple[float, float]:
-    """Where the share `right` ÷ `of` lies, 0..1; it does not collapse at the ends.
+    """Return the 90% Wilson interval (0..1) of the share `right` ÷ `of`.
+
+    It keeps a width at 0 and 1.
 
     (p + z²/2n ± z·√(p(1−p)/n + z²/4n²)) ÷ (1 + z²/n).
 

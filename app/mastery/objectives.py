@@ -25,7 +25,7 @@ from app.questions.model import Question
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveQuestions:
-    """The questions of an objective: each with its rate of guessing, and their mean."""
+    """The questions of an objective: the guess rate of each, and their mean."""
 
     rates: tuple[tuple[str, float], ...] = ()
     guess: float = UNKNOWN
@@ -33,10 +33,10 @@ class ObjectiveQuestions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseByObjective:
-    """The course turned around: questions and topics by objective.
+    """Questions and topics of the course, indexed by objective.
 
-    `named` has all that name it, `asked` those of them that an exam may ask; the
-    numbers of those `varied` are drawn anew each time.
+    `named` has all questions that name the objective, `asked` those of them that an exam may
+    include. `varied` questions draw new numbers each time.
     """
 
     named: Mapping[str, tuple[str, ...]]
@@ -53,7 +53,7 @@ _FEW = 2
 
 
 def course_by_objective(library: Library) -> CourseByObjective:
-    """The course by objective, turned around once for each state of it."""
+    """Return the course by objective, computed once per state of the course."""
     for known, course in tuple(_turned):
         if known is library:
             return course
@@ -76,7 +76,7 @@ def _turn_around(library: Library) -> CourseByObjective:
     order = [s for s in library.syllabus.topics if s in library.topics]
     order = sorted(
         dict.fromkeys([*order, *library.topics]),
-        key=lambda slug: library.topics[slug].level,  # what lies beyond comes last
+        key=lambda slug: library.topics[slug].level,  # advanced topics come last
     )
     for slug in order:
         for number in library.topics[slug].objectives:
@@ -98,22 +98,22 @@ def _asked(questions: Iterable[Question], by_item: Mapping[str, float]) -> Objec
 
 
 def anchors(topic: Topic) -> tuple[str, ...]:
-    """What of a page can be marked as read: its headed sections, or the whole."""
+    """Return what can be marked as read on a page: its headed sections, or the whole page."""
     return tuple(s.anchor for s in topic.sections if s.anchor) or ("",)
 
 
 NOT_TESTED, TOO_FEW = "not tested", "few answers"
-"""What every page says of an objective without answers, and with too few to judge."""
+"""Labels of objectives without answers, and with too few to judge."""
 GOOD = 0.8
-"""An objective with this chance of a right answer is known well."""
+"""The chance of a right answer from which an objective counts as known well."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TopicCards:
-    """The begun cards of a topic added up: how many, and how many left their steps.
+    """Totals of the begun cards of a topic: how many, and how many left their steps.
 
-    `days` is the sum of days since their last answers, `losses` that of 1 ÷ stability
-    (per day). Both are of the `begun`.
+    `days` is the sum of days since their last answers, `losses` that of 1 ÷ stability (per day).
+    Both cover the `begun` cards.
     """
 
     begun: int = 0
@@ -124,10 +124,10 @@ class TopicCards:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerEvidence:
-    """What is kept about a learner, as the rules read it.
+    """What is stored about a learner, in the form the mastery rules use.
 
-    `firsts` are first answers by question; `cards` the begun cards by topic; `read`
-    the sections read, by topic.
+    `firsts` are first answers by question, `cards` the begun cards by topic, `read` the sections
+    read by topic.
     """
 
     firsts: Mapping[str, AnswerHistory]
@@ -140,7 +140,7 @@ NOTHING = LearnerEvidence({}, {}, {})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PagesRead:
-    """Sections of the pages of an objective: read, and all."""
+    """Sections on the pages of an objective: read, and all."""
 
     read: int
     all: int
@@ -148,12 +148,11 @@ class PagesRead:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveMastery:
-    """One objective: what is believed of it, and from what.
+    """The belief in one objective, and the evidence for it.
 
-    `guess` is the rate of guessing of the questions that an exam may ask. All that
-    name it are `questions`, exercises included, of which `answered` were answered; an
-    answer to any of those `ready` would say something new. `cards` are those of its
-    topics.
+    `guess` is the guess rate of the questions that an exam may include. `questions` counts all that
+    name the objective, exercises included; `answered` of them were answered. An answer to one of
+    the `ready` questions would count as new evidence. `cards` are those of its topics.
     """
 
     objective: Objective
@@ -169,45 +168,42 @@ class ObjectiveMastery:
 
     @property
     def started(self) -> bool:
-        """Whether anything was done for this objective."""
+        """Whether the learner did anything for this objective."""
         return bool(self.evidence.answers or self.cards.begun or self.pages.read)
 
     @property
     def unjudged(self) -> str:
-        """Why no chance of a right answer is named, in two words; else empty."""
+        """Why no chance of a right answer is shown, in two words; empty if it is shown."""
         if self.evidence.enough:
             return ""
         return TOO_FEW if self.evidence.answers else NOT_TESTED
 
     @property
     def known(self) -> bool:
-        """Whether answers say that it is known well."""
+        """Whether enough answers show that it is known well."""
         return self.evidence.enough and self.belief.mean >= GOOD
 
     @property
     def weak(self) -> bool:
-        """Whether answers say that less is known than not: nearer to guessing."""
+        """Whether enough answers show a mean nearer to guessing than to knowing."""
         middle = (1 + self.guess) / 2
         return self.evidence.enough and self.belief.mean < middle
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DomainMastery:
-    """A domain with its objectives."""
-
     domain: Domain
     standings: tuple[ObjectiveMastery, ...]
 
     @property
     def evidence(self) -> Evidence:
-        """All first answers in this domain."""
         return sum((s.evidence for s in self.standings), Evidence())
 
     @property
     def mean(self) -> float:
         """The chance (0..1) of a right answer to a question of this domain.
 
-        Its objectives are asked equally often: their weights are not published.
+        Its objectives count equally, because their weights are not published.
         """
         means = [s.belief.mean for s in self.standings]
         return sum(means) / len(means) if means else UNKNOWN
@@ -216,11 +212,11 @@ class DomainMastery:
 def standings(
     library: Library, record: LearnerEvidence, day: dt.date, ago: int = 0
 ) -> tuple[DomainMastery, ...]:
-    """Every objective of the syllabus, in its order, as of study day `day`.
+    """Return the mastery of every objective, in syllabus order, as of study day `day`.
 
-    A question counts for each objective that it names; what the course no longer
-    holds does not count, nor do designs, which no exam asks. `ago` asks what was
-    known that many days before `day`, from the answers that there were then.
+    A question counts for each objective that it names. Questions that left the course do not count,
+    nor do design exercises, which no exam includes. With `ago`, return what was known that many
+    days before `day`, from the answers given by then.
     """
     course = course_by_objective(library)
     then = day - dt.timedelta(days=ago)
@@ -235,17 +231,17 @@ def standings(
 
 Sorted = Mapping[str, tuple[DayAnswers, ...]]
 Sure = collections.Counter[tuple[int, bool]]
-# By objective and days ago: lots, cards and day, and what they add up to.
+# By objective and days ago: the answers, cards and day, and the evidence they add up to.
 Gathered = dict[tuple[str, int], tuple[tuple[DayAnswers, ...], ObjectiveCards, dt.date, Evidence]]
 
 
 class AnswerHistories(dict[str, AnswerHistory]):
-    """First answers by question, beside what was made of them.
+    """First answers by question, with a cache of what was computed from them.
 
-    Sorting thousands of answers takes longer than all that follows. So the lots of a
-    course stay with the answers they were made of, and are handed on to those and
-    `more`: only the objectives of the questions `since` are sorted again. Lots are
-    weighed again when they, their cards or the day are others.
+    Sorting thousands of answers takes longer than everything after it. So the sorted answers of a
+    course are cached with this object and passed on to the copy with `more` answers, where only the
+    objectives of the questions in `since` are sorted again. Evidence is computed again only if the
+    answers, the cards or the day changed.
     """
 
     def __init__(self, answers: Mapping[str, AnswerHistory] | None = None) -> None:
@@ -257,7 +253,7 @@ class AnswerHistories(dict[str, AnswerHistory]):
         self._sure: Sure | None = None
 
     def and_(self, more: Mapping[str, AnswerHistory]) -> "AnswerHistories":
-        """These answers and more of them."""
+        """Return a copy with more answers."""
         both = AnswerHistories(self)
         both.update(more)
         both.lots, both.since = self.lots, self.since.union(more)
@@ -285,7 +281,7 @@ class AnswerHistories(dict[str, AnswerHistory]):
 
 
 def counted(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
-    """How many answers are to questions that the course still holds, each once."""
+    """Return how many answers are to questions still in the course, each counted once."""
     course = course_by_objective(library)
     if isinstance(firsts, AnswerHistories):
         return firsts.held(course)
@@ -293,7 +289,7 @@ def counted(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
 
 
 def certainties(firsts: Mapping[str, AnswerHistory]) -> Sure:
-    """How many answers there are of each certainty (0 for none), fully right or not."""
+    """Count the answers per certainty (0 for none), fully right or not."""
     return firsts.sure() if isinstance(firsts, AnswerHistories) else _count(firsts.values())
 
 
@@ -302,7 +298,7 @@ def _count(answers: Iterable[AnswerHistory]) -> Sure:
 
 
 def _sorted(course: CourseByObjective, firsts: Mapping[str, AnswerHistory]) -> Sorted:
-    """The answers of each objective by day, the newest first."""
+    """Return the answers of each objective by day, newest first."""
     if not isinstance(firsts, AnswerHistories):
         return _lots(course, firsts, course.asked)
     known = firsts.lots
@@ -392,11 +388,11 @@ def _gather(
     cards: ObjectiveCards,
     day: dt.date,
 ) -> Evidence:
-    """`gather`, or what it gave for the same lots, cards and day."""
+    """Return `weigh_evidence`, cached for the same answers, cards and day."""
     if not isinstance(firsts, AnswerHistories):
         return weigh_evidence(mine, guess, cards, day)
     known = firsts.gathered.get(key)
-    # The lots of a state of the course are the same objects until one is added.
+    # For one state of the course the answers are the same objects until one is added.
     if known and known[0] is mine and known[1] == cards and known[2] == day:
         return known[3]
     made = weigh_evidence(mine, guess, cards, day)
@@ -405,7 +401,7 @@ def _gather(
 
 
 def _cards(topics: Iterable[Topic], record: LearnerEvidence) -> ObjectiveCards:
-    """The cards of several topics as one: mean age, harmonic mean of stability."""
+    """Combine the cards of several topics: mean age, harmonic mean of stability."""
     begun = all_ = 0
     days = losses = 0.0
     for topic in topics:
@@ -434,7 +430,7 @@ def _pages(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeakPrerequisite:
-    """A prerequisite that is weak: its `answers`, of which `right` count today."""
+    """A weak prerequisite: its `answers`, of which `right` count today."""
 
     topic: Topic
     answers: int
@@ -442,7 +438,7 @@ class WeakPrerequisite:
 
     @property
     def why(self) -> str:
-        """What is weak about it."""
+        """The reason why it is weak, for display."""
         if not self.answers:
             return "it is neither read nor tested"
         if self.answers < ENOUGH and not self.right:
@@ -453,12 +449,12 @@ class WeakPrerequisite:
 def weakest_prerequisite(
     library: Library, record: LearnerEvidence, topic: Topic
 ) -> WeakPrerequisite | None:
-    """The weak prerequisite of `topic` to begin with, or None when it stands well.
+    """Return the weak prerequisite of `topic` to study first, or None if there is none.
 
-    A prerequisite is weak when at least ENOUGH of its questions were answered and the
-    mean is nearer to guessing than to knowing. With fewer answers it is weak unless
-    it was read, a card of it was begun, or an answer to it or to its objectives says
-    that it is known. Where a weak one itself rests on a weak one, that one comes first.
+    A prerequisite is weak if at least ENOUGH of its questions were answered and the mean is nearer
+    to guessing than to knowing. With fewer answers it is weak unless it was read, one of its cards
+    was begun, or an answer to it or to its objectives shows that it is known. If a weak
+    prerequisite has a weak prerequisite itself, that one comes first.
     """
     return _weakest(library, record, topic, frozenset({topic.slug}))
 
@@ -497,7 +493,7 @@ def _ground(library: Library, record: LearnerEvidence, topic: Topic) -> WeakPrer
 
 
 def never_missed(library: Library, record: LearnerEvidence, objectives: Iterable[str]) -> bool:
-    """Whether each of them was answered, and every time rightly at first."""
+    """Return whether each objective was answered, and every first answer was right."""
     named, firsts = course_by_objective(library).named, record.firsts
     for number in objectives:
         mine = [firsts[item] for item in named.get(number, ()) if item in firsts]

@@ -21,7 +21,7 @@ from app.questions.model import Question
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QuestionCount:
-    """Questions of a kind: all, answered at least once, last answered rightly."""
+    """Question counts: all, answered at least once, last answered correctly."""
 
     total: int
     answered: int
@@ -29,23 +29,22 @@ class QuestionCount:
 
     @property
     def missed(self) -> int:
-        """How many were last answered wrongly, or only in part."""
+        """How many were last answered wrong or only partly right."""
         return self.answered - self.right
 
     @property
     def unseen(self) -> int:
-        """How many were never answered."""
         return self.total - self.answered
 
 
 def of_objective(library: Library, number: str) -> tuple[Question, ...]:
-    """The questions that name an objective, exercises in design included."""
+    """Return the questions that name an objective, design exercises included."""
     ids = course_by_objective(library).named.get(number, ())
     return tuple(library.questions[item] for item in ids)
 
 
 def domain_of(library: Library) -> dict[str, str]:
-    """The domain that each objective belongs to."""
+    """Return the domain number of each objective, by objective number."""
     return {
         objective.number: domain.number
         for domain in library.syllabus.domains
@@ -54,7 +53,6 @@ def domain_of(library: Library) -> dict[str, str]:
 
 
 def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
-    """The questions of a page."""
     return tuple(
         library.questions[item]
         for item in library.topics[slug].questions
@@ -63,18 +61,18 @@ def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
 
 
 def reserved_for_exams(library: Library, met: Collection[str]) -> frozenset[str]:
-    """The questions kept for mock exams, without those that were `met` in one."""
+    """Return the questions reserved for mock exams, except those in `met`."""
     return frozenset(q.id for q in library.questions.values() if q.reserved and q.id not in met)
 
 
 def missed(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
-    """How many questions were answered wrong, or in part, and not right since."""
+    """Return how many questions were answered wrong or partly right, and not right since."""
     known = library.questions
     return sum(first.missed for item, first in firsts.items() if item in known)
 
 
 def answered_by_topic(library: Library, items: Collection[str]) -> dict[str, int]:
-    """How many questions of each page are among the answered `items`."""
+    """Return how many questions of each page are among the answered `items`."""
     return {
         slug: sum(question.id in items for question in of_topic(library, slug))
         for slug in library.topics
@@ -82,7 +80,7 @@ def answered_by_topic(library: Library, items: Collection[str]) -> dict[str, int
 
 
 def apportion(weights: Mapping[str, float], questions: int) -> dict[str, int]:
-    """Part a number of questions by weight, by largest remainder.
+    """Divide a number of questions by weight, with the largest remainder method.
 
     >>> apportion({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
     {'1': 19, '2': 20, '3': 11}
@@ -96,15 +94,15 @@ def apportion(weights: Mapping[str, float], questions: int) -> dict[str, int]:
     return counts
 
 
-_SHAKY = 0.2  # so much lower may firm ground stand and still come first
+_SHAKY = 0.2  # an objective with a weak prerequisite comes first only if it is this much lower
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeakObjective:
-    """An objective in its place, and the topic whose questions ask for it: one read.
+    """An objective and the topic whose questions test it: one reading of its state.
 
-    `share` is its part of the exam (0..1), `ground` a weak prerequisite of the topic;
-    `lowest` says that of all objectives tested it stands lowest.
+    `share` is its part of the exam (0..1), `ground` a weak prerequisite of the topic. `lowest` says
+    that it has the lowest belief of all tested objectives.
     """
 
     standing: ObjectiveMastery
@@ -115,7 +113,7 @@ class WeakObjective:
 
     @property
     def tested(self) -> bool:
-        """Whether it was answered often enough to say anything of it."""
+        """Whether it has enough answers to be judged."""
         return self.standing.evidence.enough
 
     @property
@@ -125,15 +123,14 @@ class WeakObjective:
 
     @property
     def unseen(self) -> int:
-        """How many of its questions were never answered."""
         return self.standing.questions - self.standing.answered
 
     @property
     def asked_out(self) -> bool:
-        """Whether no question of it is worth asking now.
+        """Whether no question of it is worth answering now.
 
-        Where it is known well, all were answered; where it is not, all of them so
-        lately that another answer would say nothing.
+        If it is known well, all of them were answered. If not, all were answered so recently that
+        another answer would not count.
         """
         if self.low:
             return not self.standing.ready
@@ -141,7 +138,7 @@ class WeakObjective:
 
     @property
     def why(self) -> str:
-        """Why it stands where it does."""
+        """The reason for its place in the order, for display."""
         answers = self.standing.evidence.answers
         if self.tested:
             return self._standing_words
@@ -165,13 +162,12 @@ class WeakObjective:
 def weakest_first(
     library: Library, record: LearnerEvidence, domains: Iterable[DomainMastery]
 ) -> tuple[WeakObjective, ...]:
-    """Every objective that has questions, in the order to practice them.
+    """Return every objective that has questions, in the order to practice them.
 
-    First those tested and not known well, the lowest first, but one that rests on
-    something weak only where it stands much lower than those on firm ground. Then
-    those hardly tested: what was read and weighs most; before anything of them was
-    read, in the order of their pages, as Today has them. Then the rest, the lowest
-    first, and last what has no question left that is worth asking.
+    First those tested and not known well, lowest first; one with a weak prerequisite comes before
+    the others only if it is much lower. Then those hardly tested: read ones by weight, and if
+    nothing of them was read, in page order, as on the Today page. Then the rest, lowest first, and
+    last those with no question left that is worth answering.
     """
     found = [_weak(library, record, d, s) for d in domains for s in d.standings]
     order = _mark_lowest([weak for weak in found if weak is not None])

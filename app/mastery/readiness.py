@@ -12,19 +12,19 @@ from app.mastery.belief import NODES, TAIL, Belief, spread_belief
 from app.mastery.objectives import DomainMastery
 from app.mastery.question_counts import apportion
 
-RULE = "beta-3"  # names this computation in the log; another one gets another name
-# With fewer answers than this in all most objectives of an exam have one or none, and
-# the score would be what was believed before; with fewer in a domain, its own would.
+RULE = "beta-3"  # identifies this computation in the log; a changed computation gets a new name
+# With fewer answers in all, most objectives of an exam have one or none, and the score would mostly
+# be the prior. With fewer in a domain, the domain's score would be.
 ANSWERS = 30
 IN_DOMAIN = 5
-# More objectives of a domain untested than this, and its score would mostly be guesses.
+# If a larger share of a domain's objectives is untested, its score would mostly be guesses.
 UNTESTED = 1 / 3
-_EVEN = 100  # questions of the exam of a course that defines none
+_EVEN = 100  # exam length for a course that defines no exam
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DomainForecast:
-    """The questions of one domain: how many, and how many right ones are expected."""
+    """The questions of one domain, and how many are expected to be right."""
 
     questions: int
     expected: float
@@ -32,10 +32,10 @@ class DomainForecast:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreForecast:
-    """Right answers expected of `questions`, with the range of nine cases in ten.
+    """Expected right answers of `questions`, with the 90% range.
 
-    `scores` has the chance of each number of right answers, 0 to `questions`;
-    `answers` counts the first answers it rests on, `parts` are by domain.
+    `scores` has the chance of each number of right answers, 0 to `questions`. `answers` counts the
+    first answers it is based on, and `parts` are by domain.
     """
 
     exam: str
@@ -49,22 +49,20 @@ class ScoreForecast:
 
     @property
     def expected(self) -> int:
-        """The mean as a whole number."""
         return round(self.mean)
 
     def chance(self, target: float) -> float:
-        """The probability of reaching `target` (a share 0..1) or more."""
-        # 0.7 × 50 is a little more than 35 in binary, and 35 is meant.
+        """Return the probability of reaching `target` (a share 0..1) or more."""
+        # 0.7 × 50 is slightly more than 35 in binary floating point, and 35 is meant.
         least = math.ceil(target * self.questions - 1e-9)
         return min(1.0, math.fsum(self.scores[least:]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MissingEvidence:
-    """What a forecast waits for: first answers in all, and by title of domain.
+    """What a forecast still needs: first answers in all, and by domain title.
 
-    `untested` are the objectives of these domains that have no answer, where so many
-    have none that this is what is missing.
+    `untested` are the unanswered objectives of domains in which too many are unanswered.
     """
 
     answers: int
@@ -94,16 +92,14 @@ def forecast(
     exam: ExamBlueprint | None = None,
     answers: int | None = None,
 ) -> ScoreForecast | MissingEvidence:
-    """The score in `exam`, or what is lacking to say anything.
+    """Return the score forecast for `exam`, or the evidence missing for one.
 
-    Exact, without drawing lots: each objective answers its questions by a
-    beta-binomial distribution (what is not known of the learner and the luck of the
-    draw in one), these are convolved to the domain and the domains to the exam. The
-    questions of a domain are spread over its objectives evenly; those left over go
-    to any of them alike. All of it under each value of what the learner's errors have
-    in common, weighed. Without `exam`, a hundred questions by the syllabus' weights.
-
-    `answers` counts the different questions answered, for one that belongs to two
+    Exact, without sampling. The right answers of each objective follow a beta-binomial distribution
+    (uncertainty about the learner and luck of the draw in one). These are convolved to the domain,
+    and the domains to the exam. The questions of a domain are spread evenly over its objectives;
+    the remainder goes to any of them with equal chance. All of this is computed under each value of
+    the learner's shared error, and weighted. Without `exam`, it is a hundred questions by the
+    syllabus weights. `answers` counts the different questions answered, because a question of two
     objectives is in the evidence of both; without it, the evidence is added up.
     """
     counts = _counts(domains, exam)
@@ -134,10 +130,10 @@ def forecast(
 def missing_evidence(
     domains: Sequence[DomainMastery], counts: Mapping[str, int], answers: int
 ) -> MissingEvidence | None:
-    """What is missing beside `answers`: ANSWERS in all, and enough in each domain.
+    """Return what is missing in addition to `answers`, or None if there is enough.
 
-    That is IN_DOMAIN answers, and so many objectives tested that at most the share
-    UNTESTED is not. A course with fewer questions than that wants all that it has.
+    An exam needs ANSWERS in all, IN_DOMAIN in each domain, and at most the share UNTESTED of a
+    domain's objectives untested. A course with fewer questions needs all that it has.
     """
     asked = [d for d in domains if counts.get(d.domain.number)]
     short: list[tuple[str, int]] = []
@@ -161,7 +157,7 @@ def missing_evidence(
 
 
 def _scores(domains: Sequence[DomainMastery], counts: Mapping[str, int]) -> tuple[float, ...]:
-    """The chance of each number of right answers to all questions."""
+    """Return the chance of each number of right answers to all questions."""
     under: list[tuple[float, ...]] = [(1.0,)] * len(NODES)
     for domain in domains:
         count = counts[domain.domain.number]
@@ -178,11 +174,11 @@ def _scores(domains: Sequence[DomainMastery], counts: Mapping[str, int]) -> tupl
 
 @functools.lru_cache(maxsize=2560)
 def domain_scores(beliefs: tuple[Belief, ...], questions: int) -> tuple[float, ...]:
-    """The chance of each number of right answers to the questions of a domain.
+    """Return the chance of each number of right answers to the questions of a domain.
 
-    Every objective gets the whole part of questions ÷ objectives; of those left over
-    each goes to another objective, every choice of them alike. `ways` holds, for so
-    many given away so far, the sum over all choices.
+    Every objective gets the whole part of questions ÷ objectives. Each remaining question goes to a
+    different objective, all choices equally likely. `ways` holds, for each number of remaining
+    questions given away so far, the sum over all choices.
 
     >>> [round(p, 3) for p in domain_scores((Belief(0.5, 1e9),), 2)]
     [0.25, 0.5, 0.25]
@@ -200,14 +196,14 @@ def domain_scores(beliefs: tuple[Belief, ...], questions: int) -> tuple[float, .
 
 
 def right_of(belief: Belief, questions: int) -> list[float]:
-    """The beta-binomial chances of 0 to `questions` right answers.
+    """Return the beta-binomial chances of 0 to `questions` right answers.
 
-    P(k) = C(n, k)·B(k + α, n − k + β) ÷ B(α, β), by the recursion over k in terms
-    that stay finite when α or β is 0.
+    P(k) = C(n, k)·B(k + α, n − k + β) ÷ B(α, β), by the recursion over k in terms that stay finite
+    when α or β is 0.
     """
     mean, spread = belief.mean, 1 / belief.weight
     chances = [1.0]
-    # One question after another (Pólya's urn): a right answer makes the next likelier.
+    # One question after another (Pólya's urn): a right answer makes the next one likelier.
     for asked in range(questions):
         following = [0.0] * (len(chances) + 1)
         for right, chance in enumerate(chances):
@@ -230,7 +226,7 @@ def _sum(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _times(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """The distribution of a sum; nothing where one of them has no way at all."""
+    """Return the distribution of a sum; empty if one of the two is empty."""
     if not one or not other:
         return []
     total = [0.0] * (len(one) + len(other) - 1)
@@ -245,7 +241,7 @@ def _plus(one: Sequence[float], other: Sequence[float]) -> list[float]:
 
 
 def _range(scores: Sequence[float]) -> tuple[int, int]:
-    """The fewest and the most right answers, leaving TAIL out on each side."""
+    """Return the fewest and the most right answers, leaving out TAIL on each side."""
     low, high = 0, len(scores) - 1
     below = list(itertools.accumulate(scores))
     while below[low] < TAIL:
@@ -273,7 +269,7 @@ _TENTHS = (
 
 
 def chance_words(chance: float) -> str:
-    """A probability as people say it, to the nearest tenth.
+    """Return a probability in words, to the nearest tenth.
 
     >>> chance_words(0.04), chance_words(0.31), chance_words(0.5)
     ('hardly any chance', 'about three chances in ten', 'an even chance')
@@ -282,29 +278,29 @@ def chance_words(chance: float) -> str:
 
 
 WHOLE = 30
-"""An exam of fewer questions is short enough as it is."""
+"""Exams with fewer questions get no short version."""
 SHORT = 0.4
-"""A short paper has so large a part of the whole one: 20 questions of 50."""
+"""Length of a short paper as a share of the full one: 20 questions of 50."""
 
 
 def is_long(exam: ExamBlueprint) -> bool:
-    """Whether smaller papers are cut from an exam."""
+    """Return whether shorter papers can be made from an exam."""
     return exam.questions >= WHOLE
 
 
 def short_count(exam: ExamBlueprint) -> int:
-    """The questions of a short paper."""
+    """Return the number of questions of a short paper."""
     return round(exam.questions * SHORT)
 
 
 def short_of(exam: ExamBlueprint) -> ExamBlueprint:
-    """The short paper of an exam, its domains weighted as in the whole one."""
+    """Return the short version of an exam, with the same domain weights."""
     domains = apportion(exam.domains, short_count(exam))
     return cut(exam, "short", "Short mock exam", domains)
 
 
 def cut(exam: ExamBlueprint, way: str, title: str, domains: Mapping[str, int]) -> ExamBlueprint:
-    """A paper of so many questions from each domain, in as long as they take there."""
+    """Return an exam with the given questions per domain and a proportional time limit."""
     count = sum(domains.values())
     return dataclasses.replace(
         exam,
@@ -316,12 +312,12 @@ def cut(exam: ExamBlueprint, way: str, title: str, domains: Mapping[str, int]) -
     )
 
 
-# A paper with many questions left open says little about what would have been known.
+# A paper with many unanswered questions says little about what the learner knows.
 ANSWERED = 0.9
 
 
 def says_enough(answered: int, questions: int) -> bool:
-    """Whether so many answers of a paper tell what one would score on another.
+    """Return whether enough of a paper was answered to compare its score with a forecast.
 
     >>> says_enough(45, 50), says_enough(44, 50), says_enough(0, 0)
     (True, False, False)
@@ -331,7 +327,7 @@ def says_enough(answered: int, questions: int) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScorePrediction:
-    """What a learner was told on a study day about an exam; `at` in ms."""
+    """The forecast shown to a learner on a study day for an exam; `at` in ms."""
 
     exam: str
     day: dt.date
@@ -344,7 +340,7 @@ class ScorePrediction:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamResult:
-    """A closed sitting: its points of `questions`, of which `answered` were."""
+    """The result of a closed sitting: score out of `questions`, of which `answered` were answered."""
 
     number: int
     exam: str
@@ -356,10 +352,10 @@ class ExamResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PredictionOutcome:
-    """A result beside the last prediction before it, None where there was none.
+    """A result and the last prediction before it, None if there was none.
 
-    `score` is scaled to the questions of the prediction where the bank was too small
-    to fill the paper.
+    `score` is scaled to the number of questions in the prediction, if the bank was too small to
+    fill the paper.
     """
 
     result: ExamResult
@@ -367,20 +363,20 @@ class PredictionOutcome:
 
     @property
     def counts(self) -> bool:
-        """Whether it tells anything about the prediction."""
+        """Whether it says anything about the prediction."""
         enough = says_enough(self.result.answered, self.result.questions)
         return self.predicted is not None and enough
 
     @property
     def score(self) -> float:
-        """Right answers in the measure of the prediction."""
+        """Right answers, scaled to the number of questions in the prediction."""
         if self.predicted is None or not self.result.questions:
             return self.result.score
         return self.result.score * self.predicted.questions / self.result.questions
 
     @property
     def inside(self) -> bool:
-        """Whether the result lies in the range; parts of a point are rounded."""
+        """Whether the result is within the predicted range. Partial points are rounded."""
         if self.predicted is None:
             return False
         return self.predicted.low <= round(self.score) <= self.predicted.high
@@ -389,7 +385,7 @@ class PredictionOutcome:
 def turnouts(
     predictions: Sequence[ScorePrediction], results: Iterable[ExamResult]
 ) -> tuple[PredictionOutcome, ...]:
-    """Every result in order of time, with the newest prediction made before it."""
+    """Return every result, oldest first, with the newest prediction made before it."""
     return tuple(
         PredictionOutcome(result, _before(predictions, result))
         for result in sorted(results, key=lambda r: r.started)
@@ -402,9 +398,9 @@ def _before(predictions: Iterable[ScorePrediction], result: ExamResult) -> Score
 
 
 def inside_words(found: Iterable[PredictionOutcome]) -> str:
-    """The count in a sentence; empty before the first result that counts.
+    """Return a sentence with the share of results inside the range; empty if none counts yet.
 
-    The range means to hold nine results of ten, so that number is said beside it.
+    The range is meant to cover nine results of ten, so the sentence names that number too.
     """
     counted = [turnout for turnout in found if turnout.counts]
     if not counted:

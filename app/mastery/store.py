@@ -1,21 +1,20 @@
 """Read the evidence.
 
-The log of answers only grows, and a veteran has thousands of rows of it. So each
-process keeps the first answers of the learners it served last and asks for the rows
-since the newest that it knows. That row comes along as the proof that the log is
-still the same one. With several writers an earlier number may be committed later, so
-there the number of all rows proves that none was missed; SQLite has one writer. Where
-answers were graded again since, all are read again.
+The answer log only grows, and a long-time learner has thousands of rows. So each process caches the
+first answers of the learners it served last, and loads only rows since the newest cached one. That
+row is loaded again to prove that the log is still the same. With several writers a lower id may be
+committed later, so the total row count proves that none was missed; SQLite has one writer. If
+answers were regraded since, all rows are read again.
 
-Adding up thousands of cards takes longer than the rest of a page. Cards change with
-reviews, which are only ever added, and with being put aside: so the newest review and
-the names of the cards put aside tell whether the sums of before still hold. After a few
-more reviews only the topics of their cards are added up again. Whatever else has been
-at the log, such as a file whose grades were taken out again, shows in the number of
-grades that the days hold; then, and on each new study day, everything is.
+Adding up thousands of cards takes longer than the rest of a page. Cards change with reviews, which
+are only ever appended, and with suspension. So the newest review and the names of the suspended
+cards tell whether the cached sums are still valid. After a few more reviews only the topics of
+their cards are added up again. Any other change to the log, such as an import that was removed,
+shows in the review count of the days; then, and on each new study day, everything is added up
+again.
 
-A long past has hundreds of marks, and most visits add none. A mark is made, moved to
-a later moment or removed: so their number and moments tell whether any has changed.
+A long history has hundreds of reading marks, and most visits add none. A mark is made, moved to a
+later moment or removed, so the number of marks and their moments tell whether any changed.
 """
 
 import collections
@@ -50,7 +49,7 @@ _REGRADES = [
         ("last_regrade", func.max(_regraded.c.id)),
     )
 ]
-# This runs through the index alone; only new rows are looked up.
+# This scans only the index; only new rows are looked up.
 _SINCE = (
     select(
         *(ATTEMPT.c[name] for name in (*_ROW, *_ANSWER)),
@@ -67,10 +66,10 @@ _LEARNERS = 500
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CachedAnswers:
-    """The first answers of a learner by question, as far as row `last` of the log.
+    """The first answers of a learner by question, up to row `last` of the log.
 
-    `rows` is the number of all answers until then; `last` is number, token and moment;
-    `regrades` is how many of them were graded again, and the number of the newest.
+    `rows` is the number of all answers up to it; `last` is id, token and moment. `regrades` is how
+    many of them were regraded, and the id of the newest regrade.
     """
 
     answers: AnswerHistories = dataclasses.field(default_factory=AnswerHistories)
@@ -86,9 +85,9 @@ _kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, CachedAnsw
 
 
 def first_answers(db: Session, learner_id: int) -> AnswerHistories:
-    """First answers by question; those of a mock exam appear when it is closed.
+    """Return first answers by question; those of a mock exam appear once it is closed.
 
-    The same mapping is given again as long as no question is answered or graded again.
+    The same mapping is returned until a question is answered or regraded.
     """
     engine = db.get_bind().engine
     with _lock:
@@ -104,7 +103,7 @@ def first_answers(db: Session, learner_id: int) -> AnswerHistories:
 
 
 def _catch_up(db: Session, learner_id: int, known: CachedAnswers) -> CachedAnswers:
-    """What is known with what was added; all of it where the log is another."""
+    """Return the cached answers plus new rows, or all answers if the log was replaced."""
     values = {"learner": learner_id, "since": known.last[0]}
     rows = db.connection().execute(_SINCE, values).all()
     if known.rows:
@@ -126,7 +125,7 @@ def _catch_up(db: Session, learner_id: int, known: CachedAnswers) -> CachedAnswe
 
 
 def _is_short(db: Session, learner_id: int, rows: int) -> bool:
-    """Whether there are more rows than were seen one after the other."""
+    """Return whether the log has more rows than were read incrementally."""
     connection = db.connection()
     if connection.dialect.name == "sqlite":
         return False
@@ -138,7 +137,7 @@ def _of(row: Any) -> tuple[tuple[int, str, int], tuple[int, int | None]]:
 
 
 def _changed(rows: Sequence[Any], known: Mapping[str, AnswerHistory]) -> dict[str, AnswerHistory]:
-    """The questions of the rows: answered first in them, or once more."""
+    """Return the questions of these rows, with first and later answers updated."""
     days = {text: dt.date.fromisoformat(text) for text in {r.study_day for r in rows}}
     found: dict[str, AnswerHistory] = {}
     for row in rows:
@@ -167,7 +166,7 @@ _newest = (
 _STATE = select(
     select(_newest.c.id).scalar_subquery(),
     select(_newest.c.token).scalar_subquery(),
-    # By name, for one may be taken up and another put aside: few, and in an index.
+    # By name, because one card may be unsuspended and another suspended. They are few and indexed.
     select(func.aggregate_strings(_SUSPENSION.c.card, " "))
     .where(_SUSPENSION.c.learner_id == _learned_mine)
     .scalar_subquery(),
@@ -176,7 +175,7 @@ _STATE = select(
     .scalar_subquery(),
 )
 _AT_ONCE = 50
-# The newest review that is known comes along: it proves that the log is the same one.
+# The newest known review is loaded too. It proves that the log is still the same.
 _LEARNED_SINCE = (
     select(*(_REVIEW.c[name] for name in ("id", "token", "card", "rating", "voids")))
     .where(_REVIEW.c.learner_id == _learned_mine, _REVIEW.c.id >= bindparam("since"))
@@ -184,7 +183,7 @@ _LEARNED_SINCE = (
     .limit(_AT_ONCE)
 )
 _known = func.sum(case((_MEMORY.c.state == "review", 1), else_=0))
-# A card in state new has neither a last answer nor a stability, and sums pass over it.
+# A card in state new has neither a last answer nor a stability, and sums skip NULL.
 _SUMS = (
     select(
         _MEMORY.c.topic,
@@ -193,7 +192,7 @@ _SUMS = (
         func.sum(_MEMORY.c.last_at),
         func.sum(1 / func.nullif(_MEMORY.c.stability, 0)),
     )
-    # Added cards are no part of what the course has to learn: see `card_ids.is_added_card`.
+    # Added cards do not count as course cards; see `card_ids.is_added_card`.
     .where(_MEMORY.c.learner_id == _learned_mine, _MEMORY.c.card.not_like("%:%"))
     .group_by(_MEMORY.c.topic)
 )
@@ -213,13 +212,13 @@ _learned_kept: weakref.WeakKeyDictionary[
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TopicCardTotals:
-    """The cards of the course by topic, as evidence."""
+    """The course cards by topic, as evidence."""
 
     cards: Mapping[str, TopicCards] = dataclasses.field(default_factory=dict)
 
 
 def learned(db: Session, learner_id: int, now: int) -> TopicCardTotals:
-    """The begun cards of each topic; `now` is the moment (ms) days are counted to."""
+    """Return the begun cards of each topic; `now` is the moment (ms) to which days are counted."""
     sums = _sums(db, learner_id, now)
     return TopicCardTotals(
         {
@@ -234,7 +233,7 @@ def _sums(db: Session, learner_id: int, now: int) -> Sums:
     values = {"learner": learner_id}
     state: State = (*db.connection().execute(_STATE, values).one(), now)
     bind = db.get_bind()
-    # Before the first review there is nothing to add up, nor to tell states apart by.
+    # Before the first review there is nothing to add up, and no state to compare.
     engine = bind if isinstance(bind, Engine) and state[0] is not None else None
     known = _find(engine, learner_id) if engine else None
     if known is not None and known[0] == state:
@@ -256,7 +255,7 @@ def _by_topic(rows: Iterable[Any]) -> Sums:
 
 
 def _graded_since(db: Session, learner_id: int, known: State, state: State) -> list[str] | None:
-    """The cards of a few reviews that alone lie between two states; None otherwise."""
+    """Return the cards reviewed between two states if only a few reviews differ; None otherwise."""
     newest, token, aside, grades, day = known
     if (aside, day) != (state[2], state[4]):
         return None
@@ -290,7 +289,7 @@ _reading_mine = _READING.c.learner_id == bindparam("learner")
 _READING_STATE = select(
     func.count().label("marks"), func.max(_READING.c.at), func.sum(_READING.c.at)
 ).where(_reading_mine)
-# Names of sections hold neither space nor @; that of a page without any is empty.
+# Section names contain neither space nor @. A page without sections has an empty one.
 _PAGES = (
     select(
         _READING.c.topic,
@@ -307,7 +306,7 @@ _PAGES = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageProgress:
-    """A page that was opened: when its sections were read in ms, and when the last."""
+    """A page that was opened: when each section was read, and when the last one was, in ms."""
 
     topic: str
     sections: Mapping[str, int]
@@ -322,7 +321,7 @@ _reading_kept: weakref.WeakKeyDictionary[
 
 
 def pages(db: Session, learner_id: int) -> Pages:
-    """The pages that this learner has read in, the last one first."""
+    """Return the pages that this learner has read in, the most recent first."""
     engine = db.get_bind().engine
     with _reading_lock:
         kept = _reading_kept.setdefault(engine, collections.OrderedDict())
@@ -342,7 +341,7 @@ def pages(db: Session, learner_id: int) -> Pages:
 
 
 def _read(db: Session, learner_id: int) -> tuple[State, Pages]:
-    """The pages and, from the same look, the state that they are of."""
+    """Return the pages, and the state they belong to, from one query."""
     rows = db.connection().execute(_PAGES, {"learner": learner_id}).all()
     made = tuple(PageProgress(topic, _moments(text), at) for topic, text, at, *_ in rows)
     if not rows:
@@ -361,7 +360,7 @@ _HALF_A_DAY = dt.timedelta(hours=12)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MasteryData:
-    """The record that beliefs are made of, and the cards and pages it came from."""
+    """The record that beliefs are computed from, with the cards and pages it was built from."""
 
     record: LearnerEvidence = NOTHING
     cards: TopicCardTotals = dataclasses.field(default_factory=TopicCardTotals)
@@ -369,10 +368,10 @@ class MasteryData:
 
 
 def load_mastery_data(db: Session, learner: LearnerProfile, now: dt.datetime) -> MasteryData:
-    """Three questions to the database, none for one who has no row yet."""
+    """Load the mastery data with three queries, or none for a learner without a row."""
     if not learner.id:
         return MasteryData()
-    # Counted from the middle of the study day, so that its hours change nothing.
+    # Counted from the middle of the study day, so that the hour changes nothing.
     noon = to_milliseconds(learner.next_study_day(now) - _HALF_A_DAY)
     cards, read = learned(db, learner.id, noon), pages(db, learner.id)
     sections = {row.topic: frozenset(row.sections) for row in read}

@@ -31,7 +31,7 @@ from app.widgets.svg import Box, dot, line, nested, polyline, rect, svg_root, te
 
 _PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
 _NAMES = 254.0
-ENOUGH = 5  # fewer answers at a level say next to nothing about it
+ENOUGH = 5  # with fewer answers, a confidence level has no share
 _SMALL, _LARGE = 4.0, 10.0
 _MANY = 150
 
@@ -40,10 +40,7 @@ Look = Literal["below", "within", "above"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CalibrationRow:
-    """A level of certainty: what it stands for, and how often it was right.
-
-    It stands for `least` to `most` (0..1).
-    """
+    """A confidence level: the share it should have (`least` to `most`, 0..1), and what it has."""
 
     word: str
     stands_for: str
@@ -54,27 +51,26 @@ class CalibrationRow:
 
     @property
     def told(self) -> bool:
-        """Whether there are enough answers to say anything."""
+        """Whether there are enough answers to show a share."""
         return self.answers >= ENOUGH
 
     @property
     def share(self) -> float:
-        """The share that was right."""
+        """The share of right answers, 0..1."""
         return self.right / (self.answers or 1)
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where the share lies in nine cases of ten."""
+        """The 90% interval of the share."""
         return wilson(self.right, self.answers)
 
     @property
     def words(self) -> str:
-        """The share in words."""
         return format_percent(self.share)
 
     @property
     def look(self) -> Look:
-        """Whether the word holds what it stands for, as far as can be told."""
+        """Whether the share is below, within or above what the level should have."""
         low, high = self.range
         if self.told and high < self.least:
             return "below"
@@ -83,9 +79,9 @@ class CalibrationRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CalibrationChart:
-    """All levels of certainty; `answers` are all that came with one.
+    """All confidence levels; `answers` counts those given with a confidence.
 
-    `svg` is empty where no level has answers enough.
+    `svg` is empty if no level has enough answers.
     """
 
     levels: tuple[CalibrationRow, ...]
@@ -95,7 +91,7 @@ class CalibrationChart:
 
 
 def certainty(counts: Mapping[tuple[int, bool], int]) -> CalibrationChart:
-    """The diagram; `counts` are answers by level (1 to 3) and by being right."""
+    """Return the calibration chart; `counts` are answers by level (1 to 3) and by being right."""
     levels = tuple(
         _level(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
     )
@@ -128,14 +124,14 @@ def _draw(levels: Sequence[CalibrationRow], told: Sequence[CalibrationRow]) -> M
 
 
 def _box(level: CalibrationRow) -> str:
-    """Where the share lies if the word holds what it stands for."""
+    """Return the box of the shares that a level should have."""
     top, foot = _PLANE.down(level.most), _PLANE.down(level.least)
     left, right = level.least * 100, level.most * 100
     return rect("band", left, top, right - left, foot - top)
 
 
 def _point(level: CalibrationRow) -> list[str]:
-    """The share with its range, larger the more answers there are."""
+    """Return the share with its range; the dot is larger with more answers."""
     x, at = (level.least + level.most) / 2 * 100, _PLANE.down(level.share)
     low, high = level.range
     grown = min(1.0, math.sqrt(level.answers / _MANY))
@@ -175,28 +171,26 @@ WEEKS = 12
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeekTotals:
-    """The sums of a week that begins on `monday`."""
-
     monday: dt.date
     sums: DayTotals
 
     @property
     def name(self) -> str:
-        """The week by its Monday, e.g. “Mar 16”."""
+        """The week's Monday, e.g. “Mar 16”."""
         return format_short_date(self.monday)
 
 
 def weeks(recent: Mapping[str, DayTotals], today: dt.date) -> tuple[WeekTotals, ...]:
-    """The last twelve weeks, this one included, from Monday to Sunday."""
+    """Return the last twelve weeks, this one included, Monday to Sunday."""
     last = today - dt.timedelta(days=today.weekday())
     mondays = [last - dt.timedelta(weeks=n) for n in reversed(range(WEEKS))]
     return tuple(WeekTotals(monday, _sum(recent, monday)) for monday in mondays)
 
 
 def summary(days: StudyHistory, firsts: int, today: dt.date) -> str:
-    """Since when, on how many days, and how much, in one sentence.
+    """Return one sentence: since when, on how many days, and how much the learner studied.
 
-    `firsts` are the first answers to different questions among all answers.
+    `firsts` counts the first answers to different questions among all answers.
     """
     if days.first is None:
         return "You have not answered or reviewed anything yet."
@@ -222,12 +216,12 @@ def _sum(recent: Mapping[str, DayTotals], monday: dt.date) -> DayTotals:
 
 
 WIDTH = 93.0
-"""What the columns take of a drawing in percent."""
-_NAME = 18.0  # percent of a narrow drawing that the name of a day takes
+"""Width of the columns in percent of the chart."""
+_NAME = 18.0  # percent of a narrow chart that a day label takes
 
 
 def day_names(days: Sequence[dt.date]) -> tuple[ColumnLabel, ...]:
-    """Today, some Mondays, and the last day, none of them on another's words."""
+    """Return labels for today, some Mondays, and the last day, without overlaps."""
     first = ColumnLabel(0, "Today")
     if len(days) == 1:
         return (first,)
@@ -240,20 +234,18 @@ def day_names(days: Sequence[dt.date]) -> tuple[ColumnLabel, ...]:
 
 
 DAYS = 30
-FARTHEST = 60  # an exam beyond this would make the bars too thin to read
+FARTHEST = 60  # more days would make the bars too thin to read
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DueDay:
-    """One day and its cards."""
-
     day: dt.date
     cards: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DueChart:
-    """The days ahead; `overdue` of today's cards should have come earlier."""
+    """The coming days; `overdue` of today's cards were due earlier."""
 
     bars: tuple[DueDay, ...]
     svg: Markup
@@ -263,14 +255,14 @@ class DueChart:
 
     @property
     def total(self) -> int:
-        """Cards on all of these days."""
+        """Cards due on all of these days."""
         return sum(bar.cards for bar in self.bars)
 
 
 def last_day(today: dt.date, exam: dt.date | None) -> dt.date:
-    """The last day of the forecast: that of the exam, or thirty days on.
+    """Return the last day of the chart: the exam day, or thirty days from now.
 
-    The exam's day itself counts when it lies within the next sixty days.
+    The exam day is used if it is within the next sixty days.
     """
     if exam is not None and today < exam <= today + dt.timedelta(days=FARTHEST):
         return exam
@@ -278,10 +270,10 @@ def last_day(today: dt.date, exam: dt.date | None) -> dt.date:
 
 
 def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None) -> DueChart:
-    """The forecast; `due` counts cards by ISO date, those before today included.
+    """Return the chart of due cards; `due` counts cards by ISO date, past days included.
 
-    Each card counts once, on the day it comes back next. What is reviewed until then
-    comes back again and is not in here.
+    Each card counts once, on its next due day. Repeated reviews until the last day are not
+    included.
     """
     last = last_day(today, exam)
     days = [today + dt.timedelta(days=n) for n in range((last - today).days + 1)]
@@ -300,7 +292,7 @@ def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None
 
 
 def columns_of(bars: Sequence[DueDay]) -> ColumnChart:
-    """The days as columns: today marked, the others alike."""
+    """Return one column per day, with today highlighted."""
     looks = ["mark edge", *["fill"] * (len(bars) - 1)]
     return ColumnChart(
         columns=[[(look, bar.cards)] for look, bar in zip(looks, bars, strict=True)],
@@ -334,7 +326,7 @@ _HOUR = 60
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeekMinutes:
-    """One week: its minutes, and what was done in them."""
+    """One week: its minutes, and what was done."""
 
     name: str
     minutes: float
@@ -343,7 +335,7 @@ class WeekMinutes:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimeChart:
-    """The last weeks; `total` are their minutes, as their table adds up."""
+    """The last weeks; `total` is the sum of the minutes shown in the table."""
 
     weeks: tuple[WeekMinutes, ...]
     svg: Markup
@@ -352,12 +344,12 @@ class TimeChart:
 
 
 def hours(weeks: Sequence[WeekTotals], begun: dt.date | None = None) -> TimeChart:
-    """Minutes from showing to answering, by week, beside what was done in them.
+    """Return the chart of study minutes by week.
 
-    Where `begun`, the first day with work, lies in these weeks, it is named.
+    If `begun`, the first day with work, is within these weeks, the sentence names it.
     """
     minutes = [week.sums.minutes for week in weeks]
-    # Whole minutes, as the table has them: a sum of parts would differ from its own.
+    # Add up whole minutes, so that the total matches the table.
     total = sum(round(m) if m >= 1 else m for m in minutes)
     young = begun if begun and begun > weeks[0].monday else None
     span = f"since {format_date(young)}" if young else "in twelve weeks"
@@ -394,21 +386,21 @@ def _columns(weeks: Sequence[WeekTotals], minutes: Sequence[float]) -> ColumnCha
     )
 
 
-LEAST = 10  # fewer cards in a week, and its share would mostly be luck
-LATELY = 4  # the weeks that the sentence speaks of
-_RECALL_WIDTH = 80.0  # the rest is for the numbers of the axis
+LEAST = 10  # with fewer cards in a week, its share would mostly be luck
+LATELY = 4  # the weeks that the sentence covers
+_RECALL_WIDTH = 80.0  # the rest is for the axis labels
 _BOX = Box(0, TOP, _RECALL_WIDTH, HEIGHT)
 _RECALL_NAMES = TOP + HEIGHT + 18
 _LOWEST = 0.8
 _TENTH = 0.1
-_LINE = 14.0  # pixels that a number needs for itself
+_LINE = 14.0  # height of an axis label in pixels
 Told = Sequence[tuple[int, DayTotals]]
-"""Weeks with enough to tell, by their place."""
+"""Weeks with enough reviews, by position."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeekRetention:
-    """One week: `asked` cards of which `known` were; shares empty when too few."""
+    """One week: `asked` cards, of which `known` were recalled; shares are empty if too few."""
 
     name: str
     asked: int
@@ -419,9 +411,9 @@ class WeekRetention:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RetentionChart:
-    """The weeks as a table and as a drawing, and what they mean.
+    """The retention by week as a table and a chart, with a sentence about it.
 
-    `svg` is empty where no week had enough reviews.
+    `svg` is empty if no week had enough reviews.
     """
 
     weeks: tuple[WeekRetention, ...]
@@ -430,7 +422,7 @@ class RetentionChart:
 
 
 def recall_by_week(weeks: Sequence[WeekTotals], wanted: float) -> RetentionChart:
-    """Recall of the last weeks; `wanted` is the recall that the learner set (0..1)."""
+    """Return true retention by week; `wanted` is the desired retention (0..1)."""
     told = [(n, w.sums) for n, w in enumerate(weeks) if w.sums.asked >= LEAST]
     return RetentionChart(
         weeks=tuple(map(_row, weeks)),
@@ -462,19 +454,19 @@ def _recall_draw(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> Mark
 
 
 def recall_axis(told: Told, wanted: float) -> Axis:
-    """From all down to 80%, or to the tenth below the lowest share."""
+    """Return an axis from 100% down to 80%, or to the tenth below the lowest share."""
     shares = [s for _, sums in told for s in (_share(sums), _chance(sums))]
     low = min([_LOWEST, *(int(s / _TENTH) * _TENTH for s in (*shares, wanted))])
     return Axis(low, 1.0, (1.0, low), "%", 0.01)
 
 
 def _up(plane: PlotArea, share: float) -> float:
-    """A share in the nested drawing, where 0 is at the top."""
+    """Return the y position of a share in the nested SVG, where 0 is at the top."""
     return 100 - plane.axis.place(share)
 
 
 def _target(plane: PlotArea, wanted: float) -> list[str]:
-    """The line aimed at; without words where those of the axis are too near."""
+    """Return the line of the desired retention; without a label if an axis label is too near."""
     at = plane.down(wanted)
     marks = [line("dash", 0, at, _RECALL_WIDTH, at)]
     if _LINE <= at - _BOX.y <= _BOX.height - _LINE:
@@ -489,7 +481,7 @@ def _last(plane: PlotArea, x: float, share: float) -> list[str]:
 
 
 def _runs(told: Told) -> list[list[tuple[int, DayTotals]]]:
-    """Weeks that follow each other without a gap."""
+    """Group weeks that follow each other without a gap."""
     places = enumerate(told)
     groups = itertools.groupby(places, lambda pair: pair[1][0] - pair[0])
     return [[week for _, week in group] for _, group in groups]
@@ -520,7 +512,7 @@ def _row(week: WeekTotals) -> WeekRetention:
 
 
 def _recall_sentence(lately: Sequence[DayTotals], wanted: float) -> str:
-    """What the last weeks say of the intervals; empty when they say nothing yet."""
+    """Return what the last weeks say about the intervals; empty with too few reviews."""
     sums = sum(lately, DayTotals())
     if sums.asked < LEAST:
         return ""
@@ -555,8 +547,6 @@ def _recall_says(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanDay:
-    """One day: its cards and minutes."""
-
     day: dt.date
     due: int
     fresh: int
@@ -566,7 +556,7 @@ class PlanDay:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanChart:
-    """The days, what they come to in a sentence, and the drawing of them."""
+    """The days of the plan, a summary sentence, and the chart."""
 
     days: tuple[PlanDay, ...]
     sentence: str
@@ -575,7 +565,7 @@ class PlanChart:
 
 
 def plan_figure(outlook: PlanForecast, seconds: float, pace: str) -> PlanChart:
-    """Draw the days; `seconds` of each are for cards, `pace` says how many are new."""
+    """Return the chart; `seconds` of each day are for cards, `pace` is the new-card rate in words."""
     sentence, course = _plan_sentence(outlook), course_of(outlook, pace)
     says = f"Minutes of cards per day until the exam: {sentence} {course}".rstrip()
     return PlanChart(
@@ -587,7 +577,7 @@ def plan_figure(outlook: PlanForecast, seconds: float, pace: str) -> PlanChart:
 
 
 def plan_columns(outlook: PlanForecast, seconds: float) -> ColumnChart:
-    """The days as columns: looks at cards that were begun, new cards upon them."""
+    """Return one column per day: reviews, with new cards stacked on top."""
     most = max([seconds, *(day.seconds for day in outlook.days)]) / 60
     return ColumnChart(
         columns=[_parts(day, now=not n) for n, day in enumerate(outlook.days)],
@@ -623,7 +613,7 @@ def _date(day: ForecastDay) -> dt.date:
 
 
 def course_of(outlook: PlanForecast, pace: str) -> str:
-    """How the days go on, in a sentence: new cards until when, last looks from when."""
+    """Return one sentence: new cards until when, final reviews from when."""
     final = next((day for day in outlook.days if day.final), None)
     fresh = [day for day in outlook.days if day.fresh]
     said = []

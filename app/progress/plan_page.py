@@ -37,14 +37,14 @@ from app.web.formatting import NBSP, format_count, format_minutes
 from app.web.page_cache import allow_caching
 from app.web.render import render_page
 
-_WIDE = 75  # octets of a line, its end not counted
+_WIDE = 75  # octets of a line, without its line end
 _ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
 
 
 def calendar_of(plan: StudyPlan | None, exam: str, who: str, now: dt.datetime) -> str:
-    """The file. `who` makes the ids of its events stable and its own; `now` is UTC.
+    """Return the iCalendar file. `who` makes event ids stable and unique; `now` is UTC.
 
-    A calendar holds at least one event, so without a plan one says what is missing.
+    A calendar must hold at least one event, so without a plan one event says what is missing.
     """
     lines = [
         "BEGIN:VCALENDAR",
@@ -66,7 +66,7 @@ def calendar_of(plan: StudyPlan | None, exam: str, who: str, now: dt.datetime) -
 
 
 def title_of(day: PlannedDay) -> str:
-    """A day in a few words."""
+    """Return the event title of a day."""
     time = format_minutes(day.minutes).replace(NBSP, " ")
     if day.mock is not None:
         return f"Headroom: {day.mock.title}, {time}"
@@ -74,7 +74,7 @@ def title_of(day: PlannedDay) -> str:
 
 
 def parts_of(day: PlannedDay) -> Iterator[str]:
-    """What a day holds, each part in a line."""
+    """Yield the parts of a day, one per line."""
     if day.mock is not None:
         yield f"Mock exam: {day.mock.title}, {day.mock.minutes} minutes"
     for _, title, again in day.pages:
@@ -88,9 +88,9 @@ def parts_of(day: PlannedDay) -> Iterator[str]:
 
 
 def card_words(day: PlannedDay) -> str:
-    """The cards of a day: reviews, new ones, and those seen once more.
+    """Return the cards of a day: reviews, new ones, and final reviews.
 
-    Those of today that are in their steps are named as on every page.
+    Today's cards in learning steps are named as on every page.
     """
     cards = day.cards
     due = max(0, cards.due - cards.learning)
@@ -105,28 +105,28 @@ def card_words(day: PlannedDay) -> str:
 
 
 def escaped(words: str) -> str:
-    """A text value: backslash, semicolon, comma and line break have a meaning there."""
+    """Escape backslash, semicolon, comma and line break for an iCalendar text value."""
     return "".join(_ESCAPED.get(letter, letter) for letter in words)
 
 
 def folded(line: str) -> str:
-    """A line of at most 75 octets, which goes on after a break and a space.
+    """Fold a line to at most 75 octets; continuation lines start with a space.
 
-    No character is cut in two.
+    Characters are not split.
     """
     pieces, piece, size = [], "", 0
     for letter in line:
         more = len(letter.encode())
         if size + more > _WIDE:
             pieces.append(piece)
-            piece, size = "", 1  # the space that the next line begins with
+            piece, size = "", 1  # the leading space of the next line
         piece += letter
         size += more
     return "\r\n ".join([*pieces, piece])
 
 
 def _event(day: dt.date, title: str, parts: list[str], who: str, now: dt.datetime) -> list[str]:
-    """One event that takes a whole day and leaves it free for others."""
+    """Return an all-day event that does not block the calendar."""
     name = hashlib.sha256(f"{who}:{day.isoformat()}".encode()).hexdigest()[:32]
     lines = [
         "BEGIN:VEVENT",
@@ -176,9 +176,9 @@ def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResp
 
 
 def _missed_yesterday(snapshot: LearnerSnapshot, days: StudyHistory) -> dt.date | None:
-    """Yesterday, where nothing was done on it by one who had begun before.
+    """Return yesterday if the learner had started before and did nothing on it.
 
-    What was read counts as much as what was answered or reviewed.
+    Reading counts as much as answers and reviews.
     """
     yesterday = snapshot.day - _DAY
     begun = days.first is not None and days.first < yesterday
@@ -198,7 +198,7 @@ def set_exam_day(
     exam_day: Annotated[str, Form()] = "",
     minutes_a_day: Annotated[str, Form()] = "",
 ) -> Response:
-    """Set what a plan is made from; all other settings stay as they are."""
+    """Save the exam day and daily minutes; all other settings stay."""
     changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
     typed = as_typed(learner).model_copy(update=changed)
     values, problems = typed.read(learner.study_day(now), learner.exam_day)
@@ -217,14 +217,14 @@ def _shown(coming: CardForecast, seconds: float) -> dict[str, Any]:
 
 
 calendar_router = APIRouter()
-_BYTES = 8 * 1024 * 1024  # of all calendars in memory
+_BYTES = 8 * 1024 * 1024  # of all cached calendars
 
 
 @calendar_router.get("/calendar/{key}.ics")
 def calendar(
     request: Request, key: str, library: CurrentLibrary, db: DbSession, now: Now
 ) -> Response:
-    """The days until the exam, for whoever knows the address."""
+    """The calendar feed, for any client that knows the URL."""
     feed = progress_store.find_feed(db, key)
     learner = learner_of(db, feed.learner_id) if feed else None
     if learner and learner.course != request.state.course and learner.course:
@@ -232,7 +232,7 @@ def calendar(
     if feed is None or learner is None or learner.course != request.state.course:
         raise NotFoundError("There is no calendar at this address. It may have been renewed.")
     desk = RequestContext(request, library, learner, db, now)
-    # Programs ask again and again, and the plan changes only when one of these does.
+    # Calendar programs poll. The plan changes only if one of these values does.
     known = f"{key} {feed.changes} {desk.day} {library.version}"
     tag = f'W/"{hashlib.sha256(known.encode()).hexdigest()[:32]}"'
     if tag in request.headers.get("if-none-match", ""):
@@ -243,7 +243,7 @@ def calendar(
 
 @cached(LRUCache(_BYTES, getsizeof=len), key=lambda tag, _make: tag, lock=threading.Lock())
 def _kept(_tag: str, make: Callable[[], str]) -> str:
-    """The calendar of this tag, made where it is not in memory."""
+    """Return the cached calendar for this ETag, or build it."""
     return make()
 
 
@@ -264,7 +264,7 @@ def renew(
     now: Now,
     wish: Annotated[Literal["new", "end"], Form()],
 ) -> Response:
-    """A new address, with which the old one ends; or none."""
+    """Create a new feed URL, which ends the old one; or only end it."""
     key = secrets.token_urlsafe(32) if wish == "new" else ""
     progress_store.renew_feed(db, learner.id, key, now)
     return RedirectResponse("/plan#calendar", 303)

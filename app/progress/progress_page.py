@@ -39,10 +39,10 @@ _MIDDLE = 8.0
 class ObjectiveRow:
     """One objective in words, and as a line from 0 to 100%.
 
-    `now` is a share where the objective is `judged`, else the words why not; `few`
-    answers have a range from `low` to `high` but no number, and so many are
-    `counting`: not those to what no exam asks. `change` is the difference to four
-    weeks ago in points, empty where nothing was tested then.
+    `now` is a share if the objective is `judged`, otherwise the reason. With `few` answers there is
+    a range `low` to `high` but no number. `counting` answers count; those to questions no exam
+    includes do not. `change` is the difference to four weeks ago in points, empty if nothing was
+    tested then.
     """
 
     number: str
@@ -61,8 +61,6 @@ class ObjectiveRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DomainRows:
-    """The rows of one domain."""
-
     title: str
     rows: tuple[ObjectiveRow, ...]
 
@@ -72,7 +70,7 @@ def groups(
     before: Sequence[DomainMastery],
     target: int | None = None,
 ) -> tuple[DomainRows, ...]:
-    """The rows of every domain; `before` is the same course four weeks ago."""
+    """Return the rows of every domain; `before` is the mastery four weeks ago."""
     return tuple(
         DomainRows(
             domain.domain.title,
@@ -107,9 +105,9 @@ def _row(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) ->
 
 
 def _draw(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) -> Markup:
-    """Now as a dot with its range, four weeks ago as a ring.
+    """Draw the present as a dot with its range, and four weeks ago as a ring.
 
-    A square is what has too few answers for a number, or none.
+    A square marks an objective with too few answers for a number, or none.
     """
     at = now.belief.mean * 100
     marks = [line("ax", 0, _MIDDLE, 100, _MIDDLE)]
@@ -130,7 +128,7 @@ def _draw(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) -
 
 
 def _signed(points: int) -> str:
-    """A change in points with its sign; one that rounds to nothing has none."""
+    """Return a change in points with its sign; zero has none."""
     if points == 0:
         return "0"
     return f"{'+' if points > 0 else MINUS}{abs(points)}"
@@ -142,7 +140,7 @@ _PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PredictionRow:
-    """The same as a row of a table, in words."""
+    """One exam as a table row, in words."""
 
     number: int
     day: str
@@ -154,7 +152,7 @@ class PredictionRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PredictionChart:
-    """All exams as a table and as a drawing; `sentence` counts those inside."""
+    """All exams as a table and a chart; `sentence` counts the results inside the range."""
 
     lines: tuple[PredictionRow, ...]
     svg: Markup
@@ -164,7 +162,7 @@ class PredictionChart:
 def turnouts_drawn(
     found: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date]
 ) -> PredictionChart:
-    """The last exams; `day_of` is the learner's study day of a moment in ms."""
+    """Return the last exams; `day_of` maps a moment in ms to the learner's study day."""
     sentence = inside_words(found)
     told = sentence or "No result can be held against a prediction yet."
     return PredictionChart(
@@ -188,7 +186,7 @@ def _turnouts_draw(
 
 
 def _exam(turnout: PredictionOutcome, x: float) -> list[str]:
-    """The range that was predicted with what was expected in it, and the result."""
+    """Draw the predicted range, the expected score in it, and the result."""
     told, result = turnout.predicted, turnout.result
     questions = (told.questions if told else result.questions) or 1
     marks = []
@@ -231,7 +229,7 @@ _SITTINGS = 40
 
 
 def mastery_of(snapshot: LearnerSnapshot) -> dict[str, Any]:
-    """The rows by objective, now and four weeks ago, and the estimate."""
+    """Return the template variables for mastery by objective, now and four weeks ago."""
     before = standings(snapshot.library, snapshot.record, snapshot.day, AGO)
     return {
         "groups": groups(snapshot.domains, before, snapshot.learner.target),
@@ -244,12 +242,12 @@ def mastery_of(snapshot: LearnerSnapshot) -> dict[str, Any]:
 
 
 def turnouts_of(snapshot: LearnerSnapshot, db: Session) -> PredictionChart:
-    """Each mock exam beside what was predicted before it."""
+    """Return each mock exam with the prediction made before it."""
     learner = snapshot.learner
     results = store.results(db, learner.id, _SITTINGS) if learner.id else ()
-    # Where no exam was sat there is nothing to hold a prediction against.
+    # Without a mock exam there is no result to compare a prediction with.
     told = store.told(db, learner.id) if results else ()
-    # A paper of one domain or of what was missed is no exam that was foretold.
+    # A paper of one domain or of missed questions is not the exam that was predicted.
     foretold = {one.exam for one in told} | snapshot.library.exams.keys()
     results = tuple(one for one in results if one.exam in foretold)
     return turnouts_drawn(
@@ -258,7 +256,7 @@ def turnouts_of(snapshot: LearnerSnapshot, db: Session) -> PredictionChart:
 
 
 def _others(snapshot: LearnerSnapshot) -> list[tuple[str, ScoreForecast]]:
-    """What the other mock exams of the course would bring, by title."""
+    """Return the forecasts for the other mock exams of the course, by title."""
     main = main_exam(snapshot.library)
     answers = counted(snapshot.library, snapshot.record.firsts)
     made = [
@@ -286,10 +284,10 @@ def progress(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTML
 
 
 def _figures(request: Request, snapshot: LearnerSnapshot, db: Session) -> dict[str, Any]:
-    """The drawings, from sums; a stranger costs no question."""
+    """Return the charts; a visitor without a row costs no query."""
     learner, today = snapshot.learner, snapshot.day
     desk = RequestContext(request, snapshot.library, learner, db, snapshot.now)
-    # The study log reaches a week farther back than the figures by week.
+    # The study log starts a week earlier than the weekly charts.
     days = study_plan_store.study_days(db, learner.id, first_day(today))
     weeks = charts.weeks(days.recent, today)
     firsts = snapshot.record.firsts
@@ -309,9 +307,9 @@ def _figures(request: Request, snapshot: LearnerSnapshot, db: Session) -> dict[s
 
 
 def _due(snapshot: LearnerSnapshot, left: CardsLeft, db: Session) -> dict[str, int]:
-    """The cards of each day ahead; of today those `left` on the desk.
+    """Return the cards due on each coming day; for today those `left` in the review queue.
 
-    What a plan leaves for another day is no card of today, nor overdue.
+    The backlog that the plan leaves for another day counts neither as today's nor as overdue.
     """
     learner, today = snapshot.learner, snapshot.day.isoformat()
     if not learner.id:

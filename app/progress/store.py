@@ -1,4 +1,4 @@
-"""SQL: predictions as shown, calendar feed addresses."""
+"""SQL: shown predictions, and calendar feed URLs."""
 
 import dataclasses
 import datetime as dt
@@ -37,7 +37,7 @@ _KEPT = select(_PREDICTION.c.id).where(
 
 
 def is_kept(db: Session, learner_id: int, exam: str, day: dt.date) -> bool:
-    """Whether a prediction of that study day is in the log."""
+    """Return whether a prediction of that study day is in the log."""
     values = {"learner": learner_id, "exam": exam, "day": day.isoformat()}
     return db.connection().execute(_KEPT, values).first() is not None
 
@@ -49,7 +49,7 @@ def keep_first(
     target: int | None,
     when: tuple[dt.date, dt.datetime],
 ) -> None:
-    """Write down what is shown on a study day; the first of the day stays."""
+    """Save the prediction shown on a study day; the first one of the day stays."""
     day, now = when
     chance = ahead.chance(target / 100) if target is not None else None
     values = {
@@ -75,7 +75,7 @@ _PREDICTIONS = select(
 
 
 def told(db: Session, learner_id: int) -> tuple[ScorePrediction, ...]:
-    """Everything that a learner was told."""
+    """Return all predictions shown to a learner."""
     rows = db.connection().execute(_PREDICTIONS, {"learner": learner_id})
     return tuple(
         ScorePrediction(exam, dt.date.fromisoformat(day), *rest) for exam, day, *rest in rows
@@ -101,7 +101,7 @@ _RESULTS = (
 
 
 def results(db: Session, learner_id: int, most: int) -> tuple[ExamResult, ...]:
-    """The last `most` closed sittings with their points."""
+    """Return the last `most` closed sittings with their scores."""
     values = {"learner": learner_id, "most": most}
     rows = db.connection().execute(_RESULTS, values).all()
     return tuple(
@@ -114,10 +114,10 @@ _log = logging.getLogger("headroom")
 
 
 async def log_prediction(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> None:
-    """Keep the first prediction of the day before the page with it goes out.
+    """Save the first prediction of the day before the page that shows it is sent.
 
-    The pages are GET and change nothing for the learner, so `changes` stays as it is
-    and kept pages hold. A log that cannot be written is no reason to show no page.
+    These pages are GET requests and change nothing for the learner, so `changes` stays as it is and
+    cached pages stay valid. If the log cannot be written, the page is still shown.
     """
     ahead, learner = snapshot.ahead, snapshot.learner
     if ahead is None or not learner.id:
@@ -136,21 +136,21 @@ async def log_prediction(request: Request, snapshot: CurrentSnapshot, db: DbSess
 
 
 def feed_key(db: Session, learner_id: int) -> str:
-    """The key in the learner's own address; empty without one."""
+    """Return the key in the learner's feed URL; empty if there is none."""
     mine = col(CalendarFeed.learner_id) == learner_id
     return db.scalar(select(col(CalendarFeed.key)).where(mine)) or ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Feed:
-    """Whose calendar it is; `changes` grows with whatever that person writes."""
+    """The learner of a calendar feed; `changes` grows with every write of that person."""
 
     learner_id: int
     changes: int
 
 
 def find_feed(db: Session, key: str) -> Feed | None:
-    """The calendar at the address that holds this key; None where there is none."""
+    """Return the feed with this key; None if there is none."""
     writer = aliased(Learner)
     changes = select(func.sum(col(writer.changes))).where(col(writer.person) == col(Learner.person))
     wanted = (
@@ -163,7 +163,7 @@ def find_feed(db: Session, key: str) -> Feed | None:
 
 
 def renew_feed(db: Session, learner_id: int, key: str, now: dt.datetime) -> None:
-    """Let `key` lead to the calendar, and no other any more; none where it is empty."""
+    """Replace the learner's feed key by `key`; an empty one only ends the feed."""
     mine = col(CalendarFeed.learner_id) == learner_id
     db.execute(delete(CalendarFeed).where(mine))
     if key:

@@ -14,7 +14,7 @@ STEP = 19
 SIDE = 17
 LEFT = 32
 TOP = 20
-_LEVELS = (1, 10, 30, 60)  # answers and reviews of a day
+_LEVELS = (1, 10, 30, 60)  # answers and reviews in a day, by level
 _LOOKS = ("h0", "h1", "h2", "h3", "h4")
 _NAMES = ((0, "Mon"), (2, "Wed"), (4, "Fri"), (6, "Sun"))
 _FEW_WEEKS = 2
@@ -22,24 +22,23 @@ _FEW_WEEKS = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HeatmapWeek:
-    """A week in numbers, from Monday on; this week ends with today."""
+    """The counts of a week from Monday on; the current week ends today."""
 
     monday: dt.date
     counts: tuple[int, ...]
 
     @property
     def name(self) -> str:
-        """The week by its Monday, e.g. “Mar 16”."""
+        """The week's Monday, e.g. “Mar 16”."""
         return format_short_date(self.monday)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyHeatmap:
-    """The last weeks; `studied` of the `days` from `since` on had anything in them.
+    """The last weeks; `studied` of the `days` from `since` on had work.
 
-    `since` is the learner's first day with work in words, empty where that is older.
-
-    `key` shows what the squares of `svg` mean, from nothing to much.
+    `since` is the learner's first day with work in words, empty if that is earlier. `key` is the
+    legend of the colors in `svg`.
     """
 
     svg: Markup
@@ -51,14 +50,14 @@ class StudyHeatmap:
 
 
 def first_day(today: dt.date) -> dt.date:
-    """The Monday with which the log begins."""
+    """Return the Monday with which the heat map starts."""
     return today - dt.timedelta(days=today.weekday(), weeks=WEEKS - 1)
 
 
 def study_log(
     counts: Mapping[str, int], today: dt.date, begun: dt.date | None = None
 ) -> StudyHeatmap:
-    """The log up to `today`; `counts` are answers and reviews by ISO date.
+    """Return the heat map up to `today`; `counts` are answers and reviews by ISO date.
 
     Days before `begun`, the first day with work, are drawn but not counted.
     """
@@ -83,7 +82,7 @@ def study_log(
 
 
 def _draw(first: dt.date, found: Sequence[int], says: str) -> Markup:
-    """A column for each week; the last square is that of today."""
+    """Draw one column per week; the last square is today."""
     marks = [label(words, x, 12) for x, words in _months(first)]
     marks += [label(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
     for number, count in enumerate(found):
@@ -102,10 +101,10 @@ def _key() -> Markup:
 
 
 def _months(first: dt.date) -> list[tuple[int, str]]:
-    """Each month with the place of its first week in pixels."""
+    """Return each month with the x position of its first week in pixels."""
     mondays = [first + dt.timedelta(weeks=n) for n in range(WEEKS)]
     starts = [n for n, day in enumerate(mondays) if n == 0 or day.month != mondays[n - 1].month]
-    # A month that ends at once would stand in the way of the next one's name.
+    # A first month of few weeks has no label, which would overlap the next one.
     if len(starts) > 1 and starts[1] - starts[0] < _FEW_WEEKS:
         starts = starts[1:]
     return [(LEFT + n * STEP, f"{mondays[n]:%b}") for n in starts]

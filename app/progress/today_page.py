@@ -49,11 +49,11 @@ from app.widgets.svg import line, rect, svg_root, text
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstVisitInfo:
-    """The exam, the placement test and the first page.
+    """The first-visit summary: the exam, the placement test and the first page.
 
-    `exam` is the mock with the exam's own format, None where a course has none;
-    `placement` is how many questions the test has, `minutes` how long it takes; of an
-    evening so many minutes are for `cards`, the `rest` for a page and questions.
+    `exam` is the mock with the format of the exam, None if the course has none. `placement` is the
+    number of questions in the test, `minutes` how long it takes. Of a study session `cards` minutes
+    are for cards, and the `rest` for a page and questions.
     """
 
     exam: ExamBlueprint | None
@@ -66,19 +66,19 @@ class FirstVisitInfo:
 
     @property
     def objectives(self) -> int:
-        """How many objectives the domains have together."""
+        """The number of objectives in all domains."""
         return sum(len(domain.objectives) for domain in self.domains)
 
     @property
     def seconds(self) -> int:
-        """The time for each question of the exam."""
+        """The seconds per question of the exam."""
         return round(60 * self.exam.minutes / self.exam.questions) if self.exam else 0
 
 
 def welcome_of(
     library: Library, exam: ExamBlueprint | None, minutes: int, seed: str
 ) -> FirstVisitInfo:
-    """What the course says of itself to one who studies `minutes` a day."""
+    """Return the first-visit summary for a learner with `minutes` a day."""
     domains = library.syllabus.domains
     drawn = draw_placement(list(library.questions.values()), domains, {}, seed)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
@@ -96,15 +96,13 @@ def welcome_of(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UpcomingDay:
-    """One study day and the cards due on it."""
-
     day: dt.date
     cards: int
     today: bool
 
 
 def week(coming: Mapping[str, DueCount], today: dt.date, returning: int) -> tuple[UpcomingDay, ...]:
-    """Today with the cards `returning` on the desk, and the six days after it."""
+    """Return today with the cards `returning` in the queue, and the six days after it."""
     count = dict.fromkeys(range(7), 0)
     for day, row in coming.items():
         ahead = (dt.date.fromisoformat(day) - today).days
@@ -121,10 +119,10 @@ HEIGHT = 112
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveColumn:
-    """One objective: its chance of a right answer (0..1), in words `words`.
+    """One objective: its chance of a right answer (0..1), and its label `words`.
 
-    `look` is fill, mark for the page read last, none for what was not tested and
-    stands at the rate of guessing.
+    `look` is fill, mark for the page read last, and none for an untested objective at the guess
+    rate.
     """
 
     number: str
@@ -140,7 +138,7 @@ class ObjectiveColumn:
 class BlueprintDomain:
     """A domain with its columns; `share` is its part of the exam or of the score.
 
-    `fifth` is that part in steps of 5%, which the style sheet turns into width.
+    `fifth` is that part in steps of 5%, which the style sheet turns into a width.
     """
 
     number: str
@@ -157,10 +155,10 @@ def plots(
     ahead: ScoreForecast | None,
     target: int | None,
 ) -> tuple[BlueprintDomain, ...]:
-    """The map; `here` are the objectives of the page that was read last.
+    """Return the blueprint map; `here` are the objectives of the page read last.
 
-    The filled area is the expected score, which is named by domain once there is
-    enough to say it from. Before anything is done, nothing is said of objectives.
+    The filled area is the expected score, shown by domain once there is enough evidence. Before the
+    learner has started, objectives have no labels.
     """
     begun = any(s.started for d in domains for s in d.standings)
     parts: Mapping[str, DomainForecast] = ahead.parts if ahead else {}
@@ -210,7 +208,7 @@ def _draw(columns: Sequence[ObjectiveColumn], target: int | None, says: str) -> 
 
 
 def _tank(column: ObjectiveColumn, x: float, wide: float) -> list[str]:
-    """The column filled up to the chance of a right answer, its number below."""
+    """Draw the column filled up to the chance of a right answer, with its number below."""
     full = HEIGHT * column.chance
     top = HEIGHT - full
     marks = [rect("bg tank", x, 0, wide, HEIGHT)]
@@ -223,7 +221,7 @@ def _tank(column: ObjectiveColumn, x: float, wide: float) -> list[str]:
 def _columns(
     domain: DomainMastery, here: Collection[str], *, begun: bool
 ) -> tuple[ObjectiveColumn, ...]:
-    """The objectives; before anything is done nothing is said of them."""
+    """Return the columns of a domain; unlabeled before the learner has started."""
     made = (_column(standing, here if begun else ()) for standing in domain.standings)
     return tuple(c if begun else dataclasses.replace(c, words="") for c in made)
 
@@ -260,7 +258,7 @@ router = APIRouter()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TodayCards:
-    """The cards of today, and a sentence on the plan while an exam lies ahead."""
+    """Today's cards, and a sentence about the plan if an exam is ahead."""
 
     left: CardsLeft = dataclasses.field(default_factory=CardsLeft)
     sentence: str = ""
@@ -285,7 +283,7 @@ def today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLRes
         placing=placing,
         left_run=left_run,
     )
-    if so_far.running is not None:  # the minutes on its clock are named
+    if so_far.running is not None:  # the minutes left on its clock are shown
         allow_caching(request, min(snapshot.until, snapshot.now + _MINUTE), strangers=True)
     desk = RequestContext(request, snapshot.library, snapshot.learner, db, snapshot.now)
     stack = todays_queue(desk)
@@ -306,7 +304,7 @@ def _first(request: Request, snapshot: LearnerSnapshot, shown: dict[str, Any]) -
 
 
 def _sat(snapshot: LearnerSnapshot, db: Session) -> dt.date | None:
-    """The study day of the last mock exam, if the plan may have one today."""
+    """Return the study day of the last mock exam, if the plan may have one today."""
     sat = store.last_sat(db, snapshot.learner.id) if may_sit_today(snapshot) else None
     return snapshot.learner.study_day(from_milliseconds(sat)) if sat else None
 
@@ -350,7 +348,7 @@ def _today(snapshot: LearnerSnapshot, so_far: TodaySoFar, cards: TodayCards) -> 
 
 
 def _read_of(topic: Topic, sections: Collection[str]) -> str:
-    """How much of a page was read, as Course says it."""
+    """Return how much of a page was read, in the wording of the Course page."""
     named = anchors(topic)
     done = sum(anchor in sections for anchor in named)
     if done == len(named):
@@ -359,7 +357,7 @@ def _read_of(topic: Topic, sections: Collection[str]) -> str:
 
 
 def _recent(snapshot: LearnerSnapshot) -> Sequence[dict[str, Any]]:
-    """The pages read last, with the study day of it."""
+    """Return the pages read last, each with its study day."""
     return [
         {
             "topic": snapshot.library.topics[row.topic],

@@ -1,4 +1,4 @@
-"""What the question pages accept: hidden fields and the response."""
+"""Forms of the question pages: hidden fields and the response."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _PREFIXES = tuple(name for name in _SENT if name.endswith("."))
 _MOST_FIELDS = 60
 _MOST_VALUES = 40
 _LONGEST = 400
-_MOST_CHARACTERS = 20_000  # of all values: each answer is kept for ever
+_MOST_CHARACTERS = 20_000  # total length of all values; each answer is stored permanently
 _LONGEST_RUN = 100  # questions
 Form = TypeVar("Form", bound=BaseModel)
 
@@ -33,7 +33,7 @@ Count = Annotated[int, BeforeValidator(_or_zero), Field(ge=0, le=2**53)]
 
 
 class QuestionForm(BaseModel):
-    """The hidden fields of a question, in a form or in an address."""
+    """The hidden fields of a question, in a form or in a query string."""
 
     seed: int | None = Field(None, ge=0, lt=2**53)
     token: str = Field("", max_length=64)
@@ -52,7 +52,7 @@ class QuestionForm(BaseModel):
 
 
 class PracticeForm(BaseModel):
-    """A wish to practice: `pick` is “mode:scope”, e.g. “topic:kv-cache” or “mixed”."""
+    """A practice request: `pick` is “mode:scope”, e.g. “topic:kv-cache” or “mixed”."""
 
     pick: str = Field("mixed", max_length=140)
     count: int = 10
@@ -74,27 +74,27 @@ class PracticeForm(BaseModel):
 
     @property
     def wish(self) -> PracticeRequest:
-        """The wish as the rule takes it."""
+        """The form as a `PracticeRequest`."""
         mode, _, scope = self.pick.partition(":")
         return PracticeRequest(cast("Mode", mode), scope, self.count)
 
 
 class FlagForm(BaseModel):
-    """Whether a question is to be flagged, and where to go back to."""
+    """Whether to flag a question, and the page to return to."""
 
     wanted: bool
     back: Address = ""
 
 
 class ScoreForm(BaseModel):
-    """Whether the running score is shown, and where to go back to."""
+    """Whether to hide the running score, and the page to return to."""
 
     hidden: bool
     back: Address = "/quiz"
 
 
 class ReportForm(BaseModel):
-    """What is wrong with a question."""
+    """A report about a problem with a question."""
 
     words: str = Field(min_length=1, max_length=2000)
     token: str = Field("", max_length=64)
@@ -104,14 +104,17 @@ class ReportForm(BaseModel):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Submission:
-    """What came with a request: the fields about it, and the answer itself."""
+    """One request: the hidden fields, and the raw response."""
 
     form: QuestionForm
     raw: Raw
 
 
 def read_sent(pairs: Iterable[tuple[str, Any]]) -> Submission:
-    """Part the fields of a request; raises RequestValidationError or Problem."""
+    """Split the fields of a request into form and response.
+
+    Raises RequestValidationError or InvalidInputError.
+    """
     fields: dict[str, str] = {}
     raw: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -131,7 +134,7 @@ def read_sent(pairs: Iterable[tuple[str, Any]]) -> Submission:
 
 
 def checked(kind: type[Form], fields: Mapping[str, Any]) -> Form:
-    """A form from its fields; raises RequestValidationError, which is 422."""
+    """Validate fields as a form; raises RequestValidationError (status 422)."""
     try:
         return kind.model_validate(dict(fields))
     except ValidationError as error:
@@ -139,12 +142,12 @@ def checked(kind: type[Form], fields: Mapping[str, Any]) -> Form:
 
 
 async def posted(request: Request) -> Submission:
-    """What a form sent."""
+    """Read the submission from a posted form."""
     return read_sent((await request.form()).multi_items())
 
 
 async def read_submission(request: Request) -> Submission:
-    """What an address says."""
+    """Read the submission from the query string."""
     return read_sent(request.query_params.multi_items())
 
 

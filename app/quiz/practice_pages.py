@@ -51,7 +51,7 @@ Count = Annotated[int, Query(ge=1, le=100)]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectivePractice:
-    """An objective: where the learner stands in it, and its questions counted."""
+    """An objective: its mastery, and the counts of its questions."""
 
     standing: ObjectiveMastery
     tally: QuestionCount
@@ -59,7 +59,7 @@ class ObjectivePractice:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DomainPractice:
-    """A domain with its objectives; a question of two of them counts once."""
+    """A domain with its objectives; a question of two objectives counts once."""
 
     domain: Domain
     goals: tuple[ObjectivePractice, ...]
@@ -68,7 +68,7 @@ class DomainPractice:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _OpenRun:
-    """A run that was left: so many of its questions are answered."""
+    """An unfinished run: how many of its questions are answered, of how many."""
 
     id: int
     mode: str
@@ -78,8 +78,8 @@ class _OpenRun:
 
 @router.get("")
 def index(desk: Reader) -> HTMLResponse:
-    """Every way to practice, with what there is of it."""
-    # What is weakest fades from day to day.
+    """The practice home: every way to practice, with its number of questions."""
+    # The weakest objectives change from day to day as knowledge fades.
     allow_caching(desk.request, desk.learner.next_study_day(desk.now))
     past = store.history(desk.db, desk.learner.id)
     questions = list(desk.library.questions.values())
@@ -102,7 +102,7 @@ def index(desk: Reader) -> HTMLResponse:
 
 @router.get("/objectives/{number}")
 def objective(desk: Reader, number: str, count: Count = 10) -> HTMLResponse:
-    """The questions of one objective from all its pages; a run of them is offered."""
+    """The questions of one objective from all pages, and a form to start a run of them."""
     goals = (o for d in desk.library.syllabus.domains for o in d.objectives)
     found = next((goal for goal in goals if goal.number == number), None)
     if found is None:
@@ -114,7 +114,7 @@ def objective(desk: Reader, number: str, count: Count = 10) -> HTMLResponse:
 
 @router.get("/{topic}")
 def topic(desk: Reader, topic: str, count: Count = 10) -> HTMLResponse:
-    """The questions of one topic and how they went; a run of so many is offered."""
+    """The questions of one topic with their results, and a form to start a run of them."""
     title = find_topic(desk.library, topic).title
     questions = of_topic(desk.library, topic)
     return _offered(desk, title, f"topic:{topic}", questions, count)
@@ -123,7 +123,7 @@ def topic(desk: Reader, topic: str, count: Count = 10) -> HTMLResponse:
 def _offered(
     desk: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
-    """Questions and how they went; a run of so many of them begins with `pick`."""
+    """The page with questions and results; a run of `count` of them starts with `pick`."""
     allow_caching(desk.request)
     mode, _, scope = pick.partition(":")
     past = store.history(desk.db, desk.learner.id)
@@ -152,7 +152,7 @@ def _offered(
 
 
 def _kept(desk: RequestContext) -> frozenset[str]:
-    """The questions that are kept for mock exams to come."""
+    """Return the questions reserved for future mock exams."""
     met = in_past_exams(desk.db, desk.learner.id, desk.now)
     return reserved_for_exams(desk.library, met)
 
@@ -166,7 +166,7 @@ def _tally(questions: Iterable[Question], past: Mapping[str, PastAttempts]) -> Q
 def _by_topic(
     desk: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[tuple[str, str, QuestionCount]]:
-    """Topics in reading order that have questions: slug, title, tally."""
+    """Return the topics with questions in reading order: slug, title, counts."""
     library = desk.library
     order = [s for s in library.syllabus.topics if s in library.topics]
     order += [s for s in library.topics if s not in order]
@@ -181,7 +181,7 @@ def _by_topic(
 def _by_objective(
     desk: RequestContext, past: Mapping[str, PastAttempts], domains: Iterable[DomainMastery]
 ) -> list[DomainPractice]:
-    """The domains, each with the objectives that have questions."""
+    """Return the domains, each with the objectives that have questions."""
     parts, there = [], domain_of(desk.library)
     home = {q.id: q.home(there) for q in desk.library.questions.values()}
     for domain in domains:
@@ -214,7 +214,7 @@ _NOTHING = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlacementResult:
-    """What a placement test showed of a domain."""
+    """The result of a placement test in one domain."""
 
     title: str
     count: int
@@ -223,10 +223,9 @@ class PlacementResult:
 
 @runs_router.post("/runs")
 async def begin(request: Request, wanted: RunWished) -> Response:
-    """Choose the questions of a run and go to the first.
+    """Choose the questions of a run, save it, and redirect to the first one.
 
-    They are chosen before the write transaction: everything that was ever answered is
-    looked at for it.
+    They are chosen before the write transaction, because that reads the learner's whole history.
     """
     items = await run_reading(request, lambda desk: _choose(desk, wanted.wish))
     run = await run_writing(request, lambda desk: _begin(desk, wanted, items))
@@ -234,7 +233,7 @@ async def begin(request: Request, wanted: RunWished) -> Response:
 
 
 def _choose(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
-    """The questions of a run; raises Conflict where there are none."""
+    """Return the questions of a run; raises ConflictError if there are none."""
     items = _missed_of(desk, wish) if wish.mode == "retry" else _chosen(desk, wish)
     if not items:
         words = _NOTHING.get(wish.mode, "This course has no questions yet.")
@@ -250,7 +249,7 @@ def _begin(desk: RequestContext, wanted: PracticeForm, items: tuple[str, ...]) -
 
 @runs_router.post("/score")
 def score(wanted: ScoreWished) -> Response:
-    """Show the running score, or keep it out of sight."""
+    """Show or hide the running score."""
     answer = RedirectResponse(wanted.back, 303)
     value = "hidden" if wanted.hidden else "shown"
     answer.set_cookie("score", value, max_age=YEAR, samesite="lax", httponly=True)
@@ -259,14 +258,14 @@ def score(wanted: ScoreWished) -> Response:
 
 @runs_router.get("/runs/{run}")
 def resume(desk: Reader, run: RowNumber) -> Response:
-    """Go to the first open question of a run."""
+    """Redirect to the first unanswered question of a run."""
     found = _find(desk, run)
     return RedirectResponse(frame_of(desk, found, 0).onward, 303)
 
 
 @runs_router.get("/runs/{run}/result")
 def result(desk: Reader, run: RowNumber) -> HTMLResponse:
-    """The run summed up."""
+    """The summary of a run."""
     found = _find(desk, run)
     rows = [
         {
@@ -287,7 +286,7 @@ def result(desk: Reader, run: RowNumber) -> HTMLResponse:
 
 
 def _placed(desk: RequestContext, run: PracticeRunState) -> list[PlacementResult]:
-    """A placement test by domain."""
+    """Return the results of a placement test by domain."""
     there = domain_of(desk.library)
     home = {i: desk.library.questions[i].home(there) for i in run.items}
     return [
@@ -306,7 +305,7 @@ def _placed(desk: RequestContext, run: PracticeRunState) -> list[PlacementResult
 
 @runs_router.get("/runs/{run}/{place}")
 def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTMLResponse:
-    """A question of a run: open, or with the verdict of its answer."""
+    """A question of a run: unanswered, or with the feedback to its answer."""
     found = _find(desk, run)
     if not 1 <= place <= len(found.items):
         raise NotFoundError(f"This run has questions 1 to {len(found.items)}.")
@@ -329,7 +328,7 @@ def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTML
 
 
 def _find(desk: RequestContext, number: int) -> PracticeRunState:
-    """The run with the questions that the course still has."""
+    """Return the run, limited to questions that are still in the course."""
     run = store.find_run(desk.db, desk.learner.id, number)
     left = tuple(item for item in run.items if item in desk.library.questions)
     if not left:
@@ -353,7 +352,7 @@ def _chosen(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
 
 
 def _missed_of(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
-    """The questions of an earlier run that were not answered rightly."""
+    """Return the questions of an earlier run that were not answered right."""
     plain = wish.scope.isascii() and wish.scope.isdigit()
     if not plain or int(wish.scope) > LAST_ROW:
         raise NotFoundError(f"There is no practice run “{wish.scope}” of yours.")

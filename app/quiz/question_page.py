@@ -39,12 +39,12 @@ from app.widgets.estimate_view import EstimateView
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AnswerFeedback:
-    """What `quiz/_verdict.html` shows: the judgment, why, and where to go on.
+    """What `quiz/_verdict.html` shows: the grade, the explanation, and links.
 
-    `reading` is the calculator with the numbers of this attempt, None for questions
-    without one; `old` says that the question was edited since; `again` leads to
-    another try, `onward` to what comes next with its words, `here` to this verdict;
-    `comeback` is None where the question is not among the cards of the learner.
+    `reading` is the calculator with the numbers of this attempt, None for questions without one.
+    `old` says that the question was edited since. `again` leads to another try, `onward` to the
+    next step with its label, `here` to this feedback. `comeback` is None if the question is not
+    among the learner's cards.
     """
 
     variant: Variant
@@ -65,12 +65,12 @@ class AnswerFeedback:
 
     @property
     def question(self) -> Question:
-        """The item as it was answered."""
+        """The question in the revision that was answered."""
         return self.variant.question
 
     @property
     def summary(self) -> str:
-        """What was answered, how surely, and with how much help, in one sentence."""
+        """The answer, the confidence and the hints used, in one sentence."""
         if not self.given.raw:
             return "You said that you do not know."
         sure = ("", ", as a guess", ", and thought so", ", and were sure")
@@ -82,23 +82,22 @@ class AnswerFeedback:
 
     @property
     def kind(self) -> QuestionType[Any]:
-        """What kind of question it is."""
         return types.type_of(self.variant)
 
     @property
     def columns(self) -> tuple[str, str]:
-        """The heads of the rows: what was asked, what belongs there."""
+        """The column titles: the prompt, and the right answer."""
         return self.kind.columns(self.variant.answer)
 
     @property
     def calculator(self) -> str:
-        """The calculator with the numbers of this attempt, or with the plan chosen."""
+        """URL of the calculator with this attempt's numbers, or with the chosen plan."""
         return _address(self.variant, self.verdict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradedVariant:
-    """What was asked, and the judgment of what was answered."""
+    """The variant, and the grade of its answer."""
 
     variant: Variant
     verdict: GradeResult
@@ -106,7 +105,7 @@ class GradedVariant:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NextLinks:
-    """Where the learner came from and goes on to."""
+    """Where the learner came from, and where to go next."""
 
     back: str = ""
     onward: str = ""
@@ -122,7 +121,7 @@ def build_feedback(
     way: NextLinks,
     judged: GradedVariant | None = None,
 ) -> AnswerFeedback:
-    """The outcome of an answer: `judged` just now, or graded as it was then."""
+    """Return the feedback to an answer: `judged` now, or graded as it was at the time."""
     seen = judged or _as_it_was(db, library, given)
     variant, verdict = seen.variant, seen.verdict
     question = variant.question
@@ -152,9 +151,11 @@ def _as_it_was(db: Session, library: Library, given: RecordedAttempt) -> GradedV
     if not given.raw:
         return GradedVariant(variant, grade_blank(variant))
     verdict = grade(variant, given.raw)
-    if isinstance(verdict, UnreadableResponse) and given.score:  # the rules have changed since
+    if isinstance(verdict, UnreadableResponse) and given.score:  # the grading rules changed since
         verdict = GradeResult(score=given.score, parsed={})
-    elif isinstance(verdict, UnreadableResponse):  # in an exam, where nobody was there to ask
+    elif isinstance(
+        verdict, UnreadableResponse
+    ):  # from an exam, which could not ask for a readable answer
         verdict = unread(variant, given.raw, verdict)
     return GradedVariant(variant, verdict)
 
@@ -164,7 +165,7 @@ def _as_answered(db: Session, library: Library, given: RecordedAttempt) -> Quest
     if current is not None and current.revision == given.revision:
         return current
     kept = store.load_wording(db, given.item, given.revision)
-    assert kept is not None  # noqa: S101 - written with the first answer to it
+    assert kept is not None  # noqa: S101 - saved with the first answer to it
     return kept
 
 
@@ -178,7 +179,7 @@ def _address(variant: Variant, verdict: GradeResult) -> str:
 
 
 def _reading(calculator: str, library: Library) -> EstimateView | None:
-    """The estimate behind a question, with the numbers of the attempt."""
+    """Return the estimate behind a question, with the numbers of the attempt."""
     address = urlsplit(calculator)
     entry = registry.find_estimate(address.path.rpartition("/")[2]) if address.path else None
     if entry is None:
@@ -193,7 +194,7 @@ _HOMES = {"/flashcards": "your cards", "/quiz/runs/": _PRACTICE}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FlagButton:
-    """What the button of a question says; `back` is the page it stands on."""
+    """The flag button of a question; `back` is the page that contains it."""
 
     topic: str
     item: str
@@ -203,9 +204,9 @@ class FlagButton:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunFrame:
-    """The run around a question: where in it, and how it went so far.
+    """The run around a question: its place, and the scores so far.
 
-    `scores` has one entry per question, None for those not answered. `placing` is a
+    `scores` has one entry per question, None for unanswered ones. `placing` says that it is a
     placement test.
     """
 
@@ -217,27 +218,25 @@ class RunFrame:
 
     @property
     def count(self) -> int:
-        """The number of questions."""
         return len(self.scores)
 
     @property
     def answered(self) -> int:
-        """How many are answered."""
         return sum(score is not None for score in self.scores)
 
     @property
     def right(self) -> int:
-        """How many are wholly right."""
+        """How many are fully right."""
         return sum(score is not None and score >= 1 for score in self.scores)
 
     @property
     def address(self) -> str:
-        """Where the run goes on, whichever of its questions are open by then."""
+        """URL that continues the run at its next unanswered question."""
         return f"/quiz/runs/{self.id}"
 
     @property
     def onward(self) -> str:
-        """The next question that is open, after this one first; else the result."""
+        """URL of the next unanswered question, later ones first; otherwise of the result."""
         for place in (*range(self.place + 1, self.count + 1), *range(1, self.place)):
             if self.scores[place - 1] is None:
                 return f"{self.address}/{place}"
@@ -246,7 +245,7 @@ class RunFrame:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageQuestionCount:
-    """What a page says of its own questions: `tries` of one, `answered` of `count`."""
+    """Counts of a page's questions: `tries` of one, `answered` of `count`."""
 
     item: str
     tries: int
@@ -255,7 +254,7 @@ class PageQuestionCount:
 
 
 def tally_of(desk: RequestContext, question: Question) -> PageQuestionCount | None:
-    """The tally of the page in whose text a question stands; None if it does not."""
+    """Return the counts of the page whose text contains the question; None if none does."""
     topic = desk.library.topics.get(question.topic)
     asked = [
         piece.question
@@ -271,7 +270,7 @@ def tally_of(desk: RequestContext, question: Question) -> PageQuestionCount | No
 
 
 def frame_of(desk: RequestContext, run: PracticeRunState, place: int) -> RunFrame:
-    """The frame of question `place` of a run."""
+    """Return the frame of question `place` of a run."""
     scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
     hidden = desk.request.cookies.get("score") == "hidden"
     placing = run.mode == "placement"
@@ -279,7 +278,7 @@ def frame_of(desk: RequestContext, run: PracticeRunState, place: int) -> RunFram
 
 
 def refuse_during_exam(desk: RequestContext, question: Question) -> None:
-    """Refuse a question of the mock exam that is being sat; raises Conflict."""
+    """Raise ConflictError if the question is in a mock exam in progress."""
     if question.id in in_running_exam(desk.db, desk.learner.id, desk.now):
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
@@ -293,9 +292,9 @@ def refuse_during_exam(desk: RequestContext, question: Question) -> None:
 
 
 def excluded_questions(desk: RequestContext) -> frozenset[str]:
-    """The questions that practice does not ask now.
+    """Return the questions that practice must not show now.
 
-    Those of the mock exam that is being sat, and those kept for one to come.
+    Those of a mock exam in progress, and those reserved for future ones.
     """
     db, learner = desk.db, desk.learner.id
     kept = reserved_for_exams(desk.library, in_past_exams(db, learner, desk.now))
@@ -303,7 +302,7 @@ def excluded_questions(desk: RequestContext) -> frozenset[str]:
 
 
 def open_question(desk: RequestContext, question: Question, sent: Submission) -> OpenQuestion:
-    """The question as the request wants it: its seed, and what is typed so far."""
+    """Return the question for this request: its seed, and the response so far."""
     form, raw = sent.form, sent.raw
     seed = form.seed
     if seed is None:
@@ -332,7 +331,7 @@ def recorded_feedback(
     sent: Submission,
     seen: GradedVariant | None = None,
 ) -> AnswerFeedback:
-    """The outcome of a recorded answer, with the ways on from it."""
+    """Return the feedback to a saved answer, with links to the next step."""
     if frame is not None:
         last = frame.onward.endswith("result")
         words = "See the result" if last else "Next question"
@@ -352,7 +351,7 @@ def recorded_feedback(
 
 
 def with_comeback(desk: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
-    """The outcome with whether its question comes back as a card."""
+    """Return the feedback with the question's card, if it has one."""
     day = desk.learner.study_day(desk.now)
     item = outcome.question.id
     found = None
@@ -362,12 +361,12 @@ def with_comeback(desk: RequestContext, outcome: AnswerFeedback) -> AnswerFeedba
 
 
 def _home(back: str) -> str:
-    """What a question was opened from, in words: `back` is its address."""
+    """Return the name of the page that a question was opened from; `back` is its URL."""
     return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
 
 
 def verdict_page(given: RecordedAttempt, frame: RunFrame | None, sent: Submission) -> str:
-    """Where a browser without htmx sees the verdict."""
+    """Return the URL of the feedback for a browser without htmx."""
     if frame is not None:
         return f"/quiz/runs/{frame.id}/{frame.place}"
     query: dict[str, object] = {"attempt": given.id, "context": sent.form.context}
@@ -379,7 +378,7 @@ def verdict_page(given: RecordedAttempt, frame: RunFrame | None, sent: Submissio
 def once_more(
     desk: RequestContext, outcome: AnswerFeedback, sent: Submission
 ) -> OpenQuestion | None:
-    """The same numbers asked again, where only the unit was wrong; else None."""
+    """Return the same variant again if only the unit was wrong; otherwise None."""
     near = outcome.verdict.near
     if not near or outcome.old:
         return None
@@ -396,9 +395,9 @@ def question_page(
     reported: bool = False,
     tally: PageQuestionCount | None = None,
 ) -> HTMLResponse:
-    """A page with one question; where htmx sent a form, the part that it replaces.
+    """The page of one question; for an htmx request, only the fragment it replaces.
 
-    With a `tally` that part brings what the page around the question says of it.
+    With a `tally` the fragment also updates the counts on the surrounding page.
     """
     asked = shown if isinstance(shown, OpenQuestion) else None
     outcome = shown if isinstance(shown, AnswerFeedback) else None
@@ -426,7 +425,7 @@ def question_page(
 def _flag(
     desk: RequestContext, shown: OpenQuestion | AnswerFeedback, frame: RunFrame | None
 ) -> FlagButton | None:
-    """The flag of a question; in the text of a page that page shows it itself."""
+    """Return the flag button, or None if the surrounding page shows its own."""
     if shown.question.id not in desk.library.questions:
         return None
     question = shown.question
@@ -439,7 +438,7 @@ def _flag(
 
 
 def titles(library: Library, question: Question) -> list[str]:
-    """The objectives of a question with their numbers, for the line above it."""
+    """Return the objectives of a question with their numbers, for the line above it."""
     return [
         f"{objective.number} {objective.name}"
         for domain in library.syllabus.domains
@@ -452,7 +451,7 @@ router = APIRouter()
 
 
 async def read_question(topic: str, question: str, library: CurrentLibrary) -> Question:
-    """The question of the address; raises NotFound."""
+    """Return the question in the URL; raises NotFoundError."""
     found = find_question(library, question)
     if found.topic != topic:
         raise NotFoundError(f"There is no question “{question}” in “{topic}”.")
@@ -461,7 +460,7 @@ async def read_question(topic: str, question: str, library: CurrentLibrary) -> Q
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RejectedAnswer:
-    """Why an answer does not count, and the status that says so."""
+    """Why an answer was not accepted, and the HTTP status."""
 
     words: str
     hint: str
@@ -470,7 +469,7 @@ class RejectedAnswer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SubmitResult:
-    """What became of an answer: kept as `given` and judged; or refused."""
+    """The result of a submission: saved as `given` and graded, or rejected."""
 
     asked: OpenQuestion
     frame: RunFrame | None
@@ -484,7 +483,7 @@ Addressed = Annotated[Question, Depends(read_question)]
 
 @router.get("/{topic}/{question}")  # noqa: FAST003 - in Addressed
 def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
-    """The question alone: open, or with the verdict of an attempt."""
+    """The page of a question: unanswered, or with the feedback to an attempt."""
     refuse_during_exam(desk, question)
     if not sent.form.attempt:
         asked = open_question(desk, question, sent)
@@ -499,7 +498,7 @@ def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
 
 @router.get("/{topic}/{question}/form")  # noqa: FAST003 - in Addressed
 def form(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
-    """The open question as a fragment: another hint, a step moved, another try."""
+    """The unanswered question as a fragment: another hint, a step moved, another try."""
     refuse_during_exam(desk, question)
     asked = _placed(open_question(desk, question, sent), _run(desk, question, sent))
     return render_page(desk.request, "quiz/_question.html", asked=asked)
@@ -507,10 +506,10 @@ def form(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
 
 @router.post("/{topic}/{question}/attempts")  # noqa: FAST003 - in Addressed
 async def attempt(request: Request, question: Addressed, sent: Posted) -> Response:
-    """Judge an answer and keep it; what cannot be read is refused and not kept.
+    """Grade a response and save it; an unreadable one is rejected and not saved.
 
-    The verdict is laid out when the answer is on disk: that takes longer than keeping
-    it, and others who write would wait for it.
+    The feedback is rendered after the commit: that takes longer than saving, and other writers
+    would have to wait for it.
     """
     sent = _without_answer(sent)
     async with write_dependencies(request) as (db, learner):
@@ -522,7 +521,7 @@ async def attempt(request: Request, question: Addressed, sent: Posted) -> Respon
 
 
 def _take(desk: RequestContext, question: Question, sent: Submission) -> SubmitResult:
-    """Keep an answer that can be judged."""
+    """Grade a response, and save it unless it is rejected."""
     refuse_during_exam(desk, question)
     run = _run(desk, question, sent)
     asked = _placed(open_question(desk, question, sent), run)
@@ -537,7 +536,7 @@ def _take(desk: RequestContext, question: Question, sent: Submission) -> SubmitR
 
 @router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
 def flag(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
-    """Flag a question to come back to it, or take the flag away."""
+    """Flag a question, or remove the flag."""
     store.set_flag(desk.db, desk.learner.id, question.id, desk.now, wanted=sent.wanted)
     made = FlagButton(question.topic, question.id, sent.wanted, sent.back)
     where = sent.back or f"/quiz/{question.topic}/{question.id}"
@@ -546,7 +545,7 @@ def flag(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
 def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
-    """Keep what is wrong with the question, for whoever mends it."""
+    """Save a report about the question for the author."""
     store.report(
         desk.db,
         desk.learner.id,
@@ -567,17 +566,17 @@ def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
 
 
 def _without_answer(sent: Submission) -> Submission:
-    """Who says that they do not know has chosen nothing, whatever was ticked."""
+    """Return the submission without a response if the learner chose “I don't know”."""
     return Submission(sent.form, {}) if _gives_up(sent) else sent
 
 
 def _gives_up(sent: Submission) -> bool:
-    """Whether a placement test hears that one does not know; elsewhere it asks on."""
+    """Return whether “I don't know” ends the question. Only a placement test allows that."""
     return sent.form.unknown and sent.form.context == "placement"
 
 
 def _judge(asked: OpenQuestion, sent: Submission) -> GradeResult | RejectedAnswer:
-    """The verdict, or why the answer does not count."""
+    """Return the grade result, or why the answer is not accepted."""
     if sent.form.revision not in {"", asked.question.revision}:
         words = "This question was edited while it was open. Nothing was counted."
         hint = "Read it again, and answer what it asks now."
@@ -604,7 +603,7 @@ def _keep(
         certainty=sent.form.certainty or None,
         hints=asked.hints,
         milliseconds=store.elapsed_milliseconds(sent.form.since, desk.now),
-        # A placement test asks before anything was taught: its pages come first.
+        # A placement test comes before the pages, so its questions do not become cards.
         missed=desk.learner.missed
         and sent.form.context != "placement"
         and verdict.result != "right"
@@ -631,7 +630,7 @@ def _answer_to(desk: RequestContext, taken: SubmitResult, sent: Submission) -> R
 
 
 def _run(desk: RequestContext, question: Question, sent: Submission) -> PracticeRunState | None:
-    """The run that the answer belongs to; raises NotFound for another's."""
+    """Return the run that the answer belongs to; raises NotFoundError for another learner's run."""
     if not sent.form.run:
         return None
     run = store.find_run(desk.db, desk.learner.id, sent.form.run)
@@ -646,7 +645,7 @@ def _frame(
     run: PracticeRunState | None,
     given: RecordedAttempt | None = None,
 ) -> RunFrame | None:
-    """What stands around the question, with the answer just `given`."""
+    """Return the run frame of the question, with the answer just `given`."""
     if run is None:
         return None
     if given is not None:

@@ -1,4 +1,4 @@
-"""Which questions a practice run asks."""
+"""Choose the questions of a practice run."""
 
 import dataclasses
 import hashlib
@@ -30,7 +30,7 @@ _WHOLE = 1 - 1e-9
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PastAttempts:
-    """What a learner did with one question: attempts, last score, moment in ms."""
+    """A learner's attempts at one question: count, last score, moment in ms."""
 
     tries: int
     last_score: float
@@ -38,7 +38,7 @@ class PastAttempts:
 
     @property
     def missed(self) -> bool:
-        """Whether the last answer was not wholly right."""
+        """Whether the last answer was not fully right."""
         return self.last_score < _WHOLE
 
 
@@ -58,14 +58,13 @@ def select_questions(
     seed: str,
     weakest: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """The ids of a run, in the order asked; empty where nothing fits the wish.
+    """Return the question ids of a run in order; empty if none match the request.
 
-    What lies beyond the exam comes last. Unseen questions come first, then those whose
-    last answer was not right, the longest ago first, then the least practiced. Within a
-    group the order follows `seed`. In the mode `weakest` objectives come in the order
-    given as `weakest`, their numbers; `missed` takes nothing else than questions last
-    missed. Of a run on an objective, or on the weakest, up to half are those that were
-    missed on it: what is weak about it shows there.
+    Questions beyond the exam come last. Unseen questions come first, then those whose last answer
+    was not right, oldest first, then the least practiced. Within a group `seed` sets the order. The
+    mode `weakest` goes through the objectives in the order of `weakest` (their numbers). The mode
+    `missed` takes only questions last missed. In a run on an objective, or on the weakest ones, up
+    to half are questions missed on it, because they show what is weak about it.
     """
     pool = [q for q in questions if _in_scope(q, past, wish)]
     rank = _rank(past, seed)
@@ -83,7 +82,7 @@ def select_questions(
 def _with_missed(
     pool: Sequence[Question], past: Mapping[str, PastAttempts], objective: str, most: int
 ) -> list[Question]:
-    """The pool with up to `most` of those missed on an objective before all others."""
+    """Return the pool with up to `most` of the questions missed on an objective first."""
     missed = [
         q
         for q in pool
@@ -124,7 +123,7 @@ def _rank(
 
 
 QUESTIONS = 15
-"""Choosing one answer takes about a minute; nothing is typed."""
+"""Length of a placement test. Choosing one answer takes about a minute."""
 
 
 def draw_placement(
@@ -133,11 +132,11 @@ def draw_placement(
     past: Mapping[str, PastAttempts],
     seed: str,
 ) -> tuple[str, ...]:
-    """The ids of a placement test in the order asked, at most QUESTIONS of them.
+    """Return the question ids of a placement test in order, at most QUESTIONS.
 
-    Each domain has its share of the blueprint, and no objective comes twice before
-    all of its domain came once. Questions that are answered by choosing come first,
-    then unseen ones: the test is short, and what was seen says less.
+    Each domain has its share of the blueprint, and no objective is repeated before all of its
+    domain were used. Choice questions come first, then unseen ones: the test is short, and a seen
+    question says less.
     """
     counts = apportion({d.number: d.weight for d in domains}, QUESTIONS)
     order = sorted(
@@ -159,7 +158,7 @@ def _round(
     numbers: Sequence[str],
     count: int,
 ) -> list[str]:
-    """`count` questions of these objectives, one of each in turn."""
+    """Return `count` questions of these objectives, one of each in turn."""
     piles = [[q.id for q in order if number in q.objectives] for number in numbers]
     found: dict[str, None] = {}
     while len(found) < count and any(piles):
@@ -176,14 +175,14 @@ def _mixed(seed: str, word: str) -> str:
 
 
 def weakest_of(desk: RequestContext) -> tuple[WeakObjective, ...]:
-    """The objectives with questions in the order to practice them."""
+    """Return the objectives that have questions, in the order to practice them."""
     return standing_of(desk)[1]
 
 
 def standing_of(
     desk: RequestContext,
 ) -> tuple[tuple[DomainMastery, ...], tuple[WeakObjective, ...]]:
-    """Where the learner stands in each objective, and the order to practice them."""
+    """Return the mastery of each domain, and the objectives in the order to practice them."""
     record = load_mastery_data(desk.db, desk.learner, desk.now).record
     day = desk.learner.study_day(desk.now)
     domains = standings(desk.library, record, day)

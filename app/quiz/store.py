@@ -1,4 +1,4 @@
-"""Attempts, practice runs, reports, flags."""
+"""SQL: attempts, practice runs, reports, flags."""
 
 import dataclasses
 import datetime as dt
@@ -44,9 +44,9 @@ _GIVEN = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RecordedAttempt:
-    """An answer as it was given, with the score that counts and the wording behind it.
+    """A saved answer, with the score that counts and the revision it is based on.
 
-    `regraded` says that this is another wording than the one that was answered.
+    `regraded` says that this is not the revision that was answered.
     """
 
     id: int
@@ -65,9 +65,9 @@ class RecordedAttempt:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewAttempt:
-    """All that an answer writes down; `token` as the form held it.
+    """The values of a new attempt; `token` is that of the form.
 
-    `missed` lets the question come back as a card.
+    `missed` says that the question becomes a card.
     """
 
     question: Question
@@ -85,7 +85,7 @@ class NewAttempt:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PracticeRunState:
-    """A practice run; `answers` has the last attempt and its score by item."""
+    """A practice run; `answers` has the last attempt and its score by question."""
 
     id: int
     mode: str
@@ -94,14 +94,14 @@ class PracticeRunState:
     answers: Mapping[str, tuple[int, float]]
 
     def with_answer(self, given: RecordedAttempt) -> "PracticeRunState":
-        """The run with one more answer; one that was sent again changes nothing."""
+        """Return the run with one more answer; sending one again changes nothing."""
         newest = max((given.id, given.score), self.answers.get(given.item, (0, 0.0)))
         return dataclasses.replace(self, answers={**self.answers, given.item: newest})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewPracticeRun:
-    """A run to be written down."""
+    """The values of a new practice run."""
 
     token: str
     mode: str
@@ -110,7 +110,7 @@ class NewPracticeRun:
 
 
 def seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
-    """The seeds of the learner's attempts at a question, the newest first."""
+    """Return the seeds of the learner's attempts at a question, newest first."""
     if not learner_id:
         return ()
     rows = db.execute(
@@ -125,9 +125,9 @@ def seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
 def record_attempt(
     db: Session, learner_id: int, answer: NewAttempt, day: dt.date, now: dt.datetime
 ) -> int:
-    """Write an answer down once; returns the id of the attempt.
+    """Save an answer once; returns the id of the attempt.
 
-    The same answer sent again from the same form is the attempt it was.
+    If the same form sends the same answer again, returns the existing attempt.
     """
     raw = json.dumps({k: list(v) for k, v in answer.raw.items()}, ensure_ascii=False)
     token = _token(learner_id, answer.question.id, answer.token, raw)
@@ -165,13 +165,13 @@ def _columns(answer: NewAttempt) -> dict[str, Any]:
 
 
 def elapsed_milliseconds(since: int, now: dt.datetime) -> int | None:
-    """Milliseconds from showing to answering; None where that says nothing."""
+    """Return the milliseconds from showing to answering; None if not plausible."""
     passed = to_milliseconds(now) - since
     return passed if since and 0 <= passed <= _LONGEST_WAIT else None
 
 
 def load_attempt(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
-    """An attempt of this learner; raises NotFound, for another's too."""
+    """Return an attempt of this learner; raises NotFoundError if it has no such attempt."""
     row = db.execute(
         select(*_GIVEN)
         .select_from(GRADED)
@@ -188,7 +188,7 @@ def load_attempt(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
 
 
 def load_wording(db: Session, item: str, revision: str) -> Question | None:
-    """A question as it was worded when somebody answered it."""
+    """Return a question in a stored revision, or None."""
     body = db.scalar(
         select(col(ItemRevision.body)).where(
             col(ItemRevision.item) == item, col(ItemRevision.revision) == revision
@@ -198,7 +198,7 @@ def load_wording(db: Session, item: str, revision: str) -> Question | None:
 
 
 def history(db: Session, learner_id: int) -> dict[str, PastAttempts]:
-    """What the learner did with each question: one row for each."""
+    """Return the learner's attempts at each question, one entry per question."""
     if not learner_id:
         return {}
     newest = (
@@ -216,10 +216,10 @@ def history(db: Session, learner_id: int) -> dict[str, PastAttempts]:
 
 
 def begin_run(db: Session, learner_id: int, wanted: NewPracticeRun, now: dt.datetime) -> int:
-    """Write a practice run down once; returns its id.
+    """Save a new practice run once; returns its id.
 
-    The oldest runs go where there are more than one learner may have. Their answers
-    stay, and only a few runs go at a time, however many there are from before.
+    If the learner has too many runs, the oldest are deleted. Their answers stay. Only a few runs
+    are deleted at a time, however many there are.
     """
     token = _token(learner_id, "run", wanted.token, "")
     number = insert_if_absent(
@@ -244,7 +244,7 @@ def begin_run(db: Session, learner_id: int, wanted: NewPracticeRun, now: dt.date
 
 
 def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
-    """A run of this learner with its answers; raises NotFound."""
+    """Return a run of this learner with its answers; raises NotFoundError."""
     row = db.execute(
         select(col(PracticeRun.mode), col(PracticeRun.scope), col(PracticeRun.items))
         .where(col(PracticeRun.id) == number)
@@ -263,7 +263,7 @@ def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
 
 
 def newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
-    """The run begun last, to go on with; None where there is none."""
+    """Return the run started last; None if there is none."""
     if not learner_id:
         return None
     number = db.scalar(
@@ -273,9 +273,9 @@ def newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
 
 
 def report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt.datetime) -> None:
-    """Keep what a learner says is wrong with a question, once.
+    """Save a learner's report about a question, once.
 
-    Raises Conflict where too many of their reports are open.
+    Raises ConflictError if the learner has too many open reports.
     """
     token = _token(learner_id, values["item"], values["token"], values["words"])
     kept = {**values, "token": token, "learner_id": learner_id}
@@ -286,7 +286,7 @@ def report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt.date
 
 
 def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
-    """Keep the wording of a question that somebody was shown, once."""
+    """Save the revision of a question that was shown, once."""
     known = db.scalar(
         select(col(ItemRevision.id)).where(
             col(ItemRevision.item) == question.id,
@@ -304,7 +304,6 @@ def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
 
 
 def flagged(db: Session, learner_id: int) -> frozenset[str]:
-    """The questions that carry a flag."""
     if not learner_id:
         return frozenset()
     mine = col(QuestionFlag.learner_id) == learner_id
@@ -312,7 +311,7 @@ def flagged(db: Session, learner_id: int) -> frozenset[str]:
 
 
 def set_flag(db: Session, learner_id: int, item: str, now: dt.datetime, *, wanted: bool) -> None:
-    """Put a flag on a question, or take it away; either may be so already."""
+    """Flag a question, or remove the flag; has no effect if it is already so."""
     if wanted:
         values = {"learner_id": learner_id, "item": item, "at": to_milliseconds(now)}
         insert_if_absent(db, QuestionFlag, values)
@@ -331,10 +330,10 @@ def _attempt_of(db: Session, token: str) -> int:
 
 
 def _token(learner_id: int, *parts: str) -> str:
-    """A form's token as it is kept: its own for each learner, item and answer.
+    """Return a form's token as it is stored, distinct for each learner, question and answer.
 
-    Pages that strangers share hold the same tokens, and an answer that was changed
-    before it was sent again from the same form is another answer.
+    Pages cached for all visitors contain the same tokens, and a changed answer from the same form
+    is another answer.
     """
     words = "\0".join((str(learner_id), *parts))
     return hashlib.sha256(words.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""SQL: cards beside the course's decks (missed questions, terms, the learner's own).
+"""SQL for cards added to the course's decks: missed questions, terms, own cards.
 
-An added card has a row of its own and a memory in state new, so that the queue finds
-it like any other. One that is declined keeps both and is asked no more.
+An added card has its own row and a memory row in state new, so the queue finds it like any other
+card. A declined card keeps both rows and is no longer shown.
 """
 
 import base64
@@ -34,7 +34,7 @@ ASIDE = TABLES["suspension"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardToAdd:
-    """A card to be added; `seed` chose the numbers of a question that was missed."""
+    """A card to be added; `seed` chose the numbers of the question that was missed."""
 
     card: str
     topic: str = ""
@@ -43,12 +43,11 @@ class CardToAdd:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AddedCardRecord:
-    """An added card as it lies in the tables.
+    """An added card as it is stored.
 
-    `since` is the moment of the first reason for it after its last answer; `due` the
-    study day from which it is asked, None where it has no memory; `aside` says that it
-    is not asked, be it put aside or declined. `state` and `lapses` are those of its
-    memory.
+    `since` is the first miss or addition after the card's last review. `due` is the study day on
+    which the card is first due, None if it has no memory row. `aside` is true if the card is
+    suspended or declined. `state` and `lapses` come from its memory row.
     """
 
     card: str
@@ -62,9 +61,9 @@ class AddedCardRecord:
 
 
 def due_day(card: str, day: dt.date) -> dt.date:
-    """The study day on which a card added on `day` is first asked.
+    """Return the study day on which a card added on `day` is first due.
 
-    A question that was missed was just explained, so it comes back the day after.
+    A missed question was just explained to the learner, so it is due the next day.
     """
     return day + dt.timedelta(days=parse_card_id(card)[0] == QUESTION)
 
@@ -76,9 +75,9 @@ def add_cards(
     day: dt.date,
     now: dt.datetime,
 ) -> frozenset[str]:
-    """Add cards; returns those that were not there before, declined ones included.
+    """Add cards, and return those that did not exist before, declined ones included.
 
-    Two statements, however many cards.
+    Runs two statements, however many cards there are.
     """
     if not wanted:
         return frozenset()
@@ -112,10 +111,10 @@ def readd_missed_questions(
     day: dt.date,
     now: dt.datetime,
 ) -> None:
-    """Let questions that were missed come back tomorrow, unless they were declined.
+    """Make missed questions due tomorrow, unless they were declined.
 
-    One that is studied already and was missed again comes back tomorrow too, with the
-    numbers of now.
+    A question that is already studied and was missed again is due tomorrow too, with the seed of
+    the latest miss.
     """
     added = add_cards(db, learner_id, missed, day, now)
     again = [w for w in missed if w.card not in added]
@@ -136,7 +135,7 @@ def readd_missed_questions(
 
 
 def decline(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
-    """Leave an added card out, or bring it back; False where it was never added."""
+    """Decline an added card, or take it back; returns False if it was never added."""
     connection = db.connection()
     mine = {"of_learner": learner_id, "of_card": card}
     done = connection.execute(_DECLINE, {**mine, "declined": declined})
@@ -148,7 +147,7 @@ def decline(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
 
 
 def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str, AddedCardRecord]:
-    """Those of `cards` that were ever added by this learner."""
+    """Return those of `cards` that this learner ever added, by card id."""
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": list(cards)}
@@ -157,7 +156,7 @@ def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str,
 
 
 def added_page(db: Session, learner_id: int, *, most: int, after: int) -> list[AddedCardRecord]:
-    """Every added card, the newest first: `most` of them, behind the first `after`."""
+    """Return at most `most` added cards, newest first, after skipping `after` of them."""
     if not learner_id:
         return []
     statement = _ALL.order_by(ADDED.c.id.desc()).limit(most).offset(after)
@@ -165,14 +164,13 @@ def added_page(db: Session, learner_id: int, *, most: int, after: int) -> list[A
 
 
 def added_count(db: Session, learner_id: int) -> int:
-    """How many cards were ever added."""
     if not learner_id:
         return 0
     return db.connection().execute(_COUNT, _of(learner_id)).scalar() or 0
 
 
 def studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
-    """The cards of a kind that were added and not declined."""
+    """Return the cards of a kind that were added and not declined."""
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "begin": f"{kind}:"}
@@ -190,7 +188,7 @@ _waiting = (
     .where(MEMORY.c.last_at < ADDED.c.at)
     .exists()
 )
-# A card that waits since an earlier miss keeps the moment of it, and the day it comes.
+# A card that is still waiting from an earlier miss keeps its `since` and its due day.
 _MISSED_AGAIN = (
     update(ADDED)
     .where(*_MINE, ADDED.c.declined.is_(False))
@@ -241,7 +239,7 @@ _COUNT = select(func.count()).where(ADDED.c.learner_id == bindparam("of_learner"
 _AMONG = _ALL.where(ADDED.c.card.in_(bindparam("cards", expanding=True)))
 _begin: Any = bindparam("begin", type_=String)
 _STUDIED = select(ADDED.c.card).where(
-    # Not by < and >, for PostgreSQL compares words as its locale says.
+    # Not with < and >: PostgreSQL compares text by its locale.
     *_KEPT,
     func.substr(ADDED.c.card, 1, func.length(_begin)) == _begin,
 )
@@ -266,7 +264,7 @@ def _added(row: Any) -> AddedCardRecord:
 
 @functools.cache
 def _inserts(dialect: str) -> tuple[Any, Insert]:
-    # Built once: making a statement costs more than running it.
+    # Built once, because building a statement costs more than running it.
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
     into_added = insert(ADDED).on_conflict_do_nothing().returning(ADDED.c.card)
     return into_added, insert(MEMORY).on_conflict_do_nothing()
@@ -274,9 +272,9 @@ def _inserts(dialect: str) -> tuple[Any, Insert]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MissedQuestionCard:
-    """A question among the learner's cards; `due` is a study day, `day` today's.
+    """A missed question that became a card; `due` is a study day, `day` is today's.
 
-    `declined` says that it was left out, `aside` that its card was put aside.
+    `declined` says that the learner left it out, `aside` that its card is suspended.
     """
 
     card: str
@@ -287,12 +285,11 @@ class MissedQuestionCard:
 
     @property
     def item(self) -> str:
-        """The question."""
         return parse_card_id(self.card)[1]
 
     @property
     def when(self) -> str:
-        """The day in words."""
+        """The due day for display: "today", "tomorrow" or "on" and the date."""
         days = (self.due - self.day).days
         if days <= 0:
             return "today"
@@ -300,7 +297,7 @@ class MissedQuestionCard:
 
 
 def comeback_of(db: Session, learner_id: int, item: str, day: dt.date) -> MissedQuestionCard | None:
-    """Whether a question comes back to a learner; None where it was never missed."""
+    """Return the card of a question, or None if the learner never missed it."""
     card = question_card_id(item)
     added = added_cards(db, learner_id, [card]).get(card)
     if added is None:
@@ -315,10 +312,10 @@ SITTING = TABLES["sitting"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AddedCardDetails:
-    """What is kept of an added card.
+    """What is stored about an added card.
 
-    `own` is deck, front and back of a card of one's own; `sat` says that its question
-    is on the paper of a mock exam that is being sat.
+    `own` holds deck, front and back of the learner's own card. `sat` says that its question is on
+    the paper of a mock exam in progress.
     """
 
     card: str
@@ -334,7 +331,7 @@ _ADDED_CARDS_KEPT = (
         ADDED.c.seed,
         ADDED.c.at,
         OWN.c.deck,
-        # Longer sides were kept before there was a limit; one more character says so.
+        # Sides saved before the limit existed may be longer. One extra character shows that.
         func.substr(OWN.c.front, 1, LONGEST_FACE + 1).label("front"),
         func.substr(OWN.c.back, 1, LONGEST_FACE + 1).label("back"),
         SITTING.c.paper,
@@ -362,7 +359,10 @@ _ADDED_CARDS_KEPT = (
 def kept(
     db: Session, learner_id: int, cards: Collection[str], now: dt.datetime
 ) -> dict[str, AddedCardDetails]:
-    """Those of `cards` that the learner ever added, declined or not: one question."""
+    """Return the details of those of `cards` that the learner ever added, declined or not.
+
+    Runs one query.
+    """
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": [*cards], "now": to_milliseconds(now)}
@@ -378,7 +378,7 @@ def kept(
 
 
 def _asks(paper: str, card: str) -> bool:
-    """Whether a paper, as it is kept, holds the question of a card."""
+    """Return whether a stored exam paper contains the question of a card."""
     return any(question_card_id(slot[1]) == card for slot in json.loads(paper))
 
 
@@ -387,14 +387,14 @@ DECK = "My cards"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OwnCardContent:
-    """A card of one's own; `source` is empty for one that came with a file."""
+    """The content of a learner's own card; `source` is empty for an imported card."""
 
     faces: CardFaces
     source: str
 
 
 def find_own(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
-    """The card of this learner; None for another's as for none."""
+    """Return the content of the learner's own card, or None if this learner has no such card."""
     row = db.execute(
         select(col(OwnCard.front), col(OwnCard.back), col(OwnCard.source)).where(
             col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card
@@ -406,9 +406,9 @@ def find_own(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
 def write_own(
     db: Session, learner_id: int, card: str, kept: OwnCardContent, now: dt.datetime
 ) -> None:
-    """Write a card down once; sent again it stays as it is.
+    """Save a new own card. Saving the same card again changes nothing.
 
-    Raises Conflict where the learner has as many as one may have.
+    Raises ConflictError if the learner has reached the maximum number of own cards.
     """
     values = {"learner_id": learner_id, "card": card, "deck": DECK}
     values |= {"front": kept.faces.front, "back": kept.faces.back}
@@ -418,7 +418,7 @@ def write_own(
 
 
 def change_own(db: Session, learner_id: int, card: str, kept: OwnCardContent) -> None:
-    """Put other words on a card; what is remembered of it stays."""
+    """Change the text of an own card; its memory stays."""
     db.execute(
         update(OwnCard)
         .where(col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card)
@@ -427,12 +427,12 @@ def change_own(db: Session, learner_id: int, card: str, kept: OwnCardContent) ->
 
 
 _TAG = re.compile(r"<[^<>]*>")
-# Inside of a word these are met: a soft hyphen, zero-width signs, a byte order mark.
+# These can occur inside a word: a soft hyphen, zero-width characters, a byte order mark.
 _UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
 
 def search_own(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[str]:
-    """The own cards on which all `words` stand, newest first.
+    """Yield the own cards that contain all `words`, newest first.
 
     The words are those of `split_query`.
     """
@@ -445,7 +445,7 @@ def search_own(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[s
     for sign in _UNSEEN:
         whole = func.replace(whole, sign, "")
     for word in words:
-        # SQLite knows the lower case of ASCII alone, and & < > are written otherwise.
+        # SQLite lowercases only ASCII, and & < > are stored escaped.
         if word.isascii() and word.isalnum():
             wanted = wanted.where(whole.contains(word, autoescape=True))
     for card, front, back, tags in db.execute(wanted).yield_per(100):
@@ -456,7 +456,7 @@ def search_own(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[s
 
 
 def find_picture(db: Session, learner_id: int, name: str) -> bytes | None:
-    """A picture on a card of this learner's own; None for another's as for none."""
+    """Return a picture of this learner's own cards, or None if this learner has none by that name."""
     content = db.scalar(
         select(col(OwnPicture.content)).where(
             col(OwnPicture.learner_id) == learner_id, col(OwnPicture.name) == name

@@ -1,7 +1,7 @@
 """Card ids and faces of added cards.
 
-`q:ID` is a question that was missed, `term:ANCHOR` a term of the glossary, `own:HASH`
-a card of a learner's own. Ids of the course hold no colon.
+`q:ID` is a missed question, `term:ANCHOR` a glossary term, `own:HASH` a learner's own card. Ids of
+course cards contain no colon.
 """
 
 import re
@@ -22,32 +22,30 @@ QUESTION = "q"
 TERM = "term"
 OWN = "own"
 PICTURES = "/flashcards/pictures/"
-"""Where the pictures on cards of a learner's own are; their names follow."""
+"""URL prefix of the pictures on own cards; the picture's name follows."""
 _PICTURE = re.compile(rf"{PICTURES}[0-9a-f]{{32}}\.(?:png|jpg|gif|webp|avif)\Z")
 
 
 def question_card_id(item: str) -> str:
-    """The card of a question."""
     return f"{QUESTION}:{item}"
 
 
 def term_card(anchor: str) -> str:
-    """The card of a term."""
     return f"{TERM}:{anchor}"
 
 
 def is_picture(address: str) -> bool:
-    """Whether an address is that of a picture on a card."""
+    """Return whether a URL is that of a picture on a card."""
     return _PICTURE.match(address) is not None
 
 
 def is_added_card(card: str) -> bool:
-    """Whether a card is no part of the course's decks."""
+    """Return whether a card is an added card, not part of the course's decks."""
     return ":" in card
 
 
 def parse_card_id(card: str) -> tuple[str, str]:
-    """What an added card is of, and its id there; empty kind for the course's own.
+    """Return the kind of an added card and its id there; the kind is empty for a course card.
 
     >>> parse_card_id("term:kv-cache")
     ('term', 'kv-cache')
@@ -57,7 +55,7 @@ def parse_card_id(card: str) -> tuple[str, str]:
 
 
 def exists_in_course(library: Library, card: str) -> bool:
-    """Whether the course still holds what a card rests on; own cards need nothing."""
+    """Return whether the course still has the source of a card; own cards need none."""
     kind, name = parse_card_id(card)
     if kind == QUESTION:
         return name in library.questions
@@ -67,9 +65,10 @@ def exists_in_course(library: Library, card: str) -> bool:
 
 
 def topic_of(library: Library, card: str) -> str:
-    """The topic under which an added card is asked, empty for none.
+    """Return the topic of an added card, empty if it has none.
 
-    That of the question; for a term the first page in reading order that uses it.
+    For a question it is the question's topic, for a term the first page in reading order that uses
+    it.
     """
     kind, name = parse_card_id(card)
     if kind == QUESTION:
@@ -83,12 +82,12 @@ def topic_of(library: Library, card: str) -> str:
 
 
 def can_be_card(question: Question) -> bool:
-    """Whether a question can be asked as a card."""
+    """Return whether a question can be shown as a card."""
     return types.type_of(question).as_card
 
 
 LONGEST_FACE = 20_000
-"""Characters that one side of a card of a learner's own may have as HTML."""
+"""Maximum length in characters of one side of an own card, as HTML."""
 _CUT = (
     f"<p><em>This side has more than {LONGEST_FACE:,} characters. The rest is not "
     "shown here; “Download my data” in Settings has it.</em></p>"
@@ -103,9 +102,9 @@ _TAGS |= {"mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"}
 
 
 def card_of_question(question: Question, seed: int) -> Flashcard:
-    """A question as a card: the stem with its options, then what is right and why.
+    """Return a question as a card: stem and options in front, key and explanation on the back.
 
-    The numbers and the order are those of `seed`; the wording is that of now.
+    `seed` sets the numbers and the order. The text is that of the current revision.
     """
     variant = draw_variant(question, seed)
     faces = question_faces(variant, _gap)
@@ -123,7 +122,7 @@ def card_of_question(question: Question, seed: int) -> Flashcard:
 
 
 def card_of_term(term: GlossaryTerm, topic: str) -> Flashcard:
-    """A term of the glossary as a card: its name, then its meaning."""
+    """Return a glossary term as a card: its name, then its meaning."""
     return Flashcard(
         id=term_card(term.anchor),
         topic=topic,
@@ -136,9 +135,9 @@ def card_of_term(term: GlossaryTerm, topic: str) -> Flashcard:
 
 
 def card_of_own(card: str, faces: CardFaces) -> Flashcard:
-    """A card that a learner brought along; its HTML is cleaned once more here.
+    """Return a learner's own card. Its HTML is sanitized again here.
 
-    A side that was kept before there was a limit is cut there.
+    A side saved before the length limit existed is cut.
     """
     front, back = (cleaned(_cut(face)) for face in faces)
     return Flashcard(
@@ -153,7 +152,7 @@ def card_of_own(card: str, faces: CardFaces) -> Flashcard:
 
 
 def cleaned(html: str) -> str:
-    """HTML of anybody's, reduced to text with its structure, links and pictures."""
+    """Sanitize untrusted HTML to text with its structure, links and pictures."""
     return nh3.clean(
         html,
         tags=_TAGS,
@@ -165,7 +164,7 @@ def cleaned(html: str) -> str:
 
 
 def _kept(tag: str, name: str, value: str) -> str | None:
-    """The value of an attribute; none for the address of a picture that is not ours."""
+    """Return the value of an attribute, or None for a picture URL that is not ours."""
     return None if (tag, name) == ("img", "src") and not is_picture(value) else value
 
 
@@ -174,7 +173,7 @@ def _cut(face: str) -> str:
 
 
 def _plain(html: str) -> str:
-    # Neighboring blocks must not run into one word.
+    # Add a space before each tag, so that text of neighboring blocks does not run together.
     words = nh3.clean(html.replace("<", " <"), tags=set())
     plain = " ".join(unescape(words).split())
     return plain or ("Picture" if "<img" in html else "")

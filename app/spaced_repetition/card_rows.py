@@ -1,4 +1,4 @@
-"""SQL: a card state as a row and back."""
+"""SQL: convert a card state to a database row and back."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from app.database.tables import TABLES
 from app.markup.model import Flashcard
 from app.spaced_repetition.scheduler import CardState
 
-# Statements are of tables instead of classes: no row becomes an object with a history.
+# Statements use tables instead of ORM classes, so rows do not become tracked objects.
 MEMORY = TABLES["memory"]
 STANDING = tuple(
     MEMORY.c[name]
@@ -33,7 +33,7 @@ STANDING = tuple(
 
 
 def card_state_from_row(row: Any) -> CardState | None:
-    """The standing in a row that begins with the columns of STANDING."""
+    """Return the card state in a row that begins with the columns of STANDING, None if new."""
     state, step, stability, difficulty, due_day, due_at, first, last, at = row[:9]
     if state == "new":
         return None
@@ -54,7 +54,7 @@ def card_state_from_row(row: Any) -> CardState | None:
 
 
 def columns(standing: CardState) -> dict[str, Any]:
-    """A standing as the columns of its row."""
+    """Return a card state as the columns of its row."""
     return {
         "state": standing.state,
         "step": standing.step,
@@ -72,7 +72,7 @@ def columns(standing: CardState) -> dict[str, Any]:
 
 
 def blank(due: dt.date | None) -> dict[str, Any]:
-    """The columns of a memory without a review; put aside where `due` is None."""
+    """Return the columns of a card without a review; suspended if `due` is None."""
     return {
         "state": "new",
         "step": None,
@@ -98,7 +98,7 @@ MINE = (
 
 
 def of(learner_id: int, card: str) -> dict[str, Any]:
-    """The card of a learner, as the statements take it."""
+    """Return the statement parameters for one card of a learner."""
     return {"of_learner": learner_id, "of_card": card}
 
 
@@ -108,12 +108,12 @@ _FORGET = delete(MEMORY).where(*MINE)
 
 
 def change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
-    """Set columns of a row that is there."""
+    """Update columns of an existing row."""
     db.connection().execute(_CHANGE, {**of(learner_id, card), **values})
 
 
 def add(db: Session, learner_id: int, card: Flashcard | str, values: Mapping[str, Any]) -> None:
-    """Write the row of a card that has none; by its name alone where it is gone."""
+    """Insert the row of a card. Pass the id alone if the card has left the course."""
     if isinstance(card, str):
         own = {"card": card, "topic": "", "note": card}
     else:
@@ -123,5 +123,5 @@ def add(db: Session, learner_id: int, card: Flashcard | str, values: Mapping[str
 
 
 def forget(db: Session, learner_id: int, card: str) -> None:
-    """Delete the row."""
+    """Delete the row of a card."""
     db.connection().execute(_FORGET, of(learner_id, card))

@@ -1,7 +1,7 @@
 """FSRS-6 in closed form.
 
-The reference (py-fsrs) moves a whole card at each answer. Plans ask thousands of times
-“what if”, so they use the formulas alone; a test holds both against each other.
+The reference implementation (py-fsrs) updates a whole card at each review. The planner needs
+thousands of simulated reviews, so it uses the formulas alone. A test compares both.
 """
 
 import functools
@@ -14,14 +14,14 @@ Trace = tuple[float, float]
 """Stability in days and difficulty (1..10)."""
 
 AT_STABILITY = 0.9
-"""The recall after as many days as the stability has: so FSRS defines it."""
+"""The retrievability after a number of days equal to the stability, by the definition of FSRS."""
 
 _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 _LEAST = 0.001
 
 
 class FsrsFormulas:
-    """The formulas of FSRS-6 under one policy, with its constants at hand."""
+    """The formulas of FSRS-6 under one policy, with their constants precomputed."""
 
     __slots__ = (
         "_decay",
@@ -48,39 +48,39 @@ class FsrsFormulas:
         self._maximum = policy.maximum_days
 
     def recall(self, days: float, stability: float) -> float:
-        """The chance (0..1) of knowing a card `days` after its last answer.
+        """Return the probability of recall (0..1) `days` after the last review.
 
         R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1.
         """
         return math.pow(1 + self._factor * days / stability, self._decay)
 
     def interval(self, stability: float, retention: float = RETENTION) -> int:
-        """Whole days until the chance of recall has fallen to `retention`."""
+        """Return the whole days until the probability of recall falls to `retention`."""
         days = round(stability / self._factor * (math.pow(retention, 1 / self._decay) - 1))
         return min(max(days, 1), self._maximum)
 
     def known(self, trace: Trace, recall: float, rating: int = _GOOD) -> Trace:
-        """After a right answer, a day or more after the last one."""
+        """Return the trace after a passed review, a day or more after the last one."""
         stability = self.grown(trace, recall, rating)
         return stability, self.difficulty(trace[1], rating)
 
     def forgotten(self, trace: Trace, recall: float) -> Trace:
-        """After “again”, a day or more after the last answer, before relearning."""
+        """Return the trace after “again”, a day or more after the last review, before relearning."""
         return self.shrunk(trace, recall), self.difficulty(trace[1], _AGAIN)
 
     def lapsed(self, trace: Trace, recall: float) -> Trace:
-        """After “again” and the relearning steps of the same day, each passed."""
+        """Return the trace after “again” and the relearning steps of that day, all passed."""
         trace = self.forgotten(trace, recall)
         for _ in range(self._relearning):
             trace = self.same_day(trace)
         return trace
 
     def same_day(self, trace: Trace, rating: int = _GOOD) -> Trace:
-        """After one more answer on the study day of the last one."""
+        """Return the trace after another review on the same study day."""
         return self.again_today(trace[0], rating), self.difficulty(trace[1], rating)
 
     def grown(self, trace: Trace, recall: float, rating: int = _GOOD) -> float:
-        """The stability after a right answer.
+        """Return the stability after a passed review.
 
         S' = S·(1 + e^w8·(11 − D)·S^(−w9)·(e^(w10·(1 − R)) − 1)·hard·easy).
         """
@@ -94,7 +94,7 @@ class FsrsFormulas:
         return max(stability * (1 + grown), _LEAST)
 
     def shrunk(self, trace: Trace, recall: float) -> float:
-        """The stability after a lapse.
+        """Return the stability after a lapse.
 
         S' = min(w11·D^(−w12)·((S + 1)^w13 − 1)·e^(w14·(1 − R)), S ÷ e^(w17·w18)).
         """
@@ -104,14 +104,14 @@ class FsrsFormulas:
         return max(min(left, stability / self._same_day), _LEAST)
 
     def relearned(self, trace: Trace, recall: float) -> float:
-        """The stability after a lapse and its relearning steps, each passed."""
+        """Return the stability after a lapse and its relearning steps, all passed."""
         stability = self.shrunk(trace, recall)
         for _ in range(self._relearning):
             stability = self.again_today(stability)
         return stability
 
     def again_today(self, stability: float, rating: int = _GOOD) -> float:
-        """The stability after one more answer on the same study day.
+        """Return the stability after another review on the same study day.
 
         S' = S·e^(w17·(G − 3 + w18))·S^(−w19), never less for hard, good and easy.
         """
@@ -122,7 +122,7 @@ class FsrsFormulas:
         return max(stability * change, _LEAST)
 
     def begun(self, rating: int) -> Trace:
-        """A new card at the end of its first day: `rating`, then the steps passed.
+        """Return the trace of a new card after its first day: `rating`, then the steps passed.
 
         S0 = w[G − 1], D0 = w4 − e^(w5·(G − 1)) + 1.
         """
@@ -135,7 +135,7 @@ class FsrsFormulas:
         return trace
 
     def difficulty(self, difficulty: float, rating: int) -> float:
-        """The difficulty (1..10) after an answer.
+        """Return the difficulty (1..10) after a review.
 
         D' = w7·D0(easy) + (1 − w7)·(D − w6·(G − 3)·(10 − D) ÷ 9).
         """
@@ -147,5 +147,5 @@ class FsrsFormulas:
 
 @functools.lru_cache(maxsize=16)
 def fsrs_formulas(policy: SchedulerPolicy = POLICY) -> FsrsFormulas:
-    """The formulas under `policy`, made once."""
+    """Return the formulas under `policy`, cached per policy."""
     return FsrsFormulas(policy)

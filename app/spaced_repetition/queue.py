@@ -1,4 +1,4 @@
-"""SQL: what is due, from indexes; seconds per review from the log."""
+"""SQL for the review queue (read from indexes), and seconds per review from the log."""
 
 import collections
 import dataclasses
@@ -44,9 +44,9 @@ _LEARNERS = 2000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OrphanedCards:
-    """Cards whose memory does not fit the course on show.
+    """Cards whose memory row does not fit the current course.
 
-    `gone` have left it; `moved` changed their topic: card to (old, new).
+    `gone` have left the course; `moved` changed their topic and maps card to (old, new).
     """
 
     gone: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ NO_STRAYS = OrphanedCards()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QueueQuery:
-    """What is asked for: the study day, the moment in ms, and one topic or all."""
+    """What to load: the study day, the moment in ms, and one topic or all."""
 
     day: dt.date
     now: int
@@ -68,12 +68,11 @@ class QueueQuery:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewQueue:
-    """What lies before the learner.
+    """The cards due for the learner.
 
-    `first` is the most urgent card that was seen before, of `kind` learning, review
-    or waiting (in a learning step that is not over). The counts are of the cards
-    asked for, of which those `added` were never graded; `whole` is the day over all
-    topics and `graded` all its grades.
+    `first` is the most urgent card seen before. Its `kind` is learning, review or waiting (in a
+    learning step that is not over). The counts cover the requested cards; `added` of them were
+    never reviewed. `whole` covers the day over all topics, and `graded` counts all its reviews.
     """
 
     first: CardRecord | None
@@ -97,7 +96,8 @@ def _count(condition: Any) -> Any:
 
 _mine = (bindparam("topic") == "") | (MEMORY.c.topic == bindparam("topic"))
 _learner = MEMORY.c.learner_id == bindparam("learner")
-# Added cards are no part of what the course has to learn: see `card_ids.is_added_card`.
+# Added cards (their ids contain a colon) do not count as course cards; see
+# `card_ids.is_added_card`.
 _of_course = MEMORY.c.card.not_like("%:%")
 
 GRADED = (
@@ -106,7 +106,7 @@ GRADED = (
     .scalar_subquery()
     .label("graded")
 )
-"""The grades of the day that stand, as a column of another question."""
+"""The number of today's reviews that were not undone, as a column of another query."""
 _TODAY = select(
     GRADED,
     _count(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
@@ -114,7 +114,7 @@ _TODAY = select(
     _count((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
 ).where(_learner, MEMORY.c.last_day == bindparam("day"))
 
-# A card whose reverse was answered today stays away until tomorrow.
+# A card whose reverse was reviewed today is buried until tomorrow.
 _sibling = MEMORY.alias()
 _answered_notes = select(_sibling.c.note).where(
     _sibling.c.learner_id == bindparam("learner"),
@@ -125,9 +125,9 @@ _rank = case(
     (MEMORY.c.due_at <= bindparam("now"), 0),
     else_=2,
 )
-# The chance of recall falls with days ÷ stability, so the largest ratio is the card
-# most likely to be forgotten; no power has to be taken in the database. A card added
-# and never graded stands beside those that reach 90% today.
+# Retrievability falls with days ÷ stability. The card with the largest ratio is the one most likely
+# forgotten, so the database needs no power function. An added card that was never reviewed ranks
+# with cards that reach 90% today.
 _DAY = 24 * 60 * 60 * 1000.0
 _fading = func.coalesce(cast(bindparam("now") - MEMORY.c.last_at, Float) / MEMORY.c.stability, _DAY)
 _due = (
@@ -151,7 +151,7 @@ def _sum(condition: Any) -> Any:
 
 
 def _looking(due: Select[Any]) -> Select[Any]:
-    """The day so far beside the most urgent card, if there is one: one question."""
+    """Build one query for the day's counts and the most urgent card, if any."""
     cards = due.subquery()
     first = (
         select(
@@ -175,7 +175,7 @@ _LOOK_AMONG_STRAYS = _looking(_due.where(_still_there))
 
 
 def load_queue(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
-    """The queue of a learner: one narrow read, whatever the number of cards."""
+    """Load the queue of a learner in one narrow read, however many cards there are."""
     if not learner_id:
         return _NOTHING
     values: dict[str, Any] = {
@@ -214,7 +214,7 @@ _UPCOMING = (
 
 
 def upcoming(db: Session, learner_id: int, limits: QueueQuery, most: int) -> list[CardRecord]:
-    """The first `most` cards that are due on a study day, in the desk's order."""
+    """Return the first `most` cards due on a study day, in queue order."""
     values = {
         "learner": learner_id,
         "day": limits.day.isoformat(),
@@ -242,7 +242,7 @@ _SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
 def unseen_by_topic(
     db: Session, learner_id: int, library: Library, limits: QueueQuery
 ) -> dict[str, int]:
-    """How many cards of each topic were never seen, topics in reading order."""
+    """Return how many cards of each topic were never seen, topics in reading order."""
     topics = [limits.topic] if limits.topic else _topics(library)
     seen = collections.Counter[str]()
     if learner_id:
@@ -267,7 +267,7 @@ def next_new(
     limits: QueueQuery,
     topics: Iterable[str],
 ) -> str | None:
-    """The first new card of these topics that is no reverse of one seen today."""
+    """Return the first new card of these topics whose reverse was not seen today, or None."""
     return next(new_cards(db, learner_id, library, limits, topics), None)
 
 
@@ -278,7 +278,7 @@ def new_cards(
     limits: QueueQuery,
     topics: Iterable[str],
 ) -> Iterator[str]:
-    """All such cards in order, each topic asked for only when it is reached."""
+    """Yield all such cards in order. Each topic is queried only when it is reached."""
     values = {"learner": learner_id, "day": limits.day.isoformat()}
     for topic in topics:
         rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
@@ -291,7 +291,7 @@ def new_cards(
 
 
 def note_of(library: Library, card: str) -> str:
-    """The name that a card and its reverse share."""
+    """Return the note id that a card and its reverse share."""
     sibling = library.cards[card].sibling
     return min(card, sibling) if sibling else card
 
@@ -309,7 +309,7 @@ _NEXT_DUE_AMONG_STRAYS = _later.where(_still_there)
 
 
 def next_due(db: Session, learner_id: int, limits: QueueQuery) -> tuple[dt.date, int] | None:
-    """The next study day on which cards come back, and how many."""
+    """Return the next study day with due cards, and how many are due; None if there is none."""
     values: dict[str, Any] = {
         "learner": learner_id,
         "day": limits.day.isoformat(),
@@ -323,7 +323,7 @@ def next_due(db: Session, learner_id: int, limits: QueueQuery) -> tuple[dt.date,
 
 
 def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[CardState | None, bool]]:
-    """Every card of a topic that was seen: its standing, and whether put aside."""
+    """Return the seen cards of a topic: the state of each, and whether it is suspended."""
     rows = db.connection().execute(
         select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
             MEMORY.c.learner_id == learner_id, MEMORY.c.topic == topic
@@ -335,7 +335,7 @@ def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[CardS
 def standings_of(
     db: Session, learner_id: int, cards: Sequence[str]
 ) -> dict[str, tuple[CardState | None, bool]]:
-    """The same of some cards, whatever their topic."""
+    """Return the same for the given cards, of any topic."""
     rows = db.connection().execute(
         select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
             MEMORY.c.learner_id == learner_id, MEMORY.c.card.in_(cards)
@@ -350,9 +350,9 @@ _kept: weakref.WeakKeyDictionary[
 
 
 def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCards:
-    """The strays of a learner, looked for once for each state of the course.
+    """Return the orphaned cards of a learner, computed once per state of the course.
 
-    Within one state none appear: reviews are only of cards that it has.
+    Reviews are only of cards in the course, so no new ones appear within one state.
     """
     engine = db.get_bind().engine
     if not learner_id:
@@ -396,16 +396,16 @@ def _topics(library: Library) -> Iterable[str]:
 
 
 _LOG = TABLES["review"]
-_MOST_LOOK = 120_000  # a forgotten screen is no slow answer
+_MOST_LOOK = 120_000  # the page was left open
 _graded = (
     _LOG.c.learner_id == bindparam("learner"),
     _LOG.c.rating > 0,
     _LOG.c.milliseconds.between(1, _MOST_LOOK),
     _LOG.c.study_day < bindparam("day"),
-    # What a file brings during the day must not change what the day holds.
+    # An import during the day must not change the day's limits.
     _LOG.c.token.not_like(f"{BROUGHT}%"),
 )
-# In its first steps a card has no chance of recall yet: all of them are the first look.
+# A card in its first learning steps has no recall value yet. Those reviews are the first ones.
 _first = (*_graded, _LOG.c.recall.is_(None))
 _pace_later = (*_graded, _LOG.c.recall.is_not(None))
 
@@ -424,7 +424,7 @@ _KEPT: StudyDayCache[CardPace] = StudyDayCache()
 
 
 def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
-    """The pace of a learner as a study day began."""
+    """Return the learner's pace as of the start of a study day."""
     if not learner_id:
         return CardPace()
     return _KEPT.of(db, learner_id, day, lambda: _asked(db, learner_id, day))

@@ -1,7 +1,7 @@
 """SQL: append-only review log, undo, replay, totals per study day.
 
-Whoever writes to one of the two logs adds to the day in the same transaction. The
-sums are a cache: they can be made again from the logs.
+Code that writes to the answer log or the review log adds to the day's totals in the same
+transaction. The totals are a cache and can be rebuilt from the logs.
 """
 
 import collections
@@ -57,10 +57,10 @@ _ONE = _ALL.where(ADDED.c.card == bindparam("of_card"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AddedCardStart:
-    """How an added card begins: the study day it is first asked on.
+    """How an added card starts: `due` is the study day it is first due.
 
-    `since` is the moment of the first reason for it after its last answer; `again` says
-    that such a reason may come again, as a question may be missed again.
+    `since` is the first miss or addition after the card's last review. `again` says that this can
+    happen more than once, as a question can be missed again.
     """
 
     due: dt.date
@@ -72,21 +72,21 @@ class AddedCardStart:
 def beginnings(
     db: Session, learner_id: int, cards: Collection[str] | None = None
 ) -> dict[str, AddedCardStart]:
-    """The beginnings of all cards that a learner ever added, or of some of them."""
+    """Return the starts of all cards that a learner ever added, or of some of them."""
     wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
     rows = db.connection().execute(wanted, {"of_learner": learner_id})
     return {row.card: _beginning(row) for row in rows}
 
 
 def beginning_of(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
-    """The beginning of one card; None where it was never added."""
+    """Return the start of one card, or None if it was never added."""
     values = {"of_learner": learner_id, "of_card": card}
     row = db.connection().execute(_ONE, values).first()
     return _beginning(row) if row else None
 
 
 def standing_rows(log: Iterable[Any]) -> list[Any]:
-    """The rows of the log about one card with a grade or act that was not undone."""
+    """Return the log rows of one card whose rating or manual edit was not undone."""
     rows = list(log)
     undone = {row.voids for row in rows if row.voids}
     return [
@@ -95,7 +95,7 @@ def standing_rows(log: Iterable[Any]) -> list[Any]:
 
 
 def grade_in(row: Any) -> ReviewEvent:
-    """The grade in a row of the log."""
+    """Return the rating in a log row."""
     return ReviewEvent(
         rating=row.rating,
         at=from_milliseconds(row.at),
@@ -105,15 +105,15 @@ def grade_in(row: Any) -> ReviewEvent:
 
 
 def acted(row: Any) -> ManualEdit:
-    """The act in a row of the log."""
+    """Return the manual edit in a log row."""
     until = dt.date.fromisoformat(row.until_day) if row.until_day else None
     return ManualEdit(row.act, until)
 
 
 def replay_card(card: str, log: Iterable[Any], begin: AddedCardStart | None = None) -> ReplayedCard:
-    """Where a card stands by the rows of its log, in the order of time.
+    """Replay the log rows of a card, oldest first, and return its state.
 
-    A question that was missed again after its last row is asked sooner.
+    A question that was missed again after its last row is due sooner.
     """
     rows = standing_rows(log)
     now = replay_log((grade_in(r) if r.rating else acted(r) for r in rows), card)
@@ -130,10 +130,10 @@ def replay_card(card: str, log: Iterable[Any], begin: AddedCardStart | None = No
 def remembered(
     now: ReplayedCard, turns: int, begin: AddedCardStart | None, *, aside: bool
 ) -> dict[str, Any] | None:
-    """The columns of a memory made again; None where there is nothing to remember.
+    """Return the columns of a rebuilt memory row, or None if there is nothing to store.
 
-    `turns` counts the rows of the log; `aside` says that the card was put aside, and
-    one that was declined is as well.
+    `turns` counts the log rows. `aside` says that the card was suspended; a declined card is
+    treated as suspended.
     """
     aside = aside or (begin is not None and begin.declined)
     held: dict[str, Any] = {"turns": turns, "suspended": aside}
@@ -161,11 +161,11 @@ GRADES = TABLES["review"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DayTotals:
-    """The sums of a day or of several, and what an answer or a grade adds to them.
+    """The totals of one or more days, and what one answer or review adds to them.
 
-    Of the `reviews`, `asked` met a card past its learning steps for the first time
-    that day; `recalled` of them were graded above “again”, where the chances computed
-    before add up to `expected`. `milliseconds` is the time taken.
+    `asked` counts the `reviews` of cards past their learning steps, first review of the day only.
+    `recalled` of those were rated above “again”; the retrievabilities computed before them add up
+    to `expected`. `milliseconds` is the time taken.
     """
 
     answers: int = 0
@@ -184,26 +184,24 @@ class DayTotals:
 
     @property
     def work(self) -> int:
-        """Answers and reviews."""
         return self.answers + self.reviews
 
     @property
     def minutes(self) -> float:
-        """Time on both, in minutes."""
+        """Time spent on both, in minutes."""
         return self.milliseconds / 60_000
 
     def columns(self) -> dict[str, Any]:
-        """The sums by the name of their column."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 def work_of_grade(
     rating: int, recall: float | None, milliseconds: int | None, *, again: bool
 ) -> DayTotals:
-    """What a grade adds to its day.
+    """Return what a review adds to its day.
 
-    `recall` is the chance computed before it, none for a card in its steps; `again`
-    says that the card was reviewed before on that day, which proves no memory.
+    `recall` is the retrievability before it, None for a card in its steps. `again` says that the
+    card was already reviewed that day, which proves no memory.
     """
     took = milliseconds or 0
     if recall is None or again:
@@ -218,7 +216,7 @@ def work_of_grade(
 
 
 def add_to_day(db: Session, learner_id: int, day: str, more: DayTotals) -> None:
-    """Add to the sums of a study day (ISO date), which may be the first of it."""
+    """Add to the totals of a study day (ISO date); inserts the row if it is the first."""
     values = {"learner_id": learner_id, "day": day, **more.columns()}
     db.connection().execute(_adding(db.connection().dialect.name), values)
 
@@ -226,9 +224,9 @@ def add_to_day(db: Session, learner_id: int, day: str, more: DayTotals) -> None:
 def change_days(
     db: Session, learner_id: int, before: Iterable[Row[Any]], after: Iterable[Row[Any]]
 ) -> None:
-    """Change the sums by what the logs of some cards were, and by what they are now.
+    """Replace what the old logs of some cards added to the totals by what the new logs add.
 
-    Both are whole logs of the same cards, each in the order of time.
+    Both are complete logs of the same cards, each oldest first.
     """
     days = collections.defaultdict[str, DayTotals](DayTotals)
     for day, work in works_of(list(before)):
@@ -241,7 +239,7 @@ def change_days(
 
 
 def forget_empty_days(db: Session, learner_id: int) -> None:
-    """Delete the days of which nothing is left in either log."""
+    """Delete the days that have no rows left in either log."""
     connection = db.connection()
     held: set[str] = set()
     for log in (ANSWERS, GRADES):
@@ -254,7 +252,7 @@ def forget_empty_days(db: Session, learner_id: int) -> None:
 
 
 def works_of(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
-    """What each grade added to which day; nothing stayed of one that was undone."""
+    """Yield what each review added to which day; undone reviews add nothing."""
     undone = {row.voids for row in log if row.voids}
     last: dict[str, str] = {}
     for row in log:
@@ -287,7 +285,7 @@ _UNDONE = select(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds, LOG.c.study_day
 
 
 def retrievability_before(before: CardState | None, day: dt.date) -> float | None:
-    """The chance that a card is still known; none while it is in its steps."""
+    """Return the probability of recall before a review; None while the card is in its steps."""
     if before is None or before.state != "review":
         return None
     return retrievability(before, day)
@@ -300,7 +298,7 @@ def count(
     grade: ReviewEvent,
     milliseconds: int | None,
 ) -> None:
-    """Add a grade to its day; `before` is where the card stood."""
+    """Add a review to its day; `before` is the card's state before it."""
     again = _again(before, grade.day)
     chance = retrievability_before(before, grade.day)
     work = work_of_grade(grade.rating, chance, milliseconds, again=again)
@@ -308,7 +306,7 @@ def count(
 
 
 def uncount(db: Session, learner_id: int, number: int, before: CardState | None) -> None:
-    """Take an undone grade from its day; `before` is where the card stands again."""
+    """Subtract an undone review from its day; `before` is the state the card returns to."""
     row = db.connection().execute(_UNDONE, {"number": number}).one()
     rating, chance, took, day = row
     again = _again(before, dt.date.fromisoformat(day))
@@ -321,16 +319,16 @@ def _again(before: CardState | None, day: dt.date) -> bool:
 
 
 ASIDE = TABLES["suspension"]
-# Grades count in the order in which they were given: a file may bring older ones.
+# Reviews are replayed by time, because an import may add older ones.
 IN_TIME = (LOG.c.at, LOG.c.id)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardRecord:
-    """A card as the learner holds it: `standing` None before the first review.
+    """A card of a learner; `standing` is None before the first review.
 
-    `turns` counts the rows of the log about it; `known` says that it has a memory
-    row, `suspended` that it was put aside.
+    `turns` counts its log rows, `known` says that it has a memory row, and `suspended` that it is
+    suspended.
     """
 
     card: str
@@ -342,7 +340,7 @@ class CardRecord:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradeSubmission:
-    """What came with a grade: the token of its form, and the time it took."""
+    """What was sent with a rating: the token of its form, and the time taken."""
 
     token: str
     milliseconds: int | None = None
@@ -350,7 +348,7 @@ class GradeSubmission:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RecordedReview:
-    """A grade that was written down: its number, and what it led to."""
+    """A review that was saved: its log id and the resulting state."""
 
     number: int
     standing: CardState
@@ -360,7 +358,7 @@ class RecordedReview:
 _TURNS = select(func.count()).where(
     LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card")
 )
-# One question for both: the log is counted only where there is no memory.
+# One query for both. The log is counted only if there is no memory row.
 _one = select(literal(1).label("one")).subquery()
 _FIND = select(
     *STANDING,
@@ -371,7 +369,6 @@ _COUNT_TURNS = _TURNS
 
 
 def load_card(db: Session, learner_id: int, card: str) -> CardRecord:
-    """The card as this learner holds it."""
     row = db.connection().execute(_FIND, of(learner_id, card)).one()
     if row.state is None:
         return CardRecord(card, turns=row.turns)
@@ -379,7 +376,7 @@ def load_card(db: Session, learner_id: int, card: str) -> CardRecord:
 
 
 def unseen(db: Session, learner_id: int, card: str) -> CardRecord:
-    """A card that has no memory; grades that were all undone may be in its log."""
+    """Return a card that has no memory row; its log may hold reviews that were all undone."""
     if not learner_id:
         return CardRecord(card)
     turns = db.connection().execute(_COUNT_TURNS, of(learner_id, card)).one()[0]
@@ -390,7 +387,7 @@ _RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
 
 
 def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
-    """The grade that this showing of a card has already; 0 where it has none."""
+    """Return the rating already saved for this showing of a card, 0 if there is none."""
     kept = token_of(learner_id, card, token)
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
 
@@ -398,9 +395,9 @@ def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
 def record_review(
     db: Session, learner_id: int, card: Flashcard, grade: ReviewEvent, sent: GradeSubmission
 ) -> RecordedReview | None:
-    """Write a grade down once; None when this token was used before.
+    """Save a review once; returns None if this token was used before.
 
-    Raises Conflict where the log of the card is full.
+    Raises ConflictError if the card's log is full.
     """
     held = load_card(db, learner_id, card.id)
     number = insert_if_absent(
@@ -423,7 +420,7 @@ def record_review(
     CARD_LOG.check(held.turns + 1)
     standing = apply_review(held.standing, grade, card.id)
     if held.standing is not None and grade.at < held.standing.last_at:
-        # The clock was set back: the grade takes its place in the order of the log.
+        # The clock was set back, so the review is replayed at its place in time.
         standing = rebuild_card_state(db, learner_id, card) or standing
     values = {**columns(standing), "turns": held.turns + 1}
     _keep(db, learner_id, card, values, known=held.known)
@@ -456,9 +453,9 @@ _NEWEST = (
 def last_undoable(
     db: Session, learner_id: int, day: dt.date | None = None
 ) -> tuple[int, str] | None:
-    """The last grade or act that was given here and still stands: (number, card).
+    """Return the last review or manual edit that was not undone: (log id, card).
 
-    Of `day` alone if given. What came with a file was given elsewhere.
+    If `day` is given, only that study day counts. Imported rows are left out.
     """
     row = _newest(db, learner_id)
     if row is None or (day is not None and row.study_day != day.isoformat()):
@@ -477,11 +474,10 @@ def undo_review(
     when: tuple[dt.datetime, dt.date],
     cards: Mapping[str, Flashcard] = MappingProxyType({}),
 ) -> str | None:
-    """Undo the last grade or act, if it is still `number`; returns its card.
+    """Undo the last review or manual edit, if it still is `number`; returns its card.
 
-    It stays in the log and is pointed at by a row that voids it; undoing the same
-    again changes nothing. `cards` of the course are those that may have to be
-    remembered again.
+    It stays in the log, and a new row that voids it points to it. Undoing it a second time changes
+    nothing. `cards` are the course cards whose memory row may have to be restored.
     """
     last = _newest(db, learner_id)
     if last is None or last.id != number:
@@ -517,7 +513,7 @@ _ACTED = (
 
 
 def bump_manual_edits(db: Session, learner_id: int) -> None:
-    """Note that something was set by hand: the plan of the day is made anew."""
+    """Count a manual edit, so that the plan of the day is computed again."""
     db.connection().execute(_ACTED, {"of_learner": learner_id})
 
 
@@ -529,7 +525,7 @@ _TAKE_UP = delete(ASIDE).where(
 def set_suspended(
     db: Session, learner_id: int, card: Flashcard, now: dt.datetime, *, aside: bool
 ) -> None:
-    """Put a card aside, or take it up again where it stood."""
+    """Suspend a card, or unsuspend it in the state it had."""
     if is_added_card(card.id) and not aside:
         decline(db, learner_id, card.id, declined=False)
         return
@@ -552,7 +548,7 @@ def set_suspended(
 
 
 def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
-    """The cards put aside, the newest first."""
+    """Return the suspended cards, newest first."""
     rows = db.connection().execute(
         select(ASIDE.c.card).where(ASIDE.c.learner_id == learner_id).order_by(ASIDE.c.id.desc())
     )
@@ -560,7 +556,7 @@ def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
 
 
 def token_of(learner_id: int, *parts: str) -> str:
-    """A form's token as it is kept: of its own for each learner and card."""
+    """Return a form's token as it is stored, distinct for each learner and card."""
     words = "\0".join((str(learner_id), *parts))
     return hashlib.sha256(words.encode()).hexdigest()
 
@@ -589,9 +585,9 @@ _LOG_ALL = (
 def rebuild_card_state(
     db: Session, learner_id: int, card: Flashcard | str, *, aside: bool | None = None
 ) -> CardState | None:
-    """Make the memory of one card again after its log has changed.
+    """Rebuild the memory row of one card after its log has changed.
 
-    `aside` says whether it is put aside, where that has changed as well.
+    `aside` says whether the card is suspended, if that has changed too.
     """
     name = card if isinstance(card, str) else card.id
     rows = db.connection().execute(_LOG_ALL, of(learner_id, name)).all()
@@ -616,10 +612,10 @@ def record_manual_edit(
     act: ManualEdit,
     when: tuple[dt.datetime, dt.date, str],
 ) -> int | None:
-    """Write an act down once; None when this form was sent before.
+    """Save a manual edit once; returns None if this form was sent before.
 
-    `when` are the moment, the study day and the token of the form. Raises Conflict
-    where the log of the card is full.
+    `when` is the moment, the study day and the token of the form. Raises ConflictError if the card's log
+    is full.
     """
     now, day, token = when
     number = insert_if_absent(
@@ -644,7 +640,7 @@ def record_manual_edit(
 
 
 class ReviewHistoryRow(NamedTuple):
-    """A grade or act: its moment in ms, its words, and whether it was undone."""
+    """A review or manual edit: its moment in ms, what was done, and whether it was undone."""
 
     at: int
     rating: int
@@ -654,7 +650,7 @@ class ReviewHistoryRow(NamedTuple):
 
 
 def log_of(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
-    """The newest hundred grades of a card and acts on it."""
+    """Return the newest hundred reviews and manual edits of a card."""
     values = {"of_learner": learner_id, "of_card": card}
     return [ReviewHistoryRow(*row) for row in db.connection().execute(_log(), values)]
 

@@ -1,20 +1,20 @@
-"""Seconds per review; new cards a day allows."""
+"""Seconds per review, and new cards that a day allows."""
 
 import dataclasses
 
 LOOK_SECONDS = 10.0
-"""Showing a card, answering in the head, grading; a lapse costs as much once more."""
+"""Seconds to read a card, recall the answer and rate it; a lapse takes as long again."""
 NEW_SECONDS = 60.0
-"""Beginning a card: about three looks on its first day, the first read slowly."""
+"""Seconds for a new card: about three reviews on its first day, the first one slower."""
 
-# What is assumed weighs as much as so many of the learner's own.
+# The assumed time counts as much as this many of the learner's own reviews.
 _TRUST = 20
-_LEAST, _MOST = 0.25, 4.0  # of what is assumed: the log may hold a forgotten screen
+_LEAST, _MOST = 0.25, 4.0  # times the assumed seconds; the log may contain a page left open
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimeSpent:
-    """Seconds added up, and over how many."""
+    """A sum of seconds, and the number of reviews in it."""
 
     seconds: float = 0.0
     count: int = 0
@@ -22,14 +22,14 @@ class TimeSpent:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardPace:
-    """Seconds for a card that is begun, and for a look at one that was."""
+    """Seconds for a new card's first day, and for a later review."""
 
     first: float = NEW_SECONDS
     look: float = LOOK_SECONDS
 
     @property
     def scale(self) -> float:
-        """How much longer a look takes than usual."""
+        """The learner's seconds per review divided by the usual ones."""
         return self.look / LOOK_SECONDS
 
 
@@ -37,7 +37,7 @@ USUAL = CardPace()
 
 
 def shrink_mean(spent: TimeSpent, usual: float) -> float:
-    """The mean of a log, drawn to what is usual while there is little of it.
+    """Return the mean of a log, pulled toward the usual value while the log is short.
 
     >>> shrink_mean(TimeSpent(), 60.0), shrink_mean(TimeSpent(30 * 980, 980), 60.0)
     (60.0, 30.6)
@@ -51,10 +51,10 @@ _SHARE_OF_CARDS = 0.5
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DayCounts:
-    """What a study day holds so far: cards still due, answered, begun today.
+    """Counts of a study day so far: cards still due, reviewed, and begun today.
 
-    A card begun today is not counted among those due while it is in its steps: they
-    are part of the time that a new card takes.
+    A card begun today does not count as due while it is in its steps. Those are part of the time
+    that a new card takes.
     """
 
     due: int
@@ -63,7 +63,7 @@ class DayCounts:
 
 
 def card_seconds(minutes: int) -> float:
-    """The part of a learner's daily minutes that is for cards, in seconds.
+    """Return the part of a learner's daily minutes that is for cards, in seconds.
 
     >>> card_seconds(30)
     900.0
@@ -72,11 +72,11 @@ def card_seconds(minutes: int) -> float:
 
 
 def new_cards_allowed(minutes: int, day: DayCounts, more: int = 0, pace: CardPace = USUAL) -> int:
-    """How many new cards may still be begun on a study day.
+    """Return how many more new cards may be started on a study day.
 
-    Half of the learner's minutes is for cards. Cards due and answered take 10 seconds
-    each, a new card takes 60, or as long as the log shows; what the first leave is for
-    the second. `more` are asked for on top.
+    Half of the learner's minutes is for cards. Cards due and reviewed take 10 seconds each and a
+    new card takes 60, or what the log shows. New cards get the time that reviews leave. `more` are
+    added on top.
 
     >>> new_cards_allowed(30, DayCounts(due=0, answered=0, begun=0))
     15

@@ -1,9 +1,8 @@
 """FSRS over study days; manual edits.
 
-A balance that looks at how many cards other days hold could not be replayed from the
-log of one card: undoing a grade would move others. So the days are leveled by a hash
-of card and review, and a card and its reverse get days of different parity, which
-never meet.
+Load balancing that counts the cards of other days could not be replayed from one card's log,
+because undoing one review would move other cards. Days are leveled by a hash of card and review
+instead. A card and its reverse get days of different parity, so they never meet.
 """
 
 import dataclasses
@@ -26,10 +25,10 @@ _REVERSE = "~r"
 
 
 def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int, int]:
-    """The shortest and longest interval that may stand for `days`.
+    """Return the shortest and longest interval that may replace `days`.
 
-    Half-width 1 + 15 % of days 2.5 to 7 + 10 % of 7 to 20 + 5 % above 20. An interval
-    that grows past `previous` never falls back to it.
+    Half-width 1 + 15 % of days 2.5 to 7 + 10 % of 7 to 20 + 5 % above 20. An interval that grows
+    past `previous` never falls back to it.
 
     >>> fuzz_range(2), fuzz_range(10), fuzz_range(100)
     ((2, 2), (8, 12), (93, 107))
@@ -47,18 +46,17 @@ def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int,
 def fuzz_interval(
     days: int, previous: int, seed: tuple[str, int], on: dt.date, least: int = 0
 ) -> int:
-    """An interval in the range around `days` that keeps a card from its reverse.
+    """Return an interval in the range around `days` that keeps a card apart from its reverse.
 
-    `seed` is the card and how many reviews came before, `on` the study day. Notes
-    take even or odd days by their hash, the reverse (`~r`) the other ones; within
-    the range and the parity all days are equally likely. One draw serves all buttons
-    of a turn, and none gives fewer than `least` days, so that a better grade never
-    comes back sooner.
+    `seed` is the card and the number of earlier reviews, `on` the study day. A hash gives each note
+    even or odd days, and its reverse (`~r`) the others. Within range and parity all days are
+    equally likely. All rating buttons of one review share one draw, and none gives fewer than
+    `least` days, so a better rating never comes sooner.
     """
     card, turn = seed
     low, high = fuzz_range(days, previous)
     if least > low:
-        # One day more, where there is a range at all, holds both parities.
+        # One more day, if the range has more than one, so that it holds both parities.
         low, high = least, max(high, least + (high > low))
     note = card.removesuffix(_REVERSE)
     side = hashlib.sha256(note.encode()).digest()[0] + (note != card)
@@ -82,11 +80,11 @@ _HARD = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SchedulerPolicy:
-    """How intervals are made: steps before and after a lapse, the cap, fuzz.
+    """How intervals are computed: steps before and after a lapse, the maximum, fuzz.
 
-    `fuzz` spreads intervals of three days and more a little, so that cards learned
-    together do not stay together; the same card at the same review of the same study
-    day always gets the same one. `parameters` are the 21 numbers of FSRS-6.
+    `fuzz` spreads intervals of three days and more, so that cards learned together do not stay
+    together. The same review of a card on the same study day always gets the same interval.
+    `parameters` are the 21 numbers of FSRS-6.
     """
 
     learning_steps: tuple[dt.timedelta, ...] = (
@@ -100,15 +98,15 @@ class SchedulerPolicy:
 
 
 POLICY = SchedulerPolicy(fuzz=True)
-"""The policy of the app. Without a card named there is nothing to spread."""
+"""The policy of the app. Calls without a card id are not fuzzed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewEvent:
-    """One answer: `rating` 1 again, 2 hard, 3 good, 4 easy.
+    """One review: `rating` 1 again, 2 hard, 3 good, 4 easy.
 
-    `day` is the study day it belongs to, `retention` the recall wanted when the card
-    comes back (0..1); both are part of the log, so a replay needs nothing else.
+    `day` is its study day. `retention` is the desired retention (0..1) when the card is due again.
+    Both are stored in the log, so a replay needs nothing else.
     """
 
     rating: int
@@ -119,10 +117,10 @@ class ReviewEvent:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardState:
-    """What the answers so far amount to.
+    """The state of a card after its reviews so far.
 
-    `stability` is in days; `due_day` is the study day from which the card is due,
-    and `due_at` the moment while it is in (re)learning steps.
+    `stability` is in days. `due_day` is the study day from which the card is due, `due_at` the
+    moment while it is in (re)learning steps.
     """
 
     state: State
@@ -141,10 +139,10 @@ class CardState:
 def apply_review(
     before: CardState | None, grade: ReviewEvent, card: str = "", policy: SchedulerPolicy = POLICY
 ) -> CardState:
-    """The standing after one more answer; `before` is None for a new card.
+    """Return the card state after one more review; `before` is None for a new card.
 
-    Equal to the reference implementation (py-fsrs, FSRS-6) with the elapsed time
-    counted in study days. `card` seeds the fuzz; without one there is none.
+    Equal to the reference implementation (py-fsrs, FSRS-6) with elapsed time counted in study days.
+    `card` seeds the fuzz; without it there is none.
     """
     scheduler = _scheduler(policy, grade.retention)
     day = _midnight(grade.day)
@@ -174,7 +172,7 @@ def apply_review(
 def _spread(
     before: CardState | None, grade: ReviewEvent, card: str, policy: SchedulerPolicy
 ) -> int:
-    """The days until a card comes back, spread: after hard, good, easy ever more."""
+    """Return the fuzzed interval in days. Hard, good and easy give increasing intervals."""
     scheduler, day = _scheduler(policy, grade.retention), _midnight(grade.day)
     previous = (before.due_day - before.last_day).days if before else 0
     seed = card, before.reviews if before else 0
@@ -192,7 +190,7 @@ def _spread(
 def preview_ratings(
     before: CardState | None, asked: ReviewEvent, card: str = ""
 ) -> tuple[CardState, CardState, CardState, CardState]:
-    """What each of the four grades would lead to; `asked.rating` does not matter."""
+    """Return the state after each of the four ratings; `asked.rating` is ignored."""
     again, hard, good, easy = (
         apply_review(before, dataclasses.replace(asked, rating=rating), card)
         for rating in (1, 2, 3, 4)
@@ -201,9 +199,9 @@ def preview_ratings(
 
 
 def retrievability(standing: CardState, day: dt.date, policy: SchedulerPolicy = POLICY) -> float:
-    """The probability (0..1) that the card is still known on a study day.
+    """Return the probability (0..1) that the card is still recalled on a study day.
 
-    R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last answer.
+    R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last review.
     """
     scheduler = _scheduler(policy, RETENTION)
     moment = _midnight(day)
@@ -223,13 +221,13 @@ def _scheduler(policy: SchedulerPolicy, retention: float) -> fsrs.Scheduler:
 
 
 def _midnight(day: dt.date) -> dt.datetime:
-    # The reference counts periods of 24 hours between moments. Told the same moment
-    # of each study day it counts study days, whatever the hour, zone or season.
+    # The reference counts periods of 24 hours between moments. Given the same moment of each study
+    # day, it counts study days, independent of hour, time zone and daylight saving.
     return dt.datetime.combine(day, _TURN)
 
 
 def _card(standing: CardState | None, day: dt.datetime) -> fsrs.Card:
-    # An id is given because the package would sleep to make one.
+    # Pass an id, because the package sleeps to make one.
     if standing is None:
         return fsrs.Card(card_id=1, due=day)
     return fsrs.Card(
@@ -248,7 +246,7 @@ Kind = Literal["bury", "due", "forget"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ManualEdit:
-    """One thing that was set; `until` is the study day of a bury or a due date."""
+    """One manual edit; `until` is the study day of a bury or a due date."""
 
     kind: Kind
     until: dt.date | None = None
@@ -256,9 +254,9 @@ class ManualEdit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReplayedCard:
-    """Where a card stands after its log; `until` is a day that was set by hand.
+    """The result of replaying a card's log; `until` is a manually set day.
 
-    `standing` is None for a card without a grade, or with none since it was forgotten.
+    `standing` is None for a card without a review, or without one since it was forgotten.
     """
 
     standing: CardState | None = None
@@ -266,9 +264,9 @@ class ReplayedCard:
 
 
 def apply_manual_edit(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
-    """What an act does. Memory is left alone, unless all of it is forgotten.
+    """Return the card after a manual edit. Only "forget" changes its memory.
 
-    A card that is buried comes no sooner than it would have.
+    A buried card is never due sooner than before.
     """
     if act.kind == "forget" or act.until is None:
         return ReplayedCard()
@@ -281,7 +279,7 @@ def apply_manual_edit(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
 
 
 def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> ReplayedCard:
-    """Where a card stands after grades and acts, in their order."""
+    """Return a card after its reviews and manual edits, applied in order."""
     now = ReplayedCard()
     for one in log:
         if isinstance(one, ManualEdit):
@@ -292,7 +290,7 @@ def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> Repla
 
 
 def due_date_error(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
-    """Why a card cannot be due on `day`; empty where it can.
+    """Return why a card cannot be due on `day`; empty if it can.
 
     >>> due_date_error(dt.date(2026, 6, 1), dt.date(2026, 6, 2), None)
     'That day is over. Choose today or a later day.'
@@ -311,7 +309,7 @@ def due_date_error(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
 
 
 def last_day(today: dt.date, exam: dt.date | None) -> dt.date:
-    """The last day that can be set: the one before the exam, or ten years ahead."""
+    """Return the last day that can be set: the one before the exam, or ten years ahead."""
     if exam is None or exam <= today:
         return today + dt.timedelta(days=3652)
     return exam - dt.timedelta(days=1)
@@ -322,9 +320,9 @@ _WARN_EVERY = 4
 
 
 def is_leech(lapses: int) -> bool:
-    """Whether this lapse makes the learner hear that the card does not stick.
+    """Return whether to warn the learner at this lapse that the card does not stick.
 
-    At the eighth lapse, and at every fourth after it.
+    True at the eighth lapse, and at every fourth after it.
     """
     return lapses >= LEECH and (lapses - LEECH) % _WARN_EVERY == 0
 
@@ -333,19 +331,19 @@ OLDEST = dt.timedelta(days=30)
 
 
 def is_too_old(given: dt.datetime, now: dt.datetime) -> bool:
-    """Whether a grade was given so long ago that it says nothing any more.
+    """Return whether a rating was given too long ago to be accepted.
 
-    After 30 days a clock that was wrong is more likely than a browser that waited.
+    After 30 days a wrong clock is more likely than a browser that was offline.
     """
     return now - given > OLDEST
 
 
 def settled(given: dt.datetime, now: dt.datetime, last: dt.datetime | None) -> dt.datetime:
-    """The moment that the log keeps for a grade given at `given` and read at `now`.
+    """Return the moment to log for a rating given at `given` and received at `now`.
 
-    Never in the future, whatever the clock of the device says, and never before the
-    last review of the card, for the log is replayed in its order. Where the last
-    review lies in the future itself, its moment is kept.
+    Never in the future, whatever the device's clock says, and never before the card's last review,
+    because the log is replayed in its order. If the last review is itself in the future, its moment
+    is used.
     """
     moment = min(given, now)
     return moment if last is None else max(moment, last)
@@ -355,14 +353,14 @@ NBSP = "\u00a0"
 
 
 def interval_label(standing: CardState, grade: ReviewEvent) -> str:
-    """The time until a card comes back, as the grade button shows it."""
+    """Return the time until the card is due, for its rating button."""
     if standing.state != "review":
         return minutes_words(standing.due_at - grade.at)
     return days_label((standing.due_day - grade.day).days)
 
 
 def days_label(days: int) -> str:
-    """A number of days in the largest unit that stays readable.
+    """Return a number of days in the largest readable unit.
 
     >>> [days_label(n).replace(NBSP, " ") for n in (1, 20, 75, 400)]
     ['1 day', '20 days', '2.5 months', '1.1 years']
@@ -376,7 +374,7 @@ def days_label(days: int) -> str:
 
 
 def minutes_words(wait: dt.timedelta) -> str:
-    """A time of minutes or hours, at least one minute."""
+    """Return a wait in minutes or hours, at least one minute."""
     minutes = max(1, round(wait.total_seconds() / 60))
     if minutes < 60:
         return f"{minutes}{NBSP}min"

@@ -1,4 +1,4 @@
-"""Pages, questions, cards, mock exam of each day."""
+"""Study calendar: the pages, questions, cards and mock exam of each day until the exam."""
 
 import bisect
 import dataclasses
@@ -26,17 +26,17 @@ from app.spaced_repetition.review_pace import (
 from app.study_plan.card_plan import CardsLeft
 
 QUESTION_MINUTES = 1.2
-"""How long a question takes before the learner's own pace is known."""
+"""Assumed minutes per question before the learner's own pace is known."""
 ROUND = 3
-"""Fewer questions are no round."""
-_LONGEST = 6.0  # a page that lay open longer was not read all the time
+"""The fewest questions in a round."""
+_LONGEST = 6.0  # a page left open longer was not read all that time
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyPace:
-    """Seconds for a card that is begun, a review and a question.
+    """Seconds for a new card, a review and a question.
 
-    `page` is the time for a page as a part of the minutes that its length suggests.
+    `page` is the time for a page divided by the minutes that its length suggests.
     """
 
     first: float = NEW_SECONDS
@@ -46,7 +46,6 @@ class StudyPace:
 
     @property
     def question_minutes(self) -> float:
-        """Minutes for a question."""
         return self.question / 60
 
 
@@ -54,7 +53,7 @@ USUAL = StudyPace()
 
 
 def pace_of(cards: CardPace, question: TimeSpent, page: TimeSpent) -> StudyPace:
-    """The means of the log, drawn to what is usual while there is little of it."""
+    """Return the learner's mean times, pulled toward the usual ones while the log is short."""
     return StudyPace(
         first=cards.first,
         look=cards.look,
@@ -64,19 +63,19 @@ def pace_of(cards: CardPace, question: TimeSpent, page: TimeSpent) -> StudyPace:
 
 
 def kept_for_questions(room: float, pace: StudyPace) -> float:
-    """The minutes of a day that pages leave for a round of questions.
+    """Return the minutes of a day to reserve for a round of questions.
 
-    Where `room` holds no more than two rounds, pages take all of it.
+    If `room` holds no more than two rounds, pages get all of it and the result is 0.
     """
     few = ROUND * pace.question_minutes
     return few if room >= 2 * few else 0.0
 
 
 def page_spent(read: Iterable[tuple[str, str, int]], topics: Mapping[str, Topic]) -> TimeSpent:
-    """How long sections took, each as a part of its minutes.
+    """Return how long sections took to read, each divided by its estimated minutes.
 
-    `read` are page, section and the moment in milliseconds at which it was marked.
-    From one mark to that of the section after it the later one was read.
+    `read` has page, section and the moment in milliseconds at which it was marked as read. The time
+    between the marks of two consecutive sections is the reading time of the later one.
     """
     marks: dict[str, dict[str, int]] = {}
     for slug, section, at in read:
@@ -105,7 +104,7 @@ Kind = Literal["exam", "place", "review", "learn", "mock", "read", "continue", "
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OpenPlacementTest:
-    """A placement test that was begun: its run, and how many questions are open."""
+    """A started placement test: its run, and how many questions are open."""
 
     run: int
     left: int
@@ -113,7 +112,7 @@ class OpenPlacementTest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OpenPracticeRun:
-    """A practice run that was left: how many of its questions are open, of how many."""
+    """An unfinished practice run: how many of its questions are open, and of how many."""
 
     run: int
     left: int
@@ -122,7 +121,7 @@ class OpenPracticeRun:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OpenSitting:
-    """A mock exam whose clock runs, and the minutes on it."""
+    """A mock exam in progress, and the minutes left on its clock."""
 
     number: int
     title: str
@@ -131,7 +130,7 @@ class OpenSitting:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MockExamOption:
-    """A mock exam that can be sat, under its name in addresses."""
+    """A mock exam that can be taken; `exam` is its name in URLs."""
 
     title: str
     minutes: int
@@ -140,12 +139,11 @@ class MockExamOption:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TodayInputs:
-    """All that a plan is made from.
+    """The inputs of today's plan.
 
-    `left` are the cards on the desk, `minutes` those left of today, of which the plan
-    of days wants `reading` for pages; `mock` is the mock exam that it has today,
-    `pace` how long a question takes. Where time `is_short`, not all pages fit in
-    before the exam.
+    `left` are the cards in the review queue. `minutes` are left of today, of which the study plan
+    wants `reading` for pages. `mock` is the mock exam planned for today, `pace` the learner's
+    times. `is_short` says that not all pages fit before the exam.
     """
 
     library: Library
@@ -165,10 +163,10 @@ class TodayInputs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyStep:
-    """One thing to do, why, and how long it takes in minutes.
+    """One thing to do today, the reason, and its time in minutes.
 
-    A page is that of `topic`; of questions there are so many, on `objective`. Of new
-    cards, where none is due, there are `fresh`.
+    `topic` is the page to read. For practice, `questions` is their number and `objective` what they
+    are on. `fresh` counts new cards if no card is due.
     """
 
     kind: Kind
@@ -184,35 +182,35 @@ class StudyStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TodayPlan:
-    """The steps that fit into today, the next one first; `beyond` do not fit."""
+    """The steps that fit into today, the next one first; those in `beyond` do not fit."""
 
     steps: tuple[StudyStep, ...]
     beyond: tuple[StudyStep, ...]
 
     @property
     def minutes(self) -> int:
-        """How long the steps take: the sum of what is shown beside them."""
+        """Sum of the rounded minutes shown next to the steps."""
         return sum(round_minutes(step.minutes) for step in self.steps)
 
 
 LAST_MOCK = 2
-"""Days before the exam of the last mock: time to go over it, and to rest."""
+"""Days between the last mock exam and the exam, to review it and to rest."""
 BETWEEN = 4
-"""Fewer days between two mocks leave no time to learn from the first."""
-_EARLIEST = 3  # days from now until a first mock can say something
+"""The fewest days between two mock exams, so that there is time to learn from the first."""
+_EARLIEST = 3  # days from now until a first mock exam can say something
 _MOST_MOCKS = 4
-_HALF = 0.5  # of the pages are to be read before a whole mock exam
+_HALF = 0.5  # share of the pages to read before a full-length mock exam
 _PAGES_DONE = 3  # days before the exam by which every page is read
 _SATURDAY = 5
 _MOST_QUESTIONS = 25
 _THEMES = 3
-_CRUMB = 2.0  # minutes of a page that are not worth a day of their own
+_CRUMB = 2.0  # minutes of a page too few for a day of their own
 _MISSED = "what you missed in the mock exam"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageToRead:
-    """A page to be read, or the rest of it, in minutes of usual reading."""
+    """A page to read, or the rest of it, in minutes of usual reading."""
 
     slug: str
     title: str
@@ -222,9 +220,9 @@ class PageToRead:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardsOfDay:
-    """The cards of a day, and their `minutes`, as the plan of cards has them.
+    """The cards of a day and their `minutes`, taken from the card plan.
 
-    Of those `due` or `final`, today some are in their steps: `learning`.
+    `learning` of those `due` or `final` are in their learning steps today.
     """
 
     due: int = 0
@@ -236,12 +234,12 @@ class CardsOfDay:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RemainingWork:
-    """What there is to do until the exam.
+    """What is left to do until the exam.
 
-    `pages` are those not read yet, `whole` the minutes of all that the exam asks for;
-    `cards` are those of each day from today on; `weak` names objectives, the weakest
-    first; `mocks` are sorted by length. `mock_on` is the day of the last one sat.
-    Where time `is_short`, the pages are those of every objective in turn.
+    `pages` are unread, and `whole` is the minutes of all pages that the exam covers. `cards` has
+    one entry per day from today on. `weak` names objectives, weakest first. `mocks` are sorted by
+    length; `mock_on` is the day of the last one taken. If time `is_short`, the pages go through the
+    objectives in turn.
     """
 
     pages: Sequence[PageToRead] = ()
@@ -255,7 +253,7 @@ class RemainingWork:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimeBudget:
-    """For whom it is planned: minutes a day, those spent today, and how fast."""
+    """A learner's time: minutes a day, those spent today, pace and habits."""
 
     minutes: float
     spent: float = 0.0
@@ -263,20 +261,20 @@ class TimeBudget:
     habits: StudyHabits = NO_HABITS
 
     def left(self, day: dt.date, exam: dt.date, *, now: bool) -> float:
-        """The minutes of a day, without those that are spent of today."""
+        """Return the minutes of a day; today without the minutes already spent."""
         share = self.habits.share_on(day.toordinal(), exam.toordinal())
         return self.minutes * share - (self.spent if now else 0.0)
 
     def is_off(self, day: dt.date) -> bool:
-        """Whether a day has no minutes."""
         return self.habits.is_off(day.toordinal())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlannedDay:
-    """One day. `pages` are slug and title, and whether it goes on from the day before.
+    """One day of the plan.
 
-    `about` is what the questions are on; `mock` the mock exam; `minutes` all together.
+    `pages` has slug, title, and whether it continues from the day before. `about` is the objective
+    of the questions, `mock` the mock exam, and `minutes` the total.
     """
 
     day: dt.date
@@ -292,9 +290,8 @@ class PlannedDay:
 class StudyPlan:
     """The days up to the one before the exam; `left` are pages that do not fit.
 
-    `over` are the minutes that these take as pages show them, and with so many `more`
-    a day they would fit, 0 where that is no advice (`advice` finds it). `pace` is what
-    all minutes are reckoned with.
+    `over` is the minutes shown for these pages. With `more` minutes a day they would fit; 0 means
+    no advice (see `add_time_advice`). `pace` is what all minutes are computed with.
     """
 
     exam: dt.date
@@ -307,39 +304,37 @@ class StudyPlan:
 
     @property
     def mocks(self) -> int:
-        """How many mock exams are planned."""
         return sum(day.mock is not None for day in self.days)
 
     @property
     def questions(self) -> int:
-        """How many questions are planned."""
         return sum(day.questions for day in self.days)
 
     @property
     def has_usual_pace(self) -> bool:
-        """Whether nothing is known of this learner's own pace."""
+        """Whether nothing is known yet about this learner's own pace."""
         return self.pace == USUAL
 
     @property
     def pages(self) -> int:
-        """How many pages are read to the end: one that is not is among those left."""
+        """How many pages are read to the end. An unfinished page is among those left."""
         planned = {(slug, title) for day in self.days for slug, title, _ in day.pages}
         return sum(title not in self.left for _, title in planned)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The titles of pages that do not fit; of one that is begun, its rest."""
+        """The titles of pages that do not fit; a started page is listed as its rest."""
         begun = {title for day in self.days for _, title, _ in day.pages}
         return tuple(t + " (the rest of it)" * (t in begun) for t in self.left)
 
     @property
     def minutes(self) -> int:
-        """All the time that it takes: the sum of what is shown for its days."""
+        """The total time: the sum of the minutes shown for the days."""
         return _shown(self.days)
 
     @property
     def weeks(self) -> Iterator[tuple[dt.date, tuple[PlannedDay, ...], int]]:
-        """The days by week, each under its Monday, and the minutes shown for them."""
+        """Yield the days by week: the Monday, the days, and the minutes shown for them."""
         by_week: dict[dt.date, list[PlannedDay]] = {}
         for day in self.days:
             monday = day.day - dt.timedelta(days=day.day.weekday())
@@ -360,14 +355,12 @@ def plan_days(
     *,
     proposed: PlannedDay | None = None,
 ) -> StudyPlan:
-    """Fill each day from `today` to the one before the `exam`.
+    """Plan each day from `today` to the one before the `exam`.
 
-    Today is as it was `proposed`, where it was; what that holds is not planned again.
-
-    Cards come first, then the mock exam, then pages at an even pace that ends in time,
-    then questions: a round of them at least, where there is room. A day that was
-    missed needs no rule of its own: what is left to do is spread anew. The same
-    arguments give the same plan.
+    If `proposed` is given, it is today's plan, and its content is not planned again. Each day gets
+    cards first, then the mock exam, then pages at an even pace that ends in time, then at least one
+    round of questions if there is room. A missed day needs no rule of its own: the remaining work
+    is spread from scratch. The same arguments give the same plan.
     """
     count = max(0, (exam - today).days)
     days = [today + dt.timedelta(days=n) for n in range(count)]
@@ -398,7 +391,7 @@ def plan_days(
 
 
 def _with_unread(plan: StudyPlan, reader: "_PageAllocator") -> StudyPlan:
-    """The plan with what it does not hold, in the minutes that the pages show."""
+    """Return the plan with the pages that do not fit, in the minutes the pages show."""
     return dataclasses.replace(
         plan,
         left=tuple(page.title for page in reader.pages),
@@ -407,7 +400,7 @@ def _with_unread(plan: StudyPlan, reader: "_PageAllocator") -> StudyPlan:
 
 
 def even_part(minutes: float, day: dt.date, exam: dt.date, reading: Iterable[dt.date]) -> float:
-    """What a day has of so many minutes of pages; `reading` are the days with pages."""
+    """Return a day's share of the page minutes; `reading` are the days with pages."""
     end = exam - dt.timedelta(days=_PAGES_DONE)
     return minutes / max(1, sum(day <= d < end for d in reading))
 
@@ -415,7 +408,7 @@ def even_part(minutes: float, day: dt.date, exam: dt.date, reading: Iterable[dt.
 def reading_days(
     today: dt.date, exam: dt.date, student: TimeBudget, mocks: Collection[dt.date]
 ) -> list[dt.date]:
-    """The days up to the exam that have pages: neither days off nor those of mocks."""
+    """Return the days up to the exam with pages: no days off and no mock exam days."""
     days = (today + dt.timedelta(days=n) for n in range((exam - today).days))
     return [day for day in days if day not in mocks and not student.is_off(day)]
 
@@ -423,9 +416,9 @@ def reading_days(
 def time_for_pages(
     today: dt.date, exam: dt.date, student: TimeBudget, mocks: Collection[dt.date]
 ) -> float:
-    """About how many minutes of pages the days up to the exam hold.
+    """Return roughly how many minutes of pages fit into the days up to the exam.
 
-    Cards take their part of each day, and questions a round.
+    Cards take their share of each day, and questions a round.
     """
     found = 0.0
     for day in reading_days(today, exam, student, mocks):
@@ -438,7 +431,7 @@ def time_for_pages(
 def _with_questions(
     day: PlannedDay, left: float, reading: float, about: str, pace: StudyPace
 ) -> PlannedDay:
-    """The day with as many questions as its minutes still hold, and how long it is."""
+    """Return the day with as many questions as fit into its remaining minutes."""
     spent = day.cards.minutes + reading
     spent += day.mock.minutes if day.mock else 0
     asked = _questions(max(0.0, left - spent), pace)
@@ -452,7 +445,7 @@ def _with_questions(
 
 
 def mock_days(today: dt.date, exam: dt.date, sat: dt.date | None = None) -> frozenset[dt.date]:
-    """The days of mock exams: two days before the exam, and Saturdays before that."""
+    """Return the days of mock exams: two days before the exam, and Saturdays before that."""
     last = exam - dt.timedelta(days=LAST_MOCK)
     if last < today:
         return frozenset()
@@ -472,7 +465,7 @@ def mock_days(today: dt.date, exam: dt.date, sat: dt.date | None = None) -> froz
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PagesOfDay:
-    """What of the pages a day holds."""
+    """The pages, or parts of pages, planned for a day."""
 
     pages: tuple[tuple[str, str, bool], ...] = ()
     minutes: float = 0.0
@@ -480,7 +473,7 @@ class PagesOfDay:
 
 
 class _PageAllocator:
-    """Pages in their order, of which each day takes some."""
+    """Unread pages in order; each day takes some of them."""
 
     def __init__(self, pages: Sequence[PageToRead], rate: float) -> None:
         self.pages = [dataclasses.replace(p, minutes=p.minutes * rate) for p in pages]
@@ -488,15 +481,15 @@ class _PageAllocator:
 
     @property
     def left(self) -> float:
-        """The minutes of all pages that no day holds yet."""
+        """The minutes of all pages not yet planned."""
         return sum(page.minutes for page in self.pages)
 
     def skip(self, slugs: Collection[str]) -> None:
-        """Leave out pages that are read on a day that was planned otherwise."""
+        """Leave out pages that another plan of the day already covers."""
         self.pages = [page for page in self.pages if page.slug not in slugs]
 
     def take(self, room: float, wanted: float) -> PagesOfDay:
-        """So many minutes as are wanted, if there is room; pages whole if they fit."""
+        """Take up to `wanted` minutes of pages if there is room; whole pages if they fit."""
         taken: list[tuple[str, str, bool]] = []
         spent, objective = 0.0, ""
         while self.pages and spent < wanted and room - spent >= _CRUMB:
@@ -517,18 +510,18 @@ class _PageAllocator:
 def mock_of(
     mocks: Sequence[MockExamOption], day: dt.date, exam: dt.date, unread: float
 ) -> MockExamOption:
-    """The mock exam of a day, of those sorted by length.
+    """Return the mock exam of a day, from options sorted by length.
 
-    A short one shows where to begin while most pages are `unread` (a part of 1); from
-    then on the whole exam measures more, though that day takes longer than others.
-    Two days before the exam it is the whole one: to have sat through it once counts.
+    While most pages are unread (`unread` is a share of 1), a short one shows where to begin. From
+    then on the full-length exam measures more, although that day takes longer than others. Two days
+    before the exam it is always the full-length one, to practice sitting through it.
     """
     last = (exam - day).days <= LAST_MOCK
     return mocks[-1] if last or unread <= _HALF else mocks[0]
 
 
 def part_of(minutes: float, whole: float) -> float:
-    """The part of all pages that so many minutes of them are; 0 without pages."""
+    """Return `minutes` as a share of all pages; 0 if there are no pages."""
     return minutes / whole if whole else 0.0
 
 
@@ -538,7 +531,7 @@ def _questions(minutes: float, pace: StudyPace) -> int:
 
 
 def _about(work: RemainingWork, read: PagesOfDay, day: dt.date, seed: str) -> str:
-    """The objective of the day's page, else one of the weakest in turn."""
+    """Return the objective of the day's page, or one of the weakest in turn."""
     if read.objective or not work.weak:
         return read.objective
     weakest = work.weak[:_THEMES]
@@ -550,13 +543,13 @@ def _about(work: RemainingWork, read: PagesOfDay, day: dt.date, seed: str) -> st
 def cards_by_day(
     today: dt.date, found: Mapping[dt.date, CardsOfDay], count: int
 ) -> tuple[CardsOfDay, ...]:
-    """The cards of `count` days from `today` on, none where nothing is said."""
+    """Return the cards of `count` days from `today` on, empty for days not in `found`."""
     days = (today + dt.timedelta(days=n) for n in range(count))
     return tuple(found.get(day, CardsOfDay()) for day in days)
 
 
 _MORE = (1, 2, 3, 4, *range(5, 245, 5))
-"""What is advised: minutes, the more the coarser, and not without end."""
+"""Extra minutes a day that can be advised, in steps that grow, up to a limit."""
 
 
 def add_time_advice(
@@ -566,10 +559,10 @@ def add_time_advice(
     student: TimeBudget,
     proposed: PlannedDay | None = None,
 ) -> StudyPlan:
-    """The plan with the fewest minutes more a day with which every page fits.
+    """Return the plan with the fewest extra minutes a day with which every page fits.
 
-    Cards take half of them, as of all minutes. The plan made with them shows whether
-    they do; today stays as it was `proposed`. 0 where not even the most would do.
+    Cards take half of the extra minutes, as of all minutes. Each candidate is checked by planning
+    with it; today stays as `proposed`. The advice is 0 if even the maximum is not enough.
     """
     if not plan.left:
         return plan
@@ -584,7 +577,7 @@ def add_time_advice(
 
 
 def _with_cards(work: RemainingWork, days: int, minutes: float) -> RemainingWork:
-    """The work with so many minutes of cards more on each of the days."""
+    """Return the work with `minutes` more of cards on each of the days."""
     none = [CardsOfDay()] * (days - len(work.cards))
     longer = [
         dataclasses.replace(cards, minutes=cards.minutes + minutes)

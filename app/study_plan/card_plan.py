@@ -1,17 +1,19 @@
-"""Which cards on a study day before an exam.
+"""Choose the cards of a study day before an exam.
 
-Three rules, in the order in which they take the minutes:
+Three rules share the minutes, in this order:
 
-1. In the last days every begun card is seen once more. The window is as long as the
-   minutes of a day make it.
-2. Before it, new cards are started at an even pace that ends with the window.
-3. What is due takes the rest, the most gain per minute first.
+1. In the last days every started card gets a final review. The length of this phase depends on the
+minutes of a day.
 
-Where the minutes left do not hold every card, new ones take all of them until the
-looks that gain more on the eve than a new card fill the days left; for a begun card
-has its last look ahead and gains less per minute from one in between. Whoever wants
-all minutes used begins new cards as fast as these hold them, once there are plenty,
-and spends what is left of a day where it gains most.
+2. Before it, new cards are started at an even pace that ends with the phase.
+
+3. Due cards take the rest, the most gain per minute first.
+
+If the minutes left do not hold every card, new cards take all of them until the final reviews that
+gain more than a new card would fill the days left. A started card still has its final review ahead,
+so a review in between gains less per minute. A learner who wants to use all minutes starts new
+cards as fast as they fit once there is ample time, and spends the rest of a day where it gains
+most.
 """
 
 import dataclasses
@@ -28,16 +30,16 @@ from app.spaced_repetition.review_pace import USUAL as CARD_PACE
 from app.spaced_repetition.scheduler import CardState
 
 FIRST_GRADES = (0.24, 0.10, 0.50, 0.16)
-"""How a first look is assumed to go: shares of again, hard, good, easy."""
+"""Assumed ratings of a first review: shares of again, hard, good, easy."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StartedCard:
-    """A card that was begun, as plans see it.
+    """A started card, as the planner sees it.
 
-    `stability` in days, `difficulty` 1..10; `last` and `due` are study days as
-    ordinals (date.toordinal). `note` is shared by a card and its reverse. `fresh` says
-    that it was added and never graded: to the learner it is a new card.
+    `stability` is in days, `difficulty` 1..10; `last` and `due` are study days as ordinals
+    (date.toordinal). A card and its reverse share the `note`. `fresh` says that the card was added
+    and never reviewed: to the learner it is a new card.
     """
 
     card: str
@@ -50,19 +52,19 @@ class StartedCard:
 
 
 def never_graded(card: str, note: str, due: int, day: int, curve: FsrsFormulas) -> StartedCard:
-    """A card that was added, due on a study day, as one of `day` sees it (ordinals).
+    """Return an added card that was never reviewed, as seen on `day` (all days as ordinals).
 
-    It is as little known as after a first “again”.
+    It counts as no better known than a card after a first “again”.
     """
     return StartedCard(card, *curve.begun(1), min(due - 1, day), due, note, fresh=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewGain:
-    """What a look at a card today does.
+    """The effect of reviewing a card today.
 
-    `recall` is the chance (0..1) of knowing it today, `after` the chance expected on
-    the exam day with the look, `gain` what of that is owed to the look.
+    `recall` is the retrievability (0..1) today, `after` the one expected on the exam day with the
+    review, and `gain` the part of `after` that is due to the review.
     """
 
     recall: float
@@ -71,7 +73,7 @@ class ReviewGain:
 
     @property
     def seconds(self) -> float:
-        """How long the look usually takes, a lapse reckoned in."""
+        """How long the review usually takes, with the time for a lapse included."""
         return LOOK_SECONDS * (2 - self.recall)
 
     @property
@@ -81,10 +83,10 @@ class ReviewGain:
 
 
 def review_gain(begun: StartedCard, day: int, exam: int, curve: FsrsFormulas) -> ReviewGain:
-    """What a look on `day` does for the chance of recall on the day `exam`.
+    """Return what a review on `day` does for the retrievability on the day `exam`.
 
-    The gain is R(day)·R(exam after a right answer) + (1 − R(day))·R(exam after a lapse
-    and its relearning) − R(exam without the look). Right answers count as good.
+    The gain is R(day)·R(exam after a right answer) + (1 − R(day))·R(exam after a lapse and its
+    relearning) − R(exam without the review). Right answers count as good.
     """
     since, left = max(0, day - begun.last), max(0, exam - day)
     trace = begun.stability, begun.difficulty
@@ -98,26 +100,26 @@ def review_gain(begun: StartedCard, day: int, exam: int, curve: FsrsFormulas) ->
 def loss_if_final_review(
     begun: StartedCard, today: ReviewGain, exam: int, curve: FsrsFormulas
 ) -> float:
-    """What the last look at a card loses on the exam day if it is taken `today`.
+    """Return what a card loses on the exam day if its final review is `today`.
 
-    Against the last possible day, the one before the exam. Cards with the least to
-    lose are looked at first, so the ones that fade fastest come last.
+    Compared with the last possible day, the one before the exam. Cards with the least to lose are
+    reviewed first, so those that fade fastest come last.
     """
     return review_gain(begun, exam - 1, exam, curve).after - today.after
 
 
 @functools.lru_cache(maxsize=1024)
 def new_card_gain(left: int, curve: FsrsFormulas) -> float:
-    """The chance of recall expected of a new card, `left` days after its first day."""
+    """Return the retrievability expected of a new card, `left` days after its first day."""
     chances = (curve.recall(left, curve.begun(rating)[0]) for rating in range(1, 5))
     return sum(s * r for s, r in zip(FIRST_GRADES, chances, strict=True))
 
 
 def before_exam(standing: CardState, exam_day: dt.date | None) -> CardState:
-    """The standing with the day on which the card comes back at the latest.
+    """Return the card state with its due day moved to before the exam, if it is later.
 
-    Whatever its interval, it is seen again before the exam: on the day before it, or
-    tomorrow where that is later. Without an exam day ahead nothing changes.
+    Whatever its interval, the card is due at the latest on the day before the exam, or tomorrow if
+    that is later. Without a future exam day nothing changes.
     """
     if exam_day is None or standing.state != "review":
         return standing
@@ -130,27 +132,26 @@ def before_exam(standing: CardState, exam_day: dt.date | None) -> CardState:
 
 _LAPSES = 1.125
 FINAL_SECONDS = LOOK_SECONDS * _LAPSES
-"""A look in the last days: one in eight is a lapse."""
+"""Seconds of a final review, of which one in eight is a lapse."""
 SPREAD_DAYS = 60
-"""New cards are spread over at most so many days: a far exam is no reason to wait."""
+"""New cards are spread over at most this many days, so that a far exam does not delay them."""
 LEAST_GAIN = 0.01
-"""A second look in the last days for less than this is not asked for."""
+"""A second final review that gains less than this is left out."""
 AMPLE = 1.35
-"""So many times the time that all cards take is plenty: no pace is needed."""
+"""With this many times the minutes that all cards need, new cards need no even pace."""
 _CRUMB = 1e-6
-_LONGEST = 2000  # days that are looked back on; no exam lies so far ahead
+_LONGEST = 2000  # days to search backward; no exam is that far ahead
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardPlanInputs:
-    """What a plan is for: the study day and the exam as ordinals, and the time.
+    """Inputs of a card plan: the study day and the exam as ordinals, and the time.
 
-    `seconds` of each study day are for cards, of which `spent` are over today;
-    `retention` is the recall (0..1) at which a card comes back; `habits` say which
-    days have more minutes than others, and whether all are to be used; `pace` is how
-    long the learner takes. Where the days are run forward and it is known how many
-    new cards of the course the first of them begins, `begins` says so, `adds` how many
-    that were added, and `looks` which of those begun it asks.
+    `seconds` of each study day are for cards, of which `spent` are used today. `retention` is the
+    desired retention (0..1). `habits` say which days have more minutes than others, and whether all
+    minutes are to be used; `pace` is the learner's times. A simulation can fix its first day:
+    `begins` is how many new course cards it starts, `adds` how many added ones, and `looks` which
+    started cards it reviews.
     """
 
     day: int
@@ -166,11 +167,10 @@ class CardPlanInputs:
 
     @property
     def final(self) -> float:
-        """How long a look in the last days takes, lapses reckoned in."""
+        """Seconds for one final review, with the time for lapses included."""
         return self.pace.look * _LAPSES
 
     def seconds_on(self, day: int) -> float:
-        """The seconds of a study day that are for cards."""
         return self.seconds * self.habits.share_on(day, self.exam)
 
     @property
@@ -179,7 +179,7 @@ class CardPlanInputs:
         return math.fsum(self.seconds_on(self.day + n) for n in range(self.left))
 
     def days_for(self, seconds: float) -> int:
-        """How many of the last days hold so many seconds; at least 1.
+        """Return how many of the last days are needed for these seconds; at least 1.
 
         >>> CardPlanInputs(0, 60, 900).days_for(356 * FINAL_SECONDS)
         5
@@ -191,13 +191,13 @@ class CardPlanInputs:
         return days
 
     def study_days(self, until: int) -> int:
-        """How many days with minutes lie before the day `until`, today included."""
+        """Return how many days with minutes come before `until`, today included."""
         days = range(self.day, until)
         return sum(self.seconds_on(day) > 0 for day in days) if self.habits.off else len(days)
 
     @property
     def left(self) -> int:
-        """Study days left, today included and the exam day not; at least 1."""
+        """Days left, with today and without the exam day; at least 1."""
         return max(1, self.exam - self.day)
 
     @property
@@ -210,10 +210,10 @@ class CardPlanInputs:
 class CardDayPlan:
     """The cards of one study day.
 
-    `looks` are begun cards in the order to be asked, `fresh` how many new ones are
-    begun after them. `final` says that the last days have begun, `short` that they do
-    not hold a last look at every card, `stopped` that no new card will be begun
-    although some are left. `seconds` is the time expected.
+    `looks` are reviews of started cards in order, `fresh` is how many new cards follow them.
+    `final` says that the final-review phase has begun, `short` that it has no time for every card,
+    and `stopped` that no new card will be started although some are left. `seconds` is the expected
+    time.
     """
 
     looks: tuple[StartedCard, ...]
@@ -225,16 +225,16 @@ class CardDayPlan:
 
 
 def learnable_cards(begun: int, unseen: int, asked: CardPlanInputs) -> int:
-    """How many cards can be begun by the exam and still have their last look."""
+    """Return how many cards can be started by the exam and still get a final review."""
     time = asked.time + begun * asked.pace.first
     most = int(time / (asked.pace.first + asked.final))
     return min(begun + unseen, max(begun, most))
 
 
 def new_cards_per_day(begun: int, unseen: int, asked: CardPlanInputs) -> int:
-    """How many new cards are started today, so that the rest is begun in time.
+    """Return how many new cards to start today, so that the rest fits before the exam.
 
-    Evenly over the days before the last ones; never more than the time holds.
+    Evenly over the days before the final-review phase; never more than the time holds.
     """
     window = asked.days_for(learnable_cards(begun, unseen, asked) * asked.final)
     days = max(1, min(asked.study_days(asked.exam - window), SPREAD_DAYS))
@@ -243,12 +243,12 @@ def new_cards_per_day(begun: int, unseen: int, asked: CardPlanInputs) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanOutline:
-    """The plan in short, from counts alone.
+    """The plan in short, computed from counts alone.
 
-    `fresh` new cards a day until the day before `final`, an ordinal that may be over,
-    from which every begun card is seen once more; `begun` cards are started by then.
-    `until` is the last day with a new card. `short` says that the minutes do not hold
-    every card, so that only those are seen once more which gain most.
+    `fresh` new cards a day until the day before `final`, the ordinal (maybe past) from which every
+    started card gets its final review; `begun` cards are started by then. `until` is the last day
+    with a new card. `short` says that the minutes do not hold every card, so only those with the
+    most gain get a final review.
     """
 
     fresh: int
@@ -259,7 +259,7 @@ class PlanOutline:
 
 
 def outline_plan(begun: int, unseen: int, asked: CardPlanInputs) -> PlanOutline:
-    """What the rules above come to while nothing is missed."""
+    """Return the outline of the plan if no day is missed."""
     own = asked.days_for(begun * asked.final)
     ahead = asked.exam - asked.day
     short = time_coverage(begun, unseen, asked) < 1
@@ -273,7 +273,7 @@ def outline_plan(begun: int, unseen: int, asked: CardPlanInputs) -> PlanOutline:
 def reconcile_outline(
     said: PlanOutline, plan: CardDayPlan, unseen: int, asked: CardPlanInputs
 ) -> PlanOutline:
-    """The outline, where it says of today what the plan of today does."""
+    """Return the outline adjusted to what today's plan does."""
     if plan.final:
         return dataclasses.replace(said, fresh=0, final=min(said.final, asked.day))
     fresh, final = plan.fresh or said.fresh, max(said.final, asked.day + 1)
@@ -284,14 +284,14 @@ def reconcile_outline(
 
 
 def again_words(*, short: bool) -> str:
-    """Which cards come back in the last days: not all where the time is short."""
+    """Return which cards get a final review, in words: not all if time is short."""
     if short:
         return "the cards you started that gain most from another review"
     return "every card you started once more"
 
 
 def time_coverage(begun: int, unseen: int, asked: CardPlanInputs) -> float:
-    """The time left as a part of what it takes to begin and see again what is left.
+    """Return the time left divided by the time needed to start and review all cards.
 
     Below 1 the minutes do not hold every card.
     """
@@ -302,10 +302,10 @@ def time_coverage(begun: int, unseen: int, asked: CardPlanInputs) -> float:
 def day_plan(
     begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, curve: FsrsFormulas
 ) -> CardDayPlan:
-    """The plan of a study day, from what was begun before it.
+    """Return the plan of a study day, from the cards started before it.
 
-    Cards seen on the day itself do not count as begun. The same cards give the same
-    plan, in whatever order they come.
+    Cards first seen on the day itself do not count as started. The order of `begun` does not
+    matter.
     """
     if not asked.seconds_on(asked.day):
         return CardDayPlan((), 0)
@@ -322,7 +322,7 @@ def day_plan(
 def _usual(
     ranked: list[tuple[StartedCard, ReviewGain]], unseen: int, when: tuple[CardPlanInputs, bool]
 ) -> CardDayPlan:
-    """A day before the last ones; `when` is what is asked, and whether time abounds."""
+    """Plan a day before the final-review phase; `when` is the inputs and whether time is ample."""
     asked, ample = when
     notes: set[str] = set()
     due = _by_rate([(c, w) for c, w in ranked if c.due <= asked.day])
@@ -347,11 +347,11 @@ def _scarce(
     when: tuple[CardPlanInputs, int],
     curve: FsrsFormulas,
 ) -> CardDayPlan:
-    """A day when the minutes left do not hold every card.
+    """Plan a day when the minutes left do not hold every card.
 
-    New cards come first until the looks that gain more per second on the eve than a
-    new card would fill the days left; then whatever gains most per second. `when` is
-    what is asked, and the day on which the last looks begin where no card is new.
+    New cards come first until the final reviews that gain more per second than a new card would
+    fill the days left; then those with the most gain per second. `when` is the inputs, and the day
+    on which the final-review phase begins if no more cards are started.
     """
     asked, start = when
     least = _new_rate(1, asked, curve)
@@ -374,9 +374,9 @@ def _scarce(
 def plain_day(
     begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, curve: FsrsFormulas
 ) -> CardDayPlan:
-    """The study day as it would be without an exam: what is due, then what is new.
+    """Return the study day as it would be without an exam: due cards, then new ones.
 
-    The most faded first, in the same time.
+    The lowest retrievability first, in the same time.
     """
     due = [c for c in begun if c.due <= asked.day]
     due.sort(key=lambda c: (-(asked.day - c.last) / c.stability, c.card))
@@ -393,15 +393,15 @@ def _final(
     when: tuple[CardPlanInputs, int],
     curve: FsrsFormulas,
 ) -> CardDayPlan:
-    """A day of the last ones: the last looks, and what still pays after them.
+    """Plan a day of the final-review phase: final reviews, and what still pays after them.
 
-    `when` is what is asked, and the day on which the last ones began.
+    `when` is the inputs, and the day on which the phase began.
     """
     asked, start = when
     last = [(c, w) for c, w in ranked if c.last < start]
     least = 0.0 if asked.habits.fill else LEAST_GAIN
     pool = _by_rate((c, w) for c, w in ranked if start <= c.last and w.gain > least)
-    # On the very last day a card and its reverse cannot be kept apart.
+    # On the very last day a card and its reverse cannot be separated.
     notes: set[str] | None = set() if asked.left > 1 else None
     rate = _new_rate(asked.exam - asked.day, asked, curve)
     better = sum(w.rate > rate for _, w in pool)
@@ -422,7 +422,7 @@ def _around_new(
     asked: CardPlanInputs,
     notes: set[str] | None,
 ) -> CardDayPlan:
-    """Looks that gain more than a new card, new cards, and looks that gain less."""
+    """Plan reviews that gain more than a new card, then new cards, then the other reviews."""
     looks, spent = _fit(pool[0], asked.room, notes, asked)
     room = int((asked.room - spent) // asked.pace.first)
     fresh = min(unseen, room) if asked.exam > asked.day else 0
@@ -433,7 +433,7 @@ def _around_new(
 
 
 def _new_rate(left: int, asked: CardPlanInputs, curve: FsrsFormulas) -> float:
-    """What a new card gains in the time in which a look usually gains its rate."""
+    """Return the gain of a new card per usual second, comparable with `ReviewGain.rate`."""
     return new_card_gain(left, curve) / asked.pace.first * asked.pace.scale
 
 
@@ -456,7 +456,7 @@ def _fit(
     notes: set[str] | None,
     asked: CardPlanInputs,
 ) -> tuple[tuple[StartedCard, ...], float]:
-    """The first of them that fit into the time; `notes` taken already are left out."""
+    """Return the first cards that fit into the time, without those whose note is already taken."""
     taken: list[StartedCard] = []
     spent = 0.0
     for card, value in ranked:
@@ -473,20 +473,19 @@ def _fit(
 
 
 def _seconds(card: StartedCard, value: ReviewGain, asked: CardPlanInputs) -> float:
-    """How long this learner takes for a look; the first one at a card takes longer."""
+    """Return how long this learner takes for a review; the first one of a card takes longer."""
     return asked.pace.first if card.fresh else value.seconds * asked.pace.scale
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardsLeft:
-    """The cards that the desk still holds for a study day.
+    """The cards left in the review queue for a study day.
 
-    `due` are asked now, of which `learning` are in their steps; `waiting` are in steps
-    too and come back later in the day; `fresh` are new and will be begun, of which
-    `added` are none of the course. `over` are due as well and wait, for the plan has
-    better use of the minutes: they are none of the others. Of these the plan asks
-    about `passed` on no day before the exam. `final` says that those due are seen once
-    more before an exam, whether their day has come or not.
+    `due` are due now, of which `learning` are in their steps; `waiting` are in steps too and due
+    later in the day. `fresh` are new and will be started, of which `added` are added cards. `over`
+    is the backlog: due, but the plan has better use for the minutes; they are in no other count.
+    The plan reviews `passed` of them on no day before the exam. `final` says that the due cards get
+    their final review before an exam, whether they are due by interval or not.
     """
 
     due: int = 0
@@ -501,27 +500,27 @@ class CardsLeft:
 
     @property
     def reviews(self) -> int:
-        """Cards that left their steps, or are seen once more before an exam."""
+        """Due cards past their learning steps, or in final review."""
         return self.due - self.learning
 
     @property
     def steps(self) -> int:
-        """Cards that are still being learned, whether their step is over or not."""
+        """Cards in their learning steps, due or waiting."""
         return self.learning + self.waiting
 
     @property
     def returning(self) -> int:
-        """All that come back today: those left without the new ones."""
+        """All cards left except the new ones."""
         return self.due + self.waiting
 
     @property
     def cards(self) -> int:
-        """All of them, as every page counts them."""
+        """All cards left, as every page counts them."""
         return self.returning + self.fresh
 
     @property
     def seconds(self) -> float:
-        """How long they take: a look 11.25 s and a new card 60 s, at the usual pace.
+        """Expected time: 11.25 s for a review and 60 s for a new card at the usual pace.
 
         >>> CardsLeft(due=16, waiting=0, fresh=2).seconds
         300.0

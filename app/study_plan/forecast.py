@@ -1,4 +1,4 @@
-"""Simulate the days until the exam."""
+"""Simulate the days until the exam, and compare scenarios."""
 
 import dataclasses
 import datetime as dt
@@ -23,10 +23,10 @@ from app.study_plan.card_plan import (
 from app.web.formatting import format_count, format_weekday
 
 HORIZON = 180
-"""Further ahead than this nothing is run: too much will change before."""
+"""Days ahead beyond which nothing is simulated, because too much will change."""
 WHOLE = 400
-"""So many cards are all run; of more than these an even sample, as a rule of thumb
-to within a card or two in a hundred, in minutes scaled alike."""
+"""Up to this many cards, all are simulated. Of more, an even sample is, with its minutes scaled
+down in proportion; the result is usually within one or two percent."""
 SAMPLE = 250
 """How many cards a sample has."""
 
@@ -39,10 +39,10 @@ Rule = Callable[[Sequence[StartedCard], int, CardPlanInputs, FsrsFormulas], Card
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ForecastDay:
-    """One study day to come: cards due, new ones, last looks, and the time.
+    """One simulated study day: cards due, new ones, final reviews, and the time.
 
-    Of the new ones `added` are none of the course. `short` says that the last looks
-    are not for every card. Of the time a new card takes `first` seconds.
+    `added` of the new cards are added cards. `short` says that not every card gets a final review.
+    A new card takes `first` seconds of the time.
     """
 
     day: int
@@ -56,17 +56,16 @@ class ForecastDay:
 
     @property
     def cards(self) -> int:
-        """All cards of the day."""
         return self.due + self.fresh + self.final
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanForecast:
-    """What comes of a rule: its days, and on the exam day the expected recall.
+    """The result of a simulation: its days, and the expected recall on the exam day.
 
-    `recall` is the mean (0..1) over all `cards`, those never begun counted as 0;
-    `before` were begun before the first of the days. Of these `passed` are asked on
-    none of them, and `passed_due` of the ones that are due on the first and wait.
+    `recall` is the mean (0..1) over all `cards`; cards never started count as 0. `before` were
+    started before the first day. `passed` of these are reviewed on no day, and `passed_due` of the
+    ones due on the first day.
     """
 
     days: tuple[ForecastDay, ...]
@@ -78,38 +77,37 @@ class PlanForecast:
 
     @property
     def begun(self) -> int:
-        """How many cards are begun by the exam: what the days add up to."""
+        """How many cards are started by the exam."""
         return self.before + sum(day.fresh for day in self.days)
 
     @property
     def most(self) -> ForecastDay | None:
-        """The longest day."""
         return max(self.days, key=lambda d: d.seconds, default=None)
 
 
 class OutcomeModel(Protocol):
-    """Who says how a look goes: 1 again, 2 hard, 3 good, 4 easy."""
+    """Decides how a simulated review is rated: 1 again, 2 hard, 3 good, 4 easy."""
 
     def begin(self, card: int, day: int) -> int:
-        """The grade of a first look at the card of that place."""
+        """Return the rating of the first review of card number `card`."""
 
     def look(self, card: int, day: int, recall: float) -> int:
-        """The grade of a later look; `recall` is the chance that is believed in."""
+        """Return the rating of a later review; `recall` is the retrievability by the model."""
 
 
 class ExpectedOutcomes:
-    """Outcomes as they are expected, without chance.
+    """Expected outcomes, without randomness.
 
-    The cards' first looks lie evenly over the chances, their second ones evenly and
-    apart from the first, and so on (multiples of the square roots of primes): of
-    looks with a chance of 0.9 nine in ten are known, whatever came before.
+    The first reviews of the cards are spread evenly over the probabilities, and the second ones
+    evenly and independently of the first, and so on (multiples of the square roots of primes). Of
+    reviews with a retrievability of 0.9, nine in ten pass, whatever came before.
     """
 
     def __init__(self) -> None:
         self._looks: dict[int, int] = {}
 
-    def begin(self, card: int, day: int) -> int:  # noqa: ARG002 - a day like any other
-        """The grades of FIRST_GRADES in their shares."""
+    def begin(self, card: int, day: int) -> int:  # noqa: ARG002 - all days are alike
+        """Return the ratings of FIRST_GRADES in their shares."""
         place, share = self._place(card), 0.0
         for rating, part in enumerate(FIRST_GRADES, 1):
             share += part
@@ -118,7 +116,7 @@ class ExpectedOutcomes:
         return len(FIRST_GRADES)
 
     def look(self, card: int, day: int, recall: float) -> int:  # noqa: ARG002
-        """Good as often as the chance says, otherwise again."""
+        """Return good as often as the retrievability says, otherwise again."""
         return 3 if self._place(card) < recall else 1
 
     def _place(self, card: int) -> float:
@@ -128,7 +126,7 @@ class ExpectedOutcomes:
 
 
 class DaySimulation:
-    """Cards carried forward day by day under a rule."""
+    """Simulates the cards day by day under a planning rule."""
 
     def __init__(
         self, begun: Sequence[StartedCard], unseen: int, curve: FsrsFormulas, fate: OutcomeModel
@@ -141,7 +139,7 @@ class DaySimulation:
         self._place = {card.card: place for place, card in enumerate(begun)}
 
     def day(self, asked: CardPlanInputs, rule: Rule, fresh: int | None = None) -> ForecastDay:
-        """Study one day as the rule says; with so many `fresh` cards, where given."""
+        """Simulate one day by the rule, with exactly `fresh` new cards if given."""
         plan = rule(self.cards, self.unseen, asked, self._curve)
         if fresh is not None:
             plan = dataclasses.replace(plan, fresh=min(fresh, self.unseen))
@@ -162,7 +160,7 @@ class DaySimulation:
         )
 
     def recall(self, exam: int) -> float:
-        """The recall (0..1) on the exam day, a mean over all cards."""
+        """Return the mean recall (0..1) of all cards on the exam day."""
         whole = len(self.cards) + self.unseen
         known = (self._curve.recall(exam - c.last, c.stability) for c in self.cards)
         return sum(known) / whole if whole else 0.0
@@ -188,7 +186,7 @@ class DaySimulation:
         self.unseen -= 1
 
     def _card(self, name: str, trace: Trace, asked: CardPlanInputs) -> StartedCard:
-        # In a run a card's reverse may come on the same day.
+        # In a simulation a card's reverse may be due on the same day.
         due = asked.day + self._curve.interval(trace[0], asked.retention)
         return StartedCard(name, *trace, asked.day, due)
 
@@ -202,7 +200,7 @@ def simulate_until_exam(
     *,
     skipping: int = 0,
 ) -> PlanForecast:
-    """Run a rule from today to the day before the exam, outcomes as expected.
+    """Simulate a rule from today to the day before the exam, with expected outcomes.
 
     The first `skipping` days are left out. Raises ValueError beyond the HORIZON.
     """
@@ -234,7 +232,7 @@ def simulate_until_exam(
 def _ahead(
     run: DaySimulation, asked: CardPlanInputs, rule: Rule, part: float, skipping: int
 ) -> list[ForecastDay]:
-    """The days of a run, of all cards or of a `part` of them."""
+    """Return the simulated days, for all cards or for a `part` of them."""
     first = _part_of(asked.begins, part)
     ahead: list[ForecastDay] = []
     saved = 0.0
@@ -243,7 +241,7 @@ def _ahead(
         over = asked.spent * part if day == asked.day else 0.0
         now = dataclasses.replace(asked, day=day, seconds=time, spent=over)
         done = run.day(now, rule, None if ahead else first)
-        # What is too short for one card of a sample is there on the next day.
+        # Time too short for one card of the sample carries over to the next day.
         over = max(0.0, now.room - done.seconds)
         saved = min(over, asked.pace.first) if part < 1 else 0.0
         ahead.append(done)
@@ -257,7 +255,7 @@ def _part_of(count: int | None, part: float) -> int | None:
 def _passed(
     cards: Collection[object], sample: Sequence[StartedCard], asked: Collection[str]
 ) -> int:
-    """How many of the cards are not `asked`, from what is done with those sampled."""
+    """Return how many of the cards are never reviewed, extrapolated from the sample."""
     never = sum(card.card not in asked for card in sample)
     return round(never * len(cards) / len(sample)) if sample else 0
 
@@ -267,10 +265,9 @@ def _begins(
     unseen: tuple[int, int],
     today: tuple[int | None, int | None],
 ) -> list[int]:
-    """The new cards of each day, from those of a sample: sums stay right to the card.
+    """Return the new cards of each day, scaled up from a sample; the sums stay exact.
 
-    `unseen` are those of all cards and of the sample, and so with `today`, which is
-    as it was given.
+    `unseen` is the number in all cards and in the sample, and so is `today`, which is fixed.
     """
     whole, part = unseen
     given: list[int] = []
@@ -291,9 +288,9 @@ def _scaled(
     asked: CardPlanInputs,
     part: float,
 ) -> tuple[ForecastDay, ...]:
-    """The days of a sample as those of all cards.
+    """Scale the days of a sample up to all cards.
 
-    `fresh` are the new cards of the course, all and of the sample, and those added.
+    `fresh` are the new course cards (all, and those of the sample), and the added ones.
     """
     begins = [day.fresh - day.added for day in ahead]
     if part < 1:
@@ -305,7 +302,7 @@ def _scaled(
 
 
 def _of_all(day: ForecastDay, begun: int, added: int, part: float) -> ForecastDay:
-    """A day of a sample as one of all cards: so many `begun` of the course, `added`."""
+    """Scale one day up to all cards, with the given numbers of new course and added cards."""
     fresh = begun + added
     looks = day.seconds - day.fresh * day.first
     return dataclasses.replace(
@@ -319,18 +316,17 @@ def _of_all(day: ForecastDay, begun: int, added: int, part: float) -> ForecastDa
 
 
 SKIPPED = 3
-"""How many of the next days the question “what if I skip them” leaves out."""
+"""How many of the next days the scenario “skip days” leaves out."""
 _AGAIN = again_words(short=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DeckCounts:
-    """The cards of a learner: those begun, and how many of the course never were.
+    """The cards of a learner: those started, and how many course cards were not.
 
-    Of those begun, `added` were added and never graded: the plan has to ask them, as
-    little known as after a first “again”. `answered` cards were answered on the study
-    day, of which `fresh` were begun on it. Cards put aside and cards that left the
-    course are in none of these.
+    `added` of the started ones were added and never reviewed; the plan treats them as no better
+    known than after a first “again”. `answered` cards were reviewed on the study day, of which
+    `fresh` were started on it. Suspended cards and cards that left the course are not counted.
     """
 
     begun: tuple[StartedCard, ...] = ()
@@ -341,21 +337,20 @@ class DeckCounts:
 
     @property
     def started(self) -> int:
-        """How many cards were graded at least once."""
+        """How many cards were reviewed at least once."""
         return len(self.begun) - self.added
 
     @property
     def cards(self) -> int:
-        """All cards there are to learn."""
         return len(self.begun) + self.unseen
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyScenario:
-    """One way to study until the exam, in the same minutes.
+    """The result of one way to study until the exam, in the same minutes.
 
-    `known` of all cards are expected to be known on the day, `begun` were begun;
-    `most` and `mean` are the minutes of the longest day and of all days from now on.
+    `known` of all cards are expected to be recalled on the exam day, and `begun` were started.
+    `most` and `mean` are the minutes of the longest day and of an average day from now on.
     """
 
     known: int
@@ -366,10 +361,9 @@ class StudyScenario:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScenarioComparison:
-    """The plan run forward, beside plain intervals and days that are skipped.
+    """The simulated plan, compared with plain intervals and with skipped days.
 
-    `skipped` of the next days are left out in the last way; None where so few are
-    left that nothing would remain.
+    The last scenario leaves out `skipped` of the next days; it is None if too few days are left.
     """
 
     outlook: PlanForecast
@@ -380,7 +374,7 @@ class ScenarioComparison:
 
     @property
     def ways(self) -> tuple[tuple[str, StudyScenario], ...]:
-        """The ways by name, as a table shows them."""
+        """The scenarios by name, as rows of a table."""
         two = ("as planned", self.plan), ("without the exam day", self.plain)
         if self.without is None:
             return two
@@ -388,7 +382,7 @@ class ScenarioComparison:
 
     @property
     def compared(self) -> str:
-        """What the other ways would cost, in sentences."""
+        """What the other scenarios would cost, in sentences."""
         other = self.plain.known - self.plan.known
         said = [f"Without planning for the exam day it would be {_less(other)}."]
         if self.without is not None:
@@ -408,7 +402,7 @@ def asked_of(
     retention: float,
     pace: CardPace,
 ) -> CardPlanInputs:
-    """What is asked of the plan now; what was done today takes its time."""
+    """Return the inputs of a card plan now; the time spent today is subtracted."""
     spent = pace.look * (held.answered - held.fresh) + pace.first * held.fresh
     days = day.toordinal(), exam.toordinal()
     return CardPlanInputs(*days, seconds, retention, spent, pace=pace)
@@ -417,9 +411,9 @@ def asked_of(
 def compare_scenarios(
     held: DeckCounts, asked: CardPlanInputs, left: CardsLeft
 ) -> ScenarioComparison | None:
-    """Run the days forward; None beyond the horizon, on the exam day, and after it.
+    """Simulate the scenarios; None beyond the horizon, on the exam day, and after it.
 
-    The first day is shown with the cards that are `left` of it on the desk.
+    The first day is shown with the cards `left` in the review queue.
     """
     days = asked.exam - asked.day
     if not 0 < days <= HORIZON:
@@ -441,13 +435,13 @@ def compare_scenarios(
 
 
 def plan_summary(short: PlanOutline, asked: CardPlanInputs, left: CardsLeft) -> str:
-    """The plan in one sentence, from counts alone; `left` is on the desk today."""
+    """Return the plan in one sentence, from counts alone; `left` is in the queue today."""
     until = format_weekday(dt.date.fromordinal(asked.exam))
     if short.final <= asked.day:
         said = _last_days(left)
     elif short.short:
-        # From counts alone nobody can tell whether a last look gains more than a new
-        # card: that is left to the plan.
+        # Counts alone cannot tell whether a final review gains more than a new card. The full plan
+        # decides that.
         said = pace_words(short) or "what is due"
     elif short.fresh:
         said = f"{pace_words(short)} until {_weekday(short.until)}, {_once_more(short)}"
@@ -457,7 +451,7 @@ def plan_summary(short: PlanOutline, asked: CardPlanInputs, left: CardsLeft) -> 
 
 
 def pace_words(short: PlanOutline) -> str:
-    """How many new cards a day, in the words of every page that says so."""
+    """Return how many new cards a day, in the wording used on every page."""
     if not short.fresh:
         return ""
     return f"about {format_count(short.fresh, 'new card')} a day"
@@ -480,7 +474,7 @@ def _weekday(ordinal: int) -> str:
 
 
 def _begun_with(left: CardsLeft, outlook: PlanForecast) -> PlanForecast:
-    """The days ahead, the first as the desk has it: its plan is of this morning."""
+    """Return the forecast with the first day taken from the queue, planned this morning."""
     today = dataclasses.replace(
         outlook.days[0],
         due=0 if left.final else left.returning,
@@ -502,7 +496,7 @@ def _way(outlook: PlanForecast) -> StudyScenario:
 
 
 def _less(cards: int) -> str:
-    """A difference in cards: “12 fewer”, “1 more”, “as many”."""
+    """Return a difference in cards: “12 fewer”, “1 more”, “as many”."""
     if not cards:
         return "as many"
     return f"{abs(cards):,} {'more' if cards > 0 else 'fewer'}"

@@ -1,4 +1,4 @@
-"""Put the inputs of the plan together for one learner."""
+"""Assemble the inputs of the plan for one learner."""
 
 import dataclasses
 import datetime as dt
@@ -71,7 +71,7 @@ from app.widgets.column_charts import ScoreRange, draw_score
 
 
 def draw_forecast(ahead: ScoreForecast, target: int | None) -> Markup:
-    """Draw it; `target` is in percent."""
+    """Render the forecast as SVG; `target` is in percent."""
     of = ahead.questions
     says = f"Expected {ahead.expected} of {of}, most likely {ahead.low} to {ahead.high}"
     words = f"your target {target}%" if target else ""
@@ -92,7 +92,7 @@ WEEK = dt.timedelta(days=6)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerSnapshot:
-    """Everything that is known about a learner at one moment.
+    """Everything the plan needs to know about a learner at one moment.
 
     `coming` are the cards of the days up to a week from now, by ISO date.
     """
@@ -108,40 +108,39 @@ class LearnerSnapshot:
 
     @property
     def day(self) -> dt.date:
-        """The study day."""
         return self.learner.study_day(self.now)
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was done yet."""
+        """Whether the learner has done nothing yet."""
         return not (self.record.firsts or self.pages or self.record.cards or self.coming)
 
     @property
     def until(self) -> dt.datetime:
-        """When pages made of it grow old: a card falls due, or the day turns."""
+        """When pages built from it expire: a card becomes due, or the study day ends."""
         ends = [self.learner.next_study_day(self.now)]
         ends += [from_milliseconds(row.next_at) for row in self.coming.values() if row.next_at]
         return min(ends)
 
     @property
     def ahead(self) -> ScoreForecast | None:
-        """What the exam would bring today; None while the evidence is thin."""
+        """The score forecast for today; None while there is too little evidence."""
         return self.readiness if isinstance(self.readiness, ScoreForecast) else None
 
     @property
     def ahead_drawn(self) -> Markup:
-        """The same as a drawing."""
+        """The forecast as an SVG chart."""
         target = self.learner.target
         return draw_forecast(self.ahead, target) if self.ahead else Markup()
 
     @property
     def lacking(self) -> MissingEvidence | None:
-        """What is missing for that; None when nothing is."""
+        """The evidence missing for a forecast; None if there is enough."""
         return self.readiness if isinstance(self.readiness, MissingEvidence) else None
 
     @property
     def chance(self) -> str:
-        """The chance of the learner's own target in words; empty without one."""
+        """The chance of reaching the learner's target, in words; empty without a target."""
         ahead, target = self.ahead, self.learner.target
         if ahead is None or target is None:
             return ""
@@ -149,7 +148,7 @@ class LearnerSnapshot:
 
 
 def main_exam(library: Library) -> ExamBlueprint | None:
-    """The mock that is nearest to the exam itself: the one of the most questions."""
+    """Return the mock exam closest to the real exam: the one with the most questions."""
     exams = sorted(library.exams.values(), key=lambda exam: (-exam.questions, exam.slug))
     return exams[0] if exams else None
 
@@ -157,7 +156,6 @@ def main_exam(library: Library) -> ExamBlueprint | None:
 def snapshot_of(
     library: CurrentLibrary, learner: CurrentLearner, db: DbSession, now: Now
 ) -> LearnerSnapshot:
-    """Four questions to the database, none for one who has no row yet."""
     day = learner.study_day(now)
     coming: Mapping[str, store.DueCount] = {}
     known = load_mastery_data(db, learner, now)
@@ -186,7 +184,7 @@ CurrentSnapshot = Annotated[LearnerSnapshot, Depends(snapshot_of)]
 class CardForecast:
     """The cards of today and of the days until the exam.
 
-    `pace` says in words how many new ones a day has, `over` what is due and waits.
+    `pace` says in words how many new cards a day has, `over` describes the backlog.
     """
 
     ahead: ScenarioComparison | None = None
@@ -196,9 +194,9 @@ class CardForecast:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamPlan:
-    """The days until the exam, twice: their cards alone, and all that they hold.
+    """The days until the exam: the cards alone, and the full plan.
 
-    `study` is None without an exam day, or while it is far or over.
+    `study` is None without an exam day, and if the exam is too far ahead or over.
     """
 
     cards: CardForecast = dataclasses.field(default_factory=CardForecast)
@@ -206,7 +204,7 @@ class ExamPlan:
 
 
 def _cards_ahead(desk: RequestContext, held: DeckCounts, left: CardsLeft) -> CardForecast:
-    """The cards until the exam, `left` of them today, and how many new ones a day."""
+    """Return the card forecast until the exam, with `left` cards today."""
     learner, exam = desk.learner, desk.learner.exam_day
     if exam is None:
         return CardForecast()
@@ -225,11 +223,11 @@ def _cards_ahead(desk: RequestContext, held: DeckCounts, left: CardsLeft) -> Car
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TodaySoFar:
-    """What today has been: minutes that were spent, and what was begun and waits.
+    """What happened today: the minutes spent, and what was started and is unfinished.
 
-    That is a mock exam whose clock runs, a placement test or a practice run.
-    `answered` are minutes of cards and questions, `read` those of pages; `sat` is the
-    day of the last mock exam, `pace` how long the learner takes.
+    Unfinished are a mock exam in progress, a placement test or a practice run. `answered` are
+    minutes of cards and questions, `read` those of pages. `sat` is the day of the last mock exam,
+    `pace` the learner's times.
     """
 
     answered: float = 0.0
@@ -242,23 +240,23 @@ class TodaySoFar:
 
     @property
     def spent(self) -> float:
-        """All minutes of today that were spent."""
+        """All minutes spent today."""
         return self.answered + self.read
 
     @property
     def shown(self) -> int:
-        """The same as it is shown: the sum of what is said of each."""
+        """The same as it is displayed: the sum of the rounded parts."""
         return sum(round(n) for n in (self.answered, self.read) if n >= 1)
 
 
 def read_today(snapshot: LearnerSnapshot, pace: StudyPace) -> float:
-    """The minutes of pages that were read today, at the learner's pace."""
+    """Return the minutes of pages read today, at the learner's pace."""
     begun = to_milliseconds(study_day_start(snapshot.day, snapshot.learner.zone))
     return minutes_read(snapshot.pages, snapshot.library, begun) * pace.page
 
 
 def today_plan(snapshot: LearnerSnapshot, left: CardsLeft, so_far: TodaySoFar) -> TodayPlan:
-    """What to do today, with `left` cards on the desk."""
+    """Return what to do today, with `left` cards in the review queue."""
     minutes = snapshot.learner.minutes_on(snapshot.day) - so_far.spent
     return plan_today(
         TodayInputs(
@@ -280,7 +278,7 @@ def today_plan(snapshot: LearnerSnapshot, left: CardsLeft, so_far: TodaySoFar) -
 
 
 def _reading_today(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> float:
-    """The minutes of pages that an even pace up to the exam still wants today."""
+    """Return the minutes of pages still to read today, at an even pace up to the exam."""
     exam, day = snapshot.learner.exam_day, snapshot.day
     if exam is None or not 0 < (exam - day).days <= HORIZON:
         return 0.0
@@ -294,10 +292,10 @@ def _reading_today(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> float:
 
 
 def is_short(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> bool:
-    """Whether the days up to the exam hold less than the pages that it asks for.
+    """Return whether the days up to the exam hold fewer minutes than the pages it covers need.
 
-    It is reckoned as from this morning and with all days of mock exams, so that
-    neither reading nor a mock exam turns it.
+    Computed as of this morning and with all mock exam days, so that reading or taking a mock exam
+    does not change the result.
     """
     exam, day = snapshot.learner.exam_day, snapshot.day
     if exam is None or not 0 < (exam - day).days <= HORIZON:
@@ -310,7 +308,7 @@ def is_short(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> bool:
 def _until_exam(
     snapshot: LearnerSnapshot, exam: dt.date, so_far: TodaySoFar
 ) -> tuple[Collection[dt.date], TimeBudget]:
-    """The days of mock exams, and for whom it is planned."""
+    """Return the mock exam days and the time budget."""
     learner, day = snapshot.learner, snapshot.day
     mocks = mock_days(day, exam, so_far.sat) if mocks_of(snapshot.library) else ()
     return mocks, TimeBudget(learner.minutes_a_day, pace=so_far.pace, habits=learner.habits)
@@ -321,13 +319,13 @@ def _unread_this_morning(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> float
 
 
 def _unread(snapshot: LearnerSnapshot) -> float:
-    """The minutes of pages not read yet that the exam asks for."""
+    """Return the minutes of unread pages that the exam covers."""
     of_exam = (t for t in snapshot.library.topics.values() if not t.level)
     return sum(minutes_left(topic, snapshot.record) for topic in of_exam)
 
 
 def running_of(snapshot: LearnerSnapshot, db: Session) -> OpenSitting | None:
-    """The mock exam whose clock runs, under its title."""
+    """Return the mock exam in progress with its title, or None."""
     found = store.running(db, snapshot.learner.id, to_milliseconds(snapshot.now))
     exam = snapshot.library.exams.get(found.title) if found else None
     if found is None:
@@ -338,9 +336,9 @@ def running_of(snapshot: LearnerSnapshot, db: Session) -> OpenSitting | None:
 def left_runs_of(
     snapshot: LearnerSnapshot, db: Session
 ) -> tuple[OpenPlacementTest | None, OpenPracticeRun | None]:
-    """The placement test and the practice run that wait.
+    """Return the unfinished placement test and practice run.
 
-    Once an exam can be foretold nothing hangs on the placement test.
+    Once a score can be forecast, the placement test is left out.
     """
     if not snapshot.record.firsts and not snapshot.is_new:
         return None, None
@@ -350,7 +348,7 @@ def left_runs_of(
 
 
 def may_sit_today(snapshot: LearnerSnapshot) -> bool:
-    """Whether this may be the day of a mock exam, whenever the last one was."""
+    """Return whether today can be a mock exam day, whenever the last one was."""
     return _is_mock_day(snapshot, None)
 
 
@@ -370,17 +368,17 @@ def _mock_today(snapshot: LearnerSnapshot, sat: dt.date | None) -> MockExamOptio
 
 
 def whole_minutes_of(library: Library) -> float:
-    """The minutes of all pages that the exam asks for."""
+    """Return the minutes of all pages that the exam covers."""
     return sum(topic.minutes for topic in library.topics.values() if not topic.level)
 
 
 def whole_plan(
     desk: RequestContext, snapshot: LearnerSnapshot, held: DeckCounts, days: StudyHistory
 ) -> ExamPlan:
-    """The plan until the exam; nothing without an exam day.
+    """Return the plan until the exam; an empty one without an exam day.
 
-    `days` are those studied, of which today's minutes are charged. Its first day is
-    what Today proposes, cards among it, unless it is a day off.
+    `days` is the study history, of which today's minutes are subtracted. The first day is what the
+    Today page proposes, cards included, unless it is a day off.
     """
     learner, exam, day = desk.learner, desk.learner.exam_day, desk.day
     if exam is None:
@@ -402,7 +400,7 @@ def whole_plan(
 
 
 def _so_far(desk: RequestContext, snapshot: LearnerSnapshot, days: StudyHistory) -> TodaySoFar:
-    """What today has been, for the plan of days."""
+    """Return what happened today, for the study plan."""
     learner, db, day = desk.learner, desk.db, desk.day
     done = days.recent.get(day.isoformat())
     pace = store.pace(db, learner, desk.library, day)
@@ -420,7 +418,7 @@ def _so_far(desk: RequestContext, snapshot: LearnerSnapshot, days: StudyHistory)
 
 
 def _that_fit(left: CardsLeft, today: TodayPlan) -> CardsLeft:
-    """Of the cards on the desk those that Today proposes: its minutes hold no more."""
+    """Return the part of the queue that Today proposes within its minutes."""
     step = next((s for s in today.steps if s.kind in {"review", "learn"}), None)
     if step is None:
         return dataclasses.replace(left, due=0, learning=0, waiting=0, fresh=0, added=0)
@@ -428,7 +426,7 @@ def _that_fit(left: CardsLeft, today: TodayPlan) -> CardsLeft:
 
 
 def _as_day(today: TodayPlan, day: dt.date, work: RemainingWork, left: CardsLeft) -> PlannedDay:
-    """What Today proposes, as the first day of the plan; `left` of the cards fit."""
+    """Return what Today proposes as the first day of the plan; `left` of the cards fit."""
     cards = work.cards[0] if work.cards else CardsOfDay()
     asked = [step for step in today.steps if step.questions]
     sitting = next((s for s in today.steps if s.kind in {"exam", "mock"}), None)
@@ -446,7 +444,7 @@ def _as_day(today: TodayPlan, day: dt.date, work: RemainingWork, left: CardsLeft
 
 
 def mocks_of(library: Library) -> list[MockExamOption]:
-    """The mock exams of a course and their short papers, the shortest first."""
+    """Return the mock exams of a course and their short versions, shortest first."""
     exams = library.exams.values()
     papers = (*exams, *(short_of(exam) for exam in exams if is_long(exam)))
     found = (MockExamOption(e.title, e.minutes, e.slug) for e in papers)
@@ -456,7 +454,7 @@ def mocks_of(library: Library) -> list[MockExamOption]:
 def remaining_work(
     snapshot: LearnerSnapshot, ahead: ScenarioComparison | None, so_far: TodaySoFar
 ) -> RemainingWork:
-    """What there is to do until the exam; pages beyond it can wait."""
+    """Return what is left to do until the exam; pages that it does not cover can wait."""
     library, record, domains = snapshot.library, snapshot.record, snapshot.domains
     names = {s.objective.number: s.objective.name for d in domains for s in d.standings}
     last = snapshot.pages[0].topic if snapshot.pages else ""
@@ -495,7 +493,7 @@ def _cards(today: dt.date, ahead: ScenarioComparison | None) -> tuple[CardsOfDay
 
 
 def until_exam(desk: RequestContext, stack: TodaysQueue) -> str:
-    """What the days until the exam hold; empty without one ahead."""
+    """Return a summary of the days until the exam; empty if no exam is ahead."""
     exam, plan = desk.learner.exam_day, todays_plan(desk)
     if exam is None or plan is None or exam <= desk.day:
         return ""

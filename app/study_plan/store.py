@@ -53,7 +53,7 @@ _ROWS = select(
 
 
 def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> DeckCounts:
-    """Every card as it stands now."""
+    """Count the learner's cards in their current state."""
     if not learner_id:
         return DeckCounts(unseen=len(library.cards))
     found = db.connection().execute(_ROWS, {"learner": learner_id})
@@ -86,7 +86,7 @@ def _ordinal(day: str) -> int:
 _ATTEMPT = TABLES["attempt"]
 _READING = TABLES["reading"]
 
-# A forgotten screen is no slow answer.
+# Longer times mean that the page was left open.
 _MOST_ANSWER = 600_000
 _answered = (
     _ATTEMPT.c.learner_id == bindparam("learner"),
@@ -103,7 +103,7 @@ _spent = (
     .where(*_answered)
     .subquery()
 )
-# One question: the sums beside each section that was read, or alone.
+# One query: the totals, joined to each section that was read or to no section.
 _SPENT = select(_spent, _READING.c.topic, _READING.c.section, _READING.c.at).select_from(
     _spent.outerjoin(
         _READING,
@@ -116,9 +116,9 @@ _KEPT: StudyDayCache[StudyPace] = StudyDayCache()
 
 
 def pace(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
-    """How long this learner takes, as the study day `day` began.
+    """Return the learner's pace as of the start of the study day `day`.
 
-    What is usual for one who has no row yet.
+    The usual pace for a learner without a row.
     """
     if not learner.id:
         return USUAL
@@ -144,9 +144,9 @@ _RUN = TABLES["practice_run"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DueCount:
-    """The cards of one study day: all, those whose step is not over, its next end.
+    """The cards of one study day: all, those whose step is not over, and its next end in ms.
 
-    Those that were added and never graded are none of them: they are new.
+    Added cards that were never reviewed are not counted; they are new.
     """
 
     cards: int
@@ -158,7 +158,7 @@ def _sum(condition: Any, value: Any = 1) -> Any:
     return func.coalesce(func.sum(case((condition, value), else_=0)), 0)
 
 
-# A card whose reverse was answered today stays away until tomorrow.
+# A card whose reverse was reviewed today is buried until tomorrow.
 _sibling = _MEMORY.alias()
 _answered_notes = select(_sibling.c.note).where(
     _sibling.c.learner_id == bindparam("learner"),
@@ -191,10 +191,10 @@ def coming(
     span: tuple[dt.date, dt.date, int],
     gone: Collection[str],
 ) -> dict[str, DueCount]:
-    """The cards that come back on each day up to the end of `span`.
+    """Return the cards due on each day up to the end of `span`.
 
-    `span` is the study day, the last day asked for, and the moment in ms; `gone` are
-    cards that the course no longer holds.
+    `span` is the study day, the last day, and the moment in ms; `gone` are cards that left the
+    course.
     """
     day, last, now = span
     values: dict[str, Any] = {
@@ -230,9 +230,9 @@ def coming_later(
     days: tuple[dt.date, dt.date],
     gone: Collection[str],
 ) -> dict[str, int]:
-    """The cards of each day after the first of `days`, which lies ahead, to the last.
+    """Return the cards of each day after the first of `days`, up to the last.
 
-    What waits today is not looked at again: a backlog may be most of a deck.
+    Today's cards are not read again: a backlog can be most of a deck.
     """
     after, last = days
     values: dict[str, Any] = {
@@ -260,7 +260,7 @@ _RUNNING = (
 
 
 def running(db: Session, learner_id: int, now: int) -> OpenSitting | None:
-    """The mock exam whose clock runs, under the slug of its blueprint."""
+    """Return the mock exam in progress, with the slug of its blueprint, or None."""
     values = {"learner": learner_id, "now": now}
     row = db.connection().execute(_RUNNING, values).first()
     if row is None:
@@ -284,9 +284,9 @@ _DONE = select(_ATTEMPT.c.run_id, _ATTEMPT.c.item).where(
 def left_runs(
     db: Session, learner_id: int, known: Collection[str]
 ) -> tuple[OpenPlacementTest | None, OpenPracticeRun | None]:
-    """The placement test and the practice run that were left with open questions.
+    """Return the placement test and the practice run that have unanswered questions.
 
-    Each is the one begun last; a practice run before a placement test is over. `known`
+    Each is the one started last; a practice run must be newer than the last placement test. `known`
     are the questions that the course still has.
     """
     rows = db.connection().execute(_NEWEST, {"learner": learner_id}).all()
@@ -311,17 +311,17 @@ _LAST_SAT = select(func.max(_SITTING.c.started_at)).where(
 
 
 def last_sat(db: Session, learner_id: int) -> int | None:
-    """When the last finished mock exam was begun, in milliseconds."""
+    """Return when the last finished mock exam was started, in ms, or None."""
     found: int | None = db.connection().scalar(_LAST_SAT, {"learner": learner_id})
     return found
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyHistory:
-    """All of it: the days of the last weeks by ISO date, and what was before them.
+    """The study history: recent days by ISO date, and the totals of those before.
 
-    `first` is the first day with work, `earlier` the number of such days before the
-    weeks that are shown day by day.
+    `first` is the first day with work, `earlier` the number of such days before the weeks that are
+    shown day by day.
     """
 
     recent: Mapping[str, DayTotals] = dataclasses.field(default_factory=dict)
@@ -331,12 +331,12 @@ class StudyHistory:
 
     @property
     def total(self) -> DayTotals:
-        """The sums of all days."""
+        """The totals of all days."""
         return sum(self.recent.values(), self.before)
 
     @property
     def count(self) -> int:
-        """On how many days anything was answered or reviewed."""
+        """How many days had an answer or a review."""
         return self.earlier + sum(day.work > 0 for day in self.recent.values())
 
     @property
@@ -345,7 +345,7 @@ class StudyHistory:
         return {day: sums.work for day, sums in self.recent.items()}
 
 
-# Statements are built once: making one costs more than running it.
+# Statements are built once: building one costs more than running it.
 _DAY = TABLES["study_day"]
 _SUMS = [
     _DAY.c[name]
@@ -360,7 +360,7 @@ _SUMS = [
 ]
 _mine = _DAY.c.learner_id == bindparam("learner")
 _worked = _DAY.c.answers + _DAY.c.reviews > 0
-# Undone grades leave a day without work, which is no day of study.
+# Undone reviews leave a day without work, which is not a study day.
 _RECENT = select(_DAY.c.day, literal(1), *_SUMS).where(
     _mine, _worked, _DAY.c.day >= bindparam("since")
 )
@@ -371,7 +371,7 @@ _DAYS = _BEFORE.union_all(_RECENT)
 
 
 def study_days(db: Session, learner_id: int, since: dt.date) -> StudyHistory:
-    """What was done on each day from `since` on, and in sum before."""
+    """Return what was done on each day from `since` on, and the totals before it."""
     if not learner_id:
         return StudyHistory()
     values = {"learner": learner_id, "since": since.isoformat()}
@@ -388,7 +388,7 @@ def study_days(db: Session, learner_id: int, since: dt.date) -> StudyHistory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MorningCard:
-    """A row of the memory, as far as the plan has to know it."""
+    """The columns of a memory row that the plan needs."""
 
     card: str
     note: str
@@ -403,7 +403,7 @@ class MorningCard:
     set_day: str
 
 
-# In a fixed order, for ties fall as rows lie, and PostgreSQL moves one that is changed.
+# In a fixed order, because ties are resolved by row order, and PostgreSQL moves updated rows.
 _MORNING_ROWS = (
     select(*(MEMORY.c[field.name] for field in dataclasses.fields(MorningCard)))
     .where(MEMORY.c.learner_id == bindparam("learner"))
@@ -412,7 +412,7 @@ _MORNING_ROWS = (
 
 
 def _rows(db: Session, learner_id: int, library: Library) -> list[MorningCard]:
-    """The memory of what can be asked or was put aside; what left is left out."""
+    """Load the memory rows of cards that can be reviewed or are suspended, without orphaned ones."""
     rows = db.connection().execute(_MORNING_ROWS, {"learner": learner_id})
     return [
         MorningCard(*row) for row in rows if is_added_card(row.card) or row.card in library.cards
@@ -422,7 +422,10 @@ def _rows(db: Session, learner_id: int, library: Library) -> list[MorningCard]:
 def states_at_day_start(
     db: Session, learner_id: int, library: Library, day: dt.date
 ) -> list[MorningCard]:
-    """The memory as it was when the study day began, but for cards begun on it."""
+    """Return the memory rows as of the start of the study day.
+
+    Cards started on that day stay as they are.
+    """
     rows = _rows(db, learner_id, library)
     today = day.isoformat()
     changed = [
@@ -451,7 +454,7 @@ def _restored(row: MorningCard, was: ReplayedCard) -> MorningCard:
 def begun_of(
     rows: Iterable[MorningCard], day: dt.date, curve: FsrsFormulas
 ) -> Iterator[StartedCard]:
-    """The cards that were begun before the study day."""
+    """Yield the cards that were started before the study day."""
     today = day.isoformat()
     for row in rows:
         if row.suspended:
@@ -477,7 +480,7 @@ _MORNING_BEFORE = (
 
 
 def _before(db: Session, learner_id: int, cards: list[str], day: str) -> dict[str, ReplayedCard]:
-    """How cards stood that were answered on the study day itself, from the log."""
+    """Replay the log of cards reviewed today, up to the start of the study day."""
     if not cards:
         return {}
     values = {"learner": learner_id, "cards": cards, "day": day}

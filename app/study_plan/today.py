@@ -1,4 +1,4 @@
-"""The next step and what else fits into today."""
+"""Today's plan: the next step, and what else fits into today."""
 
 import collections
 import dataclasses
@@ -35,13 +35,12 @@ from app.web.formatting import format_count
 
 
 def reading_step(now: TodayInputs) -> StudyStep | None:
-    """The page left open, or the next in the order of the course that stands well.
+    """Return the page left open, or the next one in course order without a weak prerequisite.
 
-    Where nothing on the weakest objective was read and it rests on a weak page with
-    something left to read, that page leads.
-    Pages whose objectives were all answered rightly so far come after all others,
-    those on what is known well later, and what lies beyond the exam last. Where every
-    page left rests on something weak, that comes first.
+    If nothing on the weakest objective was read and it depends on a weak page with something left
+    to read, that page comes first. Pages on which every answer so far was right come after all
+    others, those on well-known objectives later, and those beyond the exam last. If every page left
+    has a weak prerequisite, the prerequisite comes first.
     """
     library, record = now.library, now.record
     begun = library.topics.get(now.last_topic)
@@ -65,7 +64,7 @@ def reading_step(now: TodayInputs) -> StudyStep | None:
 
 
 def reading_steps(now: TodayInputs) -> Iterator[StudyStep]:
-    """The next page, and those after it that the exam asks for, in order."""
+    """Yield the next page, then the later ones that the exam covers, in order."""
     first = reading_step(now)
     if first is None:
         return
@@ -84,12 +83,11 @@ def reading_order(
     *,
     is_short: bool = False,
 ) -> list[Topic]:
-    """The pages of the course in the order in which they are worth reading.
+    """Return the pages of the course in the order to read them.
 
-    That on the weakest objective leads where nothing on it was read; those on what
-    is known well come last. Where time `is_short`, the first page of every objective
-    comes before the second of any, also where the few answers so far were right: what
-    is left out is never a whole domain.
+    The page on the weakest objective comes first if nothing on it was read; pages on well-known
+    objectives come last. If time `is_short`, the first page of every objective comes before the
+    second of any, even if the few answers so far were right, so that no whole domain is left out.
     """
     known, urgent = _known_well(domains), _urgent(library, record, domains)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
@@ -109,13 +107,13 @@ def reading_order(
 def _urgent(
     library: Library, record: LearnerEvidence, domains: Sequence[DomainMastery]
 ) -> WeakObjective | None:
-    """The weakest objective where it was tested and nothing on it was read."""
+    """Return the weakest objective if it was tested low and nothing on it was read."""
     weak = next(iter(weakest_first(library, record, domains)), None)
     return weak if weak and weak.low and not weak.standing.pages.read else None
 
 
 def _rounds(order: Iterable[Topic]) -> dict[str, int]:
-    """How many pages of its objective come before each page."""
+    """Return how many pages of the same objective come before each page."""
     before: collections.Counter[str] = collections.Counter()
     found = {}
     for topic in order:
@@ -126,13 +124,13 @@ def _rounds(order: Iterable[Topic]) -> dict[str, int]:
 
 
 def minutes_left(topic: Topic, record: LearnerEvidence) -> float:
-    """The minutes of a page that are not read yet."""
+    """Return the minutes of a page that are not read yet."""
     step = _reading(topic, record)
     return step.minutes if step else 0.0
 
 
 def minutes_read(pages: Iterable[PageProgress], library: Library, since: int) -> float:
-    """The minutes of what was marked as read from a moment in milliseconds on."""
+    """Return the minutes of sections marked as read at or after `since` (ms)."""
     return sum(
         _minutes_of(library.topics[page.topic], section)
         for page in pages
@@ -149,7 +147,7 @@ def _minutes_of(topic: Topic, section: str) -> float:
 
 
 def _known_well(domains: Iterable[DomainMastery]) -> frozenset[str]:
-    """The objectives that answers show to be known."""
+    """Return the objectives that answers show to be known."""
     return frozenset(
         standing.objective.number
         for domain in domains
@@ -178,7 +176,7 @@ def _reading(topic: Topic, record: LearnerEvidence) -> StudyStep | None:
 
 
 def first_this(ground: WeakPrerequisite, topic: Topic, record: LearnerEvidence) -> StudyStep:
-    """Go over a weak prerequisite before the topic that rests on it."""
+    """Return the step to study a weak prerequisite before the topic that depends on it."""
     needed = ground.topic
     reason = f"first this: {topic.title} builds on it, and {ground.why}"
     again = _reading(needed, record)
@@ -190,12 +188,12 @@ def first_this(ground: WeakPrerequisite, topic: Topic, record: LearnerEvidence) 
 
 
 _MOST = 0.5
-_ALL = 0.95  # the count is of a sample: so nearly all are all
+_ALL = 0.95  # the count comes from a sample, so nearly all means all
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QueueCounter:
-    """How many cards of a kind are left; `here` says that the one shown is of it."""
+    """How many cards of a kind are left; `here` marks the kind of the current card."""
 
     name: str
     count: int
@@ -203,9 +201,9 @@ class QueueCounter:
 
 
 def counters_of(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
-    """New, learning and due cards left, as the card before the learner is of `kind`.
+    """Return new, learning and due cards left; `kind` is that of the current card.
 
-    The same counts as in `made_of`, and together all that is left.
+    The counts match those of `describe_cards_left`, and together they are all cards left.
 
     >>> [c.count for c in counters_of(CardsLeft(due=7, waiting=2, fresh=15, learning=1))]
     [15, 3, 6]
@@ -219,7 +217,7 @@ def counters_of(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
 
 
 def describe_cards_left(left: CardsLeft) -> str:
-    r"""What the cards left are; empty where none are.
+    r"""Return a list of the kinds of cards left, in words; empty if there are none.
 
     >>> describe_cards_left(CardsLeft(due=7, waiting=2, fresh=15, learning=1))
     '6\xa0reviews, 15\xa0new cards, 3\xa0still being learned'
@@ -237,9 +235,9 @@ def describe_cards_left(left: CardsLeft) -> str:
 
 
 def over_words(over: int, passed: int) -> str:
-    r"""What is said of cards that are due and wait; empty where none are.
+    r"""Return a sentence about the backlog; empty if there is none.
 
-    Of the `over` the plan asks about `passed` on no day before the exam.
+    The plan reviews `passed` of the `over` cards on no day before the exam.
 
     >>> over_words(3, 0).replace("\xa0", " ")
     '3 more cards are due and wait for another day'
@@ -269,19 +267,16 @@ _STEPS_MOST = 10
 
 
 def plan_today(now: TodayInputs) -> TodayPlan:
-    """The steps of today in the order to take them; none when nothing is left.
+    """Return today's steps in the order to take them; empty if nothing is left.
 
-    A running exam comes before everything: its clock does not wait. Then the rest of
-    a placement test, from which all else follows; then cards due or added,
-    which are forgotten while one does other things; then the mock exam of a day that
-    has one; then reading and practice. New
-    cards follow those on the desk; where there is none they come last, and not
-    before something was read or answered.
+    A mock exam in progress comes first, because its clock runs. Then the rest of a placement test,
+    on which everything else depends; then cards due or added, which are forgotten in the meantime;
+    then the day's mock exam; then reading and practice. New cards follow the due ones; if none is
+    due they come last, and only after something was read or answered.
 
-    The next thing is offered however long it takes, and so is a mock exam; of the
-    others, those that the minutes still hold. Cards have them first, then as many
-    pages as the plan of days wants, which leave a round of questions; a practice run
-    that was left comes before a new round.
+    The next step is always offered however long it takes, and so is a mock exam. Of the others,
+    only those that fit are. Cards get the minutes first, then as many pages as the study plan
+    wants, leaving a round of questions. An unfinished practice run comes before a new round.
     """
     started = any(s.started for d in now.domains for s in d.standings)
     asked = bool(now.left.due or now.left.added)
@@ -307,7 +302,7 @@ def plan_today(now: TodayInputs) -> TodayPlan:
 
 
 class _TodayBuilder:
-    """The steps that were taken so far, those that do not fit, the minutes left."""
+    """Collects the steps that fit, those that do not, and the minutes left."""
 
     def __init__(self, minutes: float, pace: StudyPace) -> None:
         self.steps: list[StudyStep] = []
@@ -316,7 +311,7 @@ class _TodayBuilder:
         self._pace = pace
 
     def take(self, step: StudyStep | None) -> None:
-        """Take a step, or what fits of it. Two reasons may lead to the same page."""
+        """Add a step, or the part of it that fits. A page is added only once."""
         known = {one.address for one in (*self.steps, *self.beyond)}
         if step is None or step.address in known:
             return
@@ -330,7 +325,7 @@ class _TodayBuilder:
         self._left -= step.minutes
 
     def read_on(self, first: StudyStep | None, pages: Iterable[StudyStep], wanted: float) -> None:
-        """Take more pages after the first, whole ones, up to the minutes `wanted`."""
+        """Add whole pages after the first, up to the minutes `wanted`."""
         if first is None or first not in self.steps:
             return
         kept = kept_for_questions(self._left + first.minutes, self._pace)
@@ -343,9 +338,9 @@ class _TodayBuilder:
 
 
 def _shorter(step: StudyStep, minutes: float, pace: StudyPace) -> StudyStep | None:
-    """As much of a step as the minutes hold; None when it is hardly any.
+    """Return the part of a step that fits into the minutes; None if hardly any does.
 
-    A round of fewer questions, or some of the new cards.
+    That is a shorter round of questions, or some of the new cards.
     """
     if step.kind == "learn":
         return _some_of(step, minutes)
@@ -363,7 +358,7 @@ def _shorter(step: StudyStep, minutes: float, pace: StudyPace) -> StudyStep | No
 
 
 def running_step(running: OpenSitting | None) -> StudyStep | None:
-    """The exam whose clock runs."""
+    """Return the step for the mock exam in progress."""
     if running is None:
         return None
     return StudyStep(
@@ -376,7 +371,6 @@ def running_step(running: OpenSitting | None) -> StudyStep | None:
 
 
 def mock_step(mock: MockExamOption | None) -> StudyStep | None:
-    """The mock exam of the day."""
     if mock is None:
         return None
     reason = "planned for today: take all its time at once"
@@ -384,7 +378,7 @@ def mock_step(mock: MockExamOption | None) -> StudyStep | None:
 
 
 def placing_step(placing: OpenPlacementTest | None) -> StudyStep | None:
-    """The rest of a placement test."""
+    """Return the step for the rest of a placement test."""
     if placing is None:
         return None
     return StudyStep(
@@ -397,7 +391,7 @@ def placing_step(placing: OpenPlacementTest | None) -> StudyStep | None:
 
 
 def run_step(left: OpenPracticeRun | None, pace: StudyPace) -> StudyStep | None:
-    """The rest of the practice run that was left, which Practice proposes as well."""
+    """Return the step for the unfinished practice run, which Practice proposes as well."""
     if left is None:
         return None
     return StudyStep(
@@ -411,12 +405,12 @@ def run_step(left: OpenPracticeRun | None, pace: StudyPace) -> StudyStep | None:
 
 
 def _left(questions: int) -> str:
-    """How many questions of a run or a test are left."""
+    """Return how many questions of a run or a test are left, in words."""
     return f"{questions} {'question' if questions == 1 else 'questions'} left"
 
 
 def cards_step(left: CardsLeft) -> StudyStep | None:
-    """The cards that the desk holds, in its number; none while all wait for a time."""
+    """Return the step for the review queue; None while all its cards wait for a later time."""
     if not left.due and not left.fresh:
         return None
     reason = describe_cards_left(left)
@@ -431,7 +425,7 @@ def cards_step(left: CardsLeft) -> StudyStep | None:
 
 
 def _some_of(step: StudyStep, minutes: float) -> StudyStep | None:
-    """As many new cards of a day as the minutes hold, beside their number."""
+    """Return the step with as many new cards as fit into the minutes."""
     count = int(minutes / CardsLeft(fresh=1).seconds * 60)
     if count < 1:
         return None
@@ -448,10 +442,10 @@ def practice_step(
     pace: StudyPace = USUAL,
     page: StudyStep | None = None,
 ) -> StudyStep | None:
-    """The weakest objective, as practice orders them; none when all is answered.
+    """Return practice on the weakest objective; None if no question is worth answering.
 
-    If it was tested and rests on something weak, that comes first. Where hardly
-    anything was tested or read, it is what the `page` of the day is on.
+    If it was tested and has a weak prerequisite, that comes first. If hardly anything was tested or
+    read, the practice is on the day's `page`.
     """
     order = weakest_first(library, record, domains)
     if not order or order[0].asked_out:
@@ -465,7 +459,7 @@ def practice_step(
 
 
 def _on_page(library: Library, order: Iterable[WeakObjective], slug: str) -> WeakObjective | None:
-    """What a page is on, as far as that is hardly tested."""
+    """Return the objective of a page that is hardly tested, or None."""
     topic = library.topics[slug]
     found = (w for w in order if topic in w.standing.topics and not w.tested)
     weak = next(found, None) if topic.questions else None
@@ -473,9 +467,9 @@ def _on_page(library: Library, order: Iterable[WeakObjective], slug: str) -> Wea
 
 
 def _practice(library: Library, weak: WeakObjective, pace: StudyPace) -> StudyStep:
-    """What practice asks: on a weakness all pages of its objective, else the one page.
+    """Return a practice step: all pages of a weak objective, otherwise one page.
 
-    The questions that are kept for exams are not among them.
+    Questions reserved for exams are left out.
     """
     topic, goal = weak.topic, weak.standing.objective
     questions = of_topic(library, topic.slug)

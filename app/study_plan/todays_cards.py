@@ -1,8 +1,8 @@
 """SQL: the learner's cards today, by the plan or from the queue.
 
-The plan is a function of what was known when the study day began, so it is the same
-after a restart and in another process, and it is not made again at each grade. What
-has happened since is read narrowly beside it.
+The plan is a function of the state at the start of the study day, so it is the same after a restart
+and in another process, and is not computed again after each review. Reviews since then are read in
+addition, with narrow queries.
 """
 
 import dataclasses
@@ -59,9 +59,9 @@ _LEARNERS = 2000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamGoal:
-    """The exam day, the seconds of a usual day for cards, and the learner's ways.
+    """The exam day, the seconds of a usual day for cards, and the learner's habits and pace.
 
-    `acts` is the number of the last act: what is set by hand makes the plan anew.
+    `acts` counts manual edits; each one makes the plan be computed again.
     """
 
     exam: dt.date
@@ -73,9 +73,9 @@ class ExamGoal:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlannedCard:
-    """A card in the plan, as far as the desk has to know it.
+    """A card in the plan, with what the review queue needs to know of it.
 
-    `fresh` says that it was added and never graded.
+    `fresh` says that it was added and never reviewed.
     """
 
     card: str
@@ -88,10 +88,9 @@ class PlannedCard:
 class TodaysCardPlan:
     """The plan of a study day: `looks` in order, then `fresh` new cards.
 
-    `final`, `short` and `stopped` are those of the DayPlan; `unbegun` cards were never
-    begun, `over` are due today and not in the plan, which asks about `passed` of them
-    on no day before the exam. `apart` keeps a card from its reverse, `outline` says how
-    the days go on.
+    `final`, `short` and `stopped` are those of the CardDayPlan. `unbegun` cards were never started.
+    `over` are due today and not in the plan, which reviews `passed` of them on no day before the
+    exam. `apart` separates a card from its reverse; `outline` summarizes the coming days.
     """
 
     looks: tuple[PlannedCard, ...]
@@ -115,7 +114,7 @@ _kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[_Key, TodaysCardPla
 def cached_day_plan(
     db: Session, learner_id: int, library: Library, day: dt.date, aim: ExamGoal
 ) -> TodaysCardPlan:
-    """The plan of a learner's study day, made once in a process."""
+    """Return the plan of a learner's study day, computed once per process."""
     engine = db.get_bind().engine
     kept = _kept.setdefault(engine, LRUCache(_LEARNERS))
     key = (day, aim, library.version)
@@ -130,9 +129,9 @@ def cached_day_plan(
 def find_planned(
     db: Session, learner_id: int, library: Library, day: dt.date, aim: ExamGoal
 ) -> TodaysCardPlan:
-    """Plan the study day from the memory as it stood when the day began.
+    """Compute the plan of the study day from the memory rows at its start.
 
-    A day that was set by hand is kept: the card comes first on it, and not before.
+    A manually set due day is respected: the card comes first on it, and not before.
     """
     held = states_at_day_start(db, learner_id, library, day)
     rows = [row for row in held if not _later(row, day, aim)]
@@ -145,7 +144,7 @@ def find_planned(
     times = today, aim.exam.toordinal(), aim.seconds
     asked = CardPlanInputs(*times, habits=aim.habits, pace=aim.pace)
     plan = day_plan(begun, unseen, asked, curve)
-    # Steps that an earlier day left unfinished come first, whatever they gain.
+    # Steps left unfinished on an earlier day come first, whatever their gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
     steps += [row.card for row in rows if _is_set(row, day)]
     names = dict.fromkeys([*steps, *(c.card for c in plan.looks)])
@@ -168,10 +167,10 @@ def find_planned(
 def _passed(
     begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, today: Iterable[str]
 ) -> int:
-    """How many cards that are due the plan never asks before the exam.
+    """Return how many due cards the plan never reviews before the exam.
 
-    Those of `today` it does ask. Where the minutes hold every card, none: each is seen
-    once more.
+    Those of `today` are reviewed. If the minutes hold every card the result is 0, because each gets
+    its final review.
     """
     if asked.exam - asked.day > HORIZON:
         return 0
@@ -184,12 +183,12 @@ def _slot(row: MorningCard) -> PlannedCard:
 
 
 def _later(row: MorningCard, day: dt.date, aim: ExamGoal) -> bool:
-    """Whether a card is not to be asked before a later day, which is in time."""
+    """Return whether a card was manually set to a later day before the exam."""
     return bool(day.isoformat() < row.set_day < aim.exam.isoformat())
 
 
 def _is_set(row: MorningCard, day: dt.date) -> bool:
-    """Whether the day has come that was set by hand for a card that was begun."""
+    """Return whether the manually set day of a started card has come."""
     came = row.set_day and row.set_day <= day.isoformat()
     return bool(came and row.state != "new" and not row.suspended)
 
@@ -207,7 +206,7 @@ _TOUCHED = (
     MEMORY.c.topic,
 )
 _mine = MEMORY.c.learner_id == bindparam("learner")
-# Put aside since the plan was made, or before: a few, found by name.
+# Suspended or declined cards. There are few, and they are found by name.
 _set_aside = union_all(
     select(ASIDE.c.card).where(ASIDE.c.learner_id == bindparam("learner")),
     select(ADDED.c.card).where(
@@ -232,10 +231,10 @@ _SINCE = union_all(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _DoneToday:
-    """What is left of the day: steps by their time, cards added today, looks.
+    """What is left of the day: steps by time, cards added today, reviews.
 
-    Of the looks `fresh` are at cards that were added before and never graded;
-    `finished` of the cards `answered` do not come back today; `graded` counts grades.
+    `fresh` of the reviews are of cards added earlier and never reviewed. `finished` of the cards
+    `answered` are not due again today; `graded` counts reviews.
     """
 
     answered: Sequence[Any]
@@ -250,9 +249,9 @@ class _DoneToday:
 def look_planned(
     db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan
 ) -> ReviewQueue:
-    """What lies before the learner under a plan: steps, what was added today, looks.
+    """Return the review queue under a plan: steps, cards added today, planned reviews.
 
-    Two narrow questions, whatever the number of cards.
+    Runs two narrow queries, however many cards there are.
     """
     now = _since(db, learner_id, limits, plan)
     ripe = [row for row in now.steps if row.due_at <= limits.now]
@@ -279,7 +278,7 @@ _THESE = select(*_TOUCHED, MEMORY.c.suspended).where(
 def upcoming_planned(
     db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan, most: int
 ) -> list[CardRecord]:
-    """The first `most` cards that the plan still holds for the day, in its order."""
+    """Return the first `most` cards that the plan still has for the day, in its order."""
     now = _since(db, learner_id, limits, plan)
     names = [*(row.card for row in now.steps), *now.added, *now.looks][:most]
     values = {"learner": learner_id, "cards": names}
@@ -316,7 +315,7 @@ def _since(db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPla
 def _left(
     plan: TodaysCardPlan, limits: QueueQuery, answered: Iterable[Any], aside: Iterable[str]
 ) -> list[PlannedCard]:
-    """The looks of the plan that were not taken yet."""
+    """Return the reviews of the plan that are not done yet."""
     seen = {row.card for row in answered}.union(limits.strays.gone, aside)
     notes = {row.note for row in answered} if plan.apart else set()
     return [
@@ -337,7 +336,7 @@ def _first(
         return _held(steps[0]), "learning"
     for card in looks:
         held = load_card(db, learner_id, card)
-        # Put aside, or undone to nothing, since the plan was made.
+        # It may have been suspended, or undone to no memory row, since the plan was computed.
         if held.known and not held.suspended:
             return held, "review"
     return (_held(steps[0]), "waiting") if steps else (None, "")
@@ -354,12 +353,11 @@ def _day(answered: Sequence[Any], plan: TodaysCardPlan, day: str) -> DayCounts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExamPlanNotice:
-    """What is said of the plan when its cards of today are done.
+    """The notice about the plan when today's cards are done.
 
-    `exam` is the exam day; `final` says that the last days have begun, `short` that
-    they do not hold a look at every card, and `stopped` that no new card is begun any
-    more, of which `unbegun` are left. `on` is the next day with cards, `tomorrow`
-    says that it is the next one.
+    `exam` is the exam day. `final` says that the final-review phase has begun, `short` that it has
+    no time for every card, and `stopped` that no more new cards are started, with `unbegun` left.
+    `on` is the next day with cards; `tomorrow` says that it is the next study day.
     """
 
     exam: dt.date
@@ -372,7 +370,7 @@ class ExamPlanNotice:
 
 
 def aim_of(learner: LearnerProfile, day: dt.date) -> ExamGoal | None:
-    """What a study day is planned for; None without an exam day ahead."""
+    """Return the exam goal of a study day; None without an exam ahead."""
     if not learner.id or learner.exam_day is None or learner.exam_day < day:
         return None
     seconds = card_seconds(learner.minutes_a_day)
@@ -382,7 +380,7 @@ def aim_of(learner: LearnerProfile, day: dt.date) -> ExamGoal | None:
 def toward_of(
     aim: ExamGoal, plan: TodaysCardPlan, day: dt.date, later: dt.date | None, begun: int
 ) -> ExamPlanNotice:
-    """What to say; `later` is when a card falls due next, `begun` counts today's."""
+    """Return the notice; `later` is when a card is next due, `begun` counts today's new cards."""
     tomorrow = day + dt.timedelta(days=1)
     following = _next_study_day(aim, tomorrow)
     more = plan.over or plan.final or (plan.unbegun > plan.fresh and not plan.stopped)
@@ -400,25 +398,24 @@ def toward_of(
 
 
 def _next_study_day(aim: ExamGoal, day: dt.date) -> dt.date:
-    """That day, or the first after it that is none of the days off."""
+    """Return `day`, or the first day after it that is not a day off."""
     while day < aim.exam and aim.habits.is_off(day.toordinal()):
         day += dt.timedelta(days=1)
     return day
 
 
 def new_under(plan: TodaysCardPlan, begun: int, more: int) -> int:
-    """How many new cards may still be begun today; `more` are asked for on top."""
+    """Return how many more new cards may be started today; `more` are added on top."""
     return max(0, plan.fresh + more - begun)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResolvedCard:
-    """A card with what belongs to it.
+    """A card with its related data.
 
-    `title` is what it belongs to; `links` lead, with their words, to where it is
-    explained; `question` is the address of the question it was made of and `origin`
-    a sentence on where an added card came from. `sat` keeps it away: its question is
-    in a mock exam that is being sat.
+    `title` is that of its page or deck. `links` are URLs and texts that lead to where it is
+    explained. `question` is the URL of the question it was made from, and `origin` a sentence about
+    where an added card came from. `sat` hides it: its question is in a mock exam in progress.
     """
 
     card: Flashcard
@@ -436,7 +433,7 @@ def find_cards(
     cards: Collection[str],
     now: dt.datetime,
 ) -> dict[str, ResolvedCard]:
-    """Those of `cards` that there are for this learner; added ones in one question."""
+    """Return those of `cards` that exist for this learner; added ones in one query."""
     added = [card for card in cards if is_added_card(card)]
     kept = added_cards.kept(db, learner.id, added, now)
     today = learner.study_day(now)
@@ -458,7 +455,7 @@ def _of_course(library: Library, card: Flashcard) -> ResolvedCard:
 
 
 def _page(library: Library, slug: str, anchor: str = "") -> tuple[str, tuple[tuple[str, str], ...]]:
-    """The title of a topic, and the link to its page."""
+    """Return the title of a topic, and the link to its page."""
     topic = library.topics.get(slug)
     if topic is None:
         return "", ()
@@ -469,7 +466,7 @@ def _page(library: Library, slug: str, anchor: str = "") -> tuple[str, tuple[tup
 def _added(
     library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
 ) -> ResolvedCard | None:
-    """The added card in the wording of now; None where the course lost it."""
+    """Return the added card with its current text; None if its source left the course."""
     kind = parse_card_id(kept.card)[0]
     if kind == QUESTION:
         return _question(library, kept, days)
@@ -490,7 +487,7 @@ def _question(
         return None
     try:
         card = card_of_question(question, kept.seed)
-    except ExpressionError:  # an edit left these numbers without an answer
+    except ExpressionError:  # after an edit, these numbers have no answer
         return None
     return ResolvedCard(
         card,
@@ -520,7 +517,7 @@ def _on(day: dt.date, today: dt.date) -> str:
 
 
 def note_of(held: CardRecord, day: dt.date, origin: str) -> str:
-    """Where the card comes from, when it was seen last, how likely it is known."""
+    """Return where the card comes from, when it was last seen, and its retrievability."""
     standing = held.standing
     if standing is None:
         return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
@@ -540,10 +537,10 @@ def note_of(held: CardRecord, day: dt.date, origin: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TodaysQueue:
-    """The cards before the learner: the queue, and what it was asked for in the end.
+    """The review queue, and the query it was loaded with.
 
-    `unseen` counts the new cards of each topic while any may be begun; `left` is what
-    there is to do.
+    `unseen` counts the new cards of each topic while any may be started; `left` is what is left to
+    do.
     """
 
     queue: ReviewQueue
@@ -553,9 +550,9 @@ class TodaysQueue:
 
 
 def todays_queue(desk: RequestContext, topic: str = "", more: int = 0) -> TodaysQueue:
-    """What the desk holds for the study day, of one topic or all.
+    """Return the review queue of the study day, for one topic or all.
 
-    Today and the plan say the same number, so they ask here too.
+    The Today page and the plan use it too, so that all show the same numbers.
     """
     queue, limits = load_queue(desk, limits_of(desk, topic))
     allowed, plan = new_today(desk, queue, more), todays_plan(desk)
@@ -575,13 +572,13 @@ def todays_queue(desk: RequestContext, topic: str = "", more: int = 0) -> Todays
 
 
 def limits_of(desk: RequestContext, topic: str = "") -> QueueQuery:
-    """What the queue is asked for now."""
+    """Return the queue query for this moment."""
     strays = queue.orphaned_cards(desk.db, desk.learner.id, desk.library)
     return QueueQuery(desk.day, to_milliseconds(desk.now), topic, strays)
 
 
 def load_queue(desk: RequestContext, limits: QueueQuery) -> tuple[ReviewQueue, QueueQuery]:
-    """The queue without cards that cannot be shown now, and what it was asked for."""
+    """Return the queue without cards that cannot be shown now, and the query used."""
     queue = _look(desk, limits)
     while queue.first is not None and not can_be_shown(desk, queue.first.card):
         gone = limits.strays.gone | {queue.first.card}
@@ -599,7 +596,7 @@ def _look(desk: RequestContext, limits: QueueQuery) -> ReviewQueue:
 
 
 def todays_plan(desk: RequestContext) -> TodaysCardPlan | None:
-    """The plan of the study day; None without an exam ahead."""
+    """Return the plan of the study day; None without an exam ahead."""
     aim = aim_of(desk.learner, desk.day)
     if aim is None:
         return None
@@ -609,12 +606,12 @@ def todays_plan(desk: RequestContext) -> TodaysCardPlan | None:
 
 
 def pace_of(desk: RequestContext) -> CardPace:
-    """How long this learner takes for cards, as the study day began."""
+    """Return how long this learner takes for cards, as of the start of the study day."""
     return card_pace(desk.db, desk.learner.id, desk.day)
 
 
 def new_today(desk: RequestContext, queue: ReviewQueue, more: int = 0) -> int:
-    """How many new cards may still be begun; `more` are asked for on top."""
+    """Return how many more new cards may be started; `more` are added on top."""
     plan = todays_plan(desk)
     if plan is None:
         minutes = desk.learner.minutes_a_day
@@ -623,13 +620,13 @@ def new_today(desk: RequestContext, queue: ReviewQueue, more: int = 0) -> int:
 
 
 def can_be_shown(desk: RequestContext, card: str) -> bool:
-    """Whether a card is there, and nobody is being examined in it."""
+    """Return whether a card exists and is not part of a mock exam in progress."""
     found = find_cards_once(desk, [card]).get(card)
     return found is not None and not found.sat
 
 
 def find_cards_once(desk: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
-    """Those of `cards` that there are, looked for once in a request."""
+    """Return those of `cards` that exist, looked up once per request."""
     new = [card for card in cards if card not in desk.found]
     if new:
         found = find_cards(desk.library, desk.db, desk.learner, new, desk.now)

@@ -1,1 +1,1 @@
-"""Anki packages in and out."""
+"""Read and write Anki packages."""

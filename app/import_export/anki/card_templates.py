@@ -1,7 +1,7 @@
-"""Note types; render a card's template.
+"""Anki note types, and rendering of card templates.
 
-Only what changes the words is followed: fields, conditions, clozes and the filters
-that hide something. Whatever goes beyond that falls back to the plain fields.
+Only what changes the text is supported: fields, conditions, clozes and the filters that hide
+something. Other templates fall back to the plain fields.
 """
 
 import dataclasses
@@ -17,13 +17,13 @@ from app.import_export.anki.package_format import fields_of
 from app.spaced_repetition.card_ids import LONGEST_FACE
 
 _CLOZE = 1
-_LEVELS = "\x1f"  # between the levels of a deck's name in newer collections
+_LEVELS = "\x1f"  # between the levels of a deck name in newer collections
 _LONGEST_NAME = 120
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NoteType:
-    """The fields of a note, and the templates (front, back) of its cards by ordinal.
+    """The fields of a note type, and the templates (front, back) of its cards by ordinal.
 
     A cloze type has one template for all of its cards.
     """
@@ -32,11 +32,11 @@ class NoteType:
     fields: tuple[str, ...]
     templates: Mapping[int, tuple[str, str]]
     cloze: bool = False
-    size: int = 0  # characters of the longest template
+    size: int = 0  # length of the longest template
 
 
 def note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
-    """Every note type by its number; those that cannot be read are left out."""
+    """Return every note type by id; unreadable ones are left out."""
     ((models,),) = db.execute("SELECT models FROM col LIMIT 1").fetchall() or ((None,),)
     if models:
         return dict(_older_types(_objects(models)))
@@ -44,7 +44,7 @@ def note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
 
 
 def deck_names(db: sqlite3.Connection) -> dict[int, str]:
-    """The name of every deck by its number."""
+    """Return the name of every deck by id."""
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
     found: Iterable[tuple[Any, Any]]
     if decks:
@@ -79,7 +79,7 @@ def _older_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteTy
 
 
 def _newer_types(db: sqlite3.Connection) -> dict[int, NoteType]:
-    """Note types in tables of their own, their settings as protocol buffers."""
+    """Read note types from separate tables, with settings as protocol buffers."""
     fields: dict[int, list[tuple[int, str]]] = {}
     for number, place, name in db.execute("SELECT ntid, ord, name FROM fields"):
         fields.setdefault(_whole(number), []).append((_whole(place), str(name)))
@@ -111,7 +111,7 @@ def _words(value: int | bytes | None) -> str:
 
 
 def _objects(text: Any) -> list[dict[str, Any]]:
-    """The values of a JSON object that are objects themselves."""
+    """Return the values of a JSON object that are objects themselves."""
     try:
         found = json.loads(text)
     except (ValueError, TypeError, RecursionError):
@@ -124,7 +124,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def _whole(value: Any) -> int:
-    """A whole number, −1 for anything else."""
+    """Return a whole number, −1 for anything else."""
     if isinstance(value, str) and value.isdigit() and len(value) < 20:
         return int(value)
     return value if isinstance(value, int) else -1
@@ -132,7 +132,7 @@ def _whole(value: Any) -> int:
 
 Side = Literal["front", "back"]
 
-# None of these looks at a character twice, however a stranger wrote the text.
+# None of these patterns reads a character twice, so malicious text cannot make them slow.
 _TAG = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(r"\{\{([^{}]*)\}\}")
 _SHOWING_CLOZE = re.compile(r"\{\{c([\d,]{1,20})::((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
@@ -160,13 +160,13 @@ _TOKENS = 200
 
 
 class _UnsupportedTemplateError(Exception):
-    """A template that goes beyond what is followed here."""
+    """A template with unsupported syntax."""
 
 
 def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
-    """Front and back of a card, in the HTML of its note; not cleaned yet.
+    """Return front and back of a card as the HTML of its note, not sanitized.
 
-    The back is what comes below the front, so what it repeats of it is left out.
+    The back is the part below the front, so a repeated front is left out.
     """
     values = dict(zip(kind.fields, fields, strict=False))
     template = kind.templates.get(0 if kind.cloze else ordinal)
@@ -179,7 +179,7 @@ def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tu
 
 
 def _plain(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
-    """The first field, and all others below it."""
+    """Return the first field, and all other fields."""
     first, rest = fields[0], "<br>".join(filter(None, fields[1:]))
     if not kind.cloze:
         return first, rest
@@ -189,14 +189,14 @@ def _plain(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, st
 
 
 def is_blank(html: str) -> bool:
-    """Whether nothing is left to read or to look at."""
+    """Return whether HTML has neither text nor a picture."""
     if _PICTURE.search(html):
         return False
     return _EMPTY.match(html) is not None or not _TAG.sub("", html).strip()
 
 
 def pictures_in(fields: Sequence[str]) -> set[str]:
-    """The names of the files that a note shows as pictures."""
+    """Return the names of the picture files that a note shows."""
     tags = (tag[0] for field in fields for tag in _PICTURE.finditer(field))
     return {name for tag in tags if (name := _name_in(tag))}
 
@@ -209,10 +209,9 @@ def _name_in(tag: str) -> str:
 
 
 def with_pictures(html: str, addresses: Mapping[str, str]) -> tuple[str, int, frozenset[str]]:
-    """HTML whose pictures have our addresses, and what became of its media.
+    """Replace picture URLs by ours; returns HTML, lost media, and the pictures kept.
 
-    Sounds and pictures without an address are taken out and counted; then come the
-    names of the pictures that stayed.
+    Sounds, and pictures without a URL in `addresses`, are removed and counted.
     """
     quiet, sounds = _SOUND.subn("", html)
     plain, others = _OTHER_MEDIA.subn("", quiet)
@@ -231,7 +230,7 @@ def with_pictures(html: str, addresses: Mapping[str, str]) -> tuple[str, int, fr
 
 
 def with_math(html: str) -> str:
-    r"""HTML whose formulas are written as \(…\) and \[…\], however Anki had them.
+    r"""Return HTML with all formulas as \(…\) and \[…\], whichever way Anki wrote them.
 
     >>> with_math("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
     '\\(a\\) \\[b\\]'
@@ -254,9 +253,9 @@ def _formula(tex: str, *, block: bool) -> str:
 
 
 def clozed(text: str, number: int, side: Side, *, alone: bool = False) -> str:
-    """A text whose cloze of that number is hidden on the front and shown on the back.
+    """Return a text whose cloze `number` is hidden on the front and shown on the back.
 
-    `alone`: nothing but the cloze itself.
+    `alone` returns only the cloze itself.
 
     >>> clozed("{{c1::Ada}} wrote {{c2::notes::what?}}.", 2, "front")
     'Ada wrote [what?].'
@@ -276,7 +275,7 @@ def clozed(text: str, number: int, side: Side, *, alone: bool = False) -> str:
         parts.append(hidden)
         return hidden
 
-    for _ in range(_DEPTH):  # the innermost first
+    for _ in range(_DEPTH):  # innermost first
         text, count = _SHOWING_CLOZE.subn(shown, text)
         if not count:
             break
@@ -288,7 +287,7 @@ def clozed(text: str, number: int, side: Side, *, alone: bool = False) -> str:
 def _filled(
     template: str | None, values: Mapping[str, str], card: tuple[NoteType, int, Side]
 ) -> str:
-    """A template with the fields put in; raises _Beyond."""
+    """Return a template with its fields filled in; raises _UnsupportedTemplateError."""
     if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
         raise _UnsupportedTemplateError
     out: list[str] = []
@@ -318,7 +317,7 @@ def _turn(
     values: Mapping[str, str],
     card: tuple[NoteType, int, Side],
 ) -> None:
-    """Begin or end a condition; comments change nothing."""
+    """Push or pop a condition; comments are ignored."""
     sign, field = name[0], name[1:].strip()
     if sign == "/":
         if not stack or stack.pop()[0] != field:
@@ -359,5 +358,5 @@ def _sifted(word: str, value: str, number: int, side: Side) -> str:
     if word in {"cloze", "cloze-only"}:
         return clozed(value, number, side, alone=word == "cloze-only")
     if word in {"type", "hint", "nc"} and side == "front":
-        return ""  # typed in or opened there, so not to be seen yet
+        return ""  # the learner types it or opens it, so it is hidden at first
     return value

@@ -1,7 +1,7 @@
-""".apkg layout: zip, zstd, tables, media.
+"""The .apkg layout: zip, zstd, tables, media.
 
-Newer versions pack each file of the archive with zstd and list the media as a protocol
-buffer; older ones leave the packing to the archive and list the media in JSON.
+Newer versions of Anki compress each file of the archive with zstd and list the media as a protocol
+buffer. Older ones use zip compression and list the media as JSON.
 """
 
 import dataclasses
@@ -22,14 +22,14 @@ from app.spaced_repetition.card_ids import PICTURES
 
 NEWEST = "collection.anki21b"
 _PLAIN = "collection.anki2"
-_META = b"\x08\x03"  # the version of the package, as a protocol buffer: the latest
+_META = b"\x08\x03"  # package version as a protocol buffer: the latest
 _CHUNK = 1 << 20
-_WINDOW_LOG_MAX = 26  # no frame makes the reader hold more than 64 MiB
+_WINDOW_LOG_MAX = 26  # limits the memory of the decompressor to 64 MiB
 
 
 @functools.cache
 def zstd() -> Any:
-    """The module for zstd: of Python from 3.14 on, its backport before; or None."""
+    """Return the zstd module: the standard library's from Python 3.14 on, or its backport, or None."""
     for name in ("compression.zstd", "backports.zstd"):
         try:
             return importlib.import_module(name)
@@ -39,7 +39,7 @@ def zstd() -> Any:
 
 
 def reading(stream: IO[bytes]) -> IO[bytes]:
-    """A packed stream as what is in it; reading it may raise `zstd().ZstdError`."""
+    """Return a decompressing stream; reading it may raise `zstd().ZstdError`."""
     module = zstd()
     limit = {module.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
     unpacked: IO[bytes] = module.ZstdFile(stream, options=limit)
@@ -47,9 +47,9 @@ def reading(stream: IO[bytes]) -> IO[bytes]:
 
 
 class PackageWriter:
-    """A package that is written into a file, so that only one medium is in memory.
+    """Writes a package to a file, with only one media file in memory at a time.
 
-    `modern` packs it as newer versions of Anki do. It is complete after `finish`.
+    `modern` compresses it as newer versions of Anki do. Call `finish` to complete it.
     """
 
     def __init__(self, file: IO[bytes], *, modern: bool) -> None:
@@ -58,13 +58,13 @@ class PackageWriter:
         self._media: list[_Medium] = []
 
     def add_media(self, name: str, content: bytes) -> None:
-        """Write a file of the notes. It is no text, so to deflate it saves nothing."""
+        """Write a media file, uncompressed, because media are already compressed."""
         digest = hashlib.sha1(content, usedforsecurity=False).digest()
         self._archive.writestr(str(len(self._media)), self._packed(content))
         self._media.append(_Medium(name, len(content), digest))
 
     def finish(self, collection: Path) -> None:
-        """Write the collection, an SQLite file, and the list of the media."""
+        """Write the collection (an SQLite file) and the media list."""
         with self._archive as archive:
             if self._modern:
                 archive.writestr("meta", _META)
@@ -90,7 +90,7 @@ class PackageWriter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Medium:
-    """A file of the notes: its name, its size in bytes and its SHA-1."""
+    """A media file: its name, its size in bytes and its SHA-1."""
 
     name: str
     size: int
@@ -98,7 +98,7 @@ class _Medium:
 
 
 def _entries(media: Iterable[_Medium]) -> bytes:
-    """The list of media: for each its name (1), its size (2) and its SHA-1 (3)."""
+    """Return the media list: name (1), size (2) and SHA-1 (3) of each file."""
     out = bytearray()
     for medium in media:
         entry = _field(1, medium.name.encode()) + b"\x10" + _varint(medium.size)
@@ -120,14 +120,14 @@ def _varint(value: int) -> bytes:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _VarintCursor:
-    """A number of a protocol buffer, and where the next one begins."""
+    """A number in a protocol buffer, and the offset of the next one."""
 
     value: int
     end: int
 
 
 def fields_of(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbers and strings of a protocol buffer in order, as far as it is sound."""
+    """Yield the numbers and strings of a protocol buffer, up to the first invalid byte."""
     at = 0
     while at < len(data):
         key = _number(data, at)
@@ -147,7 +147,7 @@ def fields_of(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _number(data: bytes, at: int) -> _VarintCursor:
-    """The number that begins at a place, seven bits in each byte, and its end."""
+    """Read the varint at an offset: seven bits in each byte."""
     value = shift = 0
     while at < len(data) and shift < 70:
         byte = data[at]
@@ -159,7 +159,7 @@ def _number(data: bytes, at: int) -> _VarintCursor:
 
 
 def names_of(listed: bytes, *, modern: bool) -> dict[str, str]:
-    """The media of a package: the name of each by that of its file in the archive."""
+    """Return the media names by the names of their files in the archive."""
     if not modern:
         try:
             found = json.loads(listed)
@@ -206,7 +206,7 @@ CREATE INDEX ix_cards_sched on cards (did, queue, due);
 CREATE INDEX ix_revlog_usn on revlog (usn);
 CREATE INDEX ix_revlog_cid on revlog (cid);
 """
-# Fixed for ever: an import finds the note type of an earlier one by its number.
+# Never change these: an import finds the note type of an earlier one by its id.
 ONE_WAY = 1763683200001
 BOTH_WAYS = 1763683200002
 _SIDES = 1763683201000
@@ -219,22 +219,22 @@ table { border-collapse: collapse; } td, th { padding: 0.2rem 0.6rem; }"""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CollectionCreation:
-    """The day from which a collection counts, when scheduling comes with it.
+    """The day from which a collection counts, if scheduling is exported.
 
-    `moment` is its beginning in seconds since 1970; `west` how many minutes the
-    zone lay behind UTC then.
+    `moment` is its start in seconds since 1970; `west` is how many minutes the zone was behind UTC
+    then.
     """
 
     moment: int
     west: int
 
     def settings(self) -> dict[str, Any]:
-        """What the configuration of the collection says of its days."""
+        """Return the settings of the collection about its days."""
         return {"schedVer": 2, "sched2021": True, "rollover": 4} | {"creationOffset": self.west}
 
 
 def with_sides(count: int) -> int:
-    """The note type whose `count` cards each have a front and a back of their own."""
+    """Return the id of the note type with `count` cards, each with its own front and back."""
     return ONE_WAY if count == 1 else _SIDES + count
 
 
@@ -244,9 +244,9 @@ def collection(
     birth: CollectionCreation | None = None,
     sides: Iterable[int] = (),
 ) -> tuple[Any, ...]:
-    """The row of the table col; `moment` in seconds since 1970.
+    """Return the row of the table col; `moment` in seconds since 1970.
 
-    `sides` are the counts of cards that notes have whose cards are no reverses.
+    `sides` are the card counts of notes whose cards are not reverses of each other.
     """
     conf = _CONF | (birth.settings() if birth else {})
     deck_rows = {1: "Default"} | {number: name for name, number in decks.items()}
@@ -408,9 +408,9 @@ _ADDRESS = re.compile(rf"{PICTURES}([0-9a-f]{{32}}\.[a-z]{{3,4}})")
 
 
 def name_of(content: bytes) -> str:
-    """The name under which a picture is kept; empty for what is none.
+    """Return the stored name of a picture; empty if the content is not a picture.
 
-    SVG is none: it is a document that may do things.
+    SVG does not count: it is a document that can contain scripts.
     """
     kind = kind_of(content)
     if kind in {"", "svg"}:
@@ -419,15 +419,15 @@ def name_of(content: bytes) -> str:
 
 
 def names_in(html: str) -> list[str]:
-    """The names of the kept pictures that a face shows."""
+    """Return the names of the stored pictures in a face."""
     return _ADDRESS.findall(html)
 
 
 def as_files(html: str) -> str:
-    """A face whose pictures are files beside it, as in a package."""
+    """Return a face with pictures as package files."""
     return _ADDRESS.sub(r"headroom-\1", html)
 
 
 def file_of(name: str) -> str:
-    """The name of a kept picture as a file of a package."""
+    """Return the name of a stored picture as a package file."""
     return f"headroom-{name}"

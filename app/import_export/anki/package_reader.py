@@ -1,9 +1,8 @@
-"""Read a package without trust.
+"""Read an untrusted package.
 
-A package is a zip archive, and in it lies an SQLite database: both may be built to do
-harm. Nothing is unpacked but the database, under a name of our own; SQLite reads it
-without trusting its schema, runs nothing but plain selects of ordinary tables, and
-stops after a fixed amount of work.
+A package is a zip archive with an SQLite database, and either can be malicious. Only the database
+is unpacked, under a name of our own. SQLite reads it without trusting its schema, runs only plain
+selects of ordinary tables, and stops after a fixed amount of work.
 """
 
 import contextlib
@@ -37,13 +36,13 @@ _OLDER = (
 )
 _NONE_OF_ANKI = "It is no .apkg or .colpkg of Anki"
 MOST_OF_A_FILE = 2_000_000
-"""So many bytes of a picture or of the list of media are read."""
+"""The most bytes read of a picture or of the media list."""
 MOST_OF_MEDIA = 30_000_000
 _MOST_IN_VAIN = 100
-"""So many pictures may be damaged or too large: each is unpacked to be told so."""
+"""The most damaged or oversized pictures; each has to be unpacked to find out."""
 _CHUNK = 1 << 20
-_LONGEST = 8_000_000  # bytes of one value; the note types of a collection are one
-_EVERY = 1_000_000  # steps of SQLite's machine between two looks
+_LONGEST = 8_000_000  # bytes of one value; all note types of a collection are one value
+_EVERY = 1_000_000  # SQLite VM steps between two checks
 _MOST_LOOKS = 2_000
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _TABLES = {"col", "notes", "cards", "revlog", "decks", "notetypes", "fields"} | {"templates"}
@@ -52,7 +51,7 @@ _MAGIC = b"SQLite format 3\0"
 
 @contextlib.contextmanager
 def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
-    """The collection of the package `file`, unpacked into `folder`; raises Unusable."""
+    """Unpack the collection of a package into `folder`; raises UnusableFileError."""
     path = folder / "collection"
     _unpack(file, path)
     with contextlib.closing(_connect(path)) as connection:
@@ -67,10 +66,9 @@ def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def media_of(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
-    """Those of the wanted media that the package `file` holds, by name.
+    """Return the wanted media of a package, by name.
 
-    Files that are too large, or damaged, are left out, and so is all that comes when
-    enough has been read.
+    Files that are too large or damaged are left out, and so are all files after the total limit.
     """
     if not wanted:
         return {}
@@ -93,7 +91,7 @@ def media_of(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
 
 
 def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, modern: bool) -> bytes:
-    """A small file of the archive; empty where it is not there or not sound."""
+    """Return a small file of the archive; empty if it is missing or damaged."""
     if entry is None:
         return b""
     with archive.open(entry) as stream:
@@ -106,7 +104,7 @@ def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, modern:
 
 
 def _damages() -> tuple[type[Exception], ...]:
-    """What is raised for packed bytes that make no sense."""
+    """Return the exceptions raised for damaged compressed data."""
     module = zstd()
     return (EOFError, module.ZstdError) if module else (EOFError,)
 
@@ -134,7 +132,7 @@ def _copy_newest(stream: IO[bytes], out: IO[bytes]) -> None:
 
 
 def _copy(source: IO[bytes], out: IO[bytes]) -> None:
-    """Copy no more than an archive may hold, whatever it says of itself."""
+    """Copy at most the archive limit, whatever size the archive states."""
     left = ARCHIVE_MOST_BYTES
     while chunk := source.read(_CHUNK):
         left -= len(chunk)
@@ -151,7 +149,7 @@ def _connect(path: Path) -> sqlite3.Connection:
             raise UnusableFileError("The collection in the package is no SQLite database.")
     address = f"{path.as_uri()}?mode=ro&immutable=1"
     connection = sqlite3.connect(address, uri=True, isolation_level=None)
-    # Text that is no UTF-8 is a slip of some other program, not a reason to stop.
+    # Invalid UTF-8 comes from a bug in another program and is no reason to stop.
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
@@ -164,14 +162,14 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _allow(action: int, table: str | None, *_: str | None) -> int:
-    """Plain reading of the tables that a collection has, and of no other."""
+    """Allow only plain reads of the tables that a collection has."""
     known = action != sqlite3.SQLITE_READ or table in _TABLES | {"sqlite_master"}
     allowed = action in _READS and known
     return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
 def _expect_tables(connection: sqlite3.Connection) -> None:
-    """Refuse views and virtual tables that stand where a table should."""
+    """Refuse views and virtual tables in place of tables."""
     rows = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master").fetchmany(1000)
     found = {
         str(name)
@@ -189,15 +187,15 @@ def _expect_tables(connection: sqlite3.Connection) -> None:
 MOST_NOTES = 20_000
 _MOST_CARDS = 40_000
 _MOST_GRADES = 200_000
-_MOST_WORDS = 40_000_000  # characters that all cards together are made of
+_MOST_WORDS = 40_000_000  # total text length of all cards
 _LONGEST_GUID = 100
 _LONGEST_TAGS = 1000
 BY_HAND = 4
-"""The kind of a row that no grade made."""
+"""The revlog type of a manual edit."""
 _ASIDE = -1
-_BURIED = -2, -3  # as a sibling of a card that was asked, and by hand
+_BURIED = -2, -3  # as a sibling of a reviewed card, and manually
 _NEW, _REVIEW = 0, 2
-_LOWEST, _HIGHEST = 0.7, 0.97  # the recall that a learner may ask for
+_LOWEST, _HIGHEST = 0.7, 0.97  # the range of the desired retention
 _SEEDS = 2**53
 _LATEST = 4_000_000_000  # seconds since 1970
 _FAR = 40_000  # days
@@ -208,10 +206,9 @@ _NO_TYPE = NoteType("", (), {})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RevlogEntry:
-    """A row of the revlog: its number is the moment in milliseconds since 1970.
+    """A row of the revlog: its id is the moment in milliseconds since 1970.
 
-    One of the kind `BY_HAND` says what was set; without interval and `factor` it made
-    the card new.
+    One of the kind `BY_HAND` is a manual edit; without interval and `factor` it reset the card.
     """
 
     number: int
@@ -223,17 +220,17 @@ class RevlogEntry:
 
     @property
     def forgets(self) -> bool:
-        """Whether the card was made new here."""
+        """Whether the card was reset to new here."""
         return self.kind == BY_HAND and not (self.ease or self.interval or self.factor)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PackageCard:
-    """A card of a package. Its faces are raw HTML, for `faces` alone renders them.
+    """A card of a package; `faces` renders its HTML, which is not sanitized.
 
-    `retention` is the recall that was wanted last, `aside` what we wrote beside it
-    ourselves; `place` orders new cards. `due` is the day of one in review; `buried` the
-    moment in ms at which it was put off to the next day.
+    `retention` is the last desired retention, `aside` our own data of the card. `place` orders new
+    cards. `due` is the due day of a review card; `buried` is the moment in ms at which it was
+    buried.
     """
 
     guid: str
@@ -253,15 +250,15 @@ class PackageCard:
 
     @property
     def faces(self) -> tuple[str, str]:
-        """Front and back as the note type shows them; not cleaned."""
+        """Return front and back as rendered by the note type, not sanitized."""
         return render_card_sides(self.kind, self.fields, self.ordinal)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AnkiPackage:
-    """All cards of a package, and how many rows of its log belong to none.
+    """All cards of a package, and the number of log rows without a card.
 
-    `media` are the files that its notes show as pictures, by name.
+    `media` are the picture files of its notes, by name.
     """
 
     notes: int
@@ -279,12 +276,12 @@ class _PackageNote:
 
     @property
     def size(self) -> int:
-        """How many characters a card of it is made of."""
+        """The text length of one of its cards."""
         return sum(map(len, self.fields)) + self.kind.size
 
 
 def read_package(file: IO[bytes]) -> AnkiPackage:
-    """Read an .apkg or .colpkg; raises Unusable with a sentence why not."""
+    """Read an .apkg or .colpkg; raises UnusableFileError with the reason."""
     with (
         tempfile.TemporaryDirectory(prefix="headroom-") as folder,
         open_package(file, Path(folder)) as db,
@@ -318,7 +315,7 @@ def _notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
 
 
 def _log(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]], int]:
-    """The rows of the log by card, oldest first, and how many there are."""
+    """Return the log rows by card, oldest first, and their number."""
     query = "SELECT id, cid, ease, time, type, ivl, factor FROM revlog"
     rows = db.execute(query).fetchmany(_MOST_GRADES + 1)
     if len(rows) > _MOST_GRADES:
@@ -367,15 +364,14 @@ def _cards(
         )
 
 
-# Burying is the last change of a card that is buried: `mod` is its moment in seconds.
+# If a card is buried, burying was its last change: `mod` is that moment in seconds.
 _CARDS = "SELECT id, nid, did, odid, ord, queue, due, type, odue, mod, data FROM cards"
 
 
 def _born(db: sqlite3.Connection) -> dt.date | None:
-    """The day from which the collection counts; days turn at four in its zone.
+    """Return the day from which the collection counts; days start at 4:00 in its zone.
 
-    Told by the clock of the zone that it names, or else by UTC, where it lies within
-    half a day of the true one.
+    Uses the zone that the collection names. Otherwise UTC, which is within half a day.
     """
     rows = db.execute("SELECT crt, conf FROM col LIMIT 1").fetchall()
     if not rows or not isinstance(rows[0][0], int) or not 0 <= rows[0][0] < _LATEST:
@@ -396,7 +392,7 @@ def _day(born: dt.date | None, number: int) -> dt.date | None:
 
 
 def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Rows whose numbers are numbers, each card of a note once."""
+    """Yield rows with valid numbers, each card of a note once."""
     seen: set[tuple[int, int]] = set()
     for row in rows:
         key = row[1], row[4]
@@ -406,7 +402,7 @@ def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _known(data: Any) -> tuple[float | None, AddedCardInfo]:
-    """The recall wanted, and what we wrote ourselves, from the data of a card."""
+    """Return the desired retention, and our own data, from the data of a card."""
     try:
         known = json.loads(data or "{}")
         own = json.loads(known.get("cd") or "{}")

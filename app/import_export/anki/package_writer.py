@@ -1,4 +1,4 @@
-"""Write notes, cards and revlog."""
+"""Write Anki notes, cards and revlog."""
 
 import base64
 import contextlib
@@ -38,16 +38,15 @@ from app.spaced_repetition.scheduler import (
     apply_review,
 )
 
-_FIRST_NUMBER = 1_500_000_000_000  # numbers look like milliseconds, as Anki expects
+_FIRST_NUMBER = 1_500_000_000_000  # ids look like milliseconds, as Anki expects
 _NUMBERS = 200_000_000_000
 
 
 def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult:
-    """A package of the cards among `items`; `moment` in seconds since 1970.
+    """Return a package of the cards among `items`; `moment` in seconds since 1970.
 
-    The GUID of a note comes from the id of its card alone, and `moment` is when it was
-    last changed: a later package updates the notes of an earlier one and leaves what
-    was learned as it is.
+    The GUID of a note depends only on the id of its card, and `moment` is its modification time. A
+    later package updates the notes of an earlier one and keeps their scheduling.
     """
     cards = tuple(i for i in items if i.kind == "card")
     refused = tuple(
@@ -73,7 +72,7 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult
 
 @contextlib.contextmanager
 def new_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
-    """The tables of a collection in a temporary file, and where it lies."""
+    """Create the tables of a collection in a temporary file; yields it with its path."""
     with tempfile.TemporaryDirectory(prefix="headroom-") as folder:
         path = Path(folder) / "collection.anki2"
         with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -82,10 +81,10 @@ def new_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
 
 
 def add_row(connection: sqlite3.Connection, table: str, values: Sequence[object]) -> None:
-    """Write a row of a collection, with all of its columns."""
+    """Insert a row with all of its columns."""
     marks = ",".join("?" * len(values))
     connection.execute(
-        f"INSERT INTO {table} VALUES ({marks})",  # noqa: S608 - a table of ours
+        f"INSERT INTO {table} VALUES ({marks})",  # noqa: S608 - the table name is a constant
         values,
     )
 
@@ -114,7 +113,7 @@ def _note(card: Item, moment: int) -> tuple[object, ...]:
 
 
 def _face(card: Item, text: str) -> str:
-    """A side as HTML, whose pictures are files of the package."""
+    """Return a side as HTML, with pictures as package files."""
     face = illustrated(text)
     for picture in card.pictures:
         shown = f'src="{html.escape(picture.name)}"'
@@ -123,7 +122,7 @@ def _face(card: Item, text: str) -> str:
 
 
 def _file_of(picture: ItemImage) -> str:
-    """A name of a file that no other package has for another picture."""
+    """Return a file name that no other package uses for another picture."""
     ending = picture.name.rpartition(".")[2].lower()
     digest = hashlib.sha256(content_of(picture)).hexdigest()[:32]
     return f"headroom-{digest}.{ending}"
@@ -132,7 +131,7 @@ def _file_of(picture: ItemImage) -> str:
 def note_columns(
     model: int, faces: tuple[str, ...], tags: Iterable[str], moment: int
 ) -> tuple[object, ...]:
-    """The columns of a note after its number and GUID; `faces` are HTML."""
+    """Return the columns of a note after its id and GUID; `faces` are HTML."""
     words = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
     checksum = int(hashlib.sha1(words.encode(), usedforsecurity=False).hexdigest()[:8], 16)
     joined = " ".join(re.sub(r"\s+", "-", t) for t in tags)
@@ -141,13 +140,13 @@ def note_columns(
 
 
 def guid(name: str) -> str:
-    """The lasting name of a note, from the id of its card."""
+    """Return the stable GUID of a note, from the id of its card."""
     digest = hashlib.sha256(f"headroom card {name}".encode()).digest()
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
 def number_of(name: str, taken: set[int]) -> int:
-    """A number for a row that is the same in every package."""
+    """Return a row id that is the same in every package."""
     digest = hashlib.sha256(name.encode()).digest()
     number = _FIRST_NUMBER + int.from_bytes(digest[:8]) % _NUMBERS
     while number in taken:
@@ -157,7 +156,7 @@ def number_of(name: str, taken: set[int]) -> int:
 
 
 _POLICY = SchedulerPolicy()
-_EASE = 2500  # per mille; asked for by the older scheduler alone
+_EASE = 2500  # per mille; only the older scheduler needs it
 _KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
 _LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
 _ASIDE, _BURIED = -1, -3
@@ -166,7 +165,7 @@ _BY_HAND = 4
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimedReview:
-    """A grade that stands, and the milliseconds it took where they were measured."""
+    """A review that was not undone, and the milliseconds it took, if measured."""
 
     grade: ReviewEvent
     milliseconds: int | None = None
@@ -174,7 +173,7 @@ class TimedReview:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DatedEdit:
-    """An act that stands, with its moment and its study day."""
+    """A manual edit that was not undone, with its moment and study day."""
 
     act: ManualEdit
     at: dt.datetime
@@ -183,10 +182,10 @@ class DatedEdit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewRevlogEntry:
-    """A row of the revlog that has no number yet; `at` is the moment in ms.
+    """A revlog row without an id yet; `at` is the moment in ms.
 
-    `ivl` and `last` are days, or seconds below zero in (re)learning steps; `factor`
-    is the difficulty 1..10 as 100..1100, for 0 would mean that a card was reset.
+    `ivl` and `last` are days, or negative seconds in (re)learning steps. `factor` is the difficulty
+    1..10 as 100..1100, because 0 would mean that the card was reset.
     """
 
     at: int
@@ -200,10 +199,9 @@ class NewRevlogEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AddedCardInfo:
-    """What only we know of a card that was added to those of the course.
+    """Our own data of an added card.
 
-    `seed` chose the numbers of a question; `since` is the moment in ms from which the
-    card is asked.
+    `seed` chose the numbers of a question; `since` is the moment in ms from which the card is due.
     """
 
     seed: int | None = None
@@ -212,9 +210,9 @@ class AddedCardInfo:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CardHistory:
-    """A card with its standing (None before the first grade) and its log.
+    """A card with its state (None before the first review) and its log.
 
-    `buried` is the act that put it off, where nothing came after it.
+    `buried` is the edit that buried it, if nothing came after it.
     """
 
     card: str
@@ -226,7 +224,7 @@ class CardHistory:
     buried: DatedEdit | None = None
 
     def is_buried(self, day: dt.date) -> bool:
-        """Whether it is not asked any more on this study day."""
+        """Return whether it is buried for the rest of this study day."""
         act = self.buried and self.buried.act
         return bool(act and act.until and act.until > day)
 
@@ -238,7 +236,7 @@ def learned(
     suspended: bool = False,
     aside: AddedCardInfo | None = None,
 ) -> CardHistory:
-    """Replay the log of a card, in order, into what Anki keeps of it."""
+    """Replay the log of a card, in order, into what Anki stores about it."""
     now = ReplayedCard()
     log: list[NewRevlogEntry] = []
     retention = RETENTION
@@ -259,7 +257,7 @@ def learned(
 def _set(
     before: CardState | None, now: CardState | None, row: DatedEdit
 ) -> Iterable[NewRevlogEntry]:
-    """The row of an act, where Anki has one: of a card that was begun."""
+    """Yield the revlog row of a manual edit, if Anki has one: only for started cards."""
     if before is None or row.act.kind == "bury":
         return
     at, last = round(row.at.timestamp() * 1000), _interval(before)
@@ -287,7 +285,7 @@ def _logged(before: CardState | None, now: CardState, timed: TimedReview) -> New
 
 
 def _interval(standing: CardState) -> int:
-    """Days until the card is due; seconds, below zero, in (re)learning steps."""
+    """Return days until the card is due; negative seconds in (re)learning steps."""
     if standing.state == "review":
         return max(1, (standing.due_day - standing.last_day).days)
     return -max(1, round((standing.due_at - standing.last_at).total_seconds()))
@@ -296,17 +294,17 @@ def _interval(standing: CardState) -> int:
 def state_columns(
     card: CardHistory, days: tuple[dt.date, dt.date], place: int
 ) -> tuple[object, ...]:
-    """The columns of a card from `type` on.
+    """Return the columns of a card from `type` on.
 
-    `days` are the one from which the collection counts, and the study day of now;
-    `place` is the card's place among new ones.
+    `days` are the one from which the collection counts, and the current study day; `place` is the
+    card's position among new ones.
     """
     standing, (born, today) = card.standing, days
     buried = card.is_buried(today)
     off = _ASIDE if card.suspended else _BURIED if buried else None
     if standing is None:
         return 0, off or 0, place, 0, 0, 0, 0, 0, 0, 0, 0, _data(card)
-    # In steps a card has a moment; with a day set by hand it is a review on that day.
+    # A card in steps has a due moment. With a manually set day it is a review on that day.
     set_day = standing.due_day > standing.last_day and not buried
     stepping = standing.state != "review" and not set_day
     queue = 1 if stepping else 2
@@ -320,7 +318,7 @@ def state_columns(
         _EASE,
         standing.reviews,
         standing.lapses,
-        left * 1001,  # how many steps are left today, and how many at all
+        left * 1001,  # steps left today, and steps left in all
         0,
         0,
         0,
@@ -334,7 +332,7 @@ def _steps(standing: CardState) -> int:
 
 
 def _data(card: CardHistory) -> str:
-    """The memory as FSRS has it, and what only we know of the card."""
+    """Return the FSRS state and our own data of the card as JSON."""
     known: dict[str, Any] = {}
     if card.standing is not None:
         known = {
@@ -352,10 +350,10 @@ def _data(card: CardHistory) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AnkiNote:
-    """A note to be written: its lasting name, faces in HTML, and its cards.
+    """A note to write: its stable name, faces in HTML, and its cards.
 
-    Two faces make one card, or two that are reverses of each other. A note that came
-    from Anki has `ordinals`, one for each card, and two faces for each up to the last.
+    Two faces make one card, or two that are reverses of each other. A note imported from Anki has
+    `ordinals`, one for each card, and two faces for each ordinal up to the last.
     """
 
     name: str
@@ -368,7 +366,7 @@ class AnkiNote:
 
     @property
     def model(self) -> int:
-        """Its note type."""
+        """The id of its note type."""
         if self.ordinals:
             return with_sides(len(self.faces) // 2)
         return BOTH_WAYS if len(self.cards) > 1 else ONE_WAY
@@ -382,7 +380,7 @@ class AnkiNote:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CollectionDates:
-    """The present in seconds since 1970 and as a study day; when the collection began.
+    """The present in seconds since 1970 and as a study day, and the collection's first day.
 
     `first` is the day from which the collection counts.
     """
@@ -393,7 +391,7 @@ class CollectionDates:
     birth: CollectionCreation
 
     def changed(self, card: CardHistory) -> int:
-        """When a card was last changed: of a buried one Anki tells the day by it."""
+        """Return when a card was last changed; Anki derives the day of a bury from it."""
         if card.buried is None or not card.is_buried(self.today):
             return self.moment
         return int(card.buried.at.timestamp())
@@ -407,9 +405,9 @@ CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, k
 def write_learned(
     sheets: Iterable[AnkiNote], calendar: CollectionDates, package: PackageWriter
 ) -> None:
-    """Put these notes with their cards and logs into a package, and finish it.
+    """Write these notes with their cards and logs to a package, and finish it.
 
-    Each is written before the next is asked for, so `sheets` may be made as they go.
+    Each is written before the next is taken from `sheets`, so a generator saves memory.
     """
     decks: dict[str, int] = {}
     sides: set[int] = set()
@@ -434,7 +432,7 @@ def write_learned(
 def _add_note(
     db: sqlite3.Connection, sheet: AnkiNote, calendar: CollectionDates, taken: set[int]
 ) -> int:
-    """Write a note; returns its number."""
+    """Write a note; returns its id."""
     number = number_of(sheet.name, taken)
     rest = note_columns(sheet.model, sheet.faces, sheet.tags, calendar.moment)
     add_row(db, "notes", (number, sheet.guid, *rest))
@@ -448,7 +446,7 @@ def _add_cards(
     head: tuple[int, int],
     known: tuple[CollectionDates, set[int]],
 ) -> Iterator[tuple[int, CardHistory]]:
-    """Write the cards of a note; yields each with its number."""
+    """Write the cards of a note; yields each with its id."""
     (deck, place), (calendar, taken) = head, known
     for side, card in sheet.placed:
         number = number_of(f"{sheet.name}~{side}", taken)
@@ -467,9 +465,9 @@ def _add_log(db: sqlite3.Connection, number: int, card: CardHistory) -> None:
 
 
 def _number_logs(db: sqlite3.Connection) -> None:
-    """Give every row of the logs a number of its own: its moment, or a little later.
+    """Give every log row a unique id: its moment, or a little later.
 
-    Anki takes the number of a row for the moment of the grade and has each only once.
+    Anki reads the id of a row as the moment of the review.
     """
     rows = db.execute(
         "SELECT at, cid, ease, ivl, last, factor, time, kind FROM logged ORDER BY at, card, place"

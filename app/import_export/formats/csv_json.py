@@ -27,7 +27,7 @@ from app.import_export.items import (
 
 VERSION = 1
 _FIELDS = [f.name for f in dataclasses.fields(Item) if f.name not in {"line", "lost"}]
-_FILE_NAMES = {"center": "centre"}  # files that others hold say it so
+_FILE_NAMES = {"center": "centre"}  # the spelling in existing files
 _WORDS = {
     "name",
     "kind",
@@ -47,7 +47,7 @@ _TOLD_SIGN = re.compile(r"sep=(.)\n", re.IGNORECASE)
 
 
 def write_json(items: tuple[Item, ...], language: str = "") -> ExportResult:
-    """All of the items, whole; `language` is that of their words where it is known."""
+    """Return all items as JSON; `language` is that of their text, if known."""
     rows = [_row(item) for item in items]
     told = {"language": language} if language else {}
     whole = {"version": VERSION, **told, "items": rows}
@@ -56,7 +56,7 @@ def write_json(items: tuple[Item, ...], language: str = "") -> ExportResult:
 
 
 def read_json(text: str) -> ImportResult:
-    """The items of a file of `write_json`; raises Unusable."""
+    """Read the items of a `write_json` file; raises UnusableFileError."""
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
@@ -72,7 +72,7 @@ def read_json(text: str) -> ImportResult:
 
 
 def write_csv(items: tuple[Item, ...]) -> ExportResult:
-    """One row per item; lists are JSON in their cell."""
+    """Return one row per item; lists are JSON in their cell."""
     rows = [
         {
             name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -84,12 +84,12 @@ def write_csv(items: tuple[Item, ...]) -> ExportResult:
 
 
 def read_csv(text: str) -> ImportResult:
-    """The items of a file of `write_csv`; raises Unusable."""
+    """Read the items of a `write_csv` file; raises UnusableFileError."""
     rows: list[tuple[int, Any]] = []
     told = _TOLD_SIGN.match(text)
     text = text[told.end() :] if told else text
     head = text.partition("\n")[0]
-    sign = told[1] if told else max(",;\t", key=head.count)  # a spreadsheet chooses
+    sign = told[1] if told else max(",;\t", key=head.count)  # a spreadsheet chooses the separator
     lines = io.StringIO(text, newline="")
     reader = csv.DictReader(lines, delimiter=sign, strict=True)
     try:
@@ -106,7 +106,7 @@ def read_csv(text: str) -> ImportResult:
 
 
 def _cells(row: Mapping[str | None, Any]) -> Any:
-    """The fields of a row, or why it cannot be read."""
+    """Return the fields of a row, or why it cannot be read."""
     out: dict[str, Any] = {}
     if None in row:
         return "it has more cells than the table has columns"
@@ -117,7 +117,7 @@ def _cells(row: Mapping[str | None, Any]) -> Any:
             out[name] = cell
             continue
         try:
-            # A spreadsheet writes TRUE for true.
+            # Spreadsheets write TRUE for true.
             out[name] = json.loads(cell.lower() if name in _TRUTHS else cell)
         except (ValueError, RecursionError):
             return f"the cell “{name}” is no JSON"
@@ -125,7 +125,7 @@ def _cells(row: Mapping[str | None, Any]) -> Any:
 
 
 def table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """A CSV file with a line of column names, marked as UTF-8 for spreadsheets."""
+    """Return a CSV file with a header line, marked as UTF-8 for spreadsheets."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, columns, lineterminator="\r\n")
     writer.writeheader()
@@ -169,7 +169,7 @@ def _item(row: Any, line: int) -> Item:
     return Item(**{"name": "", "stem": "", **fields, **told})
 
 
-def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one way out per kind of field
+def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one return per kind of field
     if name not in _WORDS | _TRUTHS | {"difficulty"} and not isinstance(value, list):
         raise TypeError(f"“{name}” is no list")
     if name in {"options", "steps"}:
@@ -201,14 +201,14 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _truth(name: str, value: Any) -> bool:
-    """True or false; the words “false” and “no” would be true for Python."""
+    """Return a boolean; the strings “false” and “no” would be true in Python."""
     if not isinstance(value, bool):
         raise TypeError(f"“{name}” is “{value}”, not true or false")
     return value
 
 
 def _span(given: Mapping[str, Any]) -> NumberRange:
-    """A range as written; one whose middle is not its center is told by its ends."""
+    """Return a range as written; one whose center is not its middle is rebuilt from its ends."""
     center, low, high = (float(given[k]) for k in ("centre", "low", "high"))
     if not (math.isfinite(low) and math.isfinite(high) and low <= center <= high):
         raise ValueError(f"the number {center:g} is not within {low:g} to {high:g}")

@@ -1,4 +1,4 @@
-"""GIFT, read and written."""
+"""Read and write GIFT."""
 
 import dataclasses
 import itertools
@@ -64,9 +64,9 @@ _NOT_PARTED = "several answers stand in it: put an empty line between questions"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GiftBlock:
-    """One question as written; `inside` is None when it has no answer part.
+    """One question as written; `inside` is None if it has no answer part.
 
-    `fault` says why it cannot be told where its answers end.
+    `fault` says why the end of its answers is unclear.
     """
 
     line: int
@@ -82,14 +82,14 @@ class GiftBlock:
 class _Line(NamedTuple):
     number: int
     text: str
-    tags: tuple[str, ...]  # of the comments above it
+    tags: tuple[str, ...]  # from the comments above it
 
 
 def blocks_of(text: str) -> list[GiftBlock]:
-    """The questions of a file; empty lines part them, comments carry their tags.
+    """Return the questions of a file, which empty lines separate; comments carry their tags.
 
-    Where the empty line is missing, a question begins on the line below the answers
-    of another if it has a title, or if more answers follow.
+    If the empty line is missing, a question begins on the line after the answers of another if it
+    has a title, or if more answers follow.
     """
     found: list[GiftBlock] = []
     lines: list[_Line] = []
@@ -101,7 +101,7 @@ def blocks_of(text: str) -> list[GiftBlock]:
             continue
         braces = _braces_of(line)
         if opened and braces.startswith("{"):
-            # What was opened before is never closed: it ends where it was parted.
+            # The earlier brace was never closed, so that question ends at the last empty line.
             empty = [n for n, above in enumerate(lines) if not above.text]
             cut = empty[-1] if empty else len(lines)
             found.append(_block(lines[:cut], _NOT_CLOSED))
@@ -118,12 +118,12 @@ def blocks_of(text: str) -> list[GiftBlock]:
 
 
 def _braces_of(line: str) -> str:
-    """The braces of a line that no backslash stands before."""
+    """Return the unescaped braces of a line."""
     return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
 
 
 def _blocks(lines: Sequence[_Line], tags: tuple[str, ...]) -> list[GiftBlock]:
-    """The questions of lines without an empty one; `tags` belong to the last."""
+    """Return the questions in lines without an empty one; `tags` belong to the last."""
     more = ["{" in _braces_of(line.text) for line in lines]
     rest = list(itertools.accumulate(reversed(more), max))[::-1]
     cuts, last, behind = [0], "", ""
@@ -167,7 +167,7 @@ def _block(lines: Sequence[_Line], fault: str = "") -> GiftBlock:
 
 
 def _find(text: str, mark: str, start: int = 0) -> int:
-    """The place of the first unescaped `mark`, or -1."""
+    """Return the offset of the first unescaped `mark`, or -1."""
     at = start
     while at < len(text):
         if text[at] == "\\":
@@ -180,7 +180,7 @@ def _find(text: str, mark: str, start: int = 0) -> int:
 
 
 def parts_of(text: str, marks: str) -> list[tuple[str, str]]:
-    """Cut at every unescaped mark: (mark, what follows it); the first mark is empty.
+    """Split at every unescaped mark: (mark, text after it); the first mark is empty.
 
     >>> parts_of("a=b~c", "=~")
     [('', 'a'), ('=', 'b'), ('~', 'c')]
@@ -192,7 +192,7 @@ def parts_of(text: str, marks: str) -> list[tuple[str, str]]:
 
 
 def _plain_places(text: str) -> Iterator[int]:
-    """The places of all characters that no backslash stands before."""
+    """Yield the offsets of all unescaped characters."""
     at = 0
     while at < len(text):
         if text[at] == "\\":
@@ -203,7 +203,7 @@ def _plain_places(text: str) -> Iterator[int]:
 
 
 def unescaped(text: str) -> str:
-    r"""The words meant: `\n` is a new line, `\=` an equals sign.
+    r"""Undo escapes: `\n` is a newline, `\=` an equals sign.
 
     >>> unescaped(r"a \= b \\ c \x")
     'a = b \\ c \\x'
@@ -221,7 +221,7 @@ _TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 
 
 def read_gift(text: str) -> ImportResult:
-    """Every question of a GIFT file; essays and descriptions are refused."""
+    """Read every question of a GIFT file; essays and descriptions are refused."""
     items: list[Item] = []
     refused: list[ItemRemark] = []
     blocks = blocks_of(text)
@@ -240,14 +240,14 @@ def read_gift(text: str) -> ImportResult:
 
 @dataclasses.dataclass(slots=True)
 class _GiftReader:
-    """Reads one block; what Markdown cannot say goes to `losses`."""
+    """Reads one block; what Markdown cannot express is recorded in `losses`."""
 
     block: GiftBlock
     losses: ConversionLosses
-    comma: bool  # whether the file has decimals with a comma
+    comma: bool  # whether the file has decimal commas
 
     def item(self) -> Item:
-        """The question; raises NotCarried."""
+        """Return the question; raises ItemSkippedError."""
         inside = self.block.inside
         if self.block.fault:
             raise ItemSkippedError(self.block.fault)
@@ -263,7 +263,7 @@ class _GiftReader:
         return with_tags(unexplained(self._answered(item, inside)), self.block.tags)
 
     def _stem(self) -> str:
-        """The text with a gap where the answers stand, unless it ended before them."""
+        """Return the text with a gap in place of the answers, unless they come last."""
         before, after = unescaped(self.block.before), unescaped(self.block.after)
         ended = not before.rstrip() or before.rstrip()[-1] in _ENDS
         if after.strip(_BLANKS + _ENDS) or (after.strip() and not ended):
@@ -284,7 +284,7 @@ class _GiftReader:
         return read_text(before.rstrip(), self.block.form, self.losses)
 
     def _text(self, raw: str, form: str = "") -> str:
-        """An answer or a feedback, in its own format, in `form` or the question's."""
+        """Read an answer or a feedback in its own format, in `form`, or the question's."""
         form = form or self.block.form
         marked = _FORMAT.match(raw)
         if marked:
@@ -303,7 +303,7 @@ class _GiftReader:
         return self._listed(item, answers or [("=", lead)])
 
     def _listed(self, item: Item, answers: list[tuple[str, str]]) -> Item:
-        """Answers behind marks: pairs, words or choices."""
+        """Read marked answers: pairs, short answers or choices."""
         if all(mark == "=" for mark, _ in answers):
             pairs = [_arrow(body) for _, body in answers]
             if len(pairs) > 1 and all(pairs):
@@ -323,7 +323,7 @@ class _GiftReader:
         return dataclasses.replace(item, kind="true-false", options=options)
 
     def _split(self, body: str) -> tuple[float | None, str, str]:
-        """The weight, the answer and the feedback of one answer."""
+        """Return the weight, the text and the feedback of one answer."""
         weight = None
         marked = _WEIGHT.match(body)
         if marked:
@@ -372,7 +372,7 @@ class _GiftReader:
     def _numeric(self, item: Item, inside: str) -> Item:
         stem, unit = without_unit(item.stem)
         answers = parts_of(inside, "=~")
-        # The right number may stand first without a mark.
+        # The right number may come first, without a mark.
         first = [("=", body) for _, body in answers[:1] if body.strip()]
         options: list[ItemOption] = []
         for mark, body in (*first, *answers[1:]):
@@ -389,7 +389,7 @@ class _GiftReader:
 
 
 def _general(inside: str) -> tuple[str, str]:
-    """The answers and the general feedback behind `####`."""
+    """Return the answers and the general feedback after `####`."""
     found = re.search(r"(?<!\\)####", inside)
     if found is None:
         return inside, ""
@@ -406,7 +406,7 @@ def _arrow(body: str) -> tuple[str, str] | None:
 
 
 def _numbers_in(blocks: Iterable[GiftBlock]) -> Iterator[str]:
-    """The numbers of all numeric answers of a file."""
+    """Yield the numbers of all numeric answers of a file."""
     for block in blocks:
         inside = (block.inside or "").strip()
         if inside.startswith("#"):
@@ -422,15 +422,15 @@ def _span(text: str, unit: str, *, comma: bool) -> NumberRange:
     return span_around(read_number(center, comma=comma), half, unit)
 
 
-_PLAIN = "\ue0f8"  # stands for [plain] until the format of the question is known
+_PLAIN = "\ue0f8"  # placeholder for [plain] until the format of the question is known
 _GRADING = ORDERS | {"lcs": LONGEST}
-# What would end a step or its answers, or make it a note or an empty line.
+# What would end a step or its answers, or make it a comment or an empty line.
 _WRITING_ENDS = re.compile(r"[{}\n]|(?<=#)#")
 _NO_STEP = re.compile(rf"{_WRITING_ENDS.pattern}|^//|^0$")
 
 
 def write_gift(items: tuple[Item, ...]) -> ExportResult:
-    """A GIFT file of all items that it can express."""
+    """Return a GIFT file of all items that it can express."""
     return write_blocks(items, _writing_block, _losses)
 
 
@@ -443,7 +443,7 @@ def _writing_block(item: Item) -> str:
     head = f"// {tags}\n" if tags else ""
     title = f"::{_escaped(item.name)}::" if item.name else ""
     stem = _text(with_unit(item.stem, unit))
-    # Without a mark of its own a text takes over the format of the question.
+    # A text without a format mark has the format of the question.
     mark = "[plain]" if stem.startswith("[html]") else ""
     return f"{head}{title}{stem}{{{answers}{tail}\n}}".replace(_PLAIN, mark)
 
@@ -500,21 +500,21 @@ def _pairs(item: Item) -> str:
 
 
 def _left(markdown: str) -> str:
-    """A left side; an arrow in it would end it, so it is written as HTML."""
+    """Return a left side; an arrow would end it, so it is then written as HTML."""
     if "->" not in markdown:
         return _text(markdown)
     return "[html]" + _escaped(to_html(markdown).replace("->", "-&gt;"))
 
 
 def _steps(item: Item) -> str:
-    """The steps in the words of Moodle's ordering questions."""
+    """Return the steps in the syntax of Moodle's ordering questions."""
     rule = _GRADING.get(item.partial, ORDERS["off"])
     head = f">{len(item.steps)} ALL VERTICAL {rule} SHOW none"
     return head + "".join(f"\n{_step(step.text)}" for step in item.steps)
 
 
 def _step(markdown: str) -> str:
-    r"""A step in a line of its own, in which Moodle undoes no escape but `\\`."""
+    r"""Return a step on one line; Moodle unescapes only `\\` there."""
     text = html_if_needed(markdown)
     if _NO_STEP.search(text):
         html = to_html(markdown)
@@ -534,7 +534,7 @@ def _word(word: str) -> str:
 
 
 def _text(markdown: str) -> str:
-    """A text as plain words where it is no more, else as HTML."""
+    """Return a text as plain text if possible, otherwise as HTML."""
     words = plain_of(markdown)
     if words is None or re.search(r"<[a-zA-Z/!]", words):
         return "[html]" + _escaped(to_html(markdown))

@@ -1,4 +1,4 @@
-"""Fields other formats lack, kept in tags or text."""
+"""Store fields that other formats lack in tags or text."""
 
 import dataclasses
 import re
@@ -8,12 +8,12 @@ from app.import_export.items import Item
 
 _RULES = {"off", "net", "coverage", "each", "lcs"}
 _SIDES = ("left", "right")
-# Some programs cut a tag at a comma or after 50 characters; QTI at a semicolon.
+# Some programs cut a tag at a comma or after 50 characters, QTI at a semicolon.
 _SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
 
 
 def tags_of(item: Item) -> list[str]:
-    """The tags of an item, and its own fields as tags such as “objective:2.1”."""
+    """Return the tags of an item, with its own fields as tags such as “objective:2.1”."""
     found = list(item.tags)
     found += [f"objective:{o}" for o in item.objectives]
     found += [f"source:{s}" for s in item.sources]
@@ -34,7 +34,7 @@ def tags_of(item: Item) -> list[str]:
 
 
 def lost_column_titles(item: Item) -> list[str]:
-    """What becomes of the titles over the columns of a match question."""
+    """Return what happens to the column titles of a match question."""
     if not any(item.titles):
         return []
     how = "stand in its tags" if _titles_fit(item) else "are not carried"
@@ -46,7 +46,7 @@ def _titles_fit(item: Item) -> bool:
 
 
 def with_tags(item: Item, tags: tuple[str, ...]) -> Item:
-    """The item with its fields read back from tags; the others stay tags."""
+    """Return the item with its fields restored from tags; the others stay tags."""
     changes: dict[str, object] = {}
     plain: list[str] = []
     objectives: list[str] = []
@@ -72,7 +72,7 @@ def with_tags(item: Item, tags: tuple[str, ...]) -> Item:
 
 
 def has_rule(tags: Iterable[str]) -> bool:
-    """Whether a tag of ours names the rule of partial credit."""
+    """Return whether one of our tags names the rule of partial credit."""
     return any(tag.startswith("partial:") for tag in tags)
 
 
@@ -98,10 +98,10 @@ _HINT = "**Hint.**"
 
 
 def explained(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
-    """The explanation, and behind it what the format has no field for.
+    """Return the explanation, followed by what the format has no field for.
 
-    What is said about single steps and the reasons of the pairs always stand there,
-    the `hints` and the common `mistake` unless a field of the format takes them.
+    Remarks on steps and reasons of pairs are always included; the `hints` and the common `mistake`
+    unless the format has a field for them.
     """
     parts = [item.explanation]
     if hints:
@@ -117,7 +117,7 @@ def explained(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
 
 
 def unexplained(item: Item) -> Item:
-    """The item with what `explained` put behind its explanation in its own place."""
+    """Move what `explained` appended to the explanation back to its own fields."""
     text, found, mistake = _parted(item.explanation, _MISTAKE)
     if found:
         item = dataclasses.replace(item, explanation=text, mistake=mistake)
@@ -133,7 +133,7 @@ def unexplained(item: Item) -> Item:
 
 
 def _without_asides(item: Item) -> Item:
-    """The item with its hints and the remarks on its steps taken out again."""
+    """Return the item with hints and remarks on steps taken out of the explanation."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
         text, found, words = _parted(text, _step(number))
@@ -151,7 +151,7 @@ def _step(number: int) -> str:
 
 
 def _parted(text: str, label: str) -> tuple[str, bool, str]:
-    """What stands before and behind the last paragraph that is only the label."""
+    """Split at the last paragraph that consists of the label only."""
     before, found, after = f"\n\n{text}".rpartition(f"\n\n{label}\n\n")
     return (before.strip("\n"), True, after) if found else (text, False, "")
 

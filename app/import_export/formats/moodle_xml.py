@@ -1,4 +1,4 @@
-"""Moodle XML, read and written."""
+"""Read and write Moodle XML."""
 
 import dataclasses
 import html
@@ -67,12 +67,12 @@ _WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 
 
 def read_gaps(text: str, losses: ConversionLosses) -> tuple[str, tuple[ItemBlank, ...]]:
-    """The text with a mark for each gap, and the gaps; raises NotCarried."""
+    """Return the text with a mark for each gap, and the gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
     marked, at = [], 0
     while head := _HEAD.search(text, at):
         body = _BODY.match(text, head.end())
-        if body is None:  # nothing is closed from here on
+        if body is None:  # no gap is closed after this
             break
         blanks.append(_blank(head[2], html.unescape(body[1]), losses))
         marked += [text[at : head.start()], BLANK]
@@ -108,13 +108,13 @@ def _blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
 
 
 def _number(answer: str) -> tuple[str, ...]:
-    """A number as written and with its digits alone; its tolerance is left out."""
+    """Return a number as written and in digits only; its tolerance is left out."""
     word = answer.partition(":")[0].strip()
     return word, shown(read_number(word))
 
 
 def _answers(body: str, losses: ConversionLosses) -> list[tuple[str, float, str]]:
-    """The answers of a gap with their weight, and what is said to any other."""
+    """Return the answers of a gap with weight and feedback."""
     found = []
     for _, part in parts_of(body, "~"):
         words, *notes = [text for _, text in parts_of(part, "#")]
@@ -136,7 +136,7 @@ def _bare(text: str) -> str:
 
 
 def write_gap(blank: ItemBlank) -> str:
-    """One gap as Moodle reads it, not yet escaped for HTML; the hint after a miss."""
+    """Return one gap in Moodle syntax, not yet escaped for HTML; the hint is shown after a miss."""
     kind = "MULTICHOICE_S" if blank.wrong else "SHORTANSWER"
     answers = [f"={_escaped(answer)}" for answer in blank.answers]
     answers += [_escaped(word) for word in blank.wrong]
@@ -151,10 +151,10 @@ def _escaped(text: str) -> str:
 
 _BESIDE = "@@PLUGINFILE@@"
 _FORMS = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
-# How types that are more than their name give credit.
+# How types with a different name give credit.
 _CREDIT = {"multichoiceset": "off", "oumultiresponse": "net"}
 _PLACED = re.compile(r"\[\[(\d{1,3})\]\]")
-# What Moodle itself writes into these fields when nobody did.
+# Moodle's default texts for these fields.
 _EMPTY_WORDS = {
     *("Your answer is incorrect", "Your answer is correct"),
     *("Your answer is partially correct", "Die Antwort ist falsch"),
@@ -174,7 +174,7 @@ _REASONS = {
 
 
 def read_moodle(data: bytes) -> ImportResult:
-    """Every question of a Moodle XML file; raises Unusable."""
+    """Read every question of a Moodle XML file; raises UnusableFileError."""
     document = read_xml(data, "question")
     if document.root.tag != "quiz":
         raise UnusableFileError(f"The file begins with <{document.root.tag}>, not with <quiz>.")
@@ -195,7 +195,7 @@ def read_moodle(data: bytes) -> ImportResult:
 
 
 def _album(node: ET.Element) -> ImageCollector:
-    """The pictures that lie in a question, by the addresses that texts give them."""
+    """Return the pictures in a question, by the URLs in its texts."""
     files = {f.get("name", ""): f.text or "" for f in node.iter("file")}
 
     def find(address: str) -> bytes | None:
@@ -339,7 +339,7 @@ def _numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
 
 
 def _unit(node: ET.Element, losses: ConversionLosses) -> str:
-    """The unit that counts once, when it is one that we know."""
+    """Return the unit with factor 1, if we know it."""
     for unit in node.findall("units/unit"):
         name = unit.findtext("unit_name", "").strip()
         if unit.findtext("multiplier", "1").strip() in {"1", "1.0"}:
@@ -378,7 +378,7 @@ def _cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
 
 
 def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
-    """Words to be chosen or dragged into gaps: each gap offers those of its group."""
+    """Read words to choose or drag into gaps: each gap offers those of its group."""
     found = (*node.findall("selectoption"), *node.findall("dragbox"))
     given = [" ".join(option.findtext("text", "").split()) for option in found]
     groups = [option.findtext("group", "") for option in found]
@@ -404,7 +404,7 @@ def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item
 def _with_gaps(
     item: Item, text: str, blanks: tuple[ItemBlank, ...], losses: ConversionLosses
 ) -> Item:
-    """The first paragraph is the question when no gap stands in it."""
+    """Return the cloze; the first paragraph is the stem if it has no gap."""
     if text.count(BLANK) != len(blanks):
         raise ItemSkippedError("a gap stands where none can be, or where nobody sees it")
     head, _, rest = text.partition("\n\n")
@@ -428,13 +428,13 @@ _READERS: dict[str, Callable[[ET.Element, Item, ConversionLosses], Item]] = {
     "ddwtos": _chosen_gaps,
 }
 
-# Types with a feedback to whatever is wrong, and types with an answer “any other”.
+# Types with feedback to any wrong answer, and types with an answer “any other”.
 _COMBINED = ("single", "multiple", "match", "order")
 _WRITING_TYPED = ("short", "numeric")
 
 
 def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
-    """A Moodle XML file of all items that it can express."""
+    """Return a Moodle XML file of all items that it can express."""
     root = ET.Element("quiz")
     if category:
         node = add(root, "question", type="category")
@@ -473,7 +473,7 @@ def _question(item: Item) -> ET.Element:
 
 
 def _attach(node: ET.Element, item: Item) -> None:
-    """Put each picture as a file beside the text that shows it."""
+    """Add each picture as a file next to the text that shows it."""
     for holder in list(node.iter()):
         text = holder.find("text")
         for picture in item.pictures:
@@ -500,7 +500,7 @@ def _stem(item: Item) -> str:
 
 
 def _gapped(item: Item) -> str:
-    """The heading, and the text with its gaps written in Moodle's way."""
+    """Return the heading, and the text with its gaps in Moodle syntax."""
     pieces = illustrated(f"{item.stem}\n\n{item.text}").split(BLANK)
     if len(pieces) != len(item.blanks) + 1:
         raise ItemSkippedError("its gaps do not fit its text")
@@ -565,7 +565,7 @@ def _writing_order(node: ET.Element, item: Item) -> None:
     add(node, "gradingtype", ORDERS.get(item.partial, ORDERS["off"]))
     add(node, "showgrading", "SHOW")
     add(node, "numberingstyle", "none")
-    # Without it Moodle makes up hints that it then cannot store: the import breaks off.
+    # Without it Moodle creates hints that it cannot store, and the import fails.
     add(node, "shownumcorrect", "1")
     for number, step in enumerate(item.steps, 1):
         answer = add(node, "answer", fraction=shown(number), format="html")
@@ -573,7 +573,7 @@ def _writing_order(node: ET.Element, item: Item) -> None:
 
 
 def _writing_cloze(_node: ET.Element, _item: Item) -> None:
-    """All of it stands in the question text."""
+    """Write nothing: all of it is in the question text."""
 
 
 def _losses(item: Item) -> list[str]:

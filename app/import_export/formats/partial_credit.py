@@ -1,4 +1,4 @@
-"""Weighted choices; items written or skipped."""
+"""Weighted choices; write items or skip them."""
 
 import dataclasses
 import re
@@ -22,9 +22,9 @@ ORDERS = {
     "each": "ABSOLUTE_POSITION",
     "lcs": "LONGEST_ORDERED_SUBSET",
 }
-"""What Moodle calls the rules by which an order gives credit."""
+"""Moodle's names of our credit rules for ordering questions."""
 LONGEST = "LONGEST_CONTIGUOUS_SUBSET"
-"""The nearest to `lcs` that Moodle reads from GIFT: it misreads that one's own name."""
+"""The closest rule to `lcs` that Moodle reads from GIFT; it misreads the name of `lcs` itself."""
 _RULES = {
     **{there: rule for rule, there in ORDERS.items() if rule != "off"},
     ORDERS["off"]: "",
@@ -37,7 +37,7 @@ _DRAWN = frozenset({"RANDOM", "CONTIGUOUS", "CONTIG"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightedChoice:
-    """A choice that is worth `weight` percent of the mark."""
+    """A choice worth `weight` percent of the mark."""
 
     text: str
     weight: float
@@ -52,13 +52,12 @@ def weighted_choices(
     several: bool,
     told: bool = True,
 ) -> Item:
-    """A single or multiple choice; what our rules cannot say is noted as lost.
+    """Return a single or multiple choice item; what our rules cannot express is a loss.
 
-    `told`: whether the rule of credit is named, and not only told by the weights.
-
-    In a single choice only the full mark is right, and less is a credit. In a multiple
-    choice everything with a positive weight is right, and the rule of credit follows
-    from the penalties. One that alone is right of several makes a single choice.
+    `told`: the file names the rule of credit, instead of only giving weights. In a single choice
+    only the full mark is right, and less is partial credit. In a multiple choice everything with a
+    positive weight is right, and the penalties decide the rule of credit. A multiple choice with
+    only one right option becomes a single choice.
     """
     if several and sum(choice.weight > 0 for choice in given) == 1:
         losses.add("several boxes could be ticked there; here it is a single choice")
@@ -99,7 +98,7 @@ def _truth(options: tuple[ItemOption, ...]) -> bool:
 
 
 def _rule(given: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
-    """`net` when a wrong tick costs what a right one brings, else the nearest."""
+    """Return `net` if a wrong tick costs what a right one earns, otherwise the closest rule."""
     gains = {round(w.weight, 2) for w in given if w.weight > 0}
     costs = {round(-w.weight, 2) for w in given if w.weight <= 0}
     if len(gains) == 1 and (not costs or all(_near(c, gains) for c in costs)):
@@ -115,9 +114,9 @@ def _near(cost: float, gains: set[float]) -> bool:
 
 
 def weights(item: Item) -> list[float]:
-    """What each choice of an item is worth in percent, for formats with weights.
+    """Return the percentage each choice is worth, for formats with weights.
 
-    All or nothing is written as near as it goes: a wrong tick takes everything.
+    All-or-nothing is approximated: a wrong tick loses everything.
     """
     right = sum(o.right for o in item.options) or 1
     share = round(100 / right, 5)
@@ -130,10 +129,10 @@ def weights(item: Item) -> list[float]:
 def ordered(
     item: Item, words: Sequence[str], tags: Iterable[str], losses: ConversionLosses
 ) -> Item:
-    """An order with our rule of credit for the one that Moodle's words name.
+    """Return the item with our rule of credit for the one in Moodle's `words`.
 
-    The words say how many steps are asked, which, and how they are graded. What has
-    no counterpart is noted as lost; a tag of ours names the rule itself.
+    The words say how many steps are used, which, and how they are graded. What has no counterpart
+    is recorded as lost; one of our tags names the rule itself.
     """
     count = next((int(w) for w in words if re.fullmatch(r"[0-9]{1,3}", w)), 0)
     if not _DRAWN.isdisjoint(words) and 0 < count < len(item.steps):
@@ -146,7 +145,7 @@ def ordered(
 
 
 def is_near(item: Item) -> bool:
-    """Whether Moodle gives a part of the mark by another rule than the item."""
+    """Return whether Moodle uses a different rule of partial credit than the item."""
     if item.kind == "multiple":
         return item.partial in {"", "off", "each", "coverage"}
     return item.kind in {"match", "cloze"} and item.partial not in {"", "each"}
@@ -154,11 +153,11 @@ def is_near(item: Item) -> bool:
 
 Made = TypeVar("Made")
 Losses = Callable[[Item], Iterable[str]]
-"""What a format cannot hold of an item that it carries, each a sentence."""
+"""Returns what a format loses of an item, one sentence each."""
 
 
 class ConvertedItems(NamedTuple, Generic[Made]):
-    """What was made of the items that fit, which did not, and what was lost."""
+    """The converted items, those that were refused, and what was lost."""
 
     made: tuple[Made, ...]
     refused: tuple[ItemRemark, ...]
@@ -168,7 +167,7 @@ class ConvertedItems(NamedTuple, Generic[Made]):
 def convert_items(
     items: Iterable[Item], write: Callable[[Item], Made], losses: Losses
 ) -> ConvertedItems[Made]:
-    """Write each item; one that raises NotCarried is refused with its sentence."""
+    """Convert each item; one that raises ItemSkippedError is refused with its message."""
     made: list[Made] = []
     refused: list[ItemRemark] = []
     lost: list[ItemRemark] = []
@@ -185,7 +184,7 @@ def convert_items(
 def write_blocks(
     items: Iterable[Item], block: Callable[[Item], str], losses: Losses
 ) -> ExportResult:
-    """A text in which every item that fits is a block, with an empty line between."""
+    """Return a text with one block per item that fits, separated by empty lines."""
     blocks, refused, lost = convert_items(items, block, losses)
     content = "\n\n".join(blocks) + "\n" if blocks else ""
     return ExportResult(content.encode(), len(blocks), refused, lost)

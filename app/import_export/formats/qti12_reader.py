@@ -1,4 +1,4 @@
-"""QTI 1.2 (Canvas) in."""
+"""Read QTI 1.2 (Canvas)."""
 
 import dataclasses
 import html
@@ -40,13 +40,13 @@ _MEDIA = frozenset({"matimage", "mataudio", "matvideo", "matapplet", "matapplica
 _GENERAL = frozenset({"general_fb", "correct_fb"})
 _MISSED = frozenset({"general_incorrect_fb", "incorrect_fb"})
 _SCORES = frozenset({"", "score", "que_score"})
-"""The variables that hold the mark; others count something else."""
-_UNNAMED = "question"  # what Canvas calls an item that nobody named
+"""The variables that hold the score; others count something else."""
+_UNNAMED = "question"  # the default name of an item in Canvas
 Place = Callable[[str], str]
 
 
 class _ScoringRule(NamedTuple):
-    """A condition of the scoring: what it asks for, what it adds, what it says."""
+    """A condition of the scoring: its test, its score, its feedback."""
 
     node: ET.Element
     score: float
@@ -54,7 +54,10 @@ class _ScoringRule(NamedTuple):
 
 
 def items_in(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
-    """Every item of a file, its title, and its name: a title that no other has."""
+    """Yield the title, the name and the element of every item in a file.
+
+    The name is the title if no other item has it, otherwise empty.
+    """
     found = list(within(root, "item"))
     titles = [given(node, "title") or given(node, "ident") for node in found]
     count = Counter(titles)
@@ -64,7 +67,7 @@ def items_in(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
 
 
 def read_item(name: str, node: ET.Element, losses: ConversionLosses) -> Item:
-    """One item; raises NotCarried."""
+    """Read one item; raises ItemSkippedError."""
     return _Qti12Reader(node, losses).item(name)
 
 
@@ -87,7 +90,7 @@ class _Qti12Reader:
         }
 
     def item(self, name: str) -> Item:
-        """The question; raises NotCarried."""
+        """Return the question; raises ItemSkippedError."""
         shown = next(within(self.root, "presentation"), None)
         if shown is None:
             raise ItemSkippedError("it has no text")
@@ -128,7 +131,7 @@ class _Qti12Reader:
         return self._numeric if number else self._short
 
     def _are_rows(self) -> bool:
-        """Whether all responses offer the same choices, as the rows of a match do."""
+        """Return whether all responses offer the same choices, as match rows do."""
         offered = {
             tuple(sorted(self._text(label) for _, label in _labels(response)))
             for response in self.responses
@@ -156,16 +159,16 @@ class _Qti12Reader:
         return weighted_choices(item, choices, self.losses, several=several)
 
     def _of_one(self) -> dict[str, float]:
-        """What each choice of which one is taken is worth in percent of the best."""
+        """Return the worth of each single choice, in percent of the best."""
         scores = self._scores(given(self.responses[0], "ident"))
         best = max(scores.values(), default=0.0) or 1.0
         return {name: 100 * score / best for name, score in scores.items()}
 
     def _of_several(self) -> dict[str, float]:
-        """What each choice of which several are ticked brings or costs, in percent.
+        """Return what each ticked choice earns or costs, in percent.
 
-        Canvas gives hits less misses, whatever its rules say. Elsewhere a rule that
-        asks for several at once is all or nothing.
+        Canvas scores hits minus misses, whatever its rules say. In other files a rule for several
+        choices at once is all or nothing.
         """
         response = given(self.responses[0], "ident")
         asked = [(r, _equals(r.node, response)) for r in self.rules if r.score > 0]
@@ -189,7 +192,7 @@ class _Qti12Reader:
         return {name: gain if name in right else -cost for name in names}
 
     def _scores(self, response: str) -> dict[str, float]:
-        """What each value of a response earns, as far as it does so alone."""
+        """Return what each value of a response earns by itself."""
         scores: dict[str, float] = {}
         for rule in self.rules:
             for name in _equals(rule.node, response):
@@ -197,7 +200,7 @@ class _Qti12Reader:
         return scores
 
     def _reasons(self, response: str) -> dict[str, str]:
-        """What is said to who takes a choice."""
+        """Return the feedback to each choice."""
         reasons: dict[str, str] = {}
         for rule in self.rules:
             wanted = _equals(rule.node, response)
@@ -257,10 +260,9 @@ class _Qti12Reader:
         return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
 
     def _gaps(self, item: Item) -> Item:
-        """Gaps to fill, or to choose a word for; each name of one stands in the text.
+        """Read gaps to fill in or to choose for; the text contains each gap's name.
 
-        All answers of a gap to fill are right, though Canvas writes a rule for the
-        first alone.
+        All answers of a fill-in gap are right, although Canvas writes a rule only for the first.
         """
         chosen = "drop" in self._type()
         gaps = {self._name(response): response for response in self.responses}
@@ -281,7 +283,7 @@ class _Qti12Reader:
         return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
 
     def _name(self, response: ET.Element) -> str:
-        """What the place of a gap is called in the text."""
+        """Return the name of a gap in the text."""
         return given(response, "ident").removeprefix("response_")
 
     def _blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
@@ -307,7 +309,7 @@ class _Qti12Reader:
         return " ".join(plain_text(tokens(self._text(label))).split())
 
     def _text(self, node: ET.Element, place: Place | None = None) -> str:
-        """The texts of an element that belong to no response inside of it.
+        """Return the texts of an element, without those of responses inside it.
 
         `place` may change them before they are read.
         """
@@ -357,7 +359,7 @@ def _rule(node: ET.Element, scores: frozenset[str]) -> _ScoringRule:
 
 
 def _equals(node: ET.Element, response: str) -> list[str]:
-    """What a response has to be for a condition, those that it may not be left out."""
+    """Return the values that a condition requires, without those it forbids."""
     found: list[str] = []
     for child in node:
         name = name_of(child)
@@ -369,9 +371,9 @@ def _equals(node: ET.Element, response: str) -> list[str]:
 
 
 def _spans(node: ET.Element) -> list[NumberRange]:
-    """The numbers that a condition takes: ranges, and those outside of them.
+    """Return the numbers that a condition accepts.
 
-    Raises NotCarried for a range with one end.
+    Raises ItemSkippedError for a range with only one end.
     """
     below = [read_number(words(n)) for n in within(node, "vargte", "vargt")]
     above = [read_number(words(n)) for n in within(node, "varlte", "varlt")]

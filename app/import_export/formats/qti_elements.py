@@ -1,4 +1,4 @@
-"""Element names of QTI 2 and 3, XML elements built."""
+"""Element names of QTI 2 and 3, and building XML elements."""
 
 import dataclasses
 import html
@@ -16,7 +16,7 @@ _VOID = frozenset({"br", "hr", "img"})
 _UNSEEN = frozenset(
     {"feedback-inline", "feedback-block", "rubric-block", "stylesheet", "catalog-info"}
 )
-# What tells how an element is shown, or whether it is seen at all.
+# Attributes that define how an element is shown, or whether it is visible.
 _SHOWN = (
     *("alt", "bgcolor", "class", "colspan", "color", "hidden", "href", "id", "open"),
     "popover",
@@ -26,40 +26,40 @@ Replace = Callable[[ET.Element], str | None]
 
 
 def name_of(node: ET.Element) -> str:
-    """The name of an element in QTI 3, without its prefix and its namespace."""
+    """Return the QTI 3 name of an element, without prefix and namespace."""
     local = str(node.tag).rpartition("}")[2]
     return _CAMEL.sub("-", local).lower().removeprefix("qti-")
 
 
 def given(node: ET.Element, name: str) -> str:
-    """An attribute by its QTI 3 name, however it is spelled."""
+    """Return an attribute by its QTI 3 name, in any spelling."""
     first, *rest = name.split("-")
     camel = first + "".join(word.capitalize() for word in rest)
     return (node.get(name) or node.get(camel) or "").strip()
 
 
 def within(node: ET.Element, *names: str) -> Iterator[ET.Element]:
-    """All elements below `node` with one of the names, in order."""
+    """Return all elements below `node` with one of the names, in order."""
     return (n for n in node.iter() if n is not node and name_of(n) in names)
 
 
 def first(node: ET.Element, *names: str) -> ET.Element | None:
-    """The first of them, or None."""
+    """Return the first such element, or None."""
     return next(within(node, *names), None)
 
 
 def is_hint(node: ET.Element) -> bool:
-    """Whether a note for tutors is one of our hints."""
+    """Return whether a note for tutors is one of our hints."""
     return "hint" in given(node, "class").split()
 
 
 def words(node: ET.Element | None) -> str:
-    """The bare text of an element."""
+    """Return the plain text of an element."""
     return "" if node is None else " ".join("".join(node.itertext()).split())
 
 
 def to_fragment(node: ET.Element, replace: Replace) -> str:
-    """The inside of an element as HTML; `replace` may answer for an element itself."""
+    """Return the content of an element as HTML; `replace` may supply HTML for an element."""
     out = html.escape(node.text or "", quote=False)
     for child in node:
         out += _element(child, replace) + html.escape(child.tail or "", quote=False)
@@ -84,7 +84,7 @@ def _element(node: ET.Element, replace: Replace) -> str:
 
 
 def _formula(node: ET.Element) -> str:
-    """A formula by the TeX it carries with it."""
+    """Return a formula as the TeX in its annotation."""
     for part in within(node, "annotation"):
         if part.get("encoding") == "application/x-tex" and part.text:
             left, right = ("\\[", "\\]") if node.get("display") == "block" else ("\\(", "\\)")
@@ -96,7 +96,7 @@ NAMESPACES = {
     "2.1": "http://www.imsglobal.org/xsd/imsqti_v2p1",
     "3.0": "http://www.imsglobal.org/xsd/imsqtiasi_v3p0",
 }
-GAP = "gap"  # stands in a text where a text entry will be
+GAP = "gap"  # placeholder in a text for a text entry
 MATHML = "http://www.w3.org/1998/Math/MathML"
 _FORMULA = re.compile(r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]", re.DOTALL)
 _CODE = re.compile(r"(<code.*?</code>)", re.DOTALL)
@@ -120,25 +120,25 @@ _INLINE = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QtiBuilder:
-    """Makes elements of one version; names are those of QTI 3 with underscores."""
+    """Builds elements of one version; names are those of QTI 3 with underscores."""
 
     version: str
 
     def root(self, name: str, **attributes: str) -> ET.Element:
-        """An element without a parent."""
+        """Return a new element without a parent."""
         node = ET.Element(self.name(name))
         self._give(node, attributes)
         return node
 
     def add(self, parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
-        """A new last child."""
+        """Append a child element."""
         node = ET.SubElement(parent, self.name(name))
         self._give(node, attributes)
         node.text = legal(text) or None
         return node
 
     def fill(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
-        """Put a text into an element, as paragraphs where blocks are wanted."""
+        """Put a text into an element, as paragraphs if `block`."""
         found = fragment(illustrated(markdown))
         if block and _loose(found):
             holder = ET.SubElement(parent, "p")
@@ -152,7 +152,7 @@ class QtiBuilder:
         parent.extend(list(found))
 
     def remark(self, parent: ET.Element, markdown: str, outcome: str, name: str) -> None:
-        """Feedback at a place in the body, shown when `outcome` is `name`."""
+        """Add feedback in the body, shown when `outcome` is `name`."""
         given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
         if _loose(fragment(illustrated(markdown))):
             self.fill(self.add(parent, "feedback_inline", **given), markdown, block=False)
@@ -163,7 +163,7 @@ class QtiBuilder:
         self.fill(node, markdown, block=True)
 
     def say(self, root: ET.Element, outcome: str, name: str, markdown: str) -> None:
-        """Feedback on the whole item, shown when `outcome` is `name`."""
+        """Add feedback on the whole item, shown when `outcome` is `name`."""
         given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
         node = self.add(root, "modal_feedback", **given)
         if self.version == "3.0":
@@ -171,12 +171,12 @@ class QtiBuilder:
         self.fill(node, markdown, block=True)
 
     def turn(self, node: ET.Element, name: str, **attributes: str) -> None:
-        """Make another element of one that stands in a text."""
+        """Change an element of a text into another one."""
         node.tag = self.name(name)
         self._give(node, attributes)
 
     def name(self, name: str) -> str:
-        """An element's name in this version."""
+        """Return an element's name in this version."""
         if self.version == "3.0":
             return "qti-" + name.replace("_", "-")
         return _camel(name)
@@ -188,7 +188,7 @@ class QtiBuilder:
 
 
 def _loose(found: ET.Element) -> bool:
-    """Whether a text is no paragraph yet, but words and what stands among words."""
+    """Return whether content is inline, so that it needs a paragraph."""
     return bool((found.text or "").strip()) or any(n.tag in _INLINE for n in found)
 
 
@@ -198,7 +198,7 @@ def _camel(name: str) -> str:
 
 
 def fragment(text: str) -> ET.Element:
-    """HTML of our own making as an element that holds it; formulas as MathML."""
+    """Parse HTML of our own into one element; formulas become MathML."""
     parts = _CODE.split(text)
     parts[::2] = [_FORMULA.sub(_making_formula, part) for part in parts[::2]]
     whole = legal(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
@@ -207,7 +207,7 @@ def fragment(text: str) -> ET.Element:
 
 
 def _making_formula(found: re.Match[str]) -> str:
-    """MathML that carries its TeX along."""
+    """Return MathML with its TeX as an annotation."""
     tex = html.unescape(found["inline"] or found["block"])
     block = found["inline"] is None
     try:

@@ -1,4 +1,4 @@
-"""QTI 2.1 and 3.0 in."""
+"""Read QTI 2.1 and 3.0."""
 
 import dataclasses
 import functools
@@ -51,7 +51,7 @@ from app.import_export.xml_files import XmlDocument, files_in, read_xml
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResponseDeclaration:
-    """One response declaration: right values, and what values are worth."""
+    """One response declaration: right values, and the score of values."""
 
     base: str
     correct: tuple[str, ...]
@@ -60,21 +60,21 @@ class ResponseDeclaration:
 
     @property
     def right(self) -> tuple[str, ...]:
-        """The values that bring a full mark, by the mapping or as declared."""
+        """The values with a full mark, by the mapping or as declared."""
         best = max((w for _, w in self.worth), default=0.0)
         full = [v for v, w in self.worth if w == best > 0]
         return tuple(dict.fromkeys((*self.correct, *full)))
 
     @property
     def credits(self) -> dict[str, float]:
-        """The values that bring a part of the mark, with that part."""
+        """The values with partial credit, and how much."""
         best = max((w for _, w in self.worth), default=0.0)
         found = {v: credit_of_score(w, best)[1] for v, w in self.worth}
         return {v: part for v, part in found.items() if part and v not in self.right}
 
 
 def responses(root: ET.Element) -> dict[str, ResponseDeclaration]:
-    """The response declarations of an item by identifier."""
+    """Return the response declarations of an item by identifier."""
     return {
         given(node, "identifier"): _response(node) for node in within(root, "response-declaration")
     }
@@ -93,10 +93,9 @@ def _response(node: ET.Element) -> ResponseDeclaration:
 def weigh_choices(
     root: ET.Element, response: ResponseDeclaration, *, single: bool
 ) -> dict[str, float]:
-    """What each choice brings or costs, in percent of the mark.
+    """Return what each choice earns or costs, in percent of the mark.
 
-    Where a mapping is what counts, its values do; elsewhere the declared answer is all
-    or nothing.
+    If a mapping is used, its values count; otherwise the declared answer is all or nothing.
     """
     right = dict.fromkeys(response.correct or response.right, 100.0)
     if single:
@@ -109,7 +108,7 @@ def weigh_choices(
 
 
 def _is_mapped(root: ET.Element) -> bool:
-    """Whether the mark is the sum of what a mapping says."""
+    """Return whether the score is the sum of a mapping."""
     processing = first(root, "response-processing")
     template = "" if processing is None else given(processing, "template")
     return "map_response" in template or first(root, "map-response") is not None
@@ -121,10 +120,10 @@ def typed(
     notes: dict[str, str],
     unit: str,
 ) -> tuple[ItemOption, ...]:
-    """The accepted and foreseen values of a text entry.
+    """Return the accepted and foreseen values of a text entry.
 
-    Conditions that compare with a value come first, as this room writes them; then the
-    mapping and the declared answer.
+    Conditions that compare with a value come first, as our export writes them; then the mapping and
+    the declared answer.
     """
     options = _conditioned(root, response, notes, unit)
     if options:
@@ -180,7 +179,7 @@ def _option(
 
 
 def _span(center: float, test: ET.Element | None, unit: str) -> NumberRange:
-    """The numbers that a test takes for `center`; without tolerance that alone."""
+    """Return the numbers that a test accepts for `center`; without tolerance only that."""
     mode = "" if test is None else given(test, "tolerance-mode")
     if test is None or mode not in {"absolute", "relative"}:
         return span_around(center, 0.0, unit)
@@ -195,13 +194,13 @@ _ITEMS = ("item", "assessmentItem", "qti-assessment-item")
 _ASIDE = {"end-attempt-interaction", "media-interaction"}
 _GAPS = {"text-entry-interaction", "inline-choice-interaction"}
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
-_BASE = "$IMS-CC-FILEBASE$"  # what Canvas writes for its folder of files
+_BASE = "$IMS-CC-FILEBASE$"  # Canvas's placeholder for its file folder
 _EXPLAINED = "EXPLANATION"
 _MISTAKEN = "MISTAKE"
 
 
 def read_qti(data: bytes) -> ImportResult:
-    """The items of a QTI file or of a zipped package; raises Unusable."""
+    """Read the items of a QTI file or of a zipped package; raises UnusableFileError."""
     if not data.startswith(b"PK"):
         document = read_xml(data, *_ITEMS)
         found = list(_items_of("", document))
@@ -223,7 +222,7 @@ def read_qti(data: bytes) -> ImportResult:
 
 
 class _LocatedItem(NamedTuple):
-    """An item in a file: where, what it is called, and what reads it."""
+    """An item in a file: its path and line, its title, and its reader."""
 
     path: str
     line: int
@@ -250,7 +249,7 @@ def _newer(name: str, root: ET.Element, losses: ConversionLosses) -> Item:
 
 
 def _album(path: str, beside: Mapping[str, bytes]) -> ImageCollector:
-    """The pictures of a package as an item at `path` names them."""
+    """Return the pictures of a package, by the names that an item at `path` uses."""
 
     def find(address: str) -> bytes | None:
         name = unquote(address).partition("?")[0]
@@ -279,7 +278,7 @@ def _reading(
 
 @dataclasses.dataclass(slots=True)
 class _QtiItemReader:
-    """Reads one item; what Markdown cannot say goes to `losses`."""
+    """Reads one item; what Markdown cannot express is recorded in `losses`."""
 
     root: ET.Element
     losses: ConversionLosses
@@ -290,7 +289,7 @@ class _QtiItemReader:
         self.responses = responses(self.root)
 
     def item(self, name: str) -> Item:
-        """The question; raises NotCarried."""
+        """Return the question; raises ItemSkippedError."""
         if given(self.root, "adaptive") == "true":
             raise ItemSkippedError("it is adaptive: it changes between attempts")
         if first(self.root, "template-declaration") is not None:
@@ -356,7 +355,7 @@ class _QtiItemReader:
         return read_html(to_fragment(node, self._without), self.losses)
 
     def _without(self, node: ET.Element) -> str | None:
-        """Nothing for interactions and media within a text."""
+        """Return an empty string for interactions and media within a text."""
         name = name_of(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
             self.losses.add("a picture or recording is left out: say what it holds")
@@ -401,7 +400,7 @@ class _QtiItemReader:
         return self.notes.get(given(choice, "identifier"), "")
 
     def _notes(self, asked: ET.Element, name: str) -> dict[str, str]:
-        """What is said about each of the things to be put in order or matched."""
+        """Return the feedback on each step or match row."""
         found = {}
         for node in within(asked, name):
             said = first(node, "feedback-inline", "feedback-block")
@@ -456,7 +455,7 @@ class _QtiItemReader:
         return _cloze(item, text, tuple(blanks))
 
     def _standing_alone(self, body: ET.Element, found: list[ET.Element]) -> ET.Element | None:
-        """The only text entry, when nothing else stands in its paragraph."""
+        """Return the only text entry, if its paragraph has nothing else."""
         if len(found) != 1 or name_of(found[0]) != "text-entry-interaction":
             return None
         parent = next((n for n in body.iter() if found[0] in list(n)), body)
@@ -491,7 +490,7 @@ class _QtiItemReader:
         return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
 
     def _gap_match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
-        """Words to be put into gaps become words to be typed."""
+        """Read words to drag into gaps as words to type."""
         asked = found[0]
         texts = {given(n, "identifier"): words(n) for n in within(asked, "gap-text")}
         wanted = [pair.split() for pair in self._response(asked).correct]
@@ -517,7 +516,7 @@ class _QtiItemReader:
 
 
 def _cloze(item: Item, text: str, blanks: tuple[ItemBlank, ...]) -> Item:
-    """The first paragraph is the question when no gap stands in it."""
+    """Return the cloze; the first paragraph is the stem if it has no gap."""
     head, _, rest = text.partition("\n\n")
     if not rest or BLANK in head:
         head, rest = item.name, text

@@ -1,4 +1,4 @@
-"""QTI 2.1 and 3.0 out."""
+"""Write QTI 2.1 and 3.0."""
 
 import io
 import re
@@ -22,12 +22,12 @@ from app.import_export.items import (
 )
 from app.import_export.xml_files import add, document
 
-HINT = "hint"  # the class of a hint among the notes for tutors
-_FULL = "0.99"  # shares of a mark add up to nearly one
+HINT = "hint"  # CSS class of a hint among the notes for tutors
+_FULL = "0.99"  # shares of a mark may add up to slightly less than 1
 
 
 def declare(make: QtiBuilder, root: ET.Element, values: list[str], **attributes: str) -> ET.Element:
-    """A response declaration with its right values."""
+    """Add a response declaration with its right values."""
     given = {"identifier": "RESPONSE"} | attributes
     node = make.add(root, "response_declaration", **given)
     right = make.add(node, "correct_response")
@@ -37,7 +37,7 @@ def declare(make: QtiBuilder, root: ET.Element, values: list[str], **attributes:
 
 
 def outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -> None:
-    """The score, the feedback that is shown, and that the explanation is."""
+    """Declare the outcomes: score, shown feedback, shown explanation."""
     for name, cardinality, base in (
         ("SCORE", "single", "float"),
         ("FEEDBACK", feedback, "identifier"),
@@ -51,7 +51,7 @@ def outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -> No
 
 
 def explained(make: QtiBuilder, processing: ET.Element, item: Item) -> None:
-    """Show the explanation after every answer, the common mistake after a miss."""
+    """Show the explanation after every answer, and the common mistake after a miss."""
     rule = make.add(processing, "set_outcome_value", identifier="EXPLAINED")
     make.add(rule, "base_value", "EXPLANATION", base_type="identifier")
     if not item.mistake:
@@ -65,7 +65,7 @@ def explained(make: QtiBuilder, processing: ET.Element, item: Item) -> None:
 
 
 def hinted(make: QtiBuilder, body: ET.Element, item: Item) -> None:
-    """The hints as notes for tutors: a plain item has no place that opens later."""
+    """Write the hints as notes for tutors; a QTI item cannot reveal them later."""
     for hint in item.hints:
         node = make.add(body, "rubric_block", view="tutor")
         node.set("class", HINT)
@@ -76,7 +76,7 @@ def hinted(make: QtiBuilder, body: ET.Element, item: Item) -> None:
 
 
 def matched(make: QtiBuilder, processing: ET.Element) -> None:
-    """One point for exactly the declared answer."""
+    """Give one point for exactly the declared answer."""
     condition = make.add(processing, "response_condition")
     branch = make.add(condition, "response_if")
     test = make.add(branch, "match")
@@ -87,7 +87,7 @@ def matched(make: QtiBuilder, processing: ET.Element) -> None:
 
 
 def mapped(make: QtiBuilder, processing: ET.Element, responses: list[str]) -> None:
-    """The sum of what the mappings bring."""
+    """Score the sum of the mappings."""
     rule = make.add(processing, "set_outcome_value", identifier="SCORE")
     total = make.add(rule, "sum") if len(responses) > 1 else rule
     for name in responses:
@@ -95,7 +95,7 @@ def mapped(make: QtiBuilder, processing: ET.Element, responses: list[str]) -> No
 
 
 def choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
-    """Single, multiple, true or false."""
+    """Write single choice, multiple choice, true/false."""
     several = item.kind == "multiple"
     cardinality = "multiple" if several else "single"
     names = [f"c{n}" for n in range(1, len(item.options) + 1)]
@@ -127,7 +127,7 @@ def choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
 
 
 def _map(make: QtiBuilder, node: ET.Element, worth: Iterable[tuple[str, float]]) -> None:
-    """What each value of a declaration brings, given in percent."""
+    """Add a mapping with the worth of each value, given in percent."""
     mapping = make.add(node, "mapping", lower_bound="0", upper_bound="1")
     for name, weight in worth:
         value = shown(weight / 100)
@@ -142,7 +142,7 @@ def _choice(make: QtiBuilder, asked: ET.Element, name: str, option: ItemOption) 
 
 
 def typed(make: QtiBuilder, root: ET.Element, item: Item) -> None:
-    """A number or a word, each accepted or foreseen value with a condition."""
+    """Write a number or a short answer, with a condition for each value."""
     numeric = item.kind == "numeric"
     unit = next((o.span.unit for o in item.options if o.span), "")
     if any(o.span.unit != unit for o in item.options if o.span):
@@ -169,7 +169,7 @@ def typed(make: QtiBuilder, root: ET.Element, item: Item) -> None:
 
 
 def _say(make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str) -> None:
-    """Score a value and show what is said about it."""
+    """Set the score for a value and show its feedback."""
     score = make.add(branch, "set_outcome_value", identifier="SCORE")
     make.add(score, "base_value", shown(option.weight / 100), base_type="float")
     said = make.add(branch, "set_outcome_value", identifier="FEEDBACK")
@@ -196,7 +196,7 @@ _CHOICE = "w{}"
 
 
 def order(make: QtiBuilder, root: ET.Element, item: Item) -> None:
-    """Steps in their order; those that belong nowhere stay unchosen."""
+    """Write steps in order; distractors stay unchosen."""
     right = [f"s{n}" for n in range(1, len(item.steps) + 1)]
     wrong = [f"d{n}" for n in range(1, len(item.options) + 1)]
     declare(make, root, right, cardinality="ordered", base_type="identifier")
@@ -218,7 +218,7 @@ def order(make: QtiBuilder, root: ET.Element, item: Item) -> None:
 
 
 def match(make: QtiBuilder, root: ET.Element, item: Item) -> None:
-    """Two sets; right things that are equal stand once."""
+    """Write two sets; equal right sides are written once."""
     lefts = [p for p in item.pairs if p.left]
     rights = list(dict.fromkeys(p.right for p in item.pairs))
     names = {text: f"r{n}" for n, text in enumerate(rights, 1)}
@@ -248,13 +248,13 @@ def match(make: QtiBuilder, root: ET.Element, item: Item) -> None:
 
 
 def _reason(make: QtiBuilder, node: ET.Element, why: str) -> None:
-    """What is said about one step or row, shown with the explanation."""
+    """Add the remark on one step or row, shown with the explanation."""
     if why:
         make.remark(node, why, "EXPLAINED", "EXPLANATION")
 
 
 def cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
-    """A text entry or a choice for each gap; each brings its share."""
+    """Write a text entry or a choice for each gap; each earns its share."""
     names = [f"RESPONSE{n}" for n in range(1, len(item.blanks) + 1)]
     for name, blank in zip(names, item.blanks, strict=True):
         _expect(make, root, name, blank, 1 / len(names))
@@ -273,7 +273,7 @@ def cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
 
 
 def _expect(make: QtiBuilder, root: ET.Element, name: str, blank: ItemBlank, worth: float) -> None:
-    """What fills a gap, each for its share of the points."""
+    """Declare what fills a gap, with its share of the points."""
     base = "identifier" if blank.wrong else "string"
     answers = [_CHOICE.format(0)] if blank.wrong else list(blank.answers)
     given = {"identifier": name, "cardinality": "single", "base_type": base}
@@ -285,7 +285,7 @@ def _expect(make: QtiBuilder, root: ET.Element, name: str, blank: ItemBlank, wor
 
 
 def _ask(make: QtiBuilder, gap: ET.Element, name: str, blank: ItemBlank) -> None:
-    """The mark of a gap becomes a field, or a list to choose from."""
+    """Replace the mark of a gap by a text field or a list."""
     given = {"response_identifier": name}
     if not blank.wrong:
         if blank.hint:
@@ -316,9 +316,9 @@ _WRITERS: dict[str, Callable[[QtiBuilder, ET.Element, Item], None]] = {
 
 
 def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> ExportResult:
-    """A package of QTI 2.1 or 3.0 with one file for each item that fits.
+    """Return a QTI 2.1 or 3.0 package with one file for each item that fits.
 
-    Each says the `language` of its words where it is known.
+    Each names the `language` of its text, if known.
     """
     files: dict[str, bytes] = {}
     beside: dict[str, dict[str, bytes]] = {}
@@ -336,7 +336,7 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
 
 
 def _with_files(root: ET.Element, item: Item) -> dict[str, bytes]:
-    """Have an item show files of the package; those that it shows, by their names."""
+    """Change an item's pictures to package files; returns their bytes by name."""
     held = {picture.name: content_of(picture) for picture in item.pictures}
     shown: dict[str, bytes] = {}
     for node in root.iter("img"):
@@ -375,7 +375,7 @@ def _item(make: QtiBuilder, item: Item) -> ET.Element:
 
 
 def _identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
-    """An XML name from the item's, used once."""
+    """Return an unused XML name from the item's name."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name or "item").strip("-.") or "item"
     name = name if re.match(r"[A-Za-z_]", name) else f"q-{name}"
     found, count = name, 1
@@ -386,7 +386,7 @@ def _identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
 
 
 def _packed(files: dict[str, bytes], beside: dict[str, dict[str, bytes]], version: str) -> bytes:
-    """The package: its items, and the pictures `beside` each."""
+    """Return the package: its items, and the pictures of each."""
     pictures = {name: c for shown in beside.values() for name, c in shown.items()}
     needed = {name: list(beside[name]) for name in files}
     out = io.BytesIO()

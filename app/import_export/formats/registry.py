@@ -1,4 +1,4 @@
-"""Which formats can be read and written."""
+"""The formats that can be read and written."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ WANTED: Mapping[str, str] = {
     "spreadsheet": "a table with the columns question, A, B, C, D, answer and feedback "
     "as CSV, XLSX or ODS",
 }
-"""What a reader takes, for the sentence that refuses something else."""
+"""What a reader accepts, for error messages."""
 CARDS = frozenset({"apkg"})  # formats for cards instead of questions
 WHOLE = frozenset({"csv", "json"})  # formats for both
 ATTEMPTS = frozenset({"attempts-csv", "attempts-json"})

@@ -1,4 +1,4 @@
-"""Numbers of a spreadsheet as its cells show them (ECMA-376 formats)."""
+"""Format spreadsheet numbers as their cells show them (ECMA-376 formats)."""
 
 import datetime as dt
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
-# The formats that a file need not define; those left out differ by country.
+# The built-in formats; those left out differ by country.
 BUILTIN_FORMATS = {
     0: "General",
     1: "0",
@@ -45,7 +45,7 @@ _TOKEN = re.compile(
 _PART = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|[_*].|(?P<end>;)|.', re.DOTALL)
 _DIGITS = re.compile(r"(?P<whole>[0#?,]*?)(?:\.(?P<part>[0#?]*))?(?P<scale>,*)(?P<power>E[+-]0+)?")
 _DATES = frozenset({"date", "elapsed", "halves"})
-_LAST = 2_958_465  # the last day that a spreadsheet knows, 9999-12-31
+_LAST = 2_958_465  # the last day that a spreadsheet can show, 9999-12-31
 _LARGEST = 1e21
 
 
@@ -55,7 +55,7 @@ class _Token(NamedTuple):
 
 
 def format_number(value: float, code: str, *, since_1904: bool = False) -> str | None:
-    """A number as a cell of this format shows it; None for a format that is not read.
+    """Return a number as a cell of this format shows it; None for an unsupported format.
 
     >>> format_number(0.5, "0%"), format_number(0.5, "# ?/?")
     ('50%', None)
@@ -78,7 +78,7 @@ def format_number(value: float, code: str, *, since_1904: bool = False) -> str |
 
 
 def _section_for(value: float, code: str) -> tuple[str, bool]:
-    """The part of a format that a number takes, and whether a minus goes before it."""
+    """Return the section of a format for a number, and whether to add a minus sign."""
     sections = [""]
     for part in _PART.finditer(code):
         if part["end"]:
@@ -111,7 +111,7 @@ def _tokens(section: str) -> Iterator[_Token]:
 
 
 def _is_english(country: str) -> bool:
-    """Whether months have English names in a country, given as Windows numbers them."""
+    """Return whether month names are English in a locale, given as a Windows id."""
     if not re.fullmatch("[0-9A-Fa-f]{3,8}", country):
         return country in {"", "x-sysdate", "x-systime"}
     return country.upper() in {"F800", "F400"} or int(country, 16) & 0x3FF == 9
@@ -123,19 +123,19 @@ def _joined(tokens: Sequence[_Token], kind: str, instead: str) -> str:
 
 
 def _general(value: float) -> str:
-    """Fifteen digits at most, as a cell without a format holds them."""
+    """Format with at most fifteen digits, as a cell without a format does."""
     if value == int(value) and abs(value) < _LARGEST:
         return str(int(value))
     return f"{value:.15g}".upper()
 
 
 def _number(value: float, tokens: Sequence[_Token]) -> str | None:
-    """A number that is not negative in the digits of its format."""
+    """Format a non-negative number with the digits of its format."""
     holders = [token for token in tokens if token.kind == "digits"]
     slash = any(token.kind == "slash" for token in tokens)
     if len(holders) > 1 or slash or value >= _LARGEST:
         return None  # a telephone number, or a fraction
-    if not holders:  # words alone
+    if not holders:  # text only
         return _joined(tokens, "", "")
     percents = sum(t.text.count("%") for t in tokens if t.kind == "words")
     form = _DIGITS.fullmatch(holders[0].text)
@@ -166,7 +166,7 @@ def _in_digits(value: Decimal, form: re.Match[str]) -> str:
 
 
 def _date(value: float, tokens: Sequence[_Token], *, since_1904: bool) -> str | None:
-    """A day, a time of the day or a duration."""
+    """Format a date, a time of day or a duration."""
     if not 0 <= value <= _LAST or any(t.kind == "digits" for t in tokens):
         return None
     start = dt.datetime(1904, 1, 1) if since_1904 else dt.datetime(1899, 12, 30)  # noqa: DTZ001
@@ -175,7 +175,7 @@ def _date(value: float, tokens: Sequence[_Token], *, since_1904: bool) -> str | 
     twelve = any(token.kind == "halves" for token in tokens)
     named = any(t.kind == "date" and t.text[:3] in {"mmm", "ddd"} for t in tokens)
     if named and any(token.kind == "foreign" for token in tokens):
-        return None  # its months have other names
+        return None  # months have other names in this locale
     said = []
     for at, token in enumerate(tokens):
         near = [t.text[:1] for t in tokens[:at] if t.kind in _DATES][-1:]
@@ -199,7 +199,7 @@ def _elapsed(value: float, letters: str) -> str:
 
 
 def _of_moment(moment: dt.datetime, letters: str, minutes: bool, twelve: bool) -> str:
-    """One part of a date or time: `yyyy`, `mmm`, `ss.0`."""
+    """Format one part of a date or time: `yyyy`, `mmm`, `ss.0`."""
     first, width = letters[0], len(letters)
     if first == "y":
         return f"{moment:%Y}" if width > 2 else f"{moment:%y}"

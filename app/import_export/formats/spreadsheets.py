@@ -1,7 +1,7 @@
-"""XLSX, ODS, CSV tables of choices.
+"""Read questions from XLSX, ODS and CSV tables.
 
-A row names the columns: question, answer, feedback, and a column for each choice, named
-by its letter or its number. CSV and TSV are read as text, XLSX and ODS by a library.
+A header row names the columns: question, answer, feedback, and a column for each choice, named by
+its letter or its number. CSV and TSV are read as text, XLSX and ODS with a library.
 """
 
 import csv
@@ -35,15 +35,15 @@ from app.import_export.items import (
 from app.import_export.xml_files import MOST_BYTES, decode_or_guess, unpacking
 
 _MOST_ROWS = 20_000
-_ABOVE = 20  # rows among which the names of the columns stand, below a title
+_ABOVE = 20  # rows in which the header row is searched, below a title
 _SIGNS = ",;\t|"
 _TOLD_SIGN = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
-# What a program leaves in a text where a cell had no value, or too little room.
+# Error values of cells, and what a too narrow cell shows.
 _ERROR = re.compile(
     r"#(?:N/A|NV|REF!|BEZUG!|DIV/0!|NAME\?|VALUE!|WERT!|NUM!|ZAHL!|NULL!|SPILL!|#{3,})"
 )
-_SHORTENED = re.compile(r"-?\d\.\d{5}E[+-]\d\d")  # a number with more digits
+_SHORTENED = re.compile(r"-?\d\.\d{5}E[+-]\d\d")  # a number shown with fewer digits than it has
 _SEVERAL = re.compile(r"check ?box|multiple (?:answers?|response|select)|select all")
 _CHOSEN = re.compile(
     rf"{_SEVERAL.pattern}|choice|choose|select|single|multi|quiz|bool|true|drop|radio"
@@ -53,7 +53,7 @@ Row = tuple[int, Sequence[str]]
 
 
 def read_spreadsheet(data: bytes) -> ImportResult:
-    """The questions of a table; raises Unusable."""
+    """Read the questions of a table; raises UnusableFileError."""
     if data[:4] == _OLD_EXCEL:
         raise UnusableFileError(
             "The spreadsheet cannot be read: it is locked, or an .xls of older "
@@ -70,7 +70,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
 
 
 def _cut(text: str, sign: str) -> Iterator[Row]:
-    """The rows of a text whose cells are parted by `sign`, with their first lines."""
+    """Yield the rows of a text with cells separated by `sign`, with their first line numbers."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
     try:
         line = 1
@@ -93,7 +93,7 @@ def _unless_error(cell: str) -> str:
 
 
 def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Header, Iterator[Row], int]:
-    """The first table that names its columns, the rows below, and which it is."""
+    """Return the header of the first table that has one, the rows below, and the table's index."""
     best: Sequence[str] = ()
     broken: UnusableFileError | None = None
     for place, rows in enumerate(tables):
@@ -117,12 +117,12 @@ def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Header, Iterator[Row], int
 
 
 def _reading_of_book(data: bytes) -> ImportResult:
-    """The questions of every visible sheet that names its columns."""
+    """Read the questions of every visible sheet with a header row."""
     refusal = "The spreadsheet cannot be read"
     if len(data) > MOST_BYTES:
         raise UnusableFileError(f"{refusal}: it is larger than {MOST_BYTES // 1_000_000} MB.")
     with unpacking(io.BytesIO(data), refusal):
-        pass  # it neither grows too much nor leaves its folder
+        pass  # checks that it does not expand too much or leave its folder
     book = read_workbook(data, refusal)
     notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden]
     readings: list[tuple[str, ImportResult]] = []
@@ -145,7 +145,7 @@ def _reading_of_book(data: bytes) -> ImportResult:
 
 
 def _refused(readings: Sequence[tuple[str, ImportResult]]) -> Iterator[ItemRemark]:
-    """The rows that are refused, with their sheet where there are several."""
+    """Yield the refused rows, with their sheet if there are several."""
     for name, reading in readings:
         for remark in reading.refused:
             where = f"{name}: {remark.name}" if len(readings) > 1 else remark.name
@@ -156,13 +156,13 @@ def _refused(readings: Sequence[tuple[str, ImportResult]]) -> Iterator[ItemRemar
 
 
 class _Table:
-    """The rows below the names of the columns.
+    """The rows below the header.
 
-    `comma`: whether its author may write decimals with a comma.
+    `comma`: the author may use decimal commas.
     """
 
     def __init__(self, heads: Header, rows: Iterable[Row], *, comma: bool = False) -> None:
-        # Tables that were put together have the names of their columns again.
+        # Concatenated tables repeat the header row.
         self.rows = [
             _SheetRow(heads, cells, line)
             for line, cells in rows
@@ -175,13 +175,13 @@ class _Table:
         self.letters = self._names_by_letters()
 
     def _names_by_letters(self) -> bool:
-        """Whether answers can only be labels in some rows, and only words in none."""
+        """Return whether some answers can only be labels, and none only text."""
         found = [row.readings() for row in self.rows if row.has_choices()]
         labels = any(by_label and not by_words for by_label, by_words in found)
         return labels and not any(w and not by_label for by_label, w in found)
 
     def reading(self) -> ImportResult:
-        """The questions; a row that cannot be read for sure is refused."""
+        """Return the questions; a row that is ambiguous is refused."""
         items: list[Item] = []
         refused: list[ItemRemark] = []
         for row in self.rows:
@@ -200,7 +200,7 @@ class _SheetRow:
     line: int
 
     def raw(self, name: str) -> str:
-        """The cell of a named column, empty where there is none or it has a fault."""
+        """Return the cell of a named column, empty if it is missing or has an error."""
         return self._raw(self.heads.named.get(name, -1))
 
     def _raw(self, place: int) -> str:
@@ -208,7 +208,7 @@ class _SheetRow:
         return "" if cell.startswith(UNREADABLE) else cell
 
     def cell(self, name: str) -> str:
-        """The same; raises NotCarried where it has a fault."""
+        """Return the same cell; raises ItemSkippedError if it has an error."""
         return self._at(self.heads.named.get(name, -1))
 
     def _at(self, place: int) -> str:
@@ -222,15 +222,15 @@ class _SheetRow:
         return cell
 
     def has_choices(self) -> bool:
-        """Whether anything stands in a column of choices."""
+        """Return whether any choice column has a value."""
         return any(
             place < len(self.cells) and self.cells[place] for place in self.heads.choices.values()
         )
 
     def readings(self) -> tuple[frozenset[str], frozenset[str]]:
-        """What its answer names by label and by words, as far as can be told.
+        """Return the choices that its answer names by label, and those by text.
 
-        Nothing where it is true or false, which people write out beside letters.
+        Empty for true or false, which authors write out in tables with letters.
         """
         places = self.heads.choices.items()
         choices = {label: self._raw(place) for label, place in places}
@@ -244,7 +244,7 @@ class _SheetRow:
         return frozenset(), frozenset()
 
     def item(self, *, comma: bool, letters: bool) -> Item:
-        """The question of this row; raises NotCarried."""
+        """Return the question of this row; raises ItemSkippedError."""
         if not self.cell("question"):
             raise ItemSkippedError("it has no question")
         lost = tuple(self._unread())
@@ -267,10 +267,10 @@ class _SheetRow:
         )
 
     def _unread(self) -> Iterator[str]:
-        """What is said of the cells that no column reads; raises NotCarried.
+        """Yield remarks on cells in columns that are not read; raises ItemSkippedError.
 
-        None of them may be a choice or an answer, for a question without it would be
-        another.
+        It raises if such a cell may be a choice or an answer, because the question would be a
+        different one without it.
         """
         chosen = self.has_choices() or any(map(self._raw, self.heads.wrong))
         for place, cell in enumerate(self.cells):
@@ -318,7 +318,7 @@ class _SheetRow:
         return kind_of(options), options
 
     def _beside_wrong(self, answer: str) -> tuple[Kind, tuple[ItemOption, ...]] | None:
-        """The choice between the answer and the wrong ones, where there are any."""
+        """Return the answer and the wrong answers as choices, if there are any."""
         wrong = [words for place in self.heads.wrong if (words := self._at(place))]
         if answer in wrong:
             raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
@@ -334,7 +334,7 @@ class _SheetRow:
         return (kind_of(options), options) if wrong else None
 
     def _typed(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
-        """What the type in a row says that does not come along; raises NotCarried."""
+        """Yield what the type in a row says that is lost; raises ItemSkippedError."""
         named = self.cell("type")
         word = named.lower().replace("-", " ").replace("_", " ")
         chosen = kind in {"single", "multiple", "true-false"}

@@ -29,7 +29,7 @@ _NAMES = {
     "hint": "hints?",
 }
 _COLUMN = re.compile("|".join(f"(?P<{name}>{words})" for name, words in _NAMES.items()))
-# What stands beside a question without being a part of it or of its answer.
+# Columns that are part of neither the question nor its answer.
 _ASIDE = re.compile(
     r"#|\b(?:author|bloom|category|chapter|course|date|id|image|img|lesson|level|link"
     r"|marks|media|module|no|notes|nr|number|picture|points|score|source|status"
@@ -43,9 +43,9 @@ _ANSWERING = re.compile(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Header:
-    """Where each column stands: by name, by the label of a choice, and of a reason.
+    """The position of each column: by name, by the label of a choice, and of a reason.
 
-    `wrong` are columns of wrong answers, `cells` all names as they are written.
+    `wrong` are columns of wrong answers, `cells` all titles as written.
     """
 
     named: Mapping[str, int]
@@ -55,27 +55,27 @@ class Header:
     cells: tuple[str, ...]
 
     def is_read(self, place: int) -> bool:
-        """Whether a column has a meaning here."""
+        """Return whether a column has a known meaning."""
         known = (self.named, self.choices, self.reasons)
         return place in self.wrong or any(place in k.values() for k in known)
 
     def describe_column(self, place: int) -> str:
-        """A column in a sentence."""
+        """Return a phrase that names a column."""
         head = self.cells[place] if place < len(self.cells) else ""
         words = " ".join(head.split())[:40]
         return f"“{words}”" if words else f"{_letters(place)}, which has no name,"
 
     def may_hold_answer(self, place: int) -> bool:
-        """Whether a column that is not read may hold a choice or an answer."""
+        """Return whether an unknown column may hold a choice or an answer."""
         head = self.cells[place] if place < len(self.cells) else ""
         word = _plain(head)
         twice = _COLUMN.fullmatch(word) or _CHOICE.fullmatch(word)
         return not word or bool(twice or _ANSWERING.search(word))
 
     def is_metadata(self, place: int) -> bool:
-        """Whether a column tells something else: a source, a number, a topic.
+        """Return whether a column holds metadata: a source, a number, a topic.
 
-        One of a series, as “Image 1”, may be a choice.
+        A numbered one, such as “Image 1”, may be a choice.
         """
         word = _plain(self.cells[place]) if place < len(self.cells) else ""
         series = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", word)
@@ -83,7 +83,7 @@ class Header:
 
 
 def parse_header(cells: Sequence[str]) -> Header | None:
-    """What a row names, if it names a question and an answer."""
+    """Return the header in a row, or None if it names no question and answer."""
     named: dict[str, int] = {}
     choices: dict[str, int] = {}
     reasons: dict[str, int] = {}
@@ -109,9 +109,9 @@ def parse_header(cells: Sequence[str]) -> Header | None:
 
 
 def _is_next(label: str, known: Mapping[str, int], *, alone: bool) -> bool:
-    """Whether a label goes with those before it: all letters, or all numbers.
+    """Return whether a label continues the ones before it: all letters, or all numbers.
 
-    A letter `alone` has to be the next one: “N” is no choice but a number.
+    A letter `alone` has to be the next one: “N” is not a choice but a number.
     """
     if alone:
         return label == chr(ord("A") + len(known))
@@ -119,7 +119,7 @@ def _is_next(label: str, known: Mapping[str, int], *, alone: bool) -> bool:
 
 
 def _plain(cell: str) -> str:
-    """A name without what is said in brackets, behind a dash or by capitals.
+    """Return a title without text in brackets, text after a dash, and capitals.
 
     >>> _plain("Answer 1 - max 75 characters"), _plain("Correct_Answer(s)*")
     ('answer 1', 'correct answer')
@@ -132,7 +132,7 @@ def _plain(cell: str) -> str:
 
 
 def _letters(place: int) -> str:
-    """A column as spreadsheets name it: A, AB."""
+    """Return a column's letters, as spreadsheets name it: A, AB."""
     name, number = "", place + 1
     while number:
         number, rest = divmod(number - 1, 26)

@@ -1,4 +1,4 @@
-"""Aiken, mkdocs-quiz, numbered lists."""
+"""Read Aiken, mkdocs-quiz and numbered lists; write Aiken."""
 
 import dataclasses
 import html
@@ -31,18 +31,18 @@ _BOTH = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
-# What begins with a number, or speaks of one.
+# Text that begins with a number, or an approximate one.
 _NUMERAL = re.compile(r"(?:(?:about|around|approx\w*\.?|circa|ca\.?)\s+)?[^\w\s]{0,2}\d")
 _MOST_PARTS = 100
 Choices = Mapping[str, str]
 
 
 def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozenset[str]:
-    """The labels that an answer names, by label, by the words of a choice or by both.
+    """Return the labels of the choices that an answer names, by label, text or both.
 
-    `choices` are the words by label, a capital letter or a number. With `letters` a
-    label comes before words that are the same. Raises NotCarried where the answer
-    names no choice, or one by its label and another by its words.
+    `choices` maps label (a capital letter or a number) to text. With `letters` a label takes
+    precedence over an equal text. Raises ItemSkippedError if the answer names no choice, or one by
+    its label and another by its text.
 
     >>> sorted(named_in("A and c", {"A": "one", "B": "two", "C": "three"}))
     ['A', 'C']
@@ -66,7 +66,7 @@ def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozens
 
 
 def find_readings(answer: str, choices: Choices) -> tuple[frozenset[str], frozenset[str]]:
-    """The labels that an answer names as labels, and those that its words name."""
+    """Return the labels that an answer names as labels, and those its text names."""
     by_label = _listed(answer, lambda part: _by_label(part, choices))
     by_words = _listed(answer, lambda part: _by_words(part, choices))
     if not by_words:
@@ -88,7 +88,7 @@ def _nothing_named(answer: str, choices: Choices) -> str:
 
 
 def _listed(answer: str, read: Callable[[str], str]) -> frozenset[str]:
-    """The labels that the whole answer names, or else all of its parts."""
+    """Return the label that the whole answer names, or else those of all its parts."""
     whole = read(answer)
     if whole:
         return frozenset({whole})
@@ -105,7 +105,7 @@ def _by_label(part: str, choices: Choices) -> str:
 
 
 def _label(name: str, choices: Choices) -> str:
-    """The label meant: a letter also counts numbered choices, as a number letters."""
+    """Return the label meant: letters also match numbered choices, and numbers letters."""
     label = name.upper()
     if label in choices or not choices:
         return label if choices else ""
@@ -118,7 +118,7 @@ def _label(name: str, choices: Choices) -> str:
 
 
 def _by_words(part: str, choices: Choices) -> str:
-    """The choice with such words, or with all but their capitals and last stop."""
+    """Return the choice with this text, ignoring case and a final period if needed."""
     for same in (_spaced, _plain):
         found = [label for label, words in choices.items() if same(words) == same(part)]
         if len(found) > 1:
@@ -129,7 +129,7 @@ def _by_words(part: str, choices: Choices) -> str:
 
 
 def _by_both(part: str, choices: Choices) -> str:
-    """The choice named by its label and its words, as “B) 443”."""
+    """Return the choice named by its label and its text, such as “B) 443”."""
     found = _BOTH.fullmatch(part.strip())
     label = _label(found["label"], choices) if found else ""
     same = found and label and _plain(choices[label]) == _plain(found["words"])
@@ -146,7 +146,7 @@ def _plain(words: str) -> str:
 
 
 def kind_of(options: Iterable[ItemOption]) -> Kind:
-    """What a question with these choices is."""
+    """Return the question type for these choices."""
     chosen = list(options)
     if sum(option.right for option in chosen) > 1:
         return "multiple"
@@ -155,12 +155,12 @@ def kind_of(options: Iterable[ItemOption]) -> Kind:
 
 
 def is_label(answer: str) -> bool:
-    """Whether an answer may be the letter or the number of a choice: B, 2), (c)."""
+    """Return whether an answer may be the letter or number of a choice: B, 2), (c)."""
     return _LABELED.fullmatch(answer.strip()) is not None
 
 
 def tell_words(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
-    """What is lost where an answer that may have been meant as a number is words."""
+    """Yield the loss if an answer that may have been meant as a number is text."""
     for option in options:
         if kind == "short" and _NUMERAL.match(option.text):
             yield (
@@ -170,10 +170,9 @@ def tell_words(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
 
 
 def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[ItemOption, ...]]:
-    """An answer without choices: a number, true or false, or words between “|”.
+    """Read an answer without choices: a number, true or false, or words separated by “|”.
 
-    `comma`: whoever wrote it may write decimals with a comma, so that “1,024” can be
-    read in two ways. Raises NotCarried.
+    `comma`: the author may use decimal commas, so “1,024” is ambiguous. Raises ItemSkippedError.
     """
     word = answer.strip()
     if span := read_span(word, comma=comma):
@@ -205,11 +204,11 @@ class _AikenDraft:
     options: list[tuple[str, list[str]]] = dataclasses.field(default_factory=list)
     answer: str = ""
     why: str = ""
-    apart: bool = False  # whether an empty line was the last
+    apart: bool = False  # whether the last line was empty
 
 
 def read_aiken(text: str) -> ImportResult:
-    """Every question of an Aiken file; one without options or answer is refused."""
+    """Read every question of an Aiken file; one without options or answer is refused."""
     items: list[Item] = []
     refused: list[ItemRemark] = []
     for draft in _drafts(text):
@@ -222,7 +221,7 @@ def read_aiken(text: str) -> ImportResult:
 
 
 def _drafts(text: str) -> list[_AikenDraft]:
-    """The lines of each question; an answer ends it, and so may an empty line."""
+    """Return the lines of each question; an answer ends it, and so may an empty line."""
     found: list[_AikenDraft] = []
     draft: _AikenDraft | None = None
     for number, line in enumerate(text.split("\n"), 1):
@@ -238,7 +237,7 @@ def _drafts(text: str) -> list[_AikenDraft]:
 
 
 def _takes(draft: _AikenDraft, line: str) -> bool:
-    """Put a line to a question; false for one that begins another."""
+    """Add a line to a question; False if the line begins another one."""
     option, answer = _OPTION.match(line), _ANSWER.match(line)
     if draft.answer:
         why = _WHY.match(line)
@@ -250,7 +249,7 @@ def _takes(draft: _AikenDraft, line: str) -> bool:
     elif option and (option[2] or _is_next(option[1], draft)):
         draft.options.append((option[1], [option[3].strip()]))
     elif draft.apart:
-        # What an empty line parts from a question does not belong to it.
+        # Text separated from a question by an empty line does not belong to it.
         return False
     elif draft.options:
         draft.options[-1][1].append(line.rstrip())
@@ -260,12 +259,12 @@ def _takes(draft: _AikenDraft, line: str) -> bool:
 
 
 def _is_next(letter: str, draft: _AikenDraft) -> bool:
-    """Whether an option of this letter comes next; “U.S.” in a stem is none."""
+    """Return whether an option of this letter comes next; “U.S.” in a stem is not one."""
     return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 
 
 def _item(draft: _AikenDraft) -> Item:
-    """The question of some lines; raises NotCarried."""
+    """Return the question of a draft; raises ItemSkippedError."""
     letters = [letter for letter, _ in draft.options]
     if not letters:
         raise ItemSkippedError("it has no question or no options")
@@ -288,7 +287,7 @@ def _item(draft: _AikenDraft) -> Item:
 
 
 def _right(answer: str, options: dict[str, str]) -> frozenset[str]:
-    """The letter that an answer names, alone or before the words of its option."""
+    """Return the letter that an answer names, alone or before the text of its option."""
     if re.fullmatch("[A-Z]", answer) and answer not in options:
         raise ItemSkippedError(f"its answer {answer} is not among its options")
     named = named_in(answer, options, letters=True)
@@ -298,7 +297,7 @@ def _right(answer: str, options: dict[str, str]) -> frozenset[str]:
 
 
 def write_aiken(items: tuple[Item, ...]) -> ExportResult:
-    """An Aiken file of the single choices; all but plain words is lost."""
+    """Return an Aiken file of the single choices; only plain text is kept."""
     return write_blocks(items, _block, _losses)
 
 
@@ -319,7 +318,7 @@ def _block(item: Item) -> str:
 
 
 def _words(markdown: str) -> str:
-    """The words alone; formulas stay, in TeX."""
+    """Return the plain text; formulas stay as TeX."""
     return " ".join(html.unescape(_TAG.sub(" ", to_html(markdown))).split())
 
 

@@ -1,8 +1,8 @@
 """Read XLSX and ODS workbooks in a process with limits.
 
-The library makes a table as large as its farthest cell says, and ends its process when
-there is no memory for it: a thousand bytes can say a billion cells. It gives the values
-of cells; how a number is shown stands in the files of the workbook.
+The library allocates a table as large as the farthest cell, and its process dies if memory runs
+out: a thousand bytes can describe a billion cells. It returns cell values only; the number formats
+are read from the files of the workbook.
 """
 
 import json
@@ -31,7 +31,7 @@ from app.import_export.items import UnusableFileError
 from app.import_export.xml_files import read_xml
 
 UNREADABLE = "\ue0f6"
-"""Stands before the reason why a cell has no words."""
+"""Prefix of the reason why a cell has no text."""
 _ROOT = Path(__file__).resolve().parents[3]
 _MEMORY = 1 << 30
 _SECONDS = 60
@@ -43,16 +43,16 @@ Rows = list[list[str]]
 
 
 class Workbook(NamedTuple):
-    """The visible sheets that hold anything, and the names of those that are hidden."""
+    """The visible sheets that are not empty, and the names of the hidden ones."""
 
     sheets: list[tuple[str, Rows]]
     hidden: list[str]
 
 
 def read_workbook(data: bytes, refusal: str) -> Workbook:
-    """The cells of a workbook as they are shown; raises Unusable with `refusal`."""
+    """Return the cells of a workbook as shown; raises UnusableFileError with `refusal`."""
     try:
-        done = subprocess.run(  # noqa: S603 - of ourselves; the file is its input
+        done = subprocess.run(  # noqa: S603 - runs this module; the file is its input
             [sys.executable, "-m", __name__],
             cwd=_ROOT,
             input=data,
@@ -70,7 +70,7 @@ def read_workbook(data: bytes, refusal: str) -> Workbook:
 
 
 def _tell() -> None:
-    """Read a workbook from standard input; write its sheets, or why there are none."""
+    """Read a workbook from standard input; write its sheets, or the error."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     data = sys.stdin.buffer.read()
     try:
@@ -105,7 +105,7 @@ def _rows(sheet: CalamineSheet, shown: Shown) -> Rows:
     for (row, column), words in shown.items():
         if row < len(rows) and column < len(rows[row]):
             rows[row][column] = words
-        elif row < len(rows) and words:  # an error may be outside of what has values
+        elif row < len(rows) and words:  # an error cell may be outside of the used range
             rows[row] += [""] * (column - len(rows[row])) + [words]
     return rows
 
@@ -120,7 +120,7 @@ def _words(cell: object) -> str:
 
 
 def _of_xlsx(archive: zipfile.ZipFile) -> dict[str, Shown]:
-    """What the cells of each sheet show that are no words."""
+    """Return what the non-text cells of each sheet show."""
     book = _root(archive, "xl/workbook.xml")
     paths = {
         _given(link, "Id"): normpath(join("/xl", _given(link, "Target"))).lstrip("/")
@@ -139,7 +139,7 @@ def _of_xlsx(archive: zipfile.ZipFile) -> dict[str, Shown]:
 
 
 def _codes(archive: zipfile.ZipFile) -> list[str | None]:
-    """The format of each style of cells; None for one that differs by country."""
+    """Return the number format of each cell style; None for one that differs by country."""
     if "xl/styles.xml" not in archive.namelist():
         return []
     root = _root(archive, "xl/styles.xml")
@@ -155,7 +155,7 @@ def _codes(archive: zipfile.ZipFile) -> list[str | None]:
 
 
 def _cells(root: ET.Element) -> Iterator[tuple[tuple[int, int], ET.Element]]:
-    """The cells of a sheet with their places; one without a name follows the last."""
+    """Yield the cells of a sheet with their positions; one without a name follows the last."""
     row = -1
     for line in _within(root, "row"):
         row = int(line.get("r", row + 2)) - 1
@@ -174,7 +174,7 @@ def _column(name: str, following: int) -> int:
 
 
 def _shown(cell: ET.Element, codes: list[str | None], since_1904: bool) -> str | None:
-    """What a cell shows that holds no words; None for one that does, or for none."""
+    """Return what a non-text cell shows; None for text and empty cells."""
     kind = cell.get("t", "n")
     value = next(iter(_within(cell, "v")), None)
     text = "" if value is None else (value.text or "").strip()
@@ -190,7 +190,7 @@ def _shown(cell: ET.Element, codes: list[str | None], since_1904: bool) -> str |
 
 
 def _shown_by(code: str | None, value: float, since_1904: bool) -> str:
-    """A number by a format, or why it cannot be told how it is shown."""
+    """Return a formatted number, or why its format is not supported."""
     shown = None if code is None else format_number(value, code, since_1904=since_1904)
     if shown is None:
         named = f" “{code[:30]}”" if code else ""
@@ -205,7 +205,7 @@ def _shown_by(code: str | None, value: float, since_1904: bool) -> str:
 
 
 def _of_ods(archive: zipfile.ZipFile) -> dict[str, Shown]:
-    """What the cells of each sheet show that are no words: their text lies beside."""
+    """Return what the non-text cells of each sheet show: ODS stores the shown text."""
     return {
         _given(table, "name"): dict(_texts(table))
         for table in _within(_root(archive, "content.xml"), "table")
@@ -230,7 +230,7 @@ def _texts(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
 
 
 def _text(cell: ET.Element) -> str | None:
-    """The shown text of a number or date; None for words, and for nothing."""
+    """Return the shown text of a number or date; None for text and empty cells."""
     said = "\n".join("".join(p.itertext()) for p in cell if _name(p) == "p").strip()
     kinds = [v for k, v in cell.items() if k.endswith("}value-type")]
     if "error" in kinds:
@@ -256,7 +256,7 @@ def _within(node: ET.Element, name: str) -> Iterator[ET.Element]:
 
 
 def _given(node: ET.Element, name: str) -> str:
-    """An attribute, whatever its namespace."""
+    """Return an attribute in any namespace."""
     return next((v for k, v in node.items() if k.rpartition("}")[2] == name), "")
 
 
