@@ -12,13 +12,13 @@ from starlette.routing import BaseRoute
 
 from app import accounts, flashcards, progress, quiz
 from app.accounts import author_access, personal_data
-from app.accounts.downloads import Downloads
+from app.accounts.downloads import DownloadQueue
 from app.api import course, estimates
 from app.authoring import pages as bench
 from app.authoring.statistics_cache import StatisticsCache
 from app.calculators import hardware_pages, pages
 from app.clock import utc_now
-from app.content.courses import ALONE, CourseRegistry
+from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.backup_schedule import daily_copies
 from app.database.change_tracking import create_data_version
@@ -105,7 +105,7 @@ def create_app(
 def courses_of(settings: Settings, library: LiveLibrary | None) -> CourseRegistry:
     """Return the courses in the content folder, or only the given `library`."""
     if library is not None:
-        return CourseRegistry({ALONE: library})
+        return CourseRegistry({SINGLE_COURSE: library})
     cache, kept = settings.data / "cache", settings.data / "last-good"
     return CourseRegistry.under(
         settings.content, lambda folder: LiveLibrary(folder, cache, _GLANCE, kept)
@@ -204,12 +204,12 @@ def edge_config(app: FastAPI) -> EdgeConfig:
     )
 
 
-def _storage(app: FastAPI) -> tuple[StorageLimit, DailyQuota, Downloads]:
+def _storage(app: FastAPI) -> tuple[StorageLimit, DailyQuota, DownloadQueue]:
     """Return the storage limit, the daily upload quota and the downloads."""
     settings, engine = app.state.settings, app.state.engine
     limit = StorageLimit(engine, settings.data, settings.max_data_gb)
     quota = DailyQuota(settings.client_data_mb * 1e6)
-    return limit, quota, Downloads(engine, limit)
+    return limit, quota, DownloadQueue(engine, limit)
 
 
 def _installation(settings: Settings) -> Installation:

@@ -32,7 +32,7 @@ from app.estimator.serving.engine import EngineConstants, InferenceEngine, softw
 from app.estimator.serving.replica import (
     BatchTiming,
     RequestShape,
-    Traffic,
+    RequestTraffic,
     first_token,
     profile_of,
     prompt_cost,
@@ -101,7 +101,7 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
     batches = [(1.0, float(asked.concurrent))]
     if case.kind == "offline_throughput":
-        traffic = Traffic(RequestShape(asked.prompt_tokens, asked.output_tokens))
+        traffic = RequestTraffic(RequestShape(asked.prompt_tokens, asked.output_tokens))
         placed = place_model(model, gpu, fabric, serving_of(asked))
         full = max(1.0, profile_of(placed, traffic, asked.memory_utilization).full)
         run = (asked.run_requests or full) / (asked.replicas or 1)

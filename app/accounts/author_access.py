@@ -14,7 +14,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from app.accounts import author_store
-from app.accounts.author_store import RENEWAL, STAY, SignedInAuthor, State, new_token
+from app.accounts.author_store import (
+    RENEWAL_INTERVAL,
+    SESSION_LIFETIME,
+    SignedInAuthor,
+    State,
+    new_token,
+)
 from app.clock import Now, current_time
 from app.database.engine import DbSession, write_in_own_transaction
 from app.errors import ForbiddenError
@@ -58,7 +64,7 @@ def set_author_cookie(answer: Response, token: str) -> None:
     answer.set_cookie(
         AUTHOR,
         token,
-        max_age=int(STAY.total_seconds()),
+        max_age=int(SESSION_LIFETIME.total_seconds()),
         httponly=True,
         samesite="lax",
     )
@@ -89,7 +95,7 @@ async def _read_author(request: Request) -> SignedInAuthor | None:
 async def _renew(request: Request, author: SignedInAuthor) -> bool:
     """Update the session's last use once a day. Returns False if it was not due or failed."""
     now = await current_time(request)
-    if now - author.last_used < RENEWAL:
+    if now - author.last_used < RENEWAL_INTERVAL:
         return False
     work = functools.partial(author_store.renew, number=author.id, now=now)
     try:

@@ -12,11 +12,11 @@ from sqlmodel import Session, col, delete, update
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.tables import AuditEntry, AuthorLink, AuthorSession
 
-LIFE = dt.timedelta(minutes=15)
+LINK_LIFETIME = dt.timedelta(minutes=15)
 """How long an author link is valid."""
-STAY = dt.timedelta(days=30)
+SESSION_LIFETIME = dt.timedelta(days=30)
 """How long after its last use an author session expires."""
-RENEWAL = dt.timedelta(days=1)
+RENEWAL_INTERVAL = dt.timedelta(days=1)
 """Minimum age of the last use before it is updated."""
 
 
@@ -33,7 +33,9 @@ def link_of(address: str, token: str) -> str:
 State = Literal["good", "used", "expired", "unknown"]
 COMMAND_LINE = 0
 """The session id of actions on the command line."""
-_TOLD = dt.timedelta(days=7)  # how long an expired link differs from an unknown one
+_USED_LINK_REPORTED_FOR = dt.timedelta(
+    days=7
+)  # how long an expired link differs from an unknown one
 _FIND = select(col(AuthorSession.id), col(AuthorSession.last_used)).where(
     col(AuthorSession.digest) == bindparam("wanted"),
     col(AuthorSession.revoked_at).is_(None),
@@ -71,13 +73,13 @@ class AuditRecord:
 
 def add_link(db: Session, digest: str, now: dt.datetime) -> None:
     """Store a new link, and delete those that expired long ago."""
-    old = to_milliseconds(now - _TOLD)
+    old = to_milliseconds(now - _USED_LINK_REPORTED_FOR)
     db.execute(delete(AuthorLink).where(col(AuthorLink.expires_at) < old))
     db.add(
         AuthorLink(
             digest=digest,
             created_at=to_milliseconds(now),
-            expires_at=to_milliseconds(now + LIFE),
+            expires_at=to_milliseconds(now + LINK_LIFETIME),
         )
     )
     record(db, AuditRecord(now, COMMAND_LINE, "link made"))
@@ -125,7 +127,7 @@ def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> in
 
 def find(db: Session, digest: str, now: dt.datetime) -> SignedInAuthor | None:
     """Return the session of a cookie; None if it is revoked, expired or unknown."""
-    values = {"wanted": digest, "since": to_milliseconds(now - STAY)}
+    values = {"wanted": digest, "since": to_milliseconds(now - SESSION_LIFETIME)}
     row = db.connection().execute(_FIND, values).first()
     return SignedInAuthor(row[0] or 0, from_milliseconds(row[1])) if row else None
 
@@ -200,7 +202,7 @@ def deeds(db: Session, most: int) -> list[AuditRecord]:
 
 
 def _standing(now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
-    since = to_milliseconds(now - STAY)
+    since = to_milliseconds(now - SESSION_LIFETIME)
     return (
         col(AuthorSession.revoked_at).is_(None),
         col(AuthorSession.last_used) > since,

@@ -15,8 +15,8 @@ from sqlmodel import Session
 
 from app.accounts.learner_store import (
     BrowserVisit,
-    Enrollment,
     LearnerRecord,
+    NewLearnerSettings,
     bump_change_counter,
     describe_records,
     enroll,
@@ -66,7 +66,7 @@ class StudyHabits:
         return 2 if self.double and 0 <= exam - day <= LAST_WEEK else 1
 
 
-USUAL = StudyHabits()
+DEFAULT_HABITS = StudyHabits()
 
 _A_DAY = dt.timedelta(days=1)
 
@@ -92,7 +92,7 @@ class LearnerProfile:
     target: int | None = None
     calendar: bool = True
     missed: bool = True
-    habits: StudyHabits = USUAL
+    habits: StudyHabits = DEFAULT_HABITS
     last_seen: int = 0
     acts: int = 0
     person: str = ""
@@ -242,7 +242,7 @@ def _enrolled(
         key = key_in(person, learner.course)
         new = LearnerProfile(key, zone=learner.zone, person=person, course=learner.course)
     arrival = arrival_of(request, now)
-    number = enroll(db, Enrollment(new.person, new.course, new.name, new.zone, arrival))
+    number = enroll(db, NewLearnerSettings(new.person, new.course, new.name, new.zone, arrival))
     bump_change_counter(db, number)
     return dataclasses.replace(new, id=number, home=new.home or number)
 

@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
-from app.accounts.learner_store import BrowserVisit, Records
+from app.accounts.learner_store import BrowserVisit, LearnerRecordCounts
 from app.accounts.settings_page import CodeForm, as_typed, settings_page
 from app.clock import Now, zone_of
 from app.database.engine import DbSession
@@ -20,7 +20,7 @@ from app.web.dependencies import public_base_url
 from app.web.rate_limits import RateLimiter, client_key
 from app.web.render import render_page
 from app.web.visitor import (
-    FORGET_KEPT,
+    CLEAR_SITE_DATA,
     SessionCookies,
     Visitor,
     create_session_key,
@@ -29,14 +29,14 @@ from app.web.visitor import (
     hash_session_key,
 )
 
-LIFE = dt.timedelta(minutes=10)
+CODE_LIFETIME = dt.timedelta(minutes=10)
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no characters that are easily confused
-LENGTH = 8
+CODE_LENGTH = 8
 
 
 def new_code() -> str:
     """Return a new code for display, e.g. “7KQ2-M9TD”: 39 bits, enough for ten minutes."""
-    letters = "".join(secrets.choice(_LETTERS) for _ in range(LENGTH))
+    letters = "".join(secrets.choice(_LETTERS) for _ in range(CODE_LENGTH))
     return f"{letters[:4]}-{letters[4:]}"
 
 
@@ -46,9 +46,9 @@ def normalize_code(typed: str) -> str:
 
 
 router = APIRouter()
-_MOST = 2**31 - 1  # largest row id, on either database
-_LONGEST = 40  # characters of a code, separators included
-Number = Annotated[int, Path(ge=1, le=_MOST)]
+_MAX_ROW_ID = 2**31 - 1  # largest row id, on either database
+_MAX_CODE_LENGTH = 40  # characters of a code, separators included
+Number = Annotated[int, Path(ge=1, le=_MAX_ROW_ID)]
 _NOT_VALID = "This code is not valid. A code works once, for ten minutes."
 
 
@@ -67,7 +67,7 @@ class _CodeError(Exception):
 def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: Now) -> HTMLResponse:
     """Create a device code. Only this response shows it: the database stores a hash."""
     code = new_code()
-    learner_store.add_code(db, learner.id, _digest(request, code), now + LIFE)
+    learner_store.add_code(db, learner.id, _digest(request, code), now + CODE_LIFETIME)
     address = f"{public_base_url(request)}/continue"
     return render_page(request, "learners/code.html", learner=learner, code=code, address=address)
 
@@ -78,7 +78,7 @@ def enter_code(
     learner: CurrentLearner,
     db: DbSession,
     now: Now,
-    code: Annotated[str, Query(max_length=_LONGEST)] = "",
+    code: Annotated[str, Query(max_length=_MAX_CODE_LENGTH)] = "",
 ) -> HTMLResponse:
     """Ask for a device code, or show whose data the code in the URL gives access to."""
     if not code or not _is_opened(request):
@@ -171,12 +171,12 @@ def _find_records(
     db: Session,
     now: dt.datetime,
     code: str,
-) -> Records:
+) -> LearnerRecordCounts:
     """Return whose data a code gives access to. Raises _CodeError, and counts wrong codes."""
-    if len(normalize_code(code)) != LENGTH:
-        given = f"“{code[:_LONGEST]}” is not a code." if code else "Enter a code."
+    if len(normalize_code(code)) != CODE_LENGTH:
+        given = f"“{code[:_MAX_CODE_LENGTH]}” is not a code." if code else "Enter a code."
         raise _CodeError(
-            f"{given} A code has {LENGTH} letters and digits, none of 0, 1, I, L, O, U."
+            f"{given} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = request.app.state.rates
     who = client_key(request.scope), _visitor(request).known_digest
@@ -216,7 +216,7 @@ def _confirmation(
     learner: LearnerProfile,
     db: Session,
     form: CodeForm,
-    records: Records,
+    records: LearnerRecordCounts,
 ) -> HTMLResponse:
     """Show whose data it is; 422 if it was confirmed without ticking the box."""
     message = "Tick the box first: this browser has records of its own."
@@ -252,6 +252,6 @@ def _visitor(request: Request) -> Visitor:
 
 
 def _with_cookie(line: bytes) -> Response:
-    response = RedirectResponse("/", 303, headers=FORGET_KEPT)
+    response = RedirectResponse("/", 303, headers=CLEAR_SITE_DATA)
     response.raw_headers.append((b"set-cookie", line))
     return response

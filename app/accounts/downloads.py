@@ -20,18 +20,18 @@ from app.database.engine import snapshot_session
 from app.database.quotas import StorageLimit
 from app.errors import ConflictError
 from app.web.rate_limits import client_key
-from app.web.request_limits import FairSlots, Transfer, TransferSlots
+from app.web.request_limits import BodyTransfer, FairSlots, TransferSlots
 
 LONGEST_WAIT = 30.0
 """Seconds until a waiting request is refused."""
 _MOST_FILES = 16  # created or sent at a time, so that they cannot fill the disk
-_OF_ONE_CLIENT = 2
-_PIECE = 256 * 1024
-_SECONDS_OF_PIECE = 10.0  # within which a client must receive each piece
+_MAX_FILES_PER_CLIENT = 2
+_CHUNK_BYTES = 256 * 1024
+_SECONDS_PER_CHUNK = 10.0  # within which a client must receive each piece
 WriteFile = Callable[[Session, IO[bytes]], None]
 
 
-class Downloads:
+class DownloadQueue:
     """Creates files for learners in a thread, one at a time, and sends them.
 
     Clients without a download come first. The slowest download is ended for a waiting
@@ -44,7 +44,7 @@ class Downloads:
         self._engine = engine
         self._storage = storage
         self._longest_wait = longest_wait
-        self._places = TransferSlots(_MOST_FILES, _OF_ONE_CLIENT)
+        self._places = TransferSlots(_MOST_FILES, _MAX_FILES_PER_CLIENT)
         self._making = FairSlots(1, 1)
         self._persons: set[str] = set()
 
@@ -63,15 +63,15 @@ class Downloads:
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self._persons.discard, person)
             async with contextlib.AsyncExitStack() as turn:
-                await self._wait(client_key(request.scope), stack, turn)
+                await self._wait_and_send(client_key(request.scope), stack, turn)
                 if await request.is_disconnected():
                     raise ClientDisconnect
                 # The file has no name, so it disappears with the process.
                 file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
                 await run_in_threadpool(self._write, write, file)
-            return _Download(file, name, self._places, stack.pop_all())
+            return _FileDownload(file, name, self._places, stack.pop_all())
 
-    async def _wait(
+    async def _wait_and_send(
         self,
         client: str,
         stack: contextlib.AsyncExitStack,
@@ -93,7 +93,7 @@ class Downloads:
             write(db, file)
 
 
-class _Download(StreamingResponse):
+class _FileDownload(StreamingResponse):
     """A file sent in pieces. `held` is closed afterwards."""
 
     def __init__(
@@ -129,12 +129,12 @@ class _Download(StreamingResponse):
             await self._held.aclose()
 
 
-def _timed(send: Send, transfer: Transfer) -> Send:
+def _timed(send: Send, transfer: BodyTransfer) -> Send:
     """Return a `send` with a time limit for each piece."""
 
     async def send_piece(message: Message) -> None:
         now = asyncio.get_running_loop().time()
-        transfer.expire_at(now + _SECONDS_OF_PIECE)
+        transfer.expire_at(now + _SECONDS_PER_CHUNK)
         await send(message)
         transfer.bytes += len(message.get("body", b""))
 
@@ -142,5 +142,5 @@ def _timed(send: Send, transfer: Transfer) -> Send:
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    while piece := file.read(_PIECE):
+    while piece := file.read(_CHUNK_BYTES):
         yield piece

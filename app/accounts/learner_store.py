@@ -230,7 +230,7 @@ class LearnerRecord:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Enrollment:
+class NewLearnerSettings:
     """Values for a new learner row. `arrival` is the learner's browser."""
 
     person: str
@@ -251,7 +251,7 @@ class LearnerListRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Records:
+class LearnerRecordCounts:
     """A summary of a person's data, by which they can recognize it as their own."""
 
     person: str
@@ -342,7 +342,7 @@ def learner_numbered(db: Session, learner_id: int) -> LearnerRecord | None:
     return LearnerRecord(*[None, 0, *row, learner_id]) if row else None
 
 
-def enroll(db: Session, enrollment: Enrollment) -> int:
+def enroll(db: Session, enrollment: NewLearnerSettings) -> int:
     """Insert a learner with the first write; returns the id."""
     arrival = enrollment.arrival
     row = Learner(
@@ -436,7 +436,7 @@ def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
     )
 
 
-def describe_records(db: Session, learner_id: int) -> Records:
+def describe_records(db: Session, learner_id: int) -> LearnerRecordCounts:
     """Summarize a person's data in all courses."""
     rows = rows_of(learner_id)
     person, name, since = db.execute(
@@ -461,7 +461,7 @@ def describe_records(db: Session, learner_id: int) -> Records:
     notes = db.scalar(
         select(func.count()).where(col(Note.learner_id).in_(rows), col(Note.words) != "")
     )
-    return Records(
+    return LearnerRecordCounts(
         person=person,
         name=name,
         since=from_milliseconds(since),

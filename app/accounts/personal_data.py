@@ -28,18 +28,18 @@ from app.accounts.current_learner import (
     find_learner_at_once,
     run_reading,
 )
-from app.accounts.downloads import Downloads
+from app.accounts.downloads import DownloadQueue
 from app.accounts.learner_store import digests_of
 from app.clock import Now, from_milliseconds
 from app.database.backup import MONTHS
 from app.database.engine import DbSession
 from app.database.write_queue import Turn
 from app.web.render import render_page
-from app.web.visitor import FORGET_KEPT, forget_line
+from app.web.visitor import CLEAR_SITE_DATA, forget_line
 
 # Text columns with JSON; the JSON files contain it as JSON.
 _NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
-_ABOUT = """Everything that Headroom keeps about you, of {day}.
+_README_TEXT = """Everything that Headroom keeps about you, of {day}.
 
 Each table is here twice with the same rows: NAME.json as a list of objects,
 one a line; NAME.csv for a spreadsheet (UTF-8 with a byte order mark, a line of column
@@ -81,7 +81,7 @@ _FORMAT = 2
 def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes]) -> None:
     """Write a zip file with all data about a learner."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("README.txt", _ABOUT.format(day=now.date().isoformat()))
+        archive.writestr("README.txt", _README_TEXT.format(day=now.date().isoformat()))
         counts = {
             table.name: _add_table(archive, table, learner_store.read_rows(db, table, learner_id))
             for table in learner_store.exported_tables()
@@ -150,13 +150,13 @@ def _time(at: dt.datetime) -> str:
 
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
-WORD = "erase"
+CONFIRMATION_WORD = "erase"
 
 
 @router.get("/export")
 async def export(request: Request, now: Now) -> Response:
     learner = await find_learner_at_once(request)
-    downloads: Downloads = request.app.state.downloads
+    downloads: DownloadQueue = request.app.state.downloads
 
     def write(db: Session, file: IO[bytes]) -> None:
         write_archive(db, learner.home, now, file)
@@ -173,7 +173,7 @@ def ask_before(request: Request, learner: CurrentLearner, db: DbSession) -> HTML
 @router.post("/erasure")
 async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "") -> Response:
     """Erase all data in parts, so that other requests can write in between."""
-    if word.strip().casefold() != WORD:
+    if word.strip().casefold() != CONFIRMATION_WORD:
         return await run_reading(request, lambda desk: _refuse(desk, word))
     home = await run_reading(request, lambda desk: desk.learner.home)
     turn: Turn = request.app.state.turn
@@ -185,7 +185,7 @@ async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "
         sessions = digests_of(db, home) | {request.state.visitor.digest}
         await run_in_threadpool(learner_store.erase, db, home)
     request.app.state.pages.forget(sessions)
-    response = RedirectResponse("/settings/erased", 303, headers=FORGET_KEPT)
+    response = RedirectResponse("/settings/erased", 303, headers=CLEAR_SITE_DATA)
     # Runs after the commit, without delaying the response.
     response.background = BackgroundTask(request.app.state.log_truncation.request)
     response.raw_headers.append((b"set-cookie", forget_line()))
@@ -193,7 +193,7 @@ async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "
 
 
 def _refuse(desk: RequestContext, word: str) -> HTMLResponse:
-    message = f"Type “{WORD}” to go on; “{word.strip()}” erases nothing."
+    message = f"Type “{CONFIRMATION_WORD}” to go on; “{word.strip()}” erases nothing."
     problems = [{"field": "word", "message": message}]
     return _question(desk.request, desk.learner, desk.db, word, problems)
 
@@ -222,7 +222,7 @@ def _question(
         learner=learner,
         counts=learner_store.count(db, learner.home),
         sitting=learner_store.is_sitting(db, learner.home),
-        word=WORD,
+        word=CONFIRMATION_WORD,
         backup_months=MONTHS,
         typed=typed,
         problems=problems or [],

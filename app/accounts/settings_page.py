@@ -29,7 +29,7 @@ WEEKDAYS = {
     "6": "Sunday",
 }
 """Form values of weekdays and their names."""
-_LONGEST = 40  # characters of an input that an error message repeats
+_MAX_QUOTED_LENGTH = 40  # characters of an input that an error message repeats
 
 
 class CodeForm(BaseModel):
@@ -74,7 +74,7 @@ class SettingsForm(BaseModel):
             "target": self.target.strip() and reader.whole("target", 1, 100, "percent"),
         }
         values["target"] = values["target"] or None
-        values["days_off"] = reader.weekdays()
+        values["days_off"] = reader.read_weekdays()
         for field in ("calendar", "missed", "all_minutes", "double_last_week"):
             values[field] = reader.yes(field)
         return values, reader.problems
@@ -128,7 +128,7 @@ class _SettingsReader:
             )
         return typed
 
-    def weekdays(self) -> str:
+    def read_weekdays(self) -> str:
         chosen = sorted(set(self._form.days_off))
         if not set(chosen) <= set(WEEKDAYS):
             self._refuse("days_off", "Choose days from Monday to Sunday.")
@@ -151,7 +151,7 @@ class _SettingsReader:
 
 def _quoted(typed: str) -> str:
     """Return the rejected value for display, truncated if it is long."""
-    return f"“{typed}”" if len(typed) <= _LONGEST else f"“{typed[:_LONGEST]}…”"
+    return f"“{typed}”" if len(typed) <= _MAX_QUOTED_LENGTH else f"“{typed[:_MAX_QUOTED_LENGTH]}…”"
 
 
 @functools.cache

@@ -35,7 +35,7 @@ from app.web.dependencies import CurrentLibrary, find_topic
 from app.web.page_cache import allow_caching
 from app.widgets.estimate_view import calculator_url
 
-LONGEST = 100
+MAX_SLUG_LENGTH = 100
 """Maximum length of a topic slug in a query."""
 
 
@@ -402,7 +402,7 @@ def read_course(course: str, known: All) -> ServedCourse:
 
 
 Wanted = Annotated[ServedCourse, Depends(read_course)]
-OfTopic = Annotated[str, Query(alias="topic", max_length=LONGEST)]
+OfTopic = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
 
 
 def _keep(request: Request, known: All) -> None:

@@ -194,14 +194,14 @@ _COURSE: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("/{course}/cards", "Cards, of a topic or all", course.CardsOut),
     ("/{course}/questions", "Questions without their answers", course.QuestionsOut),
 )
-_TOLD = tuple(shape for _, _, shape in _COURSE)
+_COURSE_SHAPES = tuple(shape for _, _, shape in _COURSE)
 _OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 
 
 def openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of everything under /api/v1."""
     models = {entry.name: inputs_model(entry) for entry in entries}
-    shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_TOLD]
+    shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_COURSE_SHAPES]
     schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)[1]
     paths: dict[str, Any] = {
         "/api/v1/estimates": {"get": _reading("List the estimates, their inputs, units and ranges")}
@@ -254,7 +254,7 @@ def _of_course(path: str, summary: str, shape: type[BaseModel]) -> dict[str, Any
     ]
     if path in _OF_TOPIC:
         one: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
-        schema = {"type": "string", "maxLength": course.LONGEST}
+        schema = {"type": "string", "maxLength": course.MAX_SLUG_LENGTH}
         parameters.append(one | {"description": "Of one topic only", "schema": schema})
     answers = {"200": _with_schema(summary, shape.__name__)}
     if parameters:

@@ -295,8 +295,8 @@ def _dot(weights: Sequence[float], row: Sequence[float]) -> float:
     return sum(w * x for w, x in zip(weights, row, strict=True))
 
 
-_LASTS = dt.timedelta(days=365)
-_AHEAD = dt.timedelta(days=30)  # how long before its due date a review is listed
+_REVIEW_VALID_FOR = dt.timedelta(days=365)
+_DUE_SOON = dt.timedelta(days=30)  # how long before its due date a review is listed
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -335,7 +335,7 @@ def _why(day: dt.date | None, today: dt.date, never: str) -> str:
     """Return why something last reviewed on `day` is due; empty if it is not."""
     if day is None:
         return never
-    due = day + _LASTS
-    if due - _AHEAD > today:
+    due = day + _REVIEW_VALID_FOR
+    if due - _DUE_SOON > today:
         return ""
     return f"was due on {due}" if due < today else f"is due by {due}"

@@ -24,7 +24,7 @@ from typing import TypeVar
 _TAIL = 0.025
 _STEPS = 300
 _TINY = 1e-300
-_CLOSE = 1e-15
+_TOLERANCE = 1e-15
 
 
 def alpha_interval(alpha: float, learners: int, items: int) -> tuple[float, float] | None:
@@ -52,7 +52,7 @@ def f_quantile(share: float, above: float, below: float) -> float:
     F = below · x ÷ (above · (1 − x)), where x has a beta distribution.
     """
     low, high = 0.0, 1.0
-    while high - low > _CLOSE * high:
+    while high - low > _TOLERANCE * high:
         middle = (low + high) / 2
         if middle in {low, high}:
             break
@@ -95,13 +95,13 @@ def _fraction(x: float, a: float, b: float) -> float:
         below = 1 / ((1 + term * below) or _TINY)
         above = (1 + term / above) or _TINY
         value *= above * below
-        if step and abs(above * below - 1) < _CLOSE:
+        if step and abs(above * below - 1) < _TOLERANCE:
             break
     return value - 1
 
 
-LEAST = 10  # with fewer first attempts, no index is shown
-SURE = 50  # with fewer, an interval is shown with the index
+MIN_RESPONSES = 10  # with fewer first attempts, no index is shown
+RELIABLE_RESPONSES = 50  # with fewer, an interval is shown with the index
 RESAMPLES = 400
 
 
@@ -113,7 +113,7 @@ def change(
     Returns (difference, low, high) with a 95 % bootstrap interval, or None if either side has fewer
     than `LEAST` first attempts. Marks are shares 0..1.
     """
-    if min(len(before), len(after)) < LEAST:
+    if min(len(before), len(after)) < MIN_RESPONSES:
         return None
     chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
     differences = sorted(
@@ -130,7 +130,7 @@ def change(
 @functools.lru_cache(maxsize=4096)
 def facility_interval(marks: tuple[float, ...], maximum: float) -> tuple[float, float] | None:
     """Return the 95 % interval of the mean of sorted `marks` in percent of `maximum`."""
-    if not LEAST <= len(marks) < SURE:
+    if not MIN_RESPONSES <= len(marks) < RELIABLE_RESPONSES:
         return None
     chance = random.Random(0)  # noqa: S311 - repeatable, not secret
     means = sorted(statistics.fmean(chance.choices(marks, k=len(marks))) for _ in range(RESAMPLES))
@@ -200,7 +200,7 @@ class ItemStatistics:
     @property
     def enough(self) -> bool:
         """Whether there are enough first attempts to show an index."""
-        return self.count >= LEAST
+        return self.count >= MIN_RESPONSES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class TestStatistics:
     @property
     def enough(self) -> bool:
         """Whether there are enough learners to show an index."""
-        return self.learners >= LEAST
+        return self.learners >= MIN_RESPONSES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ def describe_test(responses: Iterable[ItemResponse]) -> TestStatistics:
         error_ratio=ratio,
         standard_error=None if ratio is None else ratio * sd / whole,
         interval=None
-        if consistency is None or len(totals) < LEAST
+        if consistency is None or len(totals) < MIN_RESPONSES
         else alpha_interval(consistency, len(totals), len(items)),
     )
 
@@ -319,7 +319,7 @@ def discrimination_interval(
     `LEAST` first attempts, and from `SURE` on, where no interval is needed.
     """
     column = _column(rows, earned)
-    if not LEAST <= len(column.marks) < SURE:
+    if not MIN_RESPONSES <= len(column.marks) < RELIABLE_RESPONSES:
         return None
     chance = random.Random(0)  # noqa: S311 - repeatable, not secret
     pairs = list(zip(column.marks, column.others, column.totals, strict=True))
@@ -342,7 +342,7 @@ def fifths(
     """
     column = _column(rows, earned)
     ranked = [(x, r) for x, r in zip(column.rests, rows, strict=True) if x is not None]
-    if len(ranked) < SURE:
+    if len(ranked) < RELIABLE_RESPONSES:
         return ()
     ranked.sort(key=lambda pair: pair[0])
     cuts = [len(ranked) * place // 5 for place in range(6)]

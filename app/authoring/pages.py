@@ -57,14 +57,14 @@ from app.questions.grading import RegradeRefusal
 from app.questions.model import Question
 from app.questions.question_form import OpenQuestion, new_token, title_of
 from app.questions.variants import all_variants, combinations, draw_variant
-from app.quiz.forms import AskedFor, Posted, Submission
+from app.quiz.forms import AskedFor, Posted, QuestionSubmission
 from app.web.dependencies import CurrentLibrary, RowNumber, find_question
 from app.web.formatting import format_age
 from app.web.render import is_htmx_request, render_page
 from app.widgets.line_charts import draw_curves
 
 router = APIRouter(route_class=AuthorRoute)
-_MOST = 200
+_MAX_AUDIT_ROWS = 200
 
 
 @router.get("/audit")
@@ -81,8 +81,8 @@ def audit(
         "authoring/audit.html",
         learner=learner,
         author=author,
-        deeds=author_store.deeds(db, _MOST),
-        most=_MOST,
+        deeds=author_store.deeds(db, _MAX_AUDIT_ROWS),
+        most=_MAX_AUDIT_ROWS,
         sessions=author_store.sessions(db, now),
     )
 
@@ -190,7 +190,7 @@ RegradingAsked = Annotated[RegradePreviewForm, Query()]
 Confirmed = Annotated[RegradeConfirmForm, Form()]
 
 problems_router = APIRouter(route_class=AuthorRoute)
-_PROBLEMS_MOST = 300
+_MAX_PROBLEMS = 300
 
 
 @problems_router.get("")
@@ -203,7 +203,7 @@ def index(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
         "authoring/index.html",
         library=desk.library,
         found=found,
-        shown=found.problems[:_PROBLEMS_MOST],
+        shown=found.problems[:_MAX_PROBLEMS],
         chosen=chosen,
         lines=lines_around(folder, chosen.path, chosen.line) if chosen else [],
         wanted=wanted,
@@ -242,7 +242,7 @@ class TrialAttempt:
     """A question, and the response that the author tries."""
 
     question: Question
-    sent: Submission
+    sent: QuestionSubmission
 
 
 Item = Annotated[Question, Depends(read_item)]

@@ -12,7 +12,7 @@ from app.questions.model import Question, Variant
 from app.questions.question_form import OpenQuestion, new_token
 from app.questions.result import GradeResult, Raw, UnreadableResponse
 from app.questions.variants import draw_variant
-from app.quiz.forms import Submission
+from app.quiz.forms import QuestionSubmission
 from app.quiz.question_page import AnswerFeedback, GradedVariant, NextLinks, build_feedback
 from app.quiz.store import RecordedAttempt
 from app.web.formatting import format_percent
@@ -65,7 +65,7 @@ def address_of(question: Question) -> str:
     return f"/authoring/questions/{question.id}"
 
 
-def open_question(question: Question, sent: Submission) -> OpenQuestion:
+def open_question(question: Question, sent: QuestionSubmission) -> OpenQuestion:
     """Return the unanswered question, with the response so far and the requested hints."""
     form, raw = sent.form, sent.raw
     variant = draw_variant(question, form.seed or 0)
@@ -84,7 +84,7 @@ def open_question(question: Question, sent: Submission) -> OpenQuestion:
 
 
 def try_response(
-    db: Session, library: Library, question: Question, sent: Submission
+    db: Session, library: Library, question: Question, sent: QuestionSubmission
 ) -> OpenQuestion | AnswerFeedback:
     """Return what a learner would see after this response."""
     asked = open_question(question, sent)
@@ -102,7 +102,7 @@ def try_response(
 
 
 def _given(
-    question: Question, asked: OpenQuestion, sent: Submission, verdict: GradeResult
+    question: Question, asked: OpenQuestion, sent: QuestionSubmission, verdict: GradeResult
 ) -> RecordedAttempt:
     return RecordedAttempt(
         id=0,

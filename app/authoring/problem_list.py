@@ -16,7 +16,7 @@ from app.markup.ids import slug
 from app.markup.markdown_tokens import closing_index, plain_text, tokens
 from app.markup.problems import ContentProblem, SourceFile
 
-_AROUND = 8
+_CONTEXT_LINES = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ProblemFilter:
     severity: str = ""
     file: str = ""
 
-    def takes(self, problem: ContentProblem) -> bool:
+    def matches_problem(self, problem: ContentProblem) -> bool:
         """Return whether a problem passes the filter."""
         return problem.severity.startswith(self.severity) and (
             not self.file or problem.path == self.file
@@ -61,7 +61,7 @@ class ProblemList:
 def listing(library: Library, wanted: ProblemFilter, at: str = "") -> ProblemList:
     """Return the problems of a course that pass a filter; `at` is `name_of` the selected one."""
     every = sorted(library.problems, key=lambda p: (p.severity, p))
-    shown = tuple(p for p in every if wanted.takes(p))
+    shown = tuple(p for p in every if wanted.matches_problem(p))
     names = [name_of(p) for p in shown]
     errors = sum(p.severity == "error" for p in every)
     return ProblemList(
@@ -84,7 +84,9 @@ def topic_of(path: str) -> str:
     return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
 
 
-def lines_around(folder: Path, path: str, line: int, around: int = _AROUND) -> list[SourceLine]:
+def lines_around(
+    folder: Path, path: str, line: int, around: int = _CONTEXT_LINES
+) -> list[SourceLine]:
     """Return the lines of a file around `line`; empty if it cannot be read."""
     try:
         file = file_of(folder, path)

@@ -23,8 +23,8 @@ from app.questions.model import Question
 from app.questions.variants import numbers_of
 from app.quiz.store import keep_revision, load_wording
 
-_SAME = 1e-9
-_AT_ONCE = 200  # answers between two calls of `pause`
+_SCORE_TOLERANCE = 1e-9
+_BATCH_SIZE = 200  # answers between two calls of `pause`
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def regrading_of(
     found = []
     for number, answer in enumerate(answers):
         found.append((answer, marker.mark(answer)))
-        if number % _AT_ONCE == 0:
+        if number % _BATCH_SIZE == 0:
             pause()
     return _weigh(question, found)
 
@@ -124,7 +124,7 @@ def _weigh(
         for answer, score in found
         if not isinstance(score, RegradeRefusal)
     ]
-    changed = [row for row in rows if abs(row.score - row.answer.score) > _SAME]
+    changed = [row for row in rows if abs(row.score - row.answer.score) > _SCORE_TOLERANCE]
     refused = collections.Counter(s for _, s in found if isinstance(s, RegradeRefusal))
     return RegradePreview(
         question=question,

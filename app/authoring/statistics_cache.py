@@ -34,15 +34,15 @@ from app.authoring.statistics_tables import (
     statistics_of,
 )
 from app.authoring.store import AttemptLogExtent, CardLapses, FirstAttempt
-from app.content.courses import ALONE
+from app.content.courses import SINGLE_COURSE
 from app.content.library import Library, LiveLibrary
 from app.questions.model import Question
 
 _log = logging.getLogger("headroom")
-_AT_ONCE = 2000  # answers read at a time
+_BATCH_SIZE = 2000  # answers read at a time
 _PATIENCE = 0.5  # seconds that a request waits for a running computation
 _QUICK = 0.5  # seconds; a faster computation runs at every request
-_LASTS = 60.0  # seconds between two runs of a slower one
+_CACHE_SECONDS = 60.0  # seconds between two runs of a slower one
 _ALONE = 0.2  # seconds of work before other threads may run
 _REST = 4  # the pause after it, as a multiple of the work
 
@@ -79,7 +79,7 @@ class _CachedRows:
     rows: Sequence[QuestionStatisticsRow]
 
 
-_NOTHING: Mapping[tuple[str, str], ItemStatistics] = {}
+_NO_STATISTICS: Mapping[tuple[str, str], ItemStatistics] = {}
 
 
 class StatisticsCache:
@@ -90,7 +90,7 @@ class StatisticsCache:
         engine: Engine,
         library: LiveLibrary,
         clock: Callable[[], dt.datetime],
-        course: str = ALONE,
+        course: str = SINGLE_COURSE,
     ) -> None:
         self._engine = engine
         self._course = course
@@ -111,7 +111,7 @@ class StatisticsCache:
     async def newest(self) -> BankStatistics | None:
         """Return the newest statistics; None while the first ones are being computed."""
         if self._work is None and self._is_due:
-            self._work = asyncio.ensure_future(self._renew())
+            self._work = asyncio.ensure_future(self._renew_statistics())
         if self._work is not None:
             await asyncio.wait({self._work}, timeout=_PATIENCE)
         if self._failure is not None and self._survey is None:
@@ -124,7 +124,7 @@ class StatisticsCache:
         Cached per course version and statistics, because building a row costs more than rendering
         it.
         """
-        found = self._survey.found if self._survey else _NOTHING
+        found = self._survey.found if self._survey else _NO_STATISTICS
         known = self._rows
         if known is None or known.library is not library or known.found is not found:
             made = rows_of(library, found, self._survey.mended if self._survey else {})
@@ -141,13 +141,13 @@ class StatisticsCache:
     def _is_due(self) -> bool:
         if self._survey is None or self._took < _QUICK:
             return True
-        return time.monotonic() - self._ended > _LASTS
+        return time.monotonic() - self._ended > _CACHE_SECONDS
 
-    async def _renew(self) -> None:
+    async def _renew_statistics(self) -> None:
         begun = time.monotonic()
         try:
             self._survey = await to_thread.run_sync(
-                self._compute, abandon_on_cancel=True, limiter=self._thread
+                self._compute_statistics, abandon_on_cancel=True, limiter=self._thread
             )
             self._failure = None
         except _ComputationCanceledError:
@@ -160,7 +160,7 @@ class StatisticsCache:
             self._took = self._ended - begun
             self._work = None
 
-    def _compute(self) -> BankStatistics:
+    def _compute_statistics(self) -> BankStatistics:
         last, now = self._survey, self._clock()
         with Session(self._engine) as db:
             extent = store.extent(db, self._course)
@@ -243,13 +243,13 @@ class _ChangedKeys:
             if question is None or revision == question.revision or item in found:
                 continue
             with Session(self._engine) as db:
-                if self._is(db, question, revision):
+                if self._is_changed(db, question, revision):
                     regrading = regrading_of(db, self._course, question, pause=pause)
                     found[item] = regrading.reach.answers
             pause()
         return {item: answers for item, answers in found.items() if answers}
 
-    def _is(self, db: Session, question: Question, revision: str) -> bool:
+    def _is_changed(self, db: Session, question: Question, revision: str) -> bool:
         names = (question.id, revision, question.revision)
         if names not in self._known:
             self._known[names] = is_mended(db, question, revision)
@@ -262,22 +262,22 @@ class _FirstAttemptLog:
     def __init__(self, engine: Engine, course: str) -> None:
         self._engine = engine
         self._course = course
-        self._forget()
+        self._forget_attempts()
 
     def read(self, pause: Callable[[], object]) -> Sequence[FirstAttempt]:
         """Return all first answers."""
         if not self._last:
             with Session(self._engine) as db:
-                self._forget(store.regraded(db, self._course))
+                self._forget_attempts(store.regraded(db, self._course))
         self._read_on(pause)
         with Session(self._engine) as db:
             found = store.extent(db, self._course, self._last)
         if found != self._extent:  # some were erased, committed late, or regraded
-            self._forget(found.regrades)
+            self._forget_attempts(found.regrades)
             self._read_on(pause)
         return self._answers
 
-    def _forget(self, regrades: tuple[int, int] = (0, 0)) -> None:
+    def _forget_attempts(self, regrades: tuple[int, int] = (0, 0)) -> None:
         self._answers: list[FirstAttempt] = []
         self._last = 0
         self._extent = AttemptLogExtent(regrades=regrades)
@@ -287,7 +287,7 @@ class _FirstAttemptLog:
         more = True
         while more:
             with Session(self._engine) as db:
-                found = store.first_answers(db, self._course, self._last, _AT_ONCE)
+                found = store.first_answers(db, self._course, self._last, _BATCH_SIZE)
             self._answers += found.answers
             self._last = found.last
             self._extent = dataclasses.replace(
@@ -295,7 +295,7 @@ class _FirstAttemptLog:
                 answers=len(self._answers),
                 moments=self._extent.moments + found.moments,
             )
-            more = len(found.answers) == _AT_ONCE
+            more = len(found.answers) == _BATCH_SIZE
             pause()
 
 

@@ -319,7 +319,7 @@ def _plain(value: float | None) -> str:
 
 # What a learner sees and answers. Reasons, hints, sources and difficulty do not count.
 _ASKED = ("type", "stem", "answer", "partial", "computed")
-_SAMENESS_BESIDE = frozenset({"feedback", "why", "pinned", "html"})
+_IGNORED_FOR_DIGEST = frozenset({"feedback", "why", "pinned", "html"})
 Stands = Mapping[tuple[str, str], str]  # (question, revision) to the revision it counts as
 
 
@@ -340,7 +340,7 @@ def matter_of_body(body: str, revision: str) -> str:
 
 def _bare(value: Any) -> Any:
     if isinstance(value, dict):
-        return {n: _bare(v) for n, v in value.items() if n not in _SAMENESS_BESIDE}
+        return {n: _bare(v) for n, v in value.items() if n not in _IGNORED_FOR_DIGEST}
     return [_bare(v) for v in value] if isinstance(value, list) else value
 
 

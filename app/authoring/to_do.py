@@ -5,7 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote, urlencode
 
 from app.authoring.course_report import OverdueReview
-from app.authoring.item_statistics import LEAST, ItemStatistics, never_chosen, probable_wrong_key
+from app.authoring.item_statistics import (
+    MIN_RESPONSES,
+    ItemStatistics,
+    never_chosen,
+    probable_wrong_key,
+)
 from app.authoring.problem_list import name_of
 from app.content.library import Library
 from app.markup.model import SourceLocation
@@ -94,7 +99,7 @@ def card_reasons(reviews: int, lapses: int, leeches: int) -> list[FixReason]:
     if leeches:
         who = "One learner" if leeches == 1 else f"{leeches} learners"
         found.append(FixReason(60, f"{who} forgot it eight times: read it against its page."))
-    if reviews >= LEAST and lapses > _FORGETFUL * reviews:
+    if reviews >= MIN_RESPONSES and lapses > _FORGETFUL * reviews:
         words = f"Forgotten in {lapses} of {reviews} reviews: part or reword it."
         found.append(FixReason(40, words))
     return found

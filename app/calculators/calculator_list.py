@@ -11,7 +11,7 @@ from app.content.library import Library
 from app.estimator import data_files, registry
 from app.estimator.estimates.accelerator_choice import gpus
 from app.estimator.hardware.part_values import find_part
-from app.estimator.hardware.prices import Per, Price, PriceList
+from app.estimator.hardware.prices import PartPrice, Per, PriceList
 from app.estimator.inputs import input_specs
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Figure
@@ -174,7 +174,7 @@ def offers(
     return tuple(found)
 
 
-def _filled(given: Mapping[str, Price], inputs: Collection[str]) -> dict[str, str]:
+def _filled(given: Mapping[str, PartPrice], inputs: Collection[str]) -> dict[str, str]:
     """Return the form values for these prices, with the part and the year."""
     first = next(iter(given.values()))
     oldest = min(price.day for price in given.values())
@@ -184,7 +184,7 @@ def _filled(given: Mapping[str, Price], inputs: Collection[str]) -> dict[str, st
 
 
 def _ranked(
-    entry: EstimateSpec, typed: Mapping[str, str], usable: list[Price]
+    entry: EstimateSpec, typed: Mapping[str, str], usable: list[PartPrice]
 ) -> tuple[PriceLink, ...]:
     """Return all hourly prices at once, for the calculator that ranks GPUs."""
     ranked = {gpu.id for gpu in gpus()}
@@ -196,7 +196,7 @@ def _ranked(
 
 
 def _offer(
-    entry: EstimateSpec, typed: Mapping[str, str], filled: Mapping[str, str], of: list[Price]
+    entry: EstimateSpec, typed: Mapping[str, str], filled: Mapping[str, str], of: list[PartPrice]
 ) -> PriceLink:
     names = dict.fromkeys(_name(price.part) for price in of)
     return PriceLink(

@@ -33,7 +33,7 @@ from app.web.render import render_page
 from app.widgets.bar_charts import DoubleBar, draw_pairs
 from app.widgets.estimate_view import calculator_url
 
-MOST = 4
+MAX_COMPARED_PARTS = 4
 """The most parts that fit side by side."""
 _LESS_IS_BETTER = frozenset({"tdp", "power", "rack_units"})
 _NOT_RANKED = frozenset({"launch_year", "gpus", "nics", "power_supplies", "power_supplies_needed"})
@@ -279,7 +279,7 @@ KIND_WORDS: Mapping[Kind, str] = {
     "dpu": "DPU",
     "switch": "switch",
 }
-LEAST = (("", "Any"), ("48", "48 GB"), ("80", "80 GB"), ("141", "141 GB"))
+MIN_MEMORY_CHOICES = (("", "Any"), ("48", "48 GB"), ("80", "80 GB"), ("141", "141 GB"))
 """The memory filter: GB as sold, and its label."""
 
 
@@ -358,7 +358,7 @@ def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     return PartQuery(
         shelf=shelf,
         vendor=_one_of(query.get("vendor", ""), vendors(shelf)),
-        least=_one_of(query.get("memory", ""), [words for words, _ in LEAST]),
+        least=_one_of(query.get("memory", ""), [words for words, _ in MIN_MEMORY_CHOICES]),
         columns=_one_of(query.get("columns", ""), [title for title, _ in shelf.groups]),
         sort=sort if sort in names else "",
         rising=query.get("order") == "rising",
@@ -507,7 +507,7 @@ def index(request: Request, learner: CurrentLearner) -> Response:
         shelves=SHELVES.values(),
         vendors=[(name, name) for name in vendors(asked.shelf)],
         columns=[(title, title) for title, _ in asked.shelf.groups],
-        least=LEAST,
+        least=MIN_MEMORY_CHOICES,
         listed=listing(asked),
         ticked=request.query_params.getlist("part"),
     )
@@ -522,15 +522,15 @@ def compare(
     allow_caching(request)
     asked = {name: find_part(name) for name in dict.fromkeys(part)}
     found = [known for known in asked.values() if known]
-    chosen = found[:MOST]
+    chosen = found[:MAX_COMPARED_PARTS]
     return render_page(
         request,
         "hardware/compare.html",
         learner=learner,
         chosen=chosen,
-        left_out=found[MOST:],
+        left_out=found[MAX_COMPARED_PARTS:],
         unknown=[name for name, known in asked.items() if known is None],
-        most=MOST,
+        most=MAX_COMPARED_PARTS,
         groups=compared(chosen),
         prices=[request.app.state.prices.of(part.id) for part in chosen],
         shelf=shelf_of(chosen[0]) if chosen else None,

@@ -15,11 +15,11 @@ Answer = TypeVar("Answer")
 
 # A switch to a thread costs more than most estimates, but a slow search must not block the event
 # loop.
-_QUICK = 0.01
+_QUICK_SECONDS = 0.01
 # Costly work has its own threads, so that it never takes all those that pages need. Python runs one
 # thread at a time: more threads would finish nothing sooner, and pages would wait for each of them
 # in turn.
-AT_ONCE = 2
+MAX_WORKERS = 2
 # How fast a slow run is forgotten. Inputs decide the time, so a slow one can follow at any time.
 _FORGETTING = 0.9
 
@@ -60,7 +60,7 @@ class EstimateDurations:
                 before = self._seconds.get(name, 0.0) * _FORGETTING
                 self._seconds[name] = max(before, self._clock() - begun)
 
-        if not is_search and self._seconds.get(name, 1.0) < _QUICK:
+        if not is_search and self._seconds.get(name, 1.0) < _QUICK_SECONDS:
             return timed()
         return await run_sync(timed, limiter=_limiter())
 
@@ -69,7 +69,7 @@ def _limiter() -> anyio.CapacityLimiter:
     """Return the limiter of threads for costly work, one per event loop."""
     limiter = _room.get(None)
     if limiter is None:
-        limiter = anyio.CapacityLimiter(AT_ONCE)
+        limiter = anyio.CapacityLimiter(MAX_WORKERS)
         _room.set(limiter)
     return limiter
 

@@ -13,7 +13,7 @@ from typing import Any
 from app.cli.launcher import CommandError, load
 
 # Commands that parse their own arguments: help text and function.
-_ROOMS = {
+_COMMANDS = {
     "estimate": (
         "size a model: estimate --list names all",
         "app.cli.estimate:estimate_command",
@@ -64,9 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0, 1 (problems found), 2 (failed) or 130 (Ctrl-C)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if words[:1] and words[0] in _ROOMS:
+        if words[:1] and words[0] in _COMMANDS:
             rest = words if words[0] in _BY_NAME else words[1:]
-            return _run(_ROOMS[words[0]][1], rest)
+            return _run(_COMMANDS[words[0]][1], rest)
         given = _parser().parse_args(words)
         return _run(given.action, given)
     except CommandError as stop:
@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.set_defaults(action="app.cli.launcher:serve")
     _add_check(commands.add_parser("check", help="name everything wrong in the content"))
-    for name, (words, _) in _ROOMS.items():
+    for name, (words, _) in _COMMANDS.items():
         commands.add_parser(name, help=words)
     health = commands.add_parser("health", help="ask the running server how it is")
     health.set_defaults(action="app.cli.server:health")

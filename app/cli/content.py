@@ -18,7 +18,7 @@ from app.cli.database import read_settings
 from app.cli.import_export import exchange_command
 from app.cli.launcher import CommandError
 from app.content.check import as_diff, changes, check, fix_folder, note_on, write
-from app.content.courses import ALONE, folders, name_course, passed_over
+from app.content.courses import SINGLE_COURSE, folders, name_course, passed_over
 from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
 from app.content.library import assemble_library
 from app.markup.ids import did_you_mean
@@ -31,10 +31,10 @@ _OPTION = "--course"
 def course_folder(settings: Settings, name: str) -> Path:
     """Return the folder of a course. Raises CommandError if the name is missing or unknown."""
     courses = folders(settings.content)
-    if ALONE in courses:
+    if SINGLE_COURSE in courses:
         if name:
             raise CommandError(f"{settings.content} is one course alone; leave {_OPTION} out.")
-        return courses[ALONE]
+        return courses[SINGLE_COURSE]
     if not name and len(courses) == 1:
         return next(iter(courses.values()))
     if name not in courses:
@@ -424,6 +424,6 @@ def watch_content(given: argparse.Namespace) -> int:
     if given.fix or given.explain or given.format != "text":
         raise CommandError("--watch prints text and writes nothing; leave the others out.")
     courses = folders(folder)
-    if ALONE not in courses:
+    if SINGLE_COURSE not in courses:
         raise CommandError(f"--watch looks at one course; name one of {', '.join(courses)}.")
     return watch_command(folder)

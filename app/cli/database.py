@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from app.cli.launcher import CommandError
 from app.database.backup import BackupManifest, copies, create_backup, restore
 from app.database.backup_schedule import copy_before_migration
-from app.database.doctor import Deployment, DoctorFinding, run_checks
+from app.database.doctor import CheckedDeployment, DoctorFinding, run_checks
 from app.database.engine import make_engine, redact_url, without_password
 from app.database.errors import is_full
 from app.database.file_guards import (
@@ -225,7 +225,7 @@ def _vacuum(settings: Settings) -> int:
     return 0
 
 
-def upkeep_command(words: Sequence[str], deployment: Deployment) -> int:
+def upkeep_command(words: Sequence[str], deployment: CheckedDeployment) -> int:
     """Run backup, restore or doctor. Returns 0, 1 (problems found) or 2 (failed)."""
     given = _parser().parse_args(words)
     keep_new_files_private()
@@ -302,7 +302,7 @@ def _contents(manifest: BackupManifest) -> str:
     )
 
 
-def _doctor(deployment: Deployment, now: dt.datetime) -> int:
+def _doctor(deployment: CheckedDeployment, now: dt.datetime) -> int:
     findings = list(run_checks(deployment, now))
     for finding in findings:
         print(_line(finding))
@@ -321,7 +321,7 @@ def upkeep(words: Sequence[str]) -> int:
     """Run the command that `words` begin with: backup, restore or doctor."""
     settings = read_settings()
     names = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
-    place = Deployment(
+    place = CheckedDeployment(
         installation_of(settings),
         settings.content,
         names,

@@ -22,8 +22,8 @@ from app.import_export.items import Item, ItemRemark, UnusableFileError, list_lo
 from app.import_export.markdown_to_html import with_plain_braces
 from app.import_export.xml_files import MOST_BYTES
 
-_SHOWN = 4
-_MEND = "; put right by hand what matters"
+_MAX_REMARKS_SHOWN = 4
+_FIX_BY_HAND = "; put right by hand what matters"
 
 
 def exchange_command(
@@ -100,7 +100,7 @@ def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = 
     head = f"{_count(len(taken.carried), 'item')} {'would be ' * dry}carried"
     head += f" into {where}." if where else "; nothing was written."
     head = "\n".join((head, *reading.notes))
-    return _report(head, taken.refused, taken.lost, _MEND)
+    return _report(head, taken.refused, taken.lost, _FIX_BY_HAND)
 
 
 def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> str:
@@ -205,7 +205,7 @@ def _grouped(remarks: Sequence[ItemRemark]) -> list[str]:
         groups.setdefault(remark.reason, []).append(remark)
     lines: list[str] = []
     for reason, group in groups.items():
-        if len(group) <= _SHOWN:
+        if len(group) <= _MAX_REMARKS_SHOWN:
             lines += [f"  {remark}" for remark in group]
         else:
             count = Counter(remark.name for remark in group)

@@ -13,8 +13,15 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from app.accounts import author_store, learner_store
-from app.accounts.author_store import COMMAND_LINE, LIFE, AuditRecord, link_of, new_token, record
-from app.accounts.devices_page import LIFE as CODES_LIFE
+from app.accounts.author_store import (
+    COMMAND_LINE,
+    LINK_LIFETIME,
+    AuditRecord,
+    link_of,
+    new_token,
+    record,
+)
+from app.accounts.devices_page import CODE_LIFETIME as CODES_LIFE
 from app.accounts.devices_page import new_code, normalize_code
 from app.accounts.learner_store import LearnerListRow
 from app.authoring.regrading import RegradeImpact, RegradePreview, confirm, regrading_of
@@ -45,7 +52,7 @@ def new_link(engine: Engine, address: str, now: dt.datetime) -> str:
 
 def words_of_link(link: str) -> str:
     """Return the author link with instructions."""
-    minutes = int(LIFE.total_seconds() / 60)
+    minutes = int(LINK_LIFETIME.total_seconds() / 60)
     return f"{link}\nOpen it within {minutes} minutes. It works once, in one browser."
 
 

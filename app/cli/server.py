@@ -16,7 +16,7 @@ from app.cli.database import address_of, database, make_folder, prepared_databas
 from app.cli.launcher import CommandError
 from app.cli.people import new_link, words_of_link
 from app.clock import utc_now
-from app.content.courses import ALONE, CourseRegistry
+from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library
 from app.database.file_guards import use_temporary_folder
 from app.estimator.hardware.prices import PriceList
@@ -104,7 +104,7 @@ def _announce_prices(settings: Settings, prices: PriceList) -> None:
 def _announce_rest(settings: Settings) -> None:
     """Report learners of the former single course, which no course shows now."""
     with database(settings) as engine, Session(engine) as db:
-        left = in_course(db, ALONE)
+        left = in_course(db, SINGLE_COURSE)
     if left:
         print(
             f"What {left} learners did before this server had several courses belongs "

@@ -18,7 +18,7 @@ from app.content.course_rules import (
 )
 from app.content.file_reader import parse
 from app.content.file_watcher import WatchedFiles, file_of, without_collection
-from app.content.id_ownership import LOCK, Claim, Owners
+from app.content.id_ownership import LOCK, IdClaim, IdOwners
 from app.content.library import problems_of
 from app.content.parse_cache import replace_file
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, used_ids
@@ -26,7 +26,7 @@ from app.content.toml_reader import write_lock
 from app.markup.ids import LONGEST_ID, slug
 from app.markup.problems import ContentProblem, TextEdit, make_problem
 
-_LONGEST = 48
+_MAX_SLUG_LENGTH = 48
 _LINE_END = re.compile(r"(\r\n|\r|\n)")
 _MARK = "\ufeff"  # byte order mark, which column numbers do not count
 
@@ -98,7 +98,7 @@ def note_on(made: Iterable[FileChange], *, written: bool) -> str:
     )
 
 
-def _id_edits(owners: Owners, used: set[str]) -> dict[str, list[TextEdit]]:
+def _id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEdit]]:
     """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified:
@@ -111,8 +111,8 @@ def _id_edits(owners: Owners, used: set[str]) -> dict[str, list[TextEdit]]:
 
 
 def _heading_slug(heading: str) -> str:
-    words = slug(heading)[:_LONGEST].strip("-") or "item"
-    return words.rpartition("-")[0] if len(words) == _LONGEST else words
+    words = slug(heading)[:_MAX_SLUG_LENGTH].strip("-") or "item"
+    return words.rpartition("-")[0] if len(words) == _MAX_SLUG_LENGTH else words
 
 
 def _new(name: str, ids: set[str]) -> str:
@@ -185,7 +185,7 @@ def _reviewed(
     return dataclasses.replace(entry, key=fact.key, read=read.isoformat())
 
 
-def _entered(owner: Claim, known: LockEntry | None, today: dt.date) -> LockEntry:
+def _entered(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
     fact = owner.fact
     names = locked_keys(known, fact) if known else {}
     return LockEntry(

@@ -7,7 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from app.content.id_ownership import Owners, find_owners
+from app.content.id_ownership import IdOwners, find_owners
 from app.content.link_rules import check_drawing, check_link, check_picture, check_related
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
 from app.markup.ids import SLUG, closest_word, content_hash, did_you_mean, normalize_text, slug
@@ -15,9 +15,9 @@ from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import ContentProblem, CrossReference, make_problem
 from app.questions.model import Question
 
-_STALE = dt.timedelta(days=365)
+_STALE_AFTER = dt.timedelta(days=365)
 NO_SYLLABUS = Syllabus("", "", (), ())
-_SAME = 0.9
+_SAME_STEM_SHARE = 0.9
 _MOST_COMPARED = 500  # stems compared that share a rare word with another
 _MOST_HINTS = 100  # unknown names for which a similar known name is searched
 
@@ -89,7 +89,7 @@ class ParsedCourse:
         return [(p, f) for p, r in self.in_order() for f in r.facts]
 
 
-def owners_of(bank: ParsedCourse, accepted: Collection[str] = ()) -> Owners:
+def owners_of(bank: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
     """Return the owner of each id; see `find_owners`."""
     return find_owners(bank.facts(), bank.readings, accepted)
 
@@ -219,12 +219,12 @@ def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
     found = []
     for path, reading in bank.readings.items():
         topic = reading.topic
-        if topic and topic.reviewed and bank.today - topic.reviewed > _STALE:
+        if topic and topic.reviewed and bank.today - topic.reviewed > _STALE_AFTER:
             message = f"The page was last reviewed on {topic.reviewed}."
             hint = "Read it again and write the date of today."
             found.append(make_problem((path, 1, 1), "W18", message, hint))
         for source in reading.sources:
-            if source.read and bank.today - source.read > _STALE:
+            if source.read and bank.today - source.read > _STALE_AFTER:
                 message = f"The source “{source.key}” was last read on {source.read}."
                 hint = "See whether it still says so, and write the date of today."
                 line = dict(reading.entries).get(source.key, 1)
@@ -245,7 +245,7 @@ def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[C
     for path, fact, words in stems:
         # Two stems that share nearly all words share at least one of their rarest.
         rarest = sorted(words, key=lambda word: (common[word], word))
-        rarest = rarest[: len(words) - math.ceil(_SAME * len(words)) + 1]
+        rarest = rarest[: len(words) - math.ceil(_SAME_STEM_SHARE * len(words)) + 1]
         near = (pair for word in rarest for pair in known[word])
         some = itertools.islice(near, _MOST_COMPARED)
         other = next((i for i, w in some if i != fact.id and _same(words, w)), "")
@@ -263,7 +263,7 @@ def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[C
 def _same(words: frozenset[str], others: frozenset[str]) -> bool:
     """Return whether two stems share nearly all words, and all numbers and short words."""
     different = words ^ others
-    if len(different) > (1 - _SAME) * len(words | others):
+    if len(different) > (1 - _SAME_STEM_SHARE) * len(words | others):
         return False
     return not any(len(w) < 3 or any(c.isdigit() for c in w) for w in different)
 

@@ -12,7 +12,7 @@ from app.markup.problems import on_one_line
 
 _log = logging.getLogger("headroom")
 
-ALONE = ""
+SINGLE_COURSE = ""
 """Name of the only course of a server. It does not appear in URLs."""
 _PARTS = ("topics", "exams", "sources.toml", "glossary.md", "ids.lock")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
@@ -30,10 +30,10 @@ def folders(content: Path) -> dict[str, Path]:
     courses.
     """
     if exists(content / "syllabus.toml"):
-        return {ALONE: content}
+        return {SINGLE_COURSE: content}
     found = sorted(f.parent for f in content.glob("*/syllabus.toml"))
     courses = {f.name: f for f in found if _NAME.fullmatch(f.name)}
-    return courses or {ALONE: content}
+    return courses or {SINGLE_COURSE: content}
 
 
 def passed_over(content: Path) -> dict[str, str]:
@@ -67,7 +67,7 @@ class CourseRegistry:
     @property
     def named(self) -> bool:
         """Whether URLs contain course names."""
-        return ALONE not in self.libraries
+        return SINGLE_COURSE not in self.libraries
 
     @property
     def first(self) -> str:

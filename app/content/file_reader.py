@@ -70,7 +70,7 @@ from app.markup.problems import (
     MOST_TERMS,
     LimitExceededError,
     SourceFile,
-    Unidentified,
+    UnidentifiedItem,
     price_of,
 )
 from app.markup.strict_yaml import YamlText
@@ -185,14 +185,14 @@ class _PageBuilder:
         while at < len(tokens):
             end = closing_index(tokens, at) + 1
             block = tokens[at:end]
-            if self._interrupts(tokens[at]) or picture_in(block):
-                self._prose(tokens[start:at])
-                self._special(block)
+            if self._interrupts_paragraph(tokens[at]) or picture_in(block):
+                self._add_tokens(tokens[start:at])
+                self._add_special_block(block)
                 start = end
             at = end
-        self._prose(tokens[start:])
+        self._add_tokens(tokens[start:])
 
-    def _interrupts(self, token: Token) -> bool:
+    def _interrupts_paragraph(self, token: Token) -> bool:
         if token.type == "heading_open":
             self._check_level(token)
             return token.tag in {"h1", "h2"}
@@ -213,7 +213,7 @@ class _PageBuilder:
             self.scope.sheet.report("W64", line, 1, message, hint)
         self.level = level
 
-    def _special(self, block: list[Token]) -> None:
+    def _add_special_block(self, block: list[Token]) -> None:
         if block[0].type == "heading_open":
             self.close()
             self.numbered += 1
@@ -233,7 +233,7 @@ class _PageBuilder:
         elif image := picture_in(block):
             self._picture(image, block)
         else:
-            self._calculator(block[0])
+            self._add_calculator(block[0])
 
     def _note(self, block: list[Token]) -> None:
         key = block[0].content
@@ -252,9 +252,9 @@ class _PageBuilder:
         self.open.words.append(f"{text.plain}\n{caption}".strip())
         sheet = self.scope.sheet
         place = sheet.find(file, first_line(block[0]), last_line(block[0]))
-        sheet.mention("picture", file, *place)
+        sheet.add_mention("picture", file, *place)
 
-    def _prose(self, tokens: list[Token]) -> None:
+    def _add_tokens(self, tokens: list[Token]) -> None:
         if not tokens:
             return
         boxes = [t for t in tokens if t.meta.get("alert")]
@@ -264,20 +264,20 @@ class _PageBuilder:
             self.open.pieces.append(HtmlBlock(self.linker.link(text.html)))
             self.open.words.append(text.plain)
 
-    def _calculator(self, token: Token) -> None:
+    def _add_calculator(self, token: Token) -> None:
         sheet = self.scope.sheet
         name = token.info.strip().partition(" ")[2].strip()
         line = first_line(token)
         fields = strict_yaml.read(token.content, sheet.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
-        sheet.spend(price_of(name), token.info + token.content)
+        sheet.spend_effort(price_of(name), token.info + token.content)
         try:
             compute(name, inputs)
         except FigureError as error:
             place = _place_of(error.message, fields, line)
             sheet.report(error.code, *place, error.message, error.hint)
             return
-        sheet.mention("calculator", name.replace("_", "-"), line, 1)
+        sheet.add_mention("calculator", name.replace("_", "-"), line, 1)
         self.open.pieces.append(CalculatorBlock(name.replace("_", "-"), inputs))
         self.open.minutes += _CALCULATOR_MINUTES
 
@@ -374,12 +374,12 @@ def _lacks_id(draft: ItemDraft) -> bool:
     return isinstance(node, YamlText) and not node.text
 
 
-def _unidentified(draft: ItemDraft, sheet: SourceFile) -> Unidentified:
+def _unidentified(draft: ItemDraft, sheet: SourceFile) -> UnidentifiedItem:
     key = draft.comment.fields.keys["q"]
     rest = sheet.lines[key.line - 1][key.column - 1 :]
     old = (_EMPTY_KEY.match(rest) or [""])[0]
     title = draft.heading.content
-    return Unidentified(
+    return UnidentifiedItem(
         key.line,
         key.column,
         old,
@@ -575,7 +575,7 @@ def _cards(items: Items) -> tuple[Flashcard, ...]:
     return tuple(i for i in items.values() if isinstance(i, Flashcard))
 
 
-_LONGEST = 200  # characters of a term
+_MAX_TERM_LENGTH = 200  # characters of a term
 _SEE = re.compile(r"^See:\s*(.+)$", re.DOTALL)
 
 
@@ -611,13 +611,13 @@ def _next_heading(found: list[Token], start: int) -> int:
 
 def _term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     pinned = take_pin(block[1])
-    name = plain_text(block[1:2])[:_LONGEST]
+    name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = first_line(block[0])
     body, related = _part_see(block[3:])
     for other in related:
-        near = scope.sheet.find("See:", line, line + _LONGEST)[0]
-        at = scope.sheet.find(other, near, near + _LONGEST)
-        scope.sheet.mention("term", other, *at)
+        near = scope.sheet.find("See:", line, line + _MAX_TERM_LENGTH)[0]
+        at = scope.sheet.find(other, near, near + _MAX_TERM_LENGTH)
+        scope.sheet.add_mention("term", other, *at)
     if not name:
         hint = "Write the term behind the ##."
         scope.sheet.report("E10", line, 1, "A term has no name.", hint)

@@ -20,7 +20,7 @@ from app.markup.problems import MOST_BYTES, make_problem
 
 Job = tuple[str, str, GlossaryNames]  # text, path, glossary names
 
-_LEAST = 60  # files from which starting processes pays off
+_MIN_FILES_PER_PROCESS = 60  # files from which starting processes pays off
 _MOST_PROCESSES = 8
 
 
@@ -29,7 +29,7 @@ def read_all(jobs: Sequence[Job]) -> list[ParsedFile]:
     count = min(_processors(), _MOST_PROCESSES)
     # Forking with other threads running would copy their locks in locked state.
     lone = threading.active_count() == 1 and hasattr(os, "fork")
-    if len(jobs) < _LEAST or count < 2 or not lone:
+    if len(jobs) < _MIN_FILES_PER_PROCESS or count < 2 or not lone:
         return [parse(*job) for job in jobs]
     return _shared(jobs, count)
 
@@ -136,7 +136,7 @@ _GLOSSARIES = ("glossary.md", f"{SHARED}/glossary.md")
 TOPIC_FILES = ("concept.md", "quiz.md", "cards.md")
 _TOO_LARGE = ("it is larger than 2 MB", "Split it into several topics.")
 _EMPTY = ("it is empty", "Write it, or delete it.")
-_FRESH = 0.1  # seconds in which a file may change again without a new timestamp
+_FRESH_SECONDS = 0.1  # seconds in which a file may change again without a new timestamp
 
 Stamp = tuple[int, int, int]
 NO_NAMES = names_of(())
@@ -232,7 +232,7 @@ def watch(folder: Path, names: list[str]) -> FileStamps:
     every = [str(p) for p in places] + [str(file_of(folder, name)) for name in names]
     stamps = {path: _stamp(path) for path in every}
     newest = max((s[0] for s in stamps.values() if s), default=0)
-    return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH)
+    return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH_SECONDS)
 
 
 class WatchedFiles:
@@ -302,7 +302,7 @@ class WatchedFiles:
         readings: dict[str, ParsedFile] = {}
         cold: dict[str, tuple[bytes, GlossaryNames]] = {}
         for path in found:
-            content = self._content(path)
+            content = self._read_bytes(path)
             if isinstance(content, ParsedFile):
                 readings[path] = content
                 continue
@@ -313,10 +313,10 @@ class WatchedFiles:
             else:
                 readings[path] = known
         for path, reading in zip(cold, self._read_cold(cold), strict=True):
-            readings[path] = self._remember(path, cold[path], reading)
+            readings[path] = self._cache_reading(path, cold[path], reading)
         return {path: readings[path] for path in found}
 
-    def _content(self, path: str) -> bytes | ParsedFile:
+    def _read_bytes(self, path: str) -> bytes | ParsedFile:
         """Return the bytes of a file, or an empty result with the error."""
         try:
             with file_of(self.folder, path).open("rb") as stream:
@@ -344,7 +344,7 @@ class WatchedFiles:
     def _read_cold(self, cold: dict[str, tuple[bytes, GlossaryNames]]) -> list[ParsedFile]:
         return read_all([(c.decode("utf-8"), path, names) for path, (c, names) in cold.items()])
 
-    def _remember(
+    def _cache_reading(
         self, path: str, basis: tuple[bytes, GlossaryNames], reading: ParsedFile
     ) -> ParsedFile:
         content, names = basis

@@ -61,7 +61,7 @@ _ELSEWHERE = {
     ),
 }
 # Keys with a single value, and those with a list of words.
-_ONE = frozenset(
+_SINGLE_VALUE_KEYS = frozenset(
     [
         "q",
         "type",
@@ -80,8 +80,12 @@ _ONE = frozenset(
         "reviewed",
     ]
 )
-_WORDS = frozenset(["objective", "objectives", "source", "sources", "tags", "requires", "choose"])
-_LIKE = 0.7  # similarity of keys, which are short: “reviewed” must not suggest “reverse”
+_WORD_LIST_KEYS = frozenset(
+    ["objective", "objectives", "source", "sources", "tags", "requires", "choose"]
+)
+_NEAR_NAME_CUTOFF = (
+    0.7  # similarity of keys, which are short: “reviewed” must not suggest “reverse”
+)
 TYPES = (*KINDS, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
 FileKind = Literal["page", "quiz", "cards"]
@@ -151,7 +155,7 @@ def front_matter(sheet: SourceFile, *, page: bool = True) -> tuple[FrontMatter, 
 def _refuse_unknown(fields: YamlMapping, known: tuple[str, ...], sheet: SourceFile) -> None:
     for name, key in fields.keys.items():
         if name not in known:
-            hint = did_you_mean(name, known, _LIKE)
+            hint = did_you_mean(name, known, _NEAR_NAME_CUTOFF)
             if known is not ITEM_KEYS and name in ITEM_KEYS:
                 hint = "It stands in the comment of a question: <!-- q: some-id"
             elif known is ITEM_KEYS or name in FRONT_KEYS:
@@ -164,10 +168,10 @@ def _refuse_shapes(fields: YamlMapping, sheet: SourceFile) -> None:
     """Report E10: a list instead of a value, or a mapping instead of words. Drops the key."""
     for name, node in [*fields.values.items()]:
         message, hint = "", ""
-        if name in _ONE and not isinstance(node, YamlText):
+        if name in _SINGLE_VALUE_KEYS and not isinstance(node, YamlText):
             message = f"“{name}” has one value, and no list."
             hint = f"Write {name}: and the value."
-        elif name in _WORDS and not _is_words(node):
+        elif name in _WORD_LIST_KEYS and not _is_words(node):
             message = f"“{name}” is a word or a list of words."
             hint = f"Write {name}: one, or {name}: [one, two]."
         if message:
@@ -196,7 +200,7 @@ def _mentioned(
             sheet.report("E13", node.line, node.column, message, hint)
             continue
         for scalar in scalars:
-            sheet.mention(name, scalar.text, scalar.line, scalar.column)
+            sheet.add_mention(name, scalar.text, scalar.line, scalar.column)
             found.append(scalar.text)
     return tuple(dict.fromkeys(found))
 
@@ -233,7 +237,7 @@ def _says(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -> bool:
 def _requires(fields: YamlMapping, sheet: SourceFile) -> tuple[str, ...]:
     scalars = strict_yaml.text_list(fields.values.get("requires"))
     for scalar in scalars:
-        sheet.mention("topic", scalar.text, scalar.line, scalar.column)
+        sheet.add_mention("topic", scalar.text, scalar.line, scalar.column)
     return tuple(s.text for s in scalars)
 
 
@@ -247,7 +251,7 @@ def _date(fields: YamlMapping, sheet: SourceFile) -> dt.date | None:
         message = f"“{node.text}” is not a date."
         sheet.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
         return None
-    sheet.mention("day", node.text, node.line, node.column)
+    sheet.add_mention("day", node.text, node.line, node.column)
     return day
 
 
@@ -297,7 +301,7 @@ def read_comment(content: str, line: int, sheet: SourceFile) -> ItemComment:
         sheet.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
     found = _id(fields, sheet, (line, column))
     if not found:
-        sheet.claim(content, line)
+        sheet.claim_id(content, line)
     return ItemComment(found, fields, line, column)
 
 

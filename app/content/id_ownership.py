@@ -7,14 +7,16 @@ from typing import Protocol
 
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
 from app.markup.ids import jaccard_similarity
-from app.markup.problems import ContentProblem, Unidentified, make_problem
+from app.markup.problems import ContentProblem, UnidentifiedItem, make_problem
 
 LOCK = "ids.lock"
 COPIED = 0.6  # similarity from which an item counts as the same in other words
-CLEAR = 0.5  # required lead of the most similar item over the next
+CLEAR_MARGIN = 0.5  # required lead of the most similar item over the next
 _REPLACED = 0.3  # similarity below which an item counts as replaced
-_SLIGHT = 0.2  # difference of two sketches that may be chance
-_FEW = 5  # lines of ids.lock with the same heading or body up to which the match is significant
+_SLIGHT_MARGIN = 0.2  # difference of two sketches that may be chance
+_MAX_EQUAL_LINES = (
+    5  # lines of ids.lock with the same heading or body up to which the match is significant
+)
 _RARE = 100  # lines of ids.lock up to which a sampled word counts as rare
 _MOST_COMPARED = 20  # lines compared with one item
 # A file with one of these errors was not read to the end. Do not report its missing
@@ -23,7 +25,7 @@ _HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E8
 
 
 class ItemWords(Protocol):
-    """The hashed words of an item; see `ItemFingerprint` and `Unidentified`."""
+    """The hashed words of an item; see `ItemFingerprint` and `UnidentifiedItem`."""
 
     @property
     def sketch(self) -> tuple[int, ...]: ...
@@ -36,7 +38,7 @@ class ItemWords(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Claim:
+class IdClaim:
     """An item with the id in its comment."""
 
     path: str
@@ -57,7 +59,7 @@ class IdEvidence:
     """Data from the course and its ids.lock for deciding who had an id first."""
 
     def __init__(
-        self, claims: Mapping[str, list[Claim]], readings: Mapping[str, ParsedFile]
+        self, claims: Mapping[str, list[IdClaim]], readings: Mapping[str, ParsedFile]
     ) -> None:
         lock = readings.get(LOCK)
         self.claims = claims
@@ -92,7 +94,7 @@ class IdEvidence:
         topics = reading.syllabus.topics if reading and reading.syllabus else ()
         return path.startswith("topics/") and path.split("/")[1] in topics
 
-    def resemblance(self, entry: LockEntry, words: ItemWords) -> float:
+    def entry_resemblance(self, entry: LockEntry, words: ItemWords) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
         same = entry.heading == words.heading != "", entry.body == words.body != ""
         return _likeness(entry, words) + sum(same)
@@ -103,44 +105,44 @@ class IdEvidence:
             return False
         return bool(entry.sketch) and _likeness(entry, words) < _REPLACED
 
-    def rival(self, own: LockEntry, words: ItemWords) -> LockEntry | None:
+    def closest_rival(self, own: LockEntry, words: ItemWords) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
         if (own.heading, own.body) == (words.heading, words.body):
             return None
         like = _likeness(own, words)
         others = self._partly_same(words)
         if like < COPIED:
-            others += self._like(words, self.entries)
-        best = self._nearest([e for e in others if e.id != own.id], words)
+            others += self._entries_like(words, self.entries)
+        best = self._nearest_entries([e for e in others if e.id != own.id], words)
         if best is None:
             return None
         # The same heading is stronger evidence than the same answers, such as True and
         # False.
-        least = like - _SLIGHT if best.heading == words.heading else like
+        least = like - _SLIGHT_MARGIN if best.heading == words.heading else like
         if _likeness(best, words) <= least:
             return None
-        lead = self.resemblance(best, words) - self.resemblance(own, words)
-        return best if lead >= CLEAR else None
+        lead = self.entry_resemblance(best, words) - self.entry_resemblance(own, words)
+        return best if lead >= CLEAR_MARGIN else None
 
     def lost(self, words: ItemWords, named: Collection[str] = ()) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
         said = [self.gone[name] for name in named if name in self.gone]
         others = [e for e in self._partly_same(words) if e.id in self.gone]
-        return self._nearest(said or others + self._like(words, self.gone), words)
+        return self._nearest_entries(said or others + self._entries_like(words, self.gone), words)
 
     def nearest_gone(self, words: ItemWords) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
-        return self._nearest([*self.gone.values()], words)
+        return self._nearest_entries([*self.gone.values()], words)
 
-    def _nearest(self, found: Sequence[LockEntry], words: ItemWords) -> LockEntry | None:
-        return max(found, key=lambda e: self.resemblance(e, words), default=None)
+    def _nearest_entries(self, found: Sequence[LockEntry], words: ItemWords) -> LockEntry | None:
+        return max(found, key=lambda e: self.entry_resemblance(e, words), default=None)
 
     def _with_same(self, words: ItemWords) -> list[LockEntry]:
         """Return the lines with the same heading or body, if there are only a few."""
         found = []
         for text in (f"#{words.heading}", words.body):
             same = self._alike.get(text, [])
-            found += same if len(same) <= _FEW else []
+            found += same if len(same) <= _MAX_EQUAL_LINES else []
         return found
 
     def _partly_same(self, words: ItemWords) -> list[LockEntry]:
@@ -148,7 +150,7 @@ class IdEvidence:
         same = self._with_same(words)
         return [e for e in same if _likeness(e, words) >= _REPLACED]
 
-    def _like(self, words: ItemWords, among: Mapping[str, LockEntry]) -> list[LockEntry]:
+    def _entries_like(self, words: ItemWords, among: Mapping[str, LockEntry]) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*words.sketch, *words.full_sketch}
         rare = (self._sampled.get(number, ()) for number in sampled)
@@ -174,20 +176,20 @@ _OWN_ID = "write q: alone in its comment, and run the check with --fix"
 
 
 @dataclasses.dataclass(slots=True)
-class Owners:
+class IdOwners:
     """The owner of each id, and all problems with ids.
 
     `--fix` may give new ids to `copies` and `unidentified` items. It does not change
     the `doubtful` ids in files or ids.lock.
     """
 
-    items: dict[str, Claim] = dataclasses.field(default_factory=dict)
+    items: dict[str, IdClaim] = dataclasses.field(default_factory=dict)
     problems: list[ContentProblem] = dataclasses.field(default_factory=list)
-    copies: list[Claim] = dataclasses.field(default_factory=list)
-    unidentified: list[tuple[str, Unidentified]] = dataclasses.field(default_factory=list)
+    copies: list[IdClaim] = dataclasses.field(default_factory=list)
+    unidentified: list[tuple[str, UnidentifiedItem]] = dataclasses.field(default_factory=list)
     doubtful: set[str] = dataclasses.field(default_factory=set)
 
-    def report(self, claim: Claim, code: str, message: str, hint: str) -> None:
+    def report(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
         """Add a problem with an item's id."""
         found = make_problem(claim.place, code, message, hint, claim.fact.id)
         self.problems.append(found)
@@ -197,16 +199,16 @@ def find_owners(
     facts: Iterable[tuple[str, ItemFingerprint]],
     readings: Mapping[str, ParsedFile],
     accepted: Collection[str] = (),
-) -> Owners:
+) -> IdOwners:
     """Determine the owner of each id in a course.
 
     `accepted` are ids whose items count as unchanged, even if their text differs.
     """
-    claims: dict[str, list[Claim]] = defaultdict(list)
+    claims: dict[str, list[IdClaim]] = defaultdict(list)
     for path, fact in facts:
-        claims[fact.id].append(Claim(path, fact))
+        claims[fact.id].append(IdClaim(path, fact))
     evidence = IdEvidence(claims, readings)
-    owners = Owners()
+    owners = IdOwners()
     for name, claimed in claims.items():
         if name in evidence.broken:
             _report_broken(claimed, evidence, owners)
@@ -221,7 +223,7 @@ def find_owners(
     return owners
 
 
-def _report_broken(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> None:
+def _report_broken(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E04: the id also appears in a broken comment, which may be its owner's."""
     name = claimed[0].fact.id
     owners.doubtful.add(name)
@@ -232,7 +234,7 @@ def _report_broken(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -
         owners.report(claim, "E04", message, hint)
 
 
-def _settle_new(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> None:
+def _settle_new(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
     """Settle an id that is not in ids.lock."""
     owner, name = _owner(None, claimed, evidence), claimed[0].fact.id
     if owner is None:
@@ -249,7 +251,7 @@ def _settle_new(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> N
         owners.report(owner, "W97", message, hint)
 
 
-def _report_doubt(claimed: list[Claim], why: str, owners: Owners) -> None:
+def _report_doubt(claimed: list[IdClaim], why: str, owners: IdOwners) -> None:
     """Report E04 for several items with the same id, if the original is unknown.
 
     If all have the same text, the first is served.
@@ -266,12 +268,12 @@ def _report_doubt(claimed: list[Claim], why: str, owners: Owners) -> None:
         owners.report(claim, "E04", message, hint)
 
 
-def _say_the_same(claimed: list[Claim]) -> bool:
+def _say_the_same(claimed: list[IdClaim]) -> bool:
     return len({(c.fact.heading, c.fact.body) for c in claimed}) == 1
 
 
 def _settle_known(
-    entry: LockEntry, claimed: list[Claim], evidence: IdEvidence, owners: Owners
+    entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Settle an id of ids.lock: find its owner, copies, and other items that use it."""
     if entry.retired:
@@ -281,7 +283,7 @@ def _settle_known(
             hint = "Use a new id: answers to the old item would count for this one."
             owners.report(claim, "E05", message, hint)
         return
-    rivals = {claim.place: evidence.rival(entry, claim.fact) for claim in claimed}
+    rivals = {claim.place: evidence.closest_rival(entry, claim.fact) for claim in claimed}
     for claim in claimed:
         if rival := rivals[claim.place]:
             _report_taken(entry, claim, rival, evidence, owners)
@@ -300,10 +302,10 @@ def _settle_known(
 
 def _report_taken(
     entry: LockEntry,
-    claim: Claim,
+    claim: IdClaim,
     rival: LockEntry,
     evidence: IdEvidence,
-    owners: Owners,
+    owners: IdOwners,
 ) -> None:
     """Report E07: the text is that of another id."""
     owners.doubtful.add(entry.id)
@@ -317,7 +319,7 @@ def _report_taken(
     owners.report(claim, "E07", message, hint)
 
 
-def _owner(entry: LockEntry | None, claimed: list[Claim], evidence: IdEvidence) -> Claim | None:
+def _owner(entry: LockEntry | None, claimed: list[IdClaim], evidence: IdEvidence) -> IdClaim | None:
     """Return the item that had the id first, if the evidence is unambiguous; else None.
 
     That is the item most similar to ids.lock; of several, the one in the file recorded
@@ -335,23 +337,23 @@ def _owner(entry: LockEntry | None, claimed: list[Claim], evidence: IdEvidence) 
     return best[0] if len(best) == 1 else None
 
 
-def _nearest_to(entry: LockEntry, claimed: list[Claim], evidence: IdEvidence) -> list[Claim]:
+def _nearest_to(entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence) -> list[IdClaim]:
     """Return the items that are most similar to a line of ids.lock."""
     known = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
-    ranks = [evidence.resemblance(entry, claim.fact) for claim in known]
+    ranks = [evidence.entry_resemblance(entry, claim.fact) for claim in known]
     most = max(ranks, default=0.0)
-    return [c for c, rank in zip(known, ranks, strict=True) if most - rank < CLEAR]
+    return [c for c, rank in zip(known, ranks, strict=True) if most - rank < CLEAR_MARGIN]
 
 
 def _report_copies(
-    claimed: list[Claim], owner: Claim, evidence: IdEvidence, owners: Owners
+    claimed: list[IdClaim], owner: IdClaim, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     for claim in claimed:
         if claim is not owner:
             _report_copy(claim, owner, evidence, owners)
 
 
-def _report_copy(claim: Claim, owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
+def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E08 for a copy, or E04 for a different item with the id."""
     name, lost = claim.fact.id, evidence.lost(claim.fact)
     if jaccard_similarity(owner.fact.sketch, claim.fact.sketch) < COPIED:
@@ -370,7 +372,7 @@ def _report_copy(claim: Claim, owner: Claim, evidence: IdEvidence, owners: Owner
         owners.report(claim, "E08", message, hint)
 
 
-def _compare(entry: LockEntry, owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
+def _compare(entry: LockEntry, owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
     """Report W07, W34, W09: differences between an item and its line of ids.lock."""
     fact = owner.fact
     if evidence.is_replaced(entry, fact):
@@ -385,7 +387,7 @@ def _compare(entry: LockEntry, owner: Claim, evidence: IdEvidence, owners: Owner
         owners.report(owner, "W09", message, hint)
 
 
-def _report_replaced(owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
+def _report_replaced(owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
     """Report W07, or E07 if another id is missing that may be the right one.
 
     A rewritten or translated text usually is the same item.
@@ -410,7 +412,7 @@ def is_remapped(entry: LockEntry, fact: ItemFingerprint) -> bool:
     return sum((new - old).values()) > 1 and sum((old - new).values()) > 1
 
 
-def _settle_unidentified(evidence: IdEvidence, owners: Owners) -> None:
+def _settle_unidentified(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
     for path, reading in evidence.readings.items():
         for item in reading.unidentified:
@@ -426,7 +428,7 @@ def _report_found(
     place: tuple[str, int, int],
     how: str,
     evidence: IdEvidence,
-    owners: Owners,
+    owners: IdOwners,
 ) -> None:
     """Report E06 for the item of a missing id that was found elsewhere."""
     evidence.found.add(lost.id)
@@ -436,7 +438,7 @@ def _report_found(
     owners.problems.append(make_problem(place, "E06", message, hint, lost.id))
 
 
-def _report_gone(evidence: IdEvidence, owners: Owners) -> None:
+def _report_gone(evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E06 for all other missing ids, unless a file could not be read."""
     for entry in evidence.gone.values():
         if evidence.whole and entry.id not in evidence.found:

@@ -29,7 +29,7 @@ from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.ids import bottom_k_sketch, content_hash, did_you_mean, normalize_text, words_hash
 from app.markup.markdown_tokens import MISBEGUN, closing_index, first_line, last_line, tokens
 from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
-from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile, Unidentified
+from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile, UnidentifiedItem
 from app.questions.model import Question
 from app.questions.options import ParsedOption, check_credits, is_task_list, read_options
 from app.questions.question_type import AuthoredItem, ItemDraft, ItemParts, QuestionType
@@ -474,7 +474,7 @@ _NAMELESS = re.compile(
 )
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
 _NAMED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_REGION_MOST_SHOWN = 60
+_MAX_REGION_SHOWN = 60
 _MOST_NAMED = 50
 
 
@@ -500,7 +500,7 @@ def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
             report_lost(region.tokens, sheet, page=kind == "page")
             for token in region.tokens:
                 if is_lost_comment(token):
-                    sheet.claim(token.content, first_line(token))
+                    sheet.claim_id(token.content, first_line(token))
             if kind == "quiz":
                 _report_unread(region.tokens, sheet)
     return regions
@@ -568,14 +568,14 @@ def _empty(lines: list[str], opened: int) -> None:
 
 def _report_unclosed(index: int, sheet: SourceFile) -> None:
     sheet.item = ""
-    sheet.claim("\n".join(sheet.lines[index : index + 3]), index + 1)
+    sheet.claim_id("\n".join(sheet.lines[index : index + 3]), index + 1)
     sheet.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
 
 
 def _report_homeless(token: Token, above: list[Token], sheet: SourceFile) -> None:
     """Report E02: a comment that is not right below a heading."""
     sheet.item = ""
-    sheet.claim(token.content, first_line(token))
+    sheet.claim_id(token.content, first_line(token))
     if _report_glued_above(token, sheet):
         return
     hint = "Put the question's first line above it as a heading: ### What …?"
@@ -604,7 +604,7 @@ def _report_glued_above(token: Token, sheet: SourceFile) -> bool:
 def report_glued(code: str, line: int, found: re.Match[str], sheet: SourceFile) -> None:
     """Report once that a line lacks the space after its hashes to be a heading."""
     hashes, words = found.groups()
-    short = words if len(words) <= _REGION_MOST_SHOWN else f"{words[:_REGION_MOST_SHOWN]}…"
+    short = words if len(words) <= _MAX_REGION_SHOWN else f"{words[:_MAX_REGION_SHOWN]}…"
     message = f"“{hashes}{short}” is no heading: a space is missing after {hashes}."
     if any(p.line == line and p.message == message for p in sheet.problems):
         return
@@ -646,7 +646,7 @@ def _draft(found: list[Token], at: int, end: int, sheet: SourceFile) -> ItemDraf
 
 
 def _report_second(token: Token, sheet: SourceFile) -> None:
-    sheet.claim(token.content, first_line(token))
+    sheet.claim_id(token.content, first_line(token))
     if _report_glued_above(token, sheet):
         return
     hint = "An item has one comment: keep the id that it had first."
@@ -752,7 +752,7 @@ def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
     sheet.item = ""
     heading, below = prose[at], _nameless_below(prose, at)
     if below is not None:
-        sheet.claim(below.content, first_line(below))
+        sheet.claim_id(below.content, first_line(below))
         message = "The comment of this question has no id."
         hint = "Begin it with q: and an id: <!-- q: some-id"
         sheet.report("E01", first_line(below), 1, message, hint)
@@ -790,14 +790,14 @@ def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
     return 0
 
 
-def _unidentified(prose: list[Token], at: int, sheet: SourceFile) -> Unidentified:
+def _unidentified(prose: list[Token], at: int, sheet: SourceFile) -> UnidentifiedItem:
     """Describe the item of a heading without a comment."""
     section = prose[at : end_of_section(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
     below = "\n".join(sheet.lines[first:end])
     title = section[1].content
     comments = [t.content for t in section if t.type == "html_block"]
-    return Unidentified(
+    return UnidentifiedItem(
         first,
         1,
         sheet.lines[first - 1],

@@ -30,7 +30,7 @@ def check_computed(question: Question, comment: ItemComment, sheet: SourceFile) 
         return
     if not _check_names(question, computed, comment, sheet):
         return
-    sheet.spend(_effort(question, computed))
+    sheet.spend_effort(_effort(question, computed))
     if not _check_combinations(question, computed, (comment, sheet)):
         return
     places = variants.indices(question)
@@ -277,7 +277,7 @@ def _check_negation(heading: Token, line: int, sheet: SourceFile) -> None:
 def _check_hints(question: Question, line: int, sheet: SourceFile) -> None:
     hints = [f" {normalize_text(hint.plain)} " for hint in question.hints]
     answers = _right_answers(question)
-    sheet.spend(len(answers) * sum(map(len, hints)) * _SEARCHING)
+    sheet.spend_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
     for answer in answers:
         for number, hint in enumerate(hints, 1):
             if f" {answer} " in hint:
@@ -324,9 +324,9 @@ _AMOUNTS = sorted(
     reverse=True,
 )
 # “The 1970s”, “4K” and “2N” are no amounts, “5g” is one.
-_APART = re.compile(r"[A-Zs]")
-_PROSE_WORDS = "|".join(re.escape(u) for u in _AMOUNTS if not _APART.fullmatch(u))
-_LETTERS = "".join(u for u in _AMOUNTS if _APART.fullmatch(u))
+_SPACED_UNIT = re.compile(r"[A-Zs]")
+_PROSE_WORDS = "|".join(re.escape(u) for u in _AMOUNTS if not _SPACED_UNIT.fullmatch(u))
+_LETTERS = "".join(u for u in _AMOUNTS if _SPACED_UNIT.fullmatch(u))
 _DIGITS = r"\d(?:[\d,.]*\d)?"
 _GAP = "[ \u00a0\u202f]"
 _NUMBER = re.compile(
@@ -419,7 +419,7 @@ _BRACKETED = re.compile(r"\(\^(?P<key>[\w-]+)\)|\^\[(?P<other>[\w-]+)\]")
 _LINK = re.compile(r"\[[^\[\]]+\]\((?:\.{1,2}/|https?://|#)[^()\"]*\s[^()\"]*\)")
 _PICTURE = re.compile(r"!\[[^\[\]]*\]\([^\n]*")
 _MARKER = re.compile(rf"^\[!({'|'.join(KINDS)})\][ \t]*(.*)$", re.IGNORECASE)
-_MOST_SHOWN = 60
+_MAX_SHOWN = 60
 _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 
@@ -645,7 +645,7 @@ def _report_marker(
     line, first = place
     if first and not quote.meta.get("alert"):
         message = f"Words stand behind [!{name}] on its line, so that it is no box."
-        hint = f"Write them on the next line: > {words[:_MOST_SHOWN]}"
+        hint = f"Write them on the next line: > {words[:_MAX_SHOWN]}"
     else:
         message = f"[!{name}] stands inside of the box above it."
         hint = f"Leave a line empty before > [!{name}]"
@@ -661,7 +661,7 @@ def _check_unended(inline: Token, sheet: SourceFile) -> None:
             continue
         found = _PICTURE.search(child.content)
         if found and found[0] in inline.content:
-            message = f"“{found[0][:_MOST_SHOWN]}” is read as text, not as a picture."
+            message = f"“{found[0][:_MAX_SHOWN]}” is read as text, not as a picture."
             hint = "Write ![what it shows](file.svg), with no space in the name."
             if found[0].count('"') % 2:
                 hint = 'The quotation mark of its caption is not closed: write ") there.'

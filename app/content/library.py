@@ -37,7 +37,7 @@ from app.content.file_watcher import (
     unread_files,
     without_collection,
 )
-from app.content.id_ownership import Claim
+from app.content.id_ownership import IdClaim
 from app.content.link_rules import drawings_at
 from app.content.parse_cache import LastGoodFiles, code_version
 from app.content.parsed_file import ParsedFile
@@ -196,7 +196,7 @@ def _across(
     yield from (_unsourced(q) for q in questions.values() if not q.sources)
 
 
-def _unreviewed(bank: ParsedCourse, owners: Mapping[str, Claim]) -> Iterator[ContentProblem]:
+def _unreviewed(bank: ParsedCourse, owners: Mapping[str, IdClaim]) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
     for found in check_reviews(bank.readings, bank.today):
         if _is_of(owners.get(found.item), found.path, found.line):
@@ -250,7 +250,7 @@ def _homeless(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentPro
 
 
 def _items(
-    bank: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, Claim]
+    bank: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
 ) -> tuple[dict[str, Question], dict[str, Flashcard]]:
     """Return the owners of all ids, with defaults from their pages."""
     renamed = _renamed(bank, owners)
@@ -268,7 +268,7 @@ def _items(
     return questions, cards
 
 
-def _is_of(owner: Claim | None, path: str, line: int) -> bool:
+def _is_of(owner: IdClaim | None, path: str, line: int) -> bool:
     """Return whether the item at this path and line owns the id."""
     return owner is not None and (owner.path, owner.fact.line) == (path, line)
 
@@ -309,7 +309,7 @@ def _drawn(question: Question, bank: ParsedCourse) -> Question:
     return dataclasses.replace(question, answer=answer, revision=words)
 
 
-def _renamed(bank: ParsedCourse, owners: Mapping[str, Claim]) -> Renamed:
+def _renamed(bank: ParsedCourse, owners: Mapping[str, IdClaim]) -> Renamed:
     lock = bank.readings.get("ids.lock")
     return {
         e.id: names
@@ -697,7 +697,7 @@ class LiveLibrary:
         self._glanced = -math.inf
         self._files = WatchedFiles(folder, cache, LastGoodFiles(kept, folder) if kept else None)
         self._lock = threading.Lock()
-        self._state: tuple[Library, FileStamps | _RetryStamps] | None = None
+        self._state: tuple[Library, FileStamps | _RetryTimes] | None = None
         self._readings = _NOTHING
         self._failed = ""
         self._told: dict[str, ContentProblem] = {}
@@ -724,7 +724,7 @@ class LiveLibrary:
             state = self._state
             if state is not None and not state[1].changed():
                 return state[0]
-            self._state = self._renewed()
+            self._state = self._renew_state()
             self._glanced = now
             return self._state[0]
 
@@ -735,7 +735,7 @@ class LiveLibrary:
         errors = sum(p.severity == "error" for p in library.problems)
         return CourseStatus(bool(library.topics), library.outdated, errors)
 
-    def _renewed(self) -> "tuple[Library, FileStamps | _RetryStamps]":
+    def _renew_state(self) -> "tuple[Library, FileStamps | _RetryTimes]":
         """Reload the course. On failure, return the previous state with the error."""
         try:
             readings, watch = self._files.read()
@@ -749,15 +749,15 @@ class LiveLibrary:
             found = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
             problems = tuple(p for p in shown.problems if p != found)
             shown = dataclasses.replace(shown, problems=(*problems, found))
-            return shown, _RetryStamps(time.monotonic() + _RETRY)
+            return shown, _RetryTimes(time.monotonic() + _RETRY)
         self._failed = version_of(readings) if failed else ""
         sound = {p: r for p, r in readings.items() if p not in failed}
         before = {p: r for p, r in self._readings.items() if p in failed & {*readings}}
         self._readings = {**before, **sound}
-        self._tell(library)
+        self._log_errors(library)
         return library, watch
 
-    def _tell(self, library: Library) -> None:
+    def _log_errors(self, library: Library) -> None:
         """Log the first error of each file, once as long as it stays the same."""
         first: dict[str, ContentProblem] = {}
         for found in library.problems:
@@ -775,7 +775,7 @@ class LiveLibrary:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _RetryStamps:
+class _RetryTimes:
     """Timestamps of an unreadable course: it counts as changed once the retry is due."""
 
     at: float

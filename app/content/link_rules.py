@@ -14,7 +14,7 @@ _OTHERWISE = "Correct the link, or create what it names."
 _PAGE = "/concepts/"
 _TERM = "/glossary"
 _FORMS = re.compile(r"[(),/]")
-_GIVEN = frozenset({"sources", "end"})
+_RESERVED_ANCHORS = frozenset({"sources", "end"})
 Readings = Mapping[str, ParsedFile]
 
 
@@ -28,7 +28,7 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
     else:
         slug = address.removeprefix(_PAGE) or path.split("/")[-2]
         reading = readings.get(f"topics/{slug}/concept.md")
-        given = anchor.startswith(("src-", "q-")) or anchor in _GIVEN
+        given = anchor.startswith(("src-", "q-")) or anchor in _RESERVED_ANCHORS
         anchors = set(reading.anchors) if reading else set()
         found = reading is not None and (not anchor or given or anchor in anchors)
         hint = ""

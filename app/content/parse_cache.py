@@ -47,7 +47,7 @@ _NUMBER = {kind: number for number, kind in enumerate(_TYPES)}
 _FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TYPES}
 _TUPLE = -1
 _DATE = -2
-ROOMS = ("content", "estimator", "markup", "questions", "widgets")
+VERSIONED_PACKAGES = ("content", "estimator", "markup", "questions", "widgets")
 """The packages whose code determines the result of parsing."""
 _LIBRARIES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
 
@@ -92,7 +92,7 @@ def code_version() -> str:
     digest = hashlib.sha256(sys.version.encode())
     for name in _LIBRARIES:
         digest.update(importlib.metadata.version(name).encode())
-    for room in ROOMS:
+    for room in VERSIONED_PACKAGES:
         for file in sorted((root / room).rglob("*")):
             if file.suffix in {".json", ".py", ".toml"}:
                 digest.update(f"{file.relative_to(root)}\0".encode())

@@ -15,7 +15,7 @@ from app.markup.model import (
     Syllabus,
     Topic,
 )
-from app.markup.problems import ContentProblem, CrossReference, TextEdit, Unidentified
+from app.markup.problems import ContentProblem, CrossReference, TextEdit, UnidentifiedItem
 from app.questions.model import Question
 
 
@@ -84,7 +84,7 @@ class ParsedFile:
     questions: tuple[Question, ...] = ()
     cards: tuple[Flashcard, ...] = ()
     facts: tuple[ItemFingerprint, ...] = ()
-    unidentified: tuple[Unidentified, ...] = ()
+    unidentified: tuple[UnidentifiedItem, ...] = ()
     claims: tuple[tuple[str, int], ...] = ()
     terms: tuple[GlossaryTerm, ...] = ()
     syllabus: Syllabus | None = None

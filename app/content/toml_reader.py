@@ -129,7 +129,7 @@ def read_toml(sheet: SourceFile) -> dict[str, Any]:
 # Parsing a key takes time quadratic in its number of parts.
 _DOTTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){50}""")
 _DECLARED = re.compile(r"Cannot declare \('(.*)',\) twice")
-_MOST = 10**15
+_MAX_WHOLE_NUMBER = 10**15
 _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
 
@@ -173,7 +173,7 @@ def _text(table: Mapping[str, Any], key: str, sheet: SourceFile, otherwise: str 
 
 def _plain(value: Any) -> str | None:
     """Return a text, or a short number or date as text; None for everything else."""
-    if isinstance(value, int | float) and not abs(value) < _MOST:
+    if isinstance(value, int | float) and not abs(value) < _MAX_WHOLE_NUMBER:
         return None
     return str(value) if isinstance(value, str | int | float | dt.date) else None
 
@@ -243,7 +243,7 @@ def _source(
     read = table.get("read")
     at = place_of("read", sheet, place[0])
     if isinstance(read, dt.date):
-        sheet.mention("day", str(read)[:10], *at)
+        sheet.add_mention("day", str(read)[:10], *at)
     elif read is not None:
         message = f"“{read}” is not a date."
         hint = "Write it without quotes: read = 2026-11-20."
@@ -277,7 +277,7 @@ def read_syllabus(sheet: SourceFile) -> Syllabus:
     _expect_title(tables, domains, sheet)
     order = _texts(tables, "order", sheet)
     for name in order:
-        sheet.mention("topic", name, *sheet.find(f'"{name}"', 1, len(sheet.lines)))
+        sheet.add_mention("topic", name, *sheet.find(f'"{name}"', 1, len(sheet.lines)))
     return Syllabus(
         _text(tables, "exam", sheet),
         _text(tables, "title", sheet),

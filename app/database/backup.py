@@ -143,15 +143,15 @@ class BackupArchive:
     def check(self) -> None:
         """Verify every file in the backup against its checksum."""
         for name in self.manifest.files:
-            self._copy(name, None)
+            self._copy_member(name, None)
 
     def take_out(self, name: str, place: Path) -> None:
         """Extract a file to a new private path. Raises InstallationError if it is damaged."""
         with os.fdopen(open_private(place), "wb") as stream:
-            self._copy(name, stream)
+            self._copy_member(name, stream)
         sync(place)
 
-    def _copy(self, name: str, target: IO[bytes] | None) -> None:
+    def _copy_member(self, name: str, target: IO[bytes] | None) -> None:
         told = self.manifest.files[name]
         digest, size = hashlib.sha256(), 0
         with _readable(self._path), self._zipped.open(name) as source:

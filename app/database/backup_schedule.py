@@ -119,7 +119,7 @@ class _DailyBackup:
                 dump_tools.expect_programs()
             now = self._clock()
             vacuum = functools.partial(self._vacuum, _day(now))
-            copy_if_due(self._installation, now, self._breathe, vacuum)
+            copy_if_due(self._installation, now, self._check_stopping, vacuum)
         except _ServerStoppingError:
             return
         except (InstallationError, OSError) as error:
@@ -145,7 +145,7 @@ class _DailyBackup:
         except sqlite3.Error as error:
             _log.warning("What erased learners left is not removed today: %s.", error)
 
-    def _breathe(self) -> None:
+    def _check_stopping(self) -> None:
         if self._stop.wait(_PAUSE):
             raise _ServerStoppingError
 

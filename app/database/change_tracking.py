@@ -31,7 +31,7 @@ class DataVersion:
         self._path = path
         self._connection: sqlite3.Connection | None = None
 
-    def beat(self) -> int:
+    def read_version(self) -> int:
         """Return a number that changes with every commit of another connection."""
         rows = self._ask("PRAGMA data_version", ())
         return int(rows[0][0])

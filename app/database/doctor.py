@@ -47,7 +47,7 @@ class DoctorFinding:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Deployment:
+class CheckedDeployment:
     """An installation with its course folder and environment variables.
 
     `settings` are the valid variable names. `max_data_gb` limits the database, 0 means
@@ -61,7 +61,7 @@ class Deployment:
     max_data_gb: float = 0
 
 
-def run_checks(deployment: Deployment, now: dt.datetime) -> Iterator[DoctorFinding]:
+def run_checks(deployment: CheckedDeployment, now: dt.datetime) -> Iterator[DoctorFinding]:
     """Run every check; none of them changes anything."""
     installation = deployment.installation
     yield _settings(deployment.settings, deployment.environment)
@@ -130,7 +130,7 @@ def _modes(installation: Installation) -> DoctorFinding:
     return DoctorFinding("ok", "file modes", "nobody else can read what is kept")
 
 
-def _database(deployment: Deployment, now: dt.datetime) -> Iterator[DoctorFinding]:
+def _database(deployment: CheckedDeployment, now: dt.datetime) -> Iterator[DoctorFinding]:
     installation = deployment.installation
     name = redact_url(installation.database)
     try:
@@ -166,7 +166,7 @@ def _schema(name: str, revision: str) -> DoctorFinding:
     return DoctorFinding("warning", "database", words, remedy)
 
 
-def _stored(engine: Engine, deployment: Deployment) -> Iterator[DoctorFinding]:
+def _stored(engine: Engine, deployment: CheckedDeployment) -> Iterator[DoctorFinding]:
     folder, max_gb = deployment.installation.data, deployment.max_data_gb
     yield _size(StorageLimit(engine, folder, max_gb))
     if engine.dialect.name == "sqlite":

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 
 from app.database.engine import without_password
 from app.database.installation import InstallationError
-from app.database.schema import BESIDE, open_read_only
+from app.database.schema import SQLITE_SIDE_FILES, open_read_only
 
 _PAGES = 256  # one megabyte, so that other requests do not wait long for the disk
 _MOMENTS = {
@@ -96,7 +96,7 @@ def take_out_of_use(path: Path) -> None:
 
 def files_of(path: Path) -> list[Path]:
     """Return the database file and the files SQLite stores next to it, as far as they exist."""
-    names = (path, *(Path(f"{path}{end}") for end in BESIDE))
+    names = (path, *(Path(f"{path}{end}") for end in SQLITE_SIDE_FILES))
     return [name for name in names if name.exists()]
 
 

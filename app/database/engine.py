@@ -131,7 +131,7 @@ def make_engine(address: str) -> Engine:
         hide_parameters=True,  # keep answers and names out of logs
         execution_options=opened.options,
     )
-    event.listen(engine, "do_connect", opened.expect)  # connecting would create a new file
+    event.listen(engine, "do_connect", opened.expect_file)  # connecting would create a new file
     event.listen(engine, "connect", opened.note)
     event.listen(engine, "engine_disposed", opened.forget)
     event.listen(engine, "connect", _prepare_sqlite)

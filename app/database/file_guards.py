@@ -61,7 +61,7 @@ class DiskProbe:
         self._descriptor: int | None = None
         self._sizes = itertools.cycle(range(_SIZES))
 
-    def prove(self) -> None:
+    def prove_writable(self) -> None:
         """Change the size of the file after a sync. Raises OSError if the file system refuses.
 
         If it succeeds, everything synced before is on disk.
@@ -92,7 +92,7 @@ class DatabaseFileGuard:
         """Execution options through which `expect_database` finds this guard."""
         return {_OPTION: self}
 
-    def expect(self, *_event: object) -> None:
+    def expect_file(self, *_event: object) -> None:
         """Raise DatabaseGoneError if the path does not lead to the same file any more."""
         if self._number is not None and self._look() != self._number:
             raise DatabaseGoneError(
@@ -124,7 +124,7 @@ def expect_database(engine: Engine) -> None:
     """
     opened: DatabaseFileGuard | None = engine.get_execution_options().get(_OPTION)
     if opened is not None:
-        opened.expect()
+        opened.expect_file()
 
 
 PRIVATE = 0o600

@@ -84,7 +84,7 @@ class Installation:
             yield
 
 
-LEAST = 32
+MIN_SECRET_LENGTH = 32
 """Minimum length of a key in characters; a shorter one could be guessed."""
 _MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' prints a good one"
 
@@ -96,10 +96,10 @@ def load_secret_key(given: str, path: Path) -> str:
     short.
     """
     if given:
-        if len(given.strip()) < LEAST:
+        if len(given.strip()) < MIN_SECRET_LENGTH:
             raise InstallationError(
                 f"HEADROOM_SECRET has {len(given.strip())} characters and needs at "
-                f"least {LEAST}: set a longer one ({_MAKE_ONE}), or leave it out to "
+                f"least {MIN_SECRET_LENGTH}: set a longer one ({_MAKE_ONE}), or leave it out to "
                 "use the key in the data folder."
             )
         return given
@@ -125,9 +125,9 @@ def read_secret_file(path: Path) -> str:
             f"the key {path} cannot be read ({error.strerror}): let the user who runs "
             "Headroom own the file."
         ) from None
-    if len(key.strip()) < LEAST:
+    if len(key.strip()) < MIN_SECRET_LENGTH:
         raise InstallationError(
-            f"the file {path} holds no usable key (at least {LEAST} characters are "
+            f"the file {path} holds no usable key (at least {MIN_SECRET_LENGTH} characters are "
             "needed): get it back with `headroom restore FILE`, or delete it for a new "
             "key, with which every browser begins as a new learner."
         )

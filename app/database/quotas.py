@@ -20,7 +20,7 @@ from app.errors import ConflictError, QuotaExceededError, StorageFullError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Quota:
+class RowQuota:
     """The maximum number of rows of a kind, and the message and hint for exceeding it."""
 
     most: int
@@ -33,28 +33,28 @@ class Quota:
             raise ConflictError(self.message.format(most=self.most), self.hint)
 
 
-OWN_CARDS = Quota(
+OWN_CARDS = RowQuota(
     50_000,
     "You have {most:,} cards of your own, the most that are kept for one learner.",
     "Remove a deck at Settings, Cards and Anki, then save again.",
 )
-OPEN_REPORTS = Quota(
+OPEN_REPORTS = RowQuota(
     100,
     "{most:,} of your reports are still open, the most that one learner may have.",
     "Report this when the author has settled some of them.",
 )
-SITTINGS = Quota(
+SITTINGS = RowQuota(
     1_000,
     "You have sat {most:,} mock exams, the most that are kept for one learner.",
     "Practice without a clock instead. To sit more exams, download your data and "
     "erase it, both in Settings.",
 )
-SESSIONS = Quota(
+SESSIONS = RowQuota(
     1_000,
     "You have signed in from {most:,} browsers, the most that are kept for one learner.",
     "Go on in a browser that is signed in already.",
 )
-CARD_LOG = Quota(
+CARD_LOG = RowQuota(
     1_000,
     "This card has {most:,} entries in its log, the most that are kept of one card.",
     "Put it aside, or write its words on a new card of your own.",
@@ -63,7 +63,7 @@ MOST_RUNS = 1_000
 """Practice runs saved per learner. Older ones are deleted, their answers remain."""
 
 
-def check_quota(db: Session, quota: Quota, *rows: ColumnElement[bool]) -> None:
+def check_quota(db: Session, quota: RowQuota, *rows: ColumnElement[bool]) -> None:
     """Raise ConflictError if more rows than the quota allows meet the conditions.
 
     Call it after inserting the row: a repeated request that inserts nothing passes, and
@@ -166,13 +166,13 @@ class StorageLimit:
 
     def is_reached(self) -> bool:
         """Return whether the database has reached its limit."""
-        return self._has(1)
+        return self._has_share(1)
 
     def is_reserved(self) -> bool:
         """Return whether only the reserve for known learners is left."""
-        return self._has(1 - _RESERVE)
+        return self._has_share(1 - _RESERVE)
 
-    def _has(self, share: float) -> bool:
+    def _has_share(self, share: float) -> bool:
         return bool(self._max_gb) and self.database_size() >= share * self._max_gb * 1e9
 
     def database_size(self) -> int:

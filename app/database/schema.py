@@ -24,10 +24,10 @@ from app.database.file_guards import file_lock
 VERSIONS = Path(__file__).resolve().parents[2] / "migrations" / "versions"
 RESTORING = ".restoring"
 """Suffix of the file that a restore is about to move into the database's place."""
-BESIDE = ("-wal", "-shm")
+SQLITE_SIDE_FILES = ("-wal", "-shm")
 """Suffixes of the files that SQLite stores next to a database."""
 _RESTORE = "put a backup in its place with `headroom restore FILE`"
-_OURS = re.compile(r"\d{4}")
+_REVISION_PATTERN = re.compile(r"\d{4}")
 _HEAD = b"SQLite format 3\0"
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -186,7 +186,7 @@ def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
         )
     if found in _known() or (not found and tables == {"alembic_version"}):
         return found
-    if _OURS.fullmatch(found) and found > latest_revision():
+    if _REVISION_PATTERN.fullmatch(found) and found > latest_revision():
         raise UnusableDatabaseError(
             f"{subject} was written by a newer Headroom (its schema is {found}; this "
             f"version knows up to {latest_revision()}): install the newer version again, or "
@@ -293,7 +293,7 @@ def keep_private(engine: Engine) -> None:
     if engine.dialect.name != "sqlite":
         return
     path = sqlite_file(engine)
-    for name in (path, *(Path(f"{path}{end}") for end in BESIDE)):
+    for name in (path, *(Path(f"{path}{end}") for end in SQLITE_SIDE_FILES)):
         # Only the owner can change the mode; `headroom doctor` reports it otherwise.
         with contextlib.suppress(FileNotFoundError, PermissionError):
             name.chmod(0o600)

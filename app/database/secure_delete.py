@@ -30,8 +30,8 @@ LARGEST_AT_START = 512 * 1024 * 1024
 If a start took minutes, a process supervisor would kill it, again and again.
 """
 _PAUSE = 15.0  # seconds between two truncations
-_PATIENCE = 200  # milliseconds that other writers may wait for one
-_SPARE = 64 * 1024 * 1024  # bytes that must stay free while the file is rewritten
+_BUSY_TIMEOUT_MS = 200  # milliseconds that other writers may wait for one
+_SPARE_BYTES = 64 * 1024 * 1024  # bytes that must stay free while the file is rewritten
 _log = logging.getLogger("headroom")
 
 
@@ -79,7 +79,7 @@ def truncate_log(path: Path) -> bool:
 
     Writers wait only for the last part, at most `_PATIENCE` milliseconds.
     """
-    with _opened(path, _PATIENCE) as file:
+    with _opened(path, _BUSY_TIMEOUT_MS) as file:
         return _truncate(file)
 
 
@@ -91,7 +91,7 @@ def vacuum_daily(path: Path) -> bool:
     if not _is_noted(path) or path.stat().st_size > LARGEST_DAILY:
         return False
     _expect_room(path)
-    with _opened(path, _PATIENCE) as file:
+    with _opened(path, _BUSY_TIMEOUT_MS) as file:
         file.execute("PRAGMA temp_store=MEMORY")
         return _vacuum(file)
 
@@ -138,7 +138,7 @@ def _vacuum(file: sqlite3.Connection) -> bool:
     (note,) = file.execute("PRAGMA user_version").fetchone()
     file.execute("PRAGMA busy_timeout=5000")  # waiting for others blocks nobody
     file.execute("VACUUM")
-    file.execute(f"PRAGMA busy_timeout={_PATIENCE}")
+    file.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
     if not _truncate(file):
         return False  # a reader still uses old pages; the mark stays
     file.execute("BEGIN IMMEDIATE")
@@ -163,16 +163,16 @@ def _truncate_quietly(path: Path) -> bool:
 
 
 def _is_noted(path: Path) -> bool:
-    with _opened(path, _PATIENCE) as file:
+    with _opened(path, _BUSY_TIMEOUT_MS) as file:
         return bool(file.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _expect_room(path: Path) -> None:
     # VACUUM writes the contents twice: to a temporary file and to the log.
     size, free = path.stat().st_size, shutil.disk_usage(path.parent).free
-    if free < 2 * size + _SPARE:
+    if free < 2 * size + _SPARE_BYTES:
         raise sqlite3.OperationalError(
-            f"to rewrite {path} takes {(2 * size + _SPARE) // 1_000_000:,} MB, and "
+            f"to rewrite {path} takes {(2 * size + _SPARE_BYTES) // 1_000_000:,} MB, and "
             f"{free // 1_000_000:,} MB are free"
         )
 

@@ -29,7 +29,7 @@ Turn = Callable[[], AbstractAsyncContextManager[Session]]
 # Limits of a commit group, so that other processes and the first writer do not wait
 # long.
 _MOST = 64
-_LONGEST = 0.02  # seconds
+_MAX_GROUP_SECONDS = 0.02  # seconds
 # Processes that write at the same time notice each other when a transaction cannot
 # begin. From then on each retries at this interval and leaves a gap after each commit.
 # Without the gap, the process that just committed would always win the lock again.
@@ -158,12 +158,12 @@ class _CommitGroup:
     @property
     def is_over(self) -> bool:
         """Whether to commit now: the group is full or old, or its transaction already ended."""
-        if self._kept >= _MOST or time.monotonic() - self._begun > _LONGEST:
+        if self._kept >= _MOST or time.monotonic() - self._begun > _MAX_GROUP_SECONDS:
             return True
-        return not self._stands
+        return not self._is_active
 
     @property
-    def _stands(self) -> bool:
+    def _is_active(self) -> bool:
         # A full disk rolls back the whole transaction, and SQLite accepts a commit of
         # nothing.
         driver: Any = self._connection.connection.dbapi_connection
@@ -182,7 +182,7 @@ class _CommitGroup:
                 yield session
                 session.commit()
         except BaseException as error:
-            if not self._stands:
+            if not self._is_active:
                 self._ended_by = self._ended_by or error
             raise
         self._kept += 1
@@ -190,18 +190,18 @@ class _CommitGroup:
     async def settle(self) -> None:
         """Commit the group in a thread, because the commit waits for the disk."""
         try:
-            await run_in_threadpool(self._commit)
+            await run_in_threadpool(self._commit_transaction)
         except Exception as error:  # noqa: BLE001 - reported to all members of the group
             self.done.set_exception(error)
             self.done.exception()  # avoid a warning if nobody awaits it
         else:
             self.done.set_result(None)
 
-    def _commit(self) -> None:
+    def _commit_transaction(self) -> None:
         with self._connection as connection:
             if not self._kept:
                 return
-            if not self._stands:
+            if not self._is_active:
                 words = "the transaction ended before its commit"
                 raise RuntimeError(words) from self._ended_by
             try:
@@ -211,7 +211,7 @@ class _CommitGroup:
                 raise
         # Check the disk even if this commit wrote nothing: a client resending an answer
         # that the disk lost must not get "already saved" from memory.
-        self._disk.prove()
+        self._disk.prove_writable()
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:

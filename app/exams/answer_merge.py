@@ -18,7 +18,7 @@ class AnswerState:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Merge:
+class MergedAnswer:
     """What is saved of a question after a form was sent.
 
     `changed`: the answer differs from before. `replaced`: it replaced another answer, given on
@@ -50,7 +50,7 @@ def merge(
     *,
     newer: bool,
     independent: bool,
-) -> Merge:
+) -> MergedAnswer:
     """Apply to `saved` what differs between a form as `shown` and as `sent`.
 
     If the answer was also changed in between, the form's answer counts if it is `newer`. The fields
@@ -73,7 +73,7 @@ def merge(
         _struck(saved.struck, shown.struck, sent.struck),
     )
     changed = not _same(_entered(raw, raw), _entered(saved.raw, saved.raw))
-    return Merge(state, changed, replaced, refused, stale=not _alike(state, sent))
+    return MergedAnswer(state, changed, replaced, refused, stale=not _alike(state, sent))
 
 
 def entered(raw: Raw) -> bool:

@@ -266,7 +266,7 @@ def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Mark
     return svg_root(marks, 108, says)
 
 
-MOST = 12
+MAX_TREND_EXAMS = 12
 _PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
 
 
@@ -317,7 +317,7 @@ def trend_of(
     """Return the trend of the last sittings, given newest first; None without any."""
     if not finished:
         return None
-    last = list(reversed(finished[:MOST]))
+    last = list(reversed(finished[:MAX_TREND_EXAMS]))
     said = _sentence(finished)
     return ScoreTrend(_draw(last, target, day_of, f"{said} The table has each."), said)
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from app.accounts.learner_store import lock_learner
-from app.content.courses import ALONE, CourseRegistry
+from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.database.write_queue import WRITING
 from app.exams import store
@@ -371,7 +371,9 @@ async def run_sitting_closer(
             await watch
 
 
-def close_now(engine: Engine, library: LiveLibrary, now: dt.datetime, course: str = ALONE) -> int:
+def close_now(
+    engine: Engine, library: LiveLibrary, now: dt.datetime, course: str = SINGLE_COURSE
+) -> int:
     """Close every overdue sitting of a course; returns how many.
 
     Each in its own transaction, with a pause after it for other writers, because many sittings may

@@ -17,12 +17,12 @@ from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCOR
 from app.database.quotas import SITTINGS, check_quota
 from app.database.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFoundError
-from app.exams.answer_merge import AnswerState, Merge, entered, merge
+from app.exams.answer_merge import AnswerState, MergedAnswer, entered, merge
 from app.exams.assembly import ExamPaper, PaperItem
 from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
 from app.spaced_repetition.review_log import DayTotals, add_to_day
 
-_LONGEST = 60 * 60 * 1000
+_MAX_MILLISECONDS = 60 * 60 * 1000
 _POINTS = (
     plain_select(
         ATTEMPT.c["item"],
@@ -115,7 +115,7 @@ class AnswerChange:
         A form sent twice, or from two tabs at once, counts once.
         """
         passed = now - max(self.since, before)
-        return passed if self.since and 0 <= passed <= _LONGEST else 0
+        return passed if self.since and 0 <= passed <= _MAX_MILLISECONDS else 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -255,7 +255,9 @@ def answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
     return {row.number: _kept(row) for row in rows}
 
 
-def save_answer(db: Session, sat: SittingState, change: AnswerChange, now: dt.datetime) -> Merge:
+def save_answer(
+    db: Session, sat: SittingState, change: AnswerChange, now: dt.datetime
+) -> MergedAnswer:
     """Save what was changed in a form, as of the moment at which it was changed.
 
     An answer that waited in a browser while a newer one was saved is refused.

@@ -131,7 +131,7 @@ def standing_words(standing: CardState | None, desk: RequestContext) -> str:
     return state_words(standing.state, standing.due_day, desk.day)
 
 
-MOST = 50
+CARDS_PER_PAGE = 50
 """The most cards shown in a search."""
 _MOST_WORDS = 8
 
@@ -150,9 +150,9 @@ def search_cards(desk: RequestContext, query: str) -> CardSearchResult:
     words = split_query(query)[:_MOST_WORDS]
     if not words:
         return CardSearchResult("", (), more=False)
-    names = list(itertools.islice(_names(desk, words), MOST + 1))
-    rows = tuple(_rows(desk, names[:MOST]))
-    return CardSearchResult(" ".join(query.split()), rows, more=len(names) > MOST)
+    names = list(itertools.islice(_names(desk, words), CARDS_PER_PAGE + 1))
+    rows = tuple(_rows(desk, names[:CARDS_PER_PAGE]))
+    return CardSearchResult(" ".join(query.split()), rows, more=len(names) > CARDS_PER_PAGE)
 
 
 def _names(desk: RequestContext, words: list[str]) -> Iterator[str]:

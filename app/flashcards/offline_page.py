@@ -22,7 +22,7 @@ from app.study_plan.todays_cards import (
 from app.web.page_cache import allow_caching
 
 router = APIRouter()
-_MOST = 100
+_MAX_OFFLINE_CARDS = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def offline(desk: Reader) -> HTMLResponse:
         today=[leaf for leaf in found if not leaf.later],
         later=[leaf for leaf in found if leaf.later],
         who=learner_marker(desk.learner),
-        most=_MOST,
+        most=_MAX_OFFLINE_CARDS,
     )
 
 
@@ -64,7 +64,7 @@ def leaves(desk: RequestContext) -> list[OfflineCard]:
     today = [*ripe, *_fresh(desk, limits), *steps]
     held = {one.card: one.turns for one in (*today, *_due(desk, tomorrow))}
     names = {one.card for one in today}
-    found = find_cards_once(desk, list(held)[:_MOST])
+    found = find_cards_once(desk, list(held)[:_MAX_OFFLINE_CARDS])
     return [
         OfflineCard(one.card, showing_token(card, held[card]), later=card not in names)
         for card, one in found.items()
@@ -84,8 +84,8 @@ def _due(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord
     db, learner = desk.db, desk.learner.id
     plan = todays_plan(desk)
     if plan is not None and limits.day == desk.day:
-        return todays_cards.upcoming_planned(db, learner, limits, plan, _MOST)
-    return queue.upcoming(db, learner, limits, _MOST)
+        return todays_cards.upcoming_planned(db, learner, limits, plan, _MAX_OFFLINE_CARDS)
+    return queue.upcoming(db, learner, limits, _MAX_OFFLINE_CARDS)
 
 
 def _fresh(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:

@@ -27,7 +27,7 @@ from app.spaced_repetition import added_cards
 from app.spaced_repetition.added_cards import CardToAdd, add_cards
 from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, card_of_own, cleaned
 
-LONGEST = 4_000
+MAX_SIDE_LENGTH = 4_000
 """Maximum length of one side in characters."""
 MOST_CELLS = 500
 """Maximum number of table cells of one side, with the cells that a short row leaves out."""
@@ -74,8 +74,8 @@ class OwnCardDraft:
         """The problems by field that can be found without rendering."""
         found = []
         for field, text in (("front", self.front), ("back", self.back)):
-            if len(text) > LONGEST:
-                said = f"At most {LONGEST:,} characters; this has {len(text):,}."
+            if len(text) > MAX_SIDE_LENGTH:
+                said = f"At most {MAX_SIDE_LENGTH:,} characters; this has {len(text):,}."
                 found.append({"field": field, "message": said})
         if not self.front.strip():
             found.append({"field": "front", "message": "Write what the card asks."})

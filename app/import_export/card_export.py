@@ -45,7 +45,7 @@ from app.spaced_repetition.card_ids import (
     parse_card_id,
 )
 
-_TURN = dt.time(4)
+_ROLLOVER = dt.time(4)
 _MOST_SIDES = 30  # of a note that returns to Anki as it came
 _NOTES_AT_ONCE = 50
 
@@ -64,17 +64,17 @@ class ExportCourse:
 
 
 def write_cards(
-    course: ExportCourse, cards: LearnerCards, package: PackageWriter, hour: "Hour"
+    course: ExportCourse, cards: LearnerCards, package: PackageWriter, hour: "LearnerTime"
 ) -> None:
     """Write all cards of a learner that still have text, a few notes at a time."""
     calendar = hour.calendar(cards.first_day())
-    pictures = _Pictures(cards.picture, package)
+    pictures = _PicturePacker(cards.picture, package)
     sheets = _NoteBuilder(course, pictures.of_course)
-    write_learned(map(pictures.pack, sheets.every(cards)), calendar, package)
+    write_learned(map(pictures.pack, sheets.build_notes(cards)), calendar, package)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Hour:
+class LearnerTime:
     """The current moment, and the zone of the learner."""
 
     now: dt.datetime
@@ -84,8 +84,8 @@ class Hour:
         """Return the dates of the collection, from the `first` study day or from today."""
         here = self.now.astimezone(self.zone)
         first = first or here.date()
-        today = here.date() - dt.timedelta(days=here.time() < _TURN)
-        born = dt.datetime.combine(first, _TURN, self.zone)
+        today = here.date() - dt.timedelta(days=here.time() < _ROLLOVER)
+        born = dt.datetime.combine(first, _ROLLOVER, self.zone)
         west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
         birth = CollectionCreation(int(born.timestamp()), west)
         return CollectionDates(int(self.now.timestamp()), today, first, birth)
@@ -134,7 +134,7 @@ def _is_of_note(guid_: str, ordinal: int) -> bool:
     return bool(guid_) and 0 <= ordinal < _MOST_SIDES
 
 
-class _Pictures:
+class _PicturePacker:
     """Adds the pictures of notes to the package, each once."""
 
     def __init__(self, find: Callable[[str], bytes | None], package: PackageWriter) -> None:
@@ -167,9 +167,9 @@ class _NoteBuilder:
         self._studied = StudiedCards({}, frozenset(), {}, {}, {})
         self._read: dict[str, dict[str, tuple[str, str]]] = {}
 
-    def every(self, cards: LearnerCards) -> Iterator[AnkiNote]:
+    def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
         """Yield all notes of a learner."""
-        origins = cards.origins()
+        origins = cards.note_origins()
         held = [c for c in cards.names() if has_words(self._library, origins, c)]
         notes = list(notes_of(self._library, held, origins).items())
         for begin in range(0, len(notes), _NOTES_AT_ONCE):
@@ -184,24 +184,24 @@ class _NoteBuilder:
         """Return the note with its cards; None if its text no longer exists."""
         kind, name = parse_card_id(note)
         if kind == OWN:
-            return self._own(note, cards)
+            return self._own_note(note, cards)
         if kind == QUESTION:
             return self._question(note, name)
         if kind == TERM:
             term = self._library.glossary[name]
             faces = html.escape(term.name), portable(term.meaning.html)
-            return self._sheet((note,), "terms", faces)
+            return self._build_note((note,), "terms", faces)
         card = self._library.cards[note]
-        sheet = self._sheet(cards, card.topic, self._faces(card))
+        sheet = self._build_note(cards, card.topic, self._card_faces(card))
         tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
         return dataclasses.replace(sheet, tags=tags)
 
-    def _own(self, note: str, cards: tuple[str, ...]) -> AnkiNote:
+    def _own_note(self, note: str, cards: tuple[str, ...]) -> AnkiNote:
         """Return the note of an own card, with the cards of the same Anki note."""
         own = self._studied.own[note]
-        deck = self._deck(f"own::{own.deck}" if own.deck else "own")
+        deck = self._deck_name(f"own::{own.deck}" if own.deck else "own")
         tags = tuple(own.tags.split())
-        made = tuple(self._learned(card) for card in cards)
+        made = tuple(self._card_history(card) for card in cards)
         if not _is_of_note(own.guid, own.ordinal):
             return AnkiNote(note, note, deck, (own.front, own.back), made, tags)
         texts = {text.ordinal: text for text in (self._studied.own[card] for card in cards)}
@@ -220,13 +220,13 @@ class _NoteBuilder:
             return None
         faces = question_faces(variant, _gap)
         front, back = portable(faces.front), portable(faces.back)
-        return self._sheet((note,), "missed questions", (front, back))
+        return self._build_note((note,), "missed questions", (front, back))
 
-    def _sheet(self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]) -> AnkiNote:
-        note, made = cards[0], tuple(self._learned(name) for name in cards)
-        return AnkiNote(note, guid(note), self._deck(deck), faces, made)
+    def _build_note(self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]) -> AnkiNote:
+        note, made = cards[0], tuple(self._card_history(name) for name in cards)
+        return AnkiNote(note, guid(note), self._deck_name(deck), faces, made)
 
-    def _learned(self, card: str) -> CardHistory:
+    def _card_history(self, card: str) -> CardHistory:
         made = learned(
             card,
             self._studied.grades.get(card, ()),
@@ -240,18 +240,18 @@ class _NoteBuilder:
         standing = dataclasses.replace(made.standing, due_day=due)
         return dataclasses.replace(made, standing=standing)
 
-    def _deck(self, name: str) -> str:
+    def _deck_name(self, name: str) -> str:
         return f"Headroom::{self._course.title}::{name}"
 
-    def _faces(self, card: Flashcard) -> tuple[str, str]:
+    def _card_faces(self, card: Flashcard) -> tuple[str, str]:
         """Return the text as `headroom export apkg` writes it, from the author's file."""
         path = card.place.path
         if path not in self._read:
-            self._read[path] = dict(self._authored(self._course.folder / path, path))
+            self._read[path] = dict(self._authored_faces(self._course.folder / path, path))
         words = card.front.html, card.back.html
         return self._read[path].get(card.id) or (portable(words[0]), portable(words[1]))
 
-    def _authored(self, file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    def _authored_faces(self, file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
         """Yield the faces of the cards in a file, by card id."""
         try:
             text = file.read_text(encoding="utf-8-sig")

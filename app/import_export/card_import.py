@@ -310,11 +310,11 @@ class ImportRunner:
         async with room:
             try:
                 state = await self._write(running, arrivals)
-                await self._end(name, state)
+                await self._end_import(name, state)
             except Exception:  # noqa: BLE001 - nothing awaits the task: the page and the log report it
                 _log.exception("an import of cards failed")
                 with contextlib.suppress(Exception):
-                    await self._end(name, import_store.FAILED)
+                    await self._end_import(name, import_store.FAILED)
 
     async def _write(
         self, running: tuple[LearnerProfile, int], arrivals: Sequence[ImportedCard]
@@ -337,7 +337,7 @@ class ImportRunner:
             waiting += outcome.waiting
         return import_store.DONE
 
-    async def _end(self, running: tuple[int, int], state: str) -> None:
+    async def _end_import(self, running: tuple[int, int], state: str) -> None:
         async with self._turn() as db:
             bump_change_counter(db, running[0])
             await run_in_threadpool(import_store.end_import, db, running, state)

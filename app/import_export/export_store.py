@@ -97,7 +97,7 @@ class LearnerCards:
         every = dict.fromkeys(itertools.chain.from_iterable(named))
         return [card for card in every if card not in self._away]
 
-    def origins(self) -> dict[str, tuple[str, int]]:
+    def note_origins(self) -> dict[str, tuple[str, int]]:
         """Return the GUID and the ordinal in Anki of each own card."""
         rows = self._db.execute(self._of(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal))
         return {row.card: (row.guid, row.ordinal) for row in rows}
@@ -118,12 +118,12 @@ class LearnerCards:
         """Return all stored data of the given cards."""
         ask = self._db.execute
         order = (LOG.c.card, LOG.c.at, LOG.c.id)
-        log = ask(self._about(cards, LOG, *LOGGED).order_by(*order))
-        aside = self._db.scalars(self._about(cards, ASIDE, ASIDE.c.card))
-        seeds = self._about(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
+        log = ask(self._rows_about(cards, LOG, *LOGGED).order_by(*order))
+        aside = self._db.scalars(self._rows_about(cards, ASIDE, ASIDE.c.card))
+        seeds = self._rows_about(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
         added = ask(seeds.where(ADDED.c.declined.is_(False)))
-        due = ask(self._about(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
-        own = ask(self._about(cards, OWN, OWN.c.card, *OWN_TEXT))
+        due = ask(self._rows_about(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
+        own = ask(self._rows_about(cards, OWN, OWN.c.card, *OWN_TEXT))
         return StudiedCards(
             {
                 card: standing_log(rows)
@@ -139,7 +139,7 @@ class LearnerCards:
             {row[0]: OwnCardText(*row[1:]) for row in own},
         )
 
-    def _about(
+    def _rows_about(
         self, cards: Sequence[str], table: Table, *columns: ColumnElement[Any]
     ) -> Select[Any]:
         return self._of(table, *columns).where(table.c.card.in_(cards))

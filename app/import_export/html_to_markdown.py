@@ -306,7 +306,7 @@ class HtmlReader(HTMLParser):
         self.lost: list[str] = []
 
     def finish(self) -> list[str]:
-        self._flush()
+        self._flush_words()
         return _joined(self.blocks)
 
     # --- events ---
@@ -331,7 +331,7 @@ class HtmlReader(HTMLParser):
         elif tag in _BLOCKS:
             self._open_block(tag, given)
         else:
-            self._single(tag, given)
+            self._handle_single_tag(tag, given)
 
     def handle_endtag(self, tag: str) -> None:
         if self.hidden:
@@ -355,7 +355,7 @@ class HtmlReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.hidden:
             if data.strip() and self.veiled:
-                self._lose("words that its HTML hides are left out")
+                self._note_loss("words that its HTML hides are left out")
         elif self.pre is not None:
             self.pre += data
         elif self.code is not None:
@@ -383,10 +383,10 @@ class HtmlReader(HTMLParser):
             return True
         if tag in _MEDIA | _FIELDS:
             what = "a field" if tag in _FIELDS else "a recording or an embedded object"
-            self._lose(f"{what} is left out: say in words what it holds")
+            self._note_loss(f"{what} is left out: say in words what it holds")
         return tag in _MEDIA | _FIELDS
 
-    def _lose(self, what: str) -> None:
+    def _note_loss(self, what: str) -> None:
         self.lost.append(what)
 
     # --- words ---
@@ -427,13 +427,13 @@ class HtmlReader(HTMLParser):
             self.code.append(BREAK)
         self.in_code += tag in _CODE
 
-    def _single(self, tag: str, given: dict[str, str | None]) -> None:
+    def _handle_single_tag(self, tag: str, given: dict[str, str | None]) -> None:
         if tag == "br":
             self.line = self.line.rstrip() + BREAK
         elif tag == "q":
             self.line += "\u201c"
         elif tag in _UNMARKED:
-            self._lose(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
+            self._note_loss(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
         elif tag == "img" and (formula := given.get(EQUATION)) is not None:
             if not formula.strip():
                 raise ItemSkippedError("its formulas are in MathML without TeX")
@@ -449,10 +449,10 @@ class HtmlReader(HTMLParser):
     def _picture(self, alt: str, address: str) -> str:
         name = self.picture(address)
         if not name:
-            self._lose(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
+            self._note_loss(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
             return escaped(alt)
         if not alt:
-            self._lose("a picture has no words: say what it shows")
+            self._note_loss("a picture has no words: say what it shows")
         return f"![{escaped(alt or 'Picture')}]({name})"
 
     def _close_link(self, address: str) -> None:
@@ -460,7 +460,7 @@ class HtmlReader(HTMLParser):
         usable = re.match(r"^https?://[^\s<>()\\]+$", address)
         linked = f"[{inside.strip()}]({address})" if usable else inside
         if address and not usable and inside.strip():
-            self._lose(f"the link to {address[:60]} is left out: write the address out")
+            self._note_loss(f"the link to {address[:60]} is left out: write the address out")
         self.line = before + (linked if inside.strip() else inside)
 
     # --- blocks ---
@@ -469,16 +469,16 @@ class HtmlReader(HTMLParser):
         if self.rows is not None:
             self._open_in_cell(tag, given)
             return
-        self._flush()
+        self._flush_words()
         if tag == "pre":
             self.pre = ""
         elif tag in _LISTS:
             self._place_label()
             self.lists.append(start_list(tag, given))
             if self.lists[-1].is_bare:
-                self._lose("a list that counts down has no numbers here: add them")
+                self._note_loss("a list that counts down has no numbers here: add them")
             if self.lists[-1].is_foreign:
-                self._lose("a list has other numbers here: look at what names them")
+                self._note_loss("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
             self.prefix.append(self._next_mark(given))
         elif tag == "blockquote":
@@ -512,11 +512,11 @@ class HtmlReader(HTMLParser):
             text, self.pre = self.pre.strip("\n"), None
             if text.strip():
                 self._place_label()
-                self._add(fenced(text))
+                self._add_block(fenced(text))
             return
         if tag in _HEADINGS and self.line.strip():
             self.line = f"**{self.line.strip()}**" if "*" not in self.line else self.line
-        self._flush()
+        self._flush_words()
         if tag == "li":
             self._place_label()
         if tag in _LISTS and self.lists:
@@ -524,22 +524,22 @@ class HtmlReader(HTMLParser):
         elif tag in {"li", "blockquote"} and self.prefix:
             self.prefix.pop()
 
-    def _flush(self) -> None:
+    def _flush_words(self) -> None:
         text = clean_line(self.line)
         self.line = ""
         if text:
             first, *others = text.split(BREAK)
             label, self.label = self.label, ""
             begin = f"{label} {inline_formulas(first)}" if label else write_line(first)
-            self._add("\\\n".join([begin, *map(write_line, others)]))
+            self._add_block("\\\n".join([begin, *map(write_line, others)]))
 
     def _place_label(self) -> None:
         """Write a pending label before a block that cannot share its line."""
         if self.label:
             label, self.label = self.label, ""
-            self._add(label)
+            self._add_block(label)
 
-    def _add(self, block: str) -> None:
+    def _add_block(self, block: str) -> None:
         """Add a block with the prefixes of the lists and quotes around it."""
         for depth in range(len(self.prefix) - 1, -1, -1):
             mark = self.prefix[depth]
@@ -553,21 +553,21 @@ class HtmlReader(HTMLParser):
 
     def _open_table(self, tag: str, given: dict[str, str | None]) -> None:
         if tag == "table" and self.rows is None:
-            self._flush()
+            self._flush_words()
             self.rows = []
         elif tag == "tr" and self.rows is not None:
             self.rows.append([])
         elif tag in {"td", "th", "caption"}:
             self.line = ""
             if {given.get("colspan", "1"), given.get("rowspan", "1")} - {"1", None}:
-                self._lose("a cell of a table that spans others is a single one here")
+                self._note_loss("a cell of a table that spans others is a single one here")
 
     def _close_table(self, tag: str) -> None:
         if self.rows is None:
             return
         if tag == "caption":
             rows, self.rows = self.rows, None
-            self._flush()
+            self._flush_words()
             self.rows = rows
         elif tag in {"td", "th"} and self.rows:
             cell = inline_formulas(clean_line(self.line))
@@ -577,7 +577,7 @@ class HtmlReader(HTMLParser):
             rows, self.rows, self.line = [r for r in self.rows if r], None, ""
             if any(any(row) for row in rows):
                 self._place_label()
-                self._add(write_table(rows))
+                self._add_block(write_table(rows))
 
 
 def _joined(blocks: list[str]) -> list[str]:

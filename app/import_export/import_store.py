@@ -54,7 +54,7 @@ from app.spaced_repetition.review_log import (
 )
 from app.spaced_repetition.review_pace import DayCounts, new_cards_allowed
 
-_AT_ONCE = 500  # names in one query
+_BATCH_SIZE = 500  # names in one query
 Logs = Mapping[str, Sequence[Row[Any]]]
 Item = TypeVar("Item")
 
@@ -140,8 +140,8 @@ def in_slices(weighed: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[
 def in_parts(cards: Iterable[str]) -> Iterator[Sequence[str]]:
     """Yield names in lists short enough for one query."""
     names = sorted(cards)
-    for begin in range(0, len(names), _AT_ONCE):
-        yield names[begin : begin + _AT_ONCE]
+    for begin in range(0, len(names), _BATCH_SIZE):
+        yield names[begin : begin + _BATCH_SIZE]
 
 
 MOST_BYTES = 100_000_000

@@ -216,14 +216,14 @@ _RULE = re.compile(r"\|?(?: *:?-{2,}:? *\|)+(?: *:?-{2,}:? *)?")
 _DEEP = 2  # spaces from which an indent is intended
 
 
-class Part(NamedTuple):
+class MarkdownPart(NamedTuple):
     """Consecutive lines of one kind."""
 
     kind: Literal["words", "code", "table"]
     lines: tuple[str, ...]
 
 
-def split_parts(text: str) -> Iterator[Part]:
+def split_parts(text: str) -> Iterator[MarkdownPart]:
     """Split a text into paragraphs, blocks of code and tables.
 
     Code is text between fences, indented text that looks like code with the lines around it, and
@@ -239,7 +239,7 @@ def split_parts(text: str) -> Iterator[Part]:
             yield from _free(free)
             free = []
             code = textwrap.dedent("\n".join(lines[at + 1 : end])).expandtabs(4)
-            yield Part("code", tuple(code.split("\n")))
+            yield MarkdownPart("code", tuple(code.split("\n")))
             at = end
         else:
             free.append(lines[at].rstrip())
@@ -257,7 +257,7 @@ def _end_of_fence(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
     return next(closes, 0)
 
 
-def _free(lines: Sequence[str]) -> Iterator[Part]:
+def _free(lines: Sequence[str]) -> Iterator[MarkdownPart]:
     """Yield the parts of lines between fences."""
     is_code = _code_in(lines)
     at = 0
@@ -271,11 +271,11 @@ def _free(lines: Sequence[str]) -> Iterator[Part]:
         found = lines[at:end]
         if is_code[at]:
             code = textwrap.dedent("\n".join(found).expandtabs(4)).rstrip()
-            yield Part("code", tuple(code.split("\n")))
+            yield MarkdownPart("code", tuple(code.split("\n")))
         elif len(found) > 1 and found[0].startswith("|") and _RULE.fullmatch(found[1]):
-            yield Part("table", tuple(found))
+            yield MarkdownPart("table", tuple(found))
         else:
-            yield Part("words", tuple(found))
+            yield MarkdownPart("words", tuple(found))
         at = end
 
 

@@ -22,7 +22,7 @@ from app.accounts.current_learner import (
     run_reading,
     write_dependencies,
 )
-from app.accounts.downloads import Downloads
+from app.accounts.downloads import DownloadQueue
 from app.accounts.learner_store import in_running_exam
 from app.clock import Now, zone_of
 from app.content.library import Library, LiveLibrary
@@ -31,7 +31,7 @@ from app.errors import ConflictError, NotFoundError
 from app.import_export import export_store, import_store
 from app.import_export.anki.package_format import PackageWriter, zstd
 from app.import_export.anki.package_reader import read_package
-from app.import_export.card_export import ExportCourse, Hour, has_words, write_cards
+from app.import_export.card_export import ExportCourse, LearnerTime, has_words, write_cards
 from app.import_export.card_import import ImportRunner, MatchedPackage, home_of, match_package
 from app.import_export.items import UnusableFileError
 from app.spaced_repetition.card_ids import question_card_id
@@ -84,11 +84,11 @@ async def _package(
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(db, learner.id, _sat(db, learner, now))
         package = PackageWriter(file, modern=modern)
-        write_cards(course, cards, package, Hour(now, zone_of(learner.zone)))
+        write_cards(course, cards, package, LearnerTime(now, zone_of(learner.zone)))
 
     ending = request.scope["path"].rpartition(".")[2]
     name = f"headroom-{learner.study_day(now)}.{ending}"
-    downloads: Downloads = request.app.state.downloads
+    downloads: DownloadQueue = request.app.state.downloads
     return await downloads.make(request, learner.person, name, write)
 
 
@@ -151,7 +151,7 @@ def _read_upload(library: Library, file: UploadFile | None) -> CardUpload | str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Begun:
+class StartedImport:
     """An import that was started, with the cards it is going to write."""
 
     number: int
@@ -167,7 +167,7 @@ def _begin(
     whose: tuple[LearnerProfile, import_store.Sizes],
     upload: CardUpload,
     now: dt.datetime,
-) -> Begun:
+) -> StartedImport:
     """Save the start of an import; raises UnusableFileError if it cannot start."""
     (learner, measured), found = whose, upload.sorted
     arrivals = import_store.drop_beyond_room(db, learner.id, found.arrivals, measured)
@@ -183,7 +183,7 @@ def _begin(
             "Another file of yours is still being imported.",
             "Wait until it is done, or cancel it at Settings, Cards and Anki.",
         )
-    return Begun(begun, arrivals)
+    return StartedImport(begun, arrivals)
 
 
 @router.get("/cards/import")

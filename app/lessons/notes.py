@@ -105,7 +105,7 @@ def _place(topic: Topic, anchor: str, title: str, note: SavedNote | None) -> Not
     return NotedSection(title, address, note or SavedNote(topic.slug, anchor))
 
 
-LONGEST = 10_000
+MAX_NOTE_LENGTH = 10_000
 
 
 class NoteForm(BaseModel):
@@ -194,7 +194,7 @@ def notes_of(
         "notes/topic.html",
         learner=learner,
         topic=found,
-        longest=LONGEST,
+        longest=MAX_NOTE_LENGTH,
         kept=False,
         places=places_of(found, store.notes(db, learner.id, found.slug)),
     )
@@ -212,8 +212,8 @@ def write(
     known |= {s.anchor for s in found.sections if s.anchor}
     if note.section not in known:
         raise InvalidInputError(f"This page has no section “{note.section}”.", "section")
-    if len(note.words) > LONGEST:
-        message = f"A note has at most {LONGEST:,} characters; this has {{}}."
+    if len(note.words) > MAX_NOTE_LENGTH:
+        message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
         raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
     store.write(desk.db, desk.learner.id, note, desk.now)
     places = places_of(found, [note])
@@ -224,7 +224,7 @@ def write(
         "notes/_note.html",
         otherwise=f"/concepts/{found.slug}/notes#n-{note.section}",
         topic=found,
-        longest=LONGEST,
+        longest=MAX_NOTE_LENGTH,
         place=next(p for p in places if p.note.section == note.section),
         kept=True,
     )

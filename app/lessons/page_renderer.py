@@ -83,15 +83,15 @@ class RenderedPageCache:
         made = self._made
         sheet = made.get(topic.slug)
         if sheet is None:
-            sheet = made[topic.slug] = self._make(library, topic)
+            sheet = made[topic.slug] = self._render_page(library, topic)
         return sheet
 
-    def _make(self, library: Library, topic: Topic) -> RenderedPage:
+    def _render_page(self, library: Library, topic: Topic) -> RenderedPage:
         return RenderedPage(
             topic=topic,
             head=self._render(library, "concepts/_head.html", **_head(library, topic)),
             sections=tuple(
-                self._section(library, section, index)
+                self._render_section(library, section, index)
                 for index, section in enumerate(topic.sections)
             ),
             foot=self._render(library, "concepts/_foot.html", **_foot(library, topic)),
@@ -102,7 +102,7 @@ class RenderedPageCache:
             ),
         )
 
-    def _section(self, library: Library, section: Section, index: int) -> RenderedSection:
+    def _render_section(self, library: Library, section: Section, index: int) -> RenderedSection:
         return RenderedSection(
             anchor=section.anchor,
             title=section.title,
@@ -110,13 +110,13 @@ class RenderedPageCache:
             minutes=section.minutes,
             parts=_joined(
                 [
-                    self._piece(library, piece, f"c{index}-{number}")
+                    self._render_piece(library, piece, f"c{index}-{number}")
                     for number, piece in enumerate(section.pieces)
                 ]
             ),
         )
 
-    def _piece(self, library: Library, piece: Piece, name: str) -> Part:
+    def _render_piece(self, library: Library, piece: Piece, name: str) -> Part:
         if isinstance(piece, QuestionBlock):
             return piece
         if not isinstance(piece, CalculatorBlock):
@@ -185,7 +185,7 @@ LETTERS = 6_200
 """The letters that fit on one printed page, in three columns."""
 _TERMS = 4  # key terms per lesson at most
 _OWN = 4  # lines from the learner's notes at most
-_LONGEST = 140  # letters of a term, an error or an own line
+_MAX_SENTENCE_LENGTH = 140  # letters of a term, an error or an own line
 _HEAD = 60  # the space of a heading, counted in letters
 _LINE = 30  # the space of a reference to another sheet, in addition to its name
 
@@ -378,9 +378,9 @@ def _sentence(text: str) -> str:
     """Return the first sentence, if it is short enough for a sheet."""
     found = _SENTENCE.match(" ".join(text.split()))
     said = found[0] if found else ""
-    return said if len(said) <= _LONGEST else ""
+    return said if len(said) <= _MAX_SENTENCE_LENGTH else ""
 
 
 def _short(line: str) -> str:
     first = line.strip().splitlines()[0]
-    return first if len(first) <= _LONGEST else f"{first[: _LONGEST - 1]}…"
+    return first if len(first) <= _MAX_SENTENCE_LENGTH else f"{first[: _MAX_SENTENCE_LENGTH - 1]}…"

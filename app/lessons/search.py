@@ -232,8 +232,8 @@ _FILLERS = frozenset(
         "difference",
     ]
 )
-_MOST = 8
-_LONGEST = 100
+_MAX_QUERY_WORDS = 8
+_MAX_QUERY_LENGTH = 100
 
 
 def words_of(typed: str) -> tuple[str, ...]:
@@ -244,10 +244,10 @@ def words_of(typed: str) -> tuple[str, ...]:
     >>> words_of("What is the difference between GPU and CPU?"), words_of("What is")
     (('gpu', 'cpu'), ('what', 'is'))
     """
-    seen = remove_invisible(typed[:_LONGEST])
+    seen = remove_invisible(typed[:_MAX_QUERY_LENGTH])
     found = [w.casefold() for w in _WORD.findall(seen)]
     telling = [word for word in found if word not in _FILLERS]
-    return tuple(telling or found)[:_MOST]
+    return tuple(telling or found)[:_MAX_QUERY_WORDS]
 
 
 def vocabulary(texts: Iterable[str]) -> dict[str, int]:
@@ -342,7 +342,7 @@ def _likeness(word: str, other: str) -> float:
 
 OPEN, CLOSE = "\x02", "\x03"
 """Markers before and after a matched word."""
-_EXCERPTS_MOST = 26  # words of an excerpt
+_MAX_EXCERPT_WORDS = 26  # words of an excerpt
 _FEW = 12  # words after which it may end with its sentence
 _FAR = 18  # words between the beginning of a sentence and the match
 _BEFORE = 8  # words before the match, if its sentence begins farther away
@@ -399,13 +399,13 @@ def _start(words: Sequence[str], hit: int) -> int:
 
 def _shown(words: Sequence[str], start: int) -> int:
     """Return how many different matched words an excerpt that starts here has."""
-    text = " ".join(words[start : start + _EXCERPTS_MOST])
+    text = " ".join(words[start : start + _MAX_EXCERPT_WORDS])
     return len({found.casefold() for found in _HIT.findall(text)})
 
 
 def _end(words: Sequence[str], begin: int) -> int:
     """Return the end of the first sentence that covers all matches the excerpt can show."""
-    most = min(begin + _EXCERPTS_MOST, len(words))
+    most = min(begin + _MAX_EXCERPT_WORDS, len(words))
     last = max((p for p in range(begin, most) if OPEN in words[p]), default=begin)
     for place in range(max(last, begin + _FEW), most):
         if _END.search(words[place]):
@@ -474,12 +474,12 @@ class _SearchIndex:
         """Return the results for words in lower case."""
         rows = self._ask(expression(words))
         if rows:
-            return self._findings(rows, words, most)
+            return self._find_rows(rows, words, most)
         better = [w for w in correct_spelling(words, self._known) if is_known(w, self._known)]
         for joint in ("AND", "OR"):
             rows = self._ask(expression(better, joint)) if better else []
             if rows:
-                found = self._findings(rows, better, most)
+                found = self._find_rows(rows, better, most)
                 meant, some = " ".join(better), joint == "OR"
                 return dataclasses.replace(found, meant=meant, some=some)
         return SearchResults()
@@ -488,9 +488,9 @@ class _SearchIndex:
         with self._lock:
             return self._rows.execute(_ASK, (wanted,)).fetchall()
 
-    def _findings(self, rows: Sequence[Any], words: Sequence[str], most: int) -> SearchResults:
+    def _find_rows(self, rows: Sequence[Any], words: Sequence[str], most: int) -> SearchResults:
         name = " ".join(words)
-        ordered = sorted(rows, key=lambda row: self._distance(row[0], name))
+        ordered = sorted(rows, key=lambda row: self._rank_distance(row[0], name))
         taken: dict[str, int] = {}
         hits = []
         for place, title, body in ordered:
@@ -500,7 +500,7 @@ class _SearchIndex:
                 hits.append(_hit(document, title, body))
         return SearchResults(tuple(hits), len(rows))
 
-    def _distance(self, place: int, name: str) -> int:
+    def _rank_distance(self, place: int, name: str) -> int:
         """Return a sort key: exact titles first, cards after what explains them."""
         document = self._documents[place]
         title = document.title.casefold()

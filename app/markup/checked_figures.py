@@ -264,7 +264,7 @@ def draw(kind: str, token: Token, sheet: SourceFile) -> str:
         sheet.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
         return ""
     fields = strict_yaml.read(token.content, sheet.report, line)
-    sheet.spend(AN_ESTIMATE * token.content.count("calc:"), token.content)
+    sheet.spend_effort(AN_ESTIMATE * token.content.count("calc:"), token.content)
     try:
         return _html(_read(fields))
     except _FigureBlockError as error:

@@ -288,7 +288,7 @@ class RenderContext:
     first: int = 1
     last: int = 1
 
-    def stand(self, token: Token) -> None:
+    def enter_block(self, token: Token) -> None:
         """Remember the block being rendered, for problem locations."""
         if token.map:
             self.first, self.last = first_line(token), last_line(token)
@@ -308,7 +308,7 @@ def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
         tokens = lone
         words = None if lone[0].meta else bare(lone[0])
         if words is not None:  # Same output as the renderer's, without its overhead.
-            scope.stand(lone[0])
+            scope.enter_block(lone[0])
             html = escapeHtml(words).strip()
             return RichText(html, plain_text(tokens)) if html else RichText("", "")
     html = _WRITER.render(tokens, _OPTIONS, {"scope": scope}).strip()
@@ -333,7 +333,7 @@ class _HtmlRenderer(RendererHTML):
         scope: RenderContext = env["scope"]
         result = ""
         for index, token in enumerate(tokens):
-            scope.stand(token)
+            scope.enter_block(token)
             if token.meta and "refused" in token.meta:
                 scope.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
             if token.type == "inline":
@@ -359,7 +359,7 @@ class _HtmlRenderer(RendererHTML):
         scope: RenderContext = rest[-1]["scope"]
         key = tokens[index].content
         line, column = scope.sheet.find(f"[^{key}]", scope.first, scope.last)
-        scope.sheet.mention("source", key, line, column)
+        scope.sheet.add_mention("source", key, line, column)
         if key not in scope.cited:
             if len(scope.cited) >= MOST_ENTRIES:
                 scope.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
@@ -386,7 +386,7 @@ class _HtmlRenderer(RendererHTML):
             href = local_address(href, scope.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
                 line, column = scope.sheet.find("](", scope.first, scope.last)
-                scope.sheet.mention("page", href, line, column)
+                scope.sheet.add_mention("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
 
     def link_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -406,7 +406,7 @@ class _HtmlRenderer(RendererHTML):
             scope.report("E62", source, f"The image {source} is not a local file.", hint)
             return ""
         line, column = scope.sheet.find(source, scope.first, scope.last)
-        scope.sheet.mention("file", source, line, column)
+        scope.sheet.add_mention("file", source, line, column)
         address = escapeHtml(f"/concepts/{scope.folder}/files/{source}")
         return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
 
@@ -537,7 +537,7 @@ def _aligned(token: Token) -> str:
 
 def _math(latex: str, block: bool, scope: RenderContext) -> str:
     effort = A_FORMULA + A_LETTER_OF_A_FORMULA * len(latex)
-    scope.sheet.spend(effort, f"${latex}")
+    scope.sheet.spend_effort(effort, f"${latex}")
     try:
         return to_mathml(latex, block)
     except MathError as error:
@@ -553,7 +553,7 @@ def _figure_open(
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    scope.sheet.spend(price_of(target.name), href)
+    scope.sheet.spend_effort(price_of(target.name), href)
     try:
         answer = checked_figures.answer(target)
     except FigureError as error:

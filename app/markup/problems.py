@@ -194,7 +194,7 @@ class TextEdit:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Unidentified:
+class UnidentifiedItem:
     """An item without an id: its text, and how `--fix` writes an id into it.
 
     `old` at (line, column) becomes `before`, the id and `after`. `named` are words in
@@ -237,7 +237,7 @@ class SourceFile:
     mentions: list[CrossReference] = dataclasses.field(default_factory=list)
     edits: list[TextEdit] = dataclasses.field(default_factory=list)
     claims: list[tuple[str, int]] = dataclasses.field(default_factory=list)
-    unidentified: list[Unidentified] = dataclasses.field(default_factory=list)
+    unidentified: list[UnidentifiedItem] = dataclasses.field(default_factory=list)
     item: str = ""
     line: int = 1
     mark: int = 0
@@ -252,7 +252,7 @@ class SourceFile:
 
     def report(self, code: str, line: int, column: int, message: str, hint: str = "") -> None:
         """Add a problem at (line, column) to the current item."""
-        self.spend(A_PROBLEM)
+        self.spend_effort(A_PROBLEM)
         place = (self.path, max(line, 1), max(column, 1))
         self.problems.append(make_problem(place, code, message, hint, self.item))
 
@@ -266,7 +266,7 @@ class SourceFile:
             found = internal_error_problem(place, what, error, self.item)
         self.problems.append(found)
 
-    def mention(
+    def add_mention(
         self,
         kind: Reference,
         value: str,
@@ -276,13 +276,13 @@ class SourceFile:
         """Add a reference to be checked against the other files."""
         self.mentions.append(CrossReference(kind, value, line, column, self.item))
 
-    def claim(self, comment: str, line: int) -> None:
+    def claim_id(self, comment: str, line: int) -> None:
         """Add the id in a broken comment: its item may be the one that has it."""
         found = _CLAIMED.search(comment)
         if found and len(found[1]) <= LONGEST_ID:
             self.claims.append((found[1].lower(), line))
 
-    def spend(self, effort: float, once_for: str = "") -> None:
+    def spend_effort(self, effort: float, once_for: str = "") -> None:
         """Add parsing effort; raises LimitExceededError if the file exceeds the limit.
 
         Work whose result is cached is counted once per `once_for`.

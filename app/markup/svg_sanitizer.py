@@ -179,7 +179,7 @@ class _SvgParser:
         size = self.sizes[-1] if self.sizes and name != "svg" else _TEXT
         self.sizes.append(float(given.get("font-size", size)) if name != "svg" else size)
         if name == "rect":
-            self._widen(given)
+            self._widen_regions(given)
 
     def end(self, name: str) -> None:
         """Write the end tag of an element."""
@@ -234,18 +234,18 @@ class _SvgParser:
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
                 raise _SvgError(why, _allowed_for(key, value, name))
             if key in _NAMES:
-                self._region(value)
+                self._region_box(value)
                 key = "data-region"  # noqa: PLW2901 - the page adds its own prefix to ids
             self.out.append(f' {key}="{escape(value)}"')
         self.out.append(">")
 
-    def _region(self, name: str) -> None:
+    def _region_box(self, name: str) -> None:
         if name in self.areas:
             remedy = "Give one of the two groups another id."
             raise _SvgError(f"the id “{name}” stands twice", remedy)
         self.areas[name] = None
 
-    def _widen(self, given: dict[str, str]) -> None:
+    def _widen_regions(self, given: dict[str, str]) -> None:
         """Extend the box of every region that contains this rectangle."""
         x, y, width, height = (float(given.get(key, "0")) for key in ("x", "y", "width", "height"))
         for region in [name for _, name in self.opened if name]:

@@ -172,7 +172,7 @@ class ObjectiveMastery:
         return bool(self.evidence.answers or self.cards.begun or self.pages.read)
 
     @property
-    def unjudged(self) -> str:
+    def unjudged_reason(self) -> str:
         """Why no chance of a right answer is shown, in two words; empty if it is shown."""
         if self.evidence.enough:
             return ""
@@ -252,7 +252,7 @@ class AnswerHistories(dict[str, AnswerHistory]):
         self.since: frozenset[str] = frozenset()
         self._sure: Sure | None = None
 
-    def and_(self, more: Mapping[str, AnswerHistory]) -> "AnswerHistories":
+    def merged_with(self, more: Mapping[str, AnswerHistory]) -> "AnswerHistories":
         """Return a copy with more answers."""
         both = AnswerHistories(self)
         both.update(more)

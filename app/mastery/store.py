@@ -117,7 +117,7 @@ def _catch_up(db: Session, learner_id: int, known: CachedAnswers) -> CachedAnswe
     added = _changed(rows, known.answers)
     last, regrades = _of(rows[-1])
     return CachedAnswers(
-        answers=known.answers.and_(added) if added else known.answers,
+        answers=known.answers.merged_with(added) if added else known.answers,
         rows=known.rows + len(rows),
         last=last,
         regrades=regrades,
@@ -174,13 +174,13 @@ _STATE = select(
     .where(_STUDIED.c.learner_id == _learned_mine)
     .scalar_subquery(),
 )
-_AT_ONCE = 50
+_BATCH_SIZE = 50
 # The newest known review is loaded too. It proves that the log is still the same.
 _LEARNED_SINCE = (
     select(*(_REVIEW.c[name] for name in ("id", "token", "card", "rating", "voids")))
     .where(_REVIEW.c.learner_id == _learned_mine, _REVIEW.c.id >= bindparam("since"))
     .order_by(_REVIEW.c.id)
-    .limit(_AT_ONCE)
+    .limit(_BATCH_SIZE)
 )
 _known = func.sum(case((_MEMORY.c.state == "review", 1), else_=0))
 # A card in state new has neither a last answer nor a stability, and sums skip NULL.
@@ -264,7 +264,7 @@ def _graded_since(db: Session, learner_id: int, known: State, state: State) -> l
         return None
     more = rows[1:]
     plain = all(row.rating and row.voids is None for row in more)
-    if len(rows) == _AT_ONCE or not plain or state[3] != grades + len(more):
+    if len(rows) == _BATCH_SIZE or not plain or state[3] != grades + len(more):
         return None
     return sorted({row.card for row in more})
 

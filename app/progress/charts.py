@@ -386,7 +386,7 @@ def _columns(weeks: Sequence[WeekTotals], minutes: Sequence[float]) -> ColumnCha
     )
 
 
-LEAST = 10  # with fewer cards in a week, its share would mostly be luck
+MIN_REVIEWS = 10  # with fewer cards in a week, its share would mostly be luck
 LATELY = 4  # the weeks that the sentence covers
 _RECALL_WIDTH = 80.0  # the rest is for the axis labels
 _BOX = Box(0, TOP, _RECALL_WIDTH, HEIGHT)
@@ -423,7 +423,7 @@ class RetentionChart:
 
 def recall_by_week(weeks: Sequence[WeekTotals], wanted: float) -> RetentionChart:
     """Return true retention by week; `wanted` is the desired retention (0..1)."""
-    told = [(n, w.sums) for n, w in enumerate(weeks) if w.sums.asked >= LEAST]
+    told = [(n, w.sums) for n, w in enumerate(weeks) if w.sums.asked >= MIN_REVIEWS]
     return RetentionChart(
         weeks=tuple(map(_row, weeks)),
         svg=_recall_draw(weeks, told, wanted) if told else Markup(),
@@ -501,7 +501,7 @@ def _chance(sums: DayTotals) -> float:
 
 def _row(week: WeekTotals) -> WeekRetention:
     sums = week.sums
-    told = sums.asked >= LEAST
+    told = sums.asked >= MIN_REVIEWS
     return WeekRetention(
         name=week.name,
         asked=sums.asked,
@@ -514,7 +514,7 @@ def _row(week: WeekTotals) -> WeekRetention:
 def _recall_sentence(lately: Sequence[DayTotals], wanted: float) -> str:
     """Return what the last weeks say about the intervals; empty with too few reviews."""
     sums = sum(lately, DayTotals())
-    if sums.asked < LEAST:
+    if sums.asked < MIN_REVIEWS:
         return ""
     low, high = wilson(sums.recalled, sums.asked)
     of = f"{format_percent(_share(sums))} of {format_count(sums.asked, 'card')}"

@@ -93,7 +93,7 @@ def _row(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) ->
         title=now.objective.name,
         judged=enough,
         few=tested and not enough,
-        now=now.unjudged or f"{points}%",
+        now=now.unjudged_reason or f"{points}%",
         low=format_percent(low),
         high=format_percent(high),
         change=_signed(points - then) if enough and before.evidence.enough else "",
@@ -134,7 +134,7 @@ def _signed(points: int) -> str:
     return f"{'+' if points > 0 else MINUS}{abs(points)}"
 
 
-MOST = 12
+MAX_PREDICTIONS = 12
 _PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
 
 
@@ -167,7 +167,7 @@ def turnouts_drawn(
     told = sentence or "No result can be held against a prediction yet."
     return PredictionChart(
         lines=tuple(_line(turnout, day_of) for turnout in reversed(found)),
-        svg=_turnouts_draw(found[-MOST:], day_of, f"{told} The table has each."),
+        svg=_turnouts_draw(found[-MAX_PREDICTIONS:], day_of, f"{told} The table has each."),
         sentence=sentence,
     )
 
@@ -297,7 +297,7 @@ def _figures(request: Request, snapshot: LearnerSnapshot, db: Session) -> dict[s
         "days": days,
         "summary": charts.summary(days, len(firsts), today),
         "recall": charts.recall_by_week(weeks, learner.retention),
-        "least": charts.LEAST,
+        "least": charts.MIN_REVIEWS,
         "due": charts.upcoming(_due(snapshot, left, db), today, learner.exam_day),
         "over": over_words(left.over, left.passed),
         "calibration": charts.certainty(certainties(firsts)),

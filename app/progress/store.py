@@ -142,14 +142,14 @@ def feed_key(db: Session, learner_id: int) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Feed:
+class CalendarFeedKey:
     """The learner of a calendar feed; `changes` grows with every write of that person."""
 
     learner_id: int
     changes: int
 
 
-def find_feed(db: Session, key: str) -> Feed | None:
+def find_feed(db: Session, key: str) -> CalendarFeedKey | None:
     """Return the feed with this key; None if there is none."""
     writer = aliased(Learner)
     changes = select(func.sum(col(writer.changes))).where(col(writer.person) == col(Learner.person))
@@ -159,7 +159,7 @@ def find_feed(db: Session, key: str) -> Feed | None:
         .where(col(CalendarFeed.key) == key)
     )
     row = db.execute(wanted).first()
-    return Feed(row[0], row[1]) if row else None
+    return CalendarFeedKey(row[0], row[1]) if row else None
 
 
 def renew_feed(db: Session, learner_id: int, key: str, now: dt.datetime) -> None:

@@ -248,7 +248,7 @@ def _address(standing: ObjectiveMastery) -> str:
 
 
 def _words(standing: ObjectiveMastery) -> str:
-    return standing.unjudged or format_percent(standing.belief.mean)
+    return standing.unjudged_reason or format_percent(standing.belief.mean)
 
 
 _MINUTE = dt.timedelta(minutes=1)

@@ -38,7 +38,11 @@ def grade(variant: Variant, raw: Raw) -> GradeResult | UnreadableResponse:
 def grade_blank(variant: Variant) -> GradeResult:
     """Return the solution of an unanswered question, as a result without points."""
     verdict = grade(variant, types.type_of(variant).anything(variant.answer))
-    return GradeResult(0.0, {}) if isinstance(verdict, UnreadableResponse) else verdict.withheld
+    return (
+        GradeResult(0.0, {})
+        if isinstance(verdict, UnreadableResponse)
+        else verdict.without_response
+    )
 
 
 def unread(variant: Variant, raw: Raw, why: UnreadableResponse) -> GradeResult:

@@ -41,7 +41,7 @@ class Choice:
     credit: float = 0.0
 
 
-class Scorable(Protocol):
+class ScorableOption(Protocol):
     """Protocol for something chosen or typed that is right, or worth partial credit."""
 
     @property
@@ -50,7 +50,7 @@ class Scorable(Protocol):
     def credit(self) -> float: ...
 
 
-def worth_of(option: Scorable | None) -> float:
+def worth_of(option: ScorableOption | None) -> float:
     """Return the score 0..1 of a chosen or typed option; 0 if no option matches."""
     if option is None:
         return 0.0

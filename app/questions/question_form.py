@@ -15,7 +15,7 @@ from app.questions.result import LEVELS, ConfidenceLevel
 from app.questions.variants import draw_variant, next_seed
 from app.widgets.calculator_form import FormField, fields_of
 
-_LONGEST = 90  # Characters of a question or card that lists show.
+_MAX_TITLE_LENGTH = 90  # Characters of a question or card that lists show.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -157,6 +157,6 @@ def excerpt(text: RichText) -> str:
     Numbers that are drawn for each attempt are left blank.
     """
     words = " ".join(PLACEHOLDER.sub("…", text.plain).split())
-    if len(words) <= _LONGEST:
+    if len(words) <= _MAX_TITLE_LENGTH:
         return words
-    return words[: words.rfind(" ", 0, _LONGEST)] + "…"
+    return words[: words.rfind(" ", 0, _MAX_TITLE_LENGTH)] + "…"

@@ -13,7 +13,7 @@ Raw = Mapping[str, Sequence[str]]
 Result = Literal["right", "partly", "wrong"]
 
 _WHOLE = 1 - 1e-9
-LONGEST = 200
+MAX_RESPONSE_LENGTH = 200
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class GradeResult:
         return "partly" if self.score > 0 else "wrong"
 
     @property
-    def withheld(self) -> "GradeResult":
+    def without_response(self) -> "GradeResult":
         """Return the solution as the result of an unanswered question: no points."""
         marks = tuple(
             dataclasses.replace(mark, chosen=False, given=NO_TEXT, good=False)

@@ -103,14 +103,14 @@ class ReportForm(BaseModel):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Submission:
+class QuestionSubmission:
     """One request: the hidden fields, and the raw response."""
 
     form: QuestionForm
     raw: Raw
 
 
-def read_sent(pairs: Iterable[tuple[str, Any]]) -> Submission:
+def read_sent(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmission:
     """Split the fields of a request into form and response.
 
     Raises RequestValidationError or InvalidInputError.
@@ -130,7 +130,7 @@ def read_sent(pairs: Iterable[tuple[str, Any]]) -> Submission:
     if length > _MOST_CHARACTERS:
         most = f"An answer may have {_MOST_CHARACTERS:,} characters in all"
         raise InvalidInputError(f"{most}; this has {length:,}.", "answer")
-    return Submission(checked(QuestionForm, fields), raw)
+    return QuestionSubmission(checked(QuestionForm, fields), raw)
 
 
 def checked(kind: type[Form], fields: Mapping[str, Any]) -> Form:
@@ -141,12 +141,12 @@ def checked(kind: type[Form], fields: Mapping[str, Any]) -> Form:
         raise RequestValidationError(error.errors()) from error
 
 
-async def posted(request: Request) -> Submission:
+async def posted(request: Request) -> QuestionSubmission:
     """Read the submission from a posted form."""
     return read_sent((await request.form()).multi_items())
 
 
-async def read_submission(request: Request) -> Submission:
+async def read_submission(request: Request) -> QuestionSubmission:
     """Read the submission from the query string."""
     return read_sent(request.query_params.multi_items())
 
@@ -174,8 +174,8 @@ async def _score(fields: Fields) -> ScoreForm:
     return checked(ScoreForm, fields)
 
 
-Posted = Annotated[Submission, Depends(posted)]
-AskedFor = Annotated[Submission, Depends(read_submission)]
+Posted = Annotated[QuestionSubmission, Depends(posted)]
+AskedFor = Annotated[QuestionSubmission, Depends(read_submission)]
 Reported = Annotated[ReportForm, Depends(_report)]
 RunWished = Annotated[PracticeForm, Depends(_run)]
 FlagWished = Annotated[FlagForm, Depends(_flag)]

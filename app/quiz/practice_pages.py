@@ -22,7 +22,7 @@ from app.mastery.question_counts import (
 from app.questions.model import Question
 from app.questions.question_form import new_token, title_of
 from app.quiz import store
-from app.quiz.forms import AskedFor, PracticeForm, RunWished, ScoreWished, Submission
+from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished, ScoreWished
 from app.quiz.question_page import (
     excluded_questions,
     frame_of,
@@ -313,7 +313,7 @@ def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTML
     question = desk.library.questions[found.items[place - 1]]
     kind = "placement" if found.mode == "placement" else "practice"
     form = sent.form.model_copy(update={"run": found.id, "context": kind})
-    sent = Submission(form, sent.raw)
+    sent = QuestionSubmission(form, sent.raw)
     refuse_during_exam(desk, question)
     answered = found.answers.get(question.id)
     if answered is None:

@@ -26,7 +26,7 @@ from app.questions.question_type import QuestionType
 from app.questions.result import GradeResult, UnreadableResponse
 from app.questions.variants import draw_variant
 from app.quiz import store
-from app.quiz.forms import AskedFor, FlagWished, Posted, Reported, Submission
+from app.quiz.forms import AskedFor, FlagWished, Posted, QuestionSubmission, Reported
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.spaced_repetition.added_cards import MissedQuestionCard, comeback_of
 from app.spaced_repetition.card_ids import can_be_card
@@ -301,7 +301,9 @@ def excluded_questions(desk: RequestContext) -> frozenset[str]:
     return kept | in_running_exam(db, learner, desk.now)
 
 
-def open_question(desk: RequestContext, question: Question, sent: Submission) -> OpenQuestion:
+def open_question(
+    desk: RequestContext, question: Question, sent: QuestionSubmission
+) -> OpenQuestion:
     """Return the question for this request: its seed, and the response so far."""
     form, raw = sent.form, sent.raw
     seed = form.seed
@@ -328,7 +330,7 @@ def recorded_feedback(
     desk: RequestContext,
     given: RecordedAttempt,
     frame: RunFrame | None,
-    sent: Submission,
+    sent: QuestionSubmission,
     seen: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to a saved answer, with links to the next step."""
@@ -365,7 +367,7 @@ def _home(back: str) -> str:
     return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
 
 
-def verdict_page(given: RecordedAttempt, frame: RunFrame | None, sent: Submission) -> str:
+def verdict_page(given: RecordedAttempt, frame: RunFrame | None, sent: QuestionSubmission) -> str:
     """Return the URL of the feedback for a browser without htmx."""
     if frame is not None:
         return f"/quiz/runs/{frame.id}/{frame.place}"
@@ -376,13 +378,13 @@ def verdict_page(given: RecordedAttempt, frame: RunFrame | None, sent: Submissio
 
 
 def once_more(
-    desk: RequestContext, outcome: AnswerFeedback, sent: Submission
+    desk: RequestContext, outcome: AnswerFeedback, sent: QuestionSubmission
 ) -> OpenQuestion | None:
     """Return the same variant again if only the unit was wrong; otherwise None."""
     near = outcome.verdict.near
     if not near or outcome.old:
         return None
-    asked = open_question(desk, outcome.question, Submission(sent.form, outcome.given.raw))
+    asked = open_question(desk, outcome.question, QuestionSubmission(sent.form, outcome.given.raw))
     return dataclasses.replace(asked, variant=outcome.variant, token=new_token(), near=near)
 
 
@@ -520,7 +522,7 @@ async def attempt(request: Request, question: Addressed, sent: Posted) -> Respon
         return await run_in_threadpool(_answer_to, after, taken, sent)
 
 
-def _take(desk: RequestContext, question: Question, sent: Submission) -> SubmitResult:
+def _take(desk: RequestContext, question: Question, sent: QuestionSubmission) -> SubmitResult:
     """Grade a response, and save it unless it is rejected."""
     refuse_during_exam(desk, question)
     run = _run(desk, question, sent)
@@ -565,17 +567,17 @@ def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
     )
 
 
-def _without_answer(sent: Submission) -> Submission:
+def _without_answer(sent: QuestionSubmission) -> QuestionSubmission:
     """Return the submission without a response if the learner chose “I don't know”."""
-    return Submission(sent.form, {}) if _gives_up(sent) else sent
+    return QuestionSubmission(sent.form, {}) if _gives_up(sent) else sent
 
 
-def _gives_up(sent: Submission) -> bool:
+def _gives_up(sent: QuestionSubmission) -> bool:
     """Return whether “I don't know” ends the question. Only a placement test allows that."""
     return sent.form.unknown and sent.form.context == "placement"
 
 
-def _judge(asked: OpenQuestion, sent: Submission) -> GradeResult | RejectedAnswer:
+def _judge(asked: OpenQuestion, sent: QuestionSubmission) -> GradeResult | RejectedAnswer:
     """Return the grade result, or why the answer is not accepted."""
     if sent.form.revision not in {"", asked.question.revision}:
         words = "This question was edited while it was open. Nothing was counted."
@@ -590,7 +592,7 @@ def _judge(asked: OpenQuestion, sent: Submission) -> GradeResult | RejectedAnswe
 
 
 def _keep(
-    desk: RequestContext, asked: OpenQuestion, verdict: GradeResult, sent: Submission
+    desk: RequestContext, asked: OpenQuestion, verdict: GradeResult, sent: QuestionSubmission
 ) -> RecordedAttempt:
     answer = NewAttempt(
         question=asked.question,
@@ -614,7 +616,7 @@ def _keep(
     return store.load_attempt(desk.db, desk.learner.id, number)
 
 
-def _answer_to(desk: RequestContext, taken: SubmitResult, sent: Submission) -> Response:
+def _answer_to(desk: RequestContext, taken: SubmitResult, sent: QuestionSubmission) -> Response:
     given, frame = taken.given, taken.frame
     if given is None:
         return question_page(desk, taken.asked, frame, status=taken.status)
@@ -629,7 +631,9 @@ def _answer_to(desk: RequestContext, taken: SubmitResult, sent: Submission) -> R
     return question_page(desk, near or outcome, frame, tally=tally)
 
 
-def _run(desk: RequestContext, question: Question, sent: Submission) -> PracticeRunState | None:
+def _run(
+    desk: RequestContext, question: Question, sent: QuestionSubmission
+) -> PracticeRunState | None:
     """Return the run that the answer belongs to; raises NotFoundError for another learner's run."""
     if not sent.form.run:
         return None

@@ -177,11 +177,11 @@ def studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
     return frozenset(db.connection().execute(_STUDIED, values).scalars())
 
 
-_MINE = (
+_OWN_CARD_ROW = (
     ADDED.c.learner_id == bindparam("of_learner"),
     ADDED.c.card == bindparam("of_card"),
 )
-_KEPT = (ADDED.c.learner_id == bindparam("of_learner"), ADDED.c.declined.is_(False))
+_OWN_KEPT_ROWS = (ADDED.c.learner_id == bindparam("of_learner"), ADDED.c.declined.is_(False))
 _waiting = (
     select(MEMORY.c.last_at)
     .where(MEMORY.c.learner_id == ADDED.c.learner_id, MEMORY.c.card == ADDED.c.card)
@@ -191,7 +191,7 @@ _waiting = (
 # A card that is still waiting from an earlier miss keeps its `since` and its due day.
 _MISSED_AGAIN = (
     update(ADDED)
-    .where(*_MINE, ADDED.c.declined.is_(False))
+    .where(*_OWN_CARD_ROW, ADDED.c.declined.is_(False))
     .values(
         seed=bindparam("numbers"),
         at=case((_waiting, ADDED.c.at), else_=bindparam("now")),
@@ -203,12 +203,14 @@ _SOONER = (
         MEMORY.c.learner_id == bindparam("of_learner"),
         (MEMORY.c.due_day > bindparam("tomorrow")) | (MEMORY.c.state == "new"),
         MEMORY.c.card.in_(
-            select(ADDED.c.card).where(*_KEPT, ADDED.c.card.in_(bindparam("cards", expanding=True)))
+            select(ADDED.c.card).where(
+                *_OWN_KEPT_ROWS, ADDED.c.card.in_(bindparam("cards", expanding=True))
+            )
         ),
     )
     .values(due_day=bindparam("tomorrow"), set_day="")
 )
-_DECLINE = update(ADDED).where(*_MINE)
+_DECLINE = update(ADDED).where(*_OWN_CARD_ROW)
 _TAKE_UP = delete(ASIDE).where(
     ASIDE.c.learner_id == bindparam("of_learner"), ASIDE.c.card == bindparam("of_card")
 )
@@ -240,7 +242,7 @@ _AMONG = _ALL.where(ADDED.c.card.in_(bindparam("cards", expanding=True)))
 _begin: Any = bindparam("begin", type_=String)
 _STUDIED = select(ADDED.c.card).where(
     # Not with < and >: PostgreSQL compares text by its locale.
-    *_KEPT,
+    *_OWN_KEPT_ROWS,
     func.substr(ADDED.c.card, 1, func.length(_begin)) == _begin,
 )
 
@@ -325,7 +327,7 @@ class AddedCardDetails:
     sat: bool
 
 
-_ADDED_CARDS_KEPT = (
+_SELECT_ADDED_CARDS = (
     select(
         ADDED.c.card,
         ADDED.c.seed,
@@ -367,7 +369,7 @@ def kept(
         return {}
     values = {"of_learner": learner_id, "cards": [*cards], "now": to_milliseconds(now)}
     found: dict[str, AddedCardDetails] = {}
-    for row in db.connection().execute(_ADDED_CARDS_KEPT, values):
+    for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
         own = (row.deck, row.front, row.back) if row.front is not None else None
         sat = row.paper is not None and _asks(row.paper, row.card)
         sat = sat or (row.card in found and found[row.card].sat)

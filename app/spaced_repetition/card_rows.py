@@ -91,7 +91,7 @@ def blank(due: dt.date | None) -> dict[str, Any]:
     }
 
 
-MINE = (
+OWN_CARD_ROW = (
     MEMORY.c.learner_id == bindparam("of_learner"),
     MEMORY.c.card == bindparam("of_card"),
 )
@@ -102,9 +102,9 @@ def of(learner_id: int, card: str) -> dict[str, Any]:
     return {"of_learner": learner_id, "of_card": card}
 
 
-_CHANGE = update(MEMORY).where(*MINE)
+_CHANGE = update(MEMORY).where(*OWN_CARD_ROW)
 _ADD = insert(MEMORY)
-_FORGET = delete(MEMORY).where(*MINE)
+_FORGET = delete(MEMORY).where(*OWN_CARD_ROW)
 
 
 def change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:

@@ -61,12 +61,12 @@ class FsrsFormulas:
 
     def known(self, trace: Trace, recall: float, rating: int = _GOOD) -> Trace:
         """Return the trace after a passed review, a day or more after the last one."""
-        stability = self.grown(trace, recall, rating)
+        stability = self.stability_after_success(trace, recall, rating)
         return stability, self.difficulty(trace[1], rating)
 
     def forgotten(self, trace: Trace, recall: float) -> Trace:
         """Return the trace after “again”, a day or more after the last review, before relearning."""
-        return self.shrunk(trace, recall), self.difficulty(trace[1], _AGAIN)
+        return self.stability_after_lapse(trace, recall), self.difficulty(trace[1], _AGAIN)
 
     def lapsed(self, trace: Trace, recall: float) -> Trace:
         """Return the trace after “again” and the relearning steps of that day, all passed."""
@@ -79,7 +79,7 @@ class FsrsFormulas:
         """Return the trace after another review on the same study day."""
         return self.again_today(trace[0], rating), self.difficulty(trace[1], rating)
 
-    def grown(self, trace: Trace, recall: float, rating: int = _GOOD) -> float:
+    def stability_after_success(self, trace: Trace, recall: float, rating: int = _GOOD) -> float:
         """Return the stability after a passed review.
 
         S' = S·(1 + e^w8·(11 − D)·S^(−w9)·(e^(w10·(1 − R)) − 1)·hard·easy).
@@ -93,7 +93,7 @@ class FsrsFormulas:
             grown *= w[16]
         return max(stability * (1 + grown), _LEAST)
 
-    def shrunk(self, trace: Trace, recall: float) -> float:
+    def stability_after_lapse(self, trace: Trace, recall: float) -> float:
         """Return the stability after a lapse.
 
         S' = min(w11·D^(−w12)·((S + 1)^w13 − 1)·e^(w14·(1 − R)), S ÷ e^(w17·w18)).
@@ -103,9 +103,9 @@ class FsrsFormulas:
         left *= math.exp((1 - recall) * w[14])
         return max(min(left, stability / self._same_day), _LEAST)
 
-    def relearned(self, trace: Trace, recall: float) -> float:
+    def stability_after_relearning(self, trace: Trace, recall: float) -> float:
         """Return the stability after a lapse and its relearning steps, all passed."""
-        stability = self.shrunk(trace, recall)
+        stability = self.stability_after_lapse(trace, recall)
         for _ in range(self._relearning):
             stability = self.again_today(stability)
         return stability

@@ -420,14 +420,14 @@ _SPENT = select(
     _one(func.sum(_LOG.c.milliseconds), *_pace_later),
     _one(func.count(_LOG.c.id), *_pace_later),
 )
-_KEPT: StudyDayCache[CardPace] = StudyDayCache()
+_PACE_CACHE: StudyDayCache[CardPace] = StudyDayCache()
 
 
 def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
     """Return the learner's pace as of the start of a study day."""
     if not learner_id:
         return CardPace()
-    return _KEPT.of(db, learner_id, day, lambda: _asked(db, learner_id, day))
+    return _PACE_CACHE.of(db, learner_id, day, lambda: _asked(db, learner_id, day))
 
 
 def _asked(db: Session, learner_id: int, day: dt.date) -> CardPace:

@@ -26,7 +26,7 @@ from app.spaced_repetition.added_cards import ADDED, decline, due_day
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import (
     MEMORY,
-    MINE,
+    OWN_CARD_ROW,
     STANDING,
     add,
     blank,
@@ -320,7 +320,7 @@ def _again(before: CardState | None, day: dt.date) -> bool:
 
 ASIDE = TABLES["suspension"]
 # Reviews are replayed by time, because an import may add older ones.
-IN_TIME = (LOG.c.at, LOG.c.id)
+BY_TIME = (LOG.c.at, LOG.c.id)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -364,7 +364,7 @@ _FIND = select(
     *STANDING,
     func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
     MEMORY.c.suspended,
-).select_from(_one.outerjoin(MEMORY, and_(*MINE)))
+).select_from(_one.outerjoin(MEMORY, and_(*OWN_CARD_ROW)))
 _COUNT_TURNS = _TURNS
 
 
@@ -578,7 +578,7 @@ LOGGED = tuple(
 _LOG_ALL = (
     select(*LOGGED)
     .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card"))
-    .order_by(*IN_TIME)
+    .order_by(*BY_TIME)
 )
 
 
@@ -673,6 +673,6 @@ def _log() -> Any:
             LOG.c.voids.is_(None),
             (LOG.c.rating > 0) | (LOG.c.act != ""),
         )
-        .order_by(*(column.desc() for column in IN_TIME))
+        .order_by(*(column.desc() for column in BY_TIME))
         .limit(100)
     )

@@ -74,7 +74,7 @@ _STATES: dict[State, fsrs.State] = {
     "relearning": fsrs.State.Relearning,
 }
 _NAMES: dict[fsrs.State, State] = {value: key for key, value in _STATES.items()}
-_TURN = dt.time(tzinfo=dt.UTC)
+_MIDNIGHT = dt.time(tzinfo=dt.UTC)
 _HARD = 2
 
 
@@ -223,7 +223,7 @@ def _scheduler(policy: SchedulerPolicy, retention: float) -> fsrs.Scheduler:
 def _midnight(day: dt.date) -> dt.datetime:
     # The reference counts periods of 24 hours between moments. Given the same moment of each study
     # day, it counts study days, independent of hour, time zone and daylight saving.
-    return dt.datetime.combine(day, _TURN)
+    return dt.datetime.combine(day, _MIDNIGHT)
 
 
 def _card(standing: CardState | None, day: dt.datetime) -> fsrs.Card:

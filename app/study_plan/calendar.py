@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from app.accounts.current_learner import USUAL as NO_HABITS
+from app.accounts.current_learner import DEFAULT_HABITS as NO_HABITS
 from app.accounts.current_learner import StudyHabits
 from app.clock import round_minutes
 from app.content.library import Library
@@ -204,7 +204,7 @@ _PAGES_DONE = 3  # days before the exam by which every page is read
 _SATURDAY = 5
 _MOST_QUESTIONS = 25
 _THEMES = 3
-_CRUMB = 2.0  # minutes of a page too few for a day of their own
+_NEGLIGIBLE_MINUTES = 2.0  # minutes of a page too few for a day of their own
 _MISSED = "what you missed in the mock exam"
 
 
@@ -492,13 +492,13 @@ class _PageAllocator:
         """Take up to `wanted` minutes of pages if there is room; whole pages if they fit."""
         taken: list[tuple[str, str, bool]] = []
         spent, objective = 0.0, ""
-        while self.pages and spent < wanted and room - spent >= _CRUMB:
+        while self.pages and spent < wanted and room - spent >= _NEGLIGIBLE_MINUTES:
             page = self.pages[0]
             part = min(page.minutes, room - spent)
             taken.append((page.slug, page.title, self._begun))
             objective = objective or page.objective
             spent += part
-            self._begun = page.minutes - part >= _CRUMB
+            self._begun = page.minutes - part >= _NEGLIGIBLE_MINUTES
             if self._begun:
                 rest = page.minutes - part
                 self.pages[0] = dataclasses.replace(page, minutes=rest)

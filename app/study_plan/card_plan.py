@@ -22,7 +22,7 @@ import functools
 import math
 from collections.abc import Iterable, Sequence
 
-from app.accounts.current_learner import USUAL, StudyHabits
+from app.accounts.current_learner import DEFAULT_HABITS, StudyHabits
 from app.clock import RETENTION
 from app.spaced_repetition.fsrs import FsrsFormulas
 from app.spaced_repetition.review_pace import LOOK_SECONDS, CardPace
@@ -91,8 +91,8 @@ def review_gain(begun: StartedCard, day: int, exam: int, curve: FsrsFormulas) ->
     since, left = max(0, day - begun.last), max(0, exam - day)
     trace = begun.stability, begun.difficulty
     recall = curve.recall(since, begun.stability)
-    right = curve.recall(left, curve.grown(trace, recall))
-    wrong = curve.recall(left, curve.relearned(trace, recall))
+    right = curve.recall(left, curve.stability_after_success(trace, recall))
+    wrong = curve.recall(left, curve.stability_after_relearning(trace, recall))
     after = recall * right + (1 - recall) * wrong
     return ReviewGain(recall, after, after - curve.recall(since + left, begun.stability))
 
@@ -139,7 +139,7 @@ LEAST_GAIN = 0.01
 """A second final review that gains less than this is left out."""
 AMPLE = 1.35
 """With this many times the minutes that all cards need, new cards need no even pace."""
-_CRUMB = 1e-6
+_NEGLIGIBLE = 1e-6
 _LONGEST = 2000  # days to search backward; no exam is that far ahead
 
 
@@ -159,7 +159,7 @@ class CardPlanInputs:
     seconds: float
     retention: float = RETENTION
     spent: float = 0.0
-    habits: StudyHabits = USUAL
+    habits: StudyHabits = DEFAULT_HABITS
     pace: CardPace = CARD_PACE
     begins: int | None = None
     adds: int | None = None
@@ -185,7 +185,7 @@ class CardPlanInputs:
         5
         """
         days, held = 1, self.seconds_on(self.exam - 1)
-        while held < seconds - _CRUMB and days < _LONGEST:
+        while held < seconds - _NEGLIGIBLE and days < _LONGEST:
             days += 1
             held += self.seconds_on(self.exam - days)
         return days

@@ -30,7 +30,7 @@ down in proportion; the result is usually within one or two percent."""
 SAMPLE = 250
 """How many cards a sample has."""
 
-_CRUMB = 1e-6
+_NEGLIGIBLE = 1e-6
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 _STEPS = tuple(math.sqrt(prime) for prime in _PRIMES)
 
@@ -171,7 +171,7 @@ class DaySimulation:
         rating = self._fate.look(place, asked.day, chance)
         trace = card.stability, card.difficulty
         trace = curve.lapsed(trace, chance) if rating == 1 else curve.known(trace, chance, rating)
-        self.cards[place] = self._card(card.card, trace, asked)
+        self.cards[place] = self._simulate_card(card.card, trace, asked)
         self.asked.add(card.card)
         if card.fresh:
             return asked.pace.first
@@ -182,10 +182,10 @@ class DaySimulation:
         name = f"+{place}"
         trace = self._curve.begun(self._fate.begin(place, asked.day))
         self._place[name] = place
-        self.cards.append(self._card(name, trace, asked))
+        self.cards.append(self._simulate_card(name, trace, asked))
         self.unseen -= 1
 
-    def _card(self, name: str, trace: Trace, asked: CardPlanInputs) -> StartedCard:
+    def _simulate_card(self, name: str, trace: Trace, asked: CardPlanInputs) -> StartedCard:
         # In a simulation a card's reverse may be due on the same day.
         due = asked.day + self._curve.interval(trace[0], asked.retention)
         return StartedCard(name, *trace, asked.day, due)
@@ -213,8 +213,8 @@ def simulate_until_exam(
     old = [card for card in cards if not card.fresh]
     new = [card for card in cards if card.fresh]
     of_old = _sample(old, round(len(old) * part))
-    of_new = _sample(new, math.ceil(len(new) * part - _CRUMB))
-    unseen_of_sample = math.ceil(unseen * part - _CRUMB)
+    of_new = _sample(new, math.ceil(len(new) * part - _NEGLIGIBLE))
+    unseen_of_sample = math.ceil(unseen * part - _NEGLIGIBLE)
     run = DaySimulation([*of_old, *of_new], unseen_of_sample, curve, ExpectedOutcomes())
     ahead = _ahead(run, asked, rule, part, skipping)
     fresh = (unseen, unseen_of_sample), (len(new), len(of_new))

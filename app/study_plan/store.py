@@ -19,7 +19,7 @@ from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.fsrs import FsrsFormulas, fsrs_formulas
 from app.spaced_repetition.queue import card_pace
-from app.spaced_repetition.review_log import IN_TIME, LOG, LOGGED, DayTotals, replay_card
+from app.spaced_repetition.review_log import BY_TIME, LOG, LOGGED, DayTotals, replay_card
 from app.spaced_repetition.review_pace import TimeSpent
 from app.spaced_repetition.scheduler import ReplayedCard
 from app.study_plan.calendar import (
@@ -112,7 +112,7 @@ _SPENT = select(_spent, _READING.c.topic, _READING.c.section, _READING.c.at).sel
 )
 
 
-_KEPT: StudyDayCache[StudyPace] = StudyDayCache()
+_PACE_CACHE: StudyDayCache[StudyPace] = StudyDayCache()
 
 
 def pace(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
@@ -122,7 +122,7 @@ def pace(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -
     """
     if not learner.id:
         return USUAL
-    return _KEPT.of(db, learner.id, day, lambda: _asked(db, learner, library, day))
+    return _PACE_CACHE.of(db, learner.id, day, lambda: _asked(db, learner, library, day))
 
 
 def _asked(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
@@ -475,7 +475,7 @@ _MORNING_BEFORE = (
         LOG.c.card.in_(bindparam("cards", expanding=True)),
         LOG.c.study_day < bindparam("day"),
     )
-    .order_by(LOG.c.card, *IN_TIME)
+    .order_by(LOG.c.card, *BY_TIME)
 )
 
 

@@ -187,7 +187,7 @@ def first_this(ground: WeakPrerequisite, topic: Topic, record: LearnerEvidence) 
     return StudyStep("read", needed.title, address, reason, needed.minutes, slug)
 
 
-_MOST = 0.5
+_MAX_SHARE = 0.5
 _ALL = 0.95  # the count comes from a sample, so nearly all means all
 
 
@@ -256,14 +256,14 @@ def over_words(over: int, passed: int) -> str:
         return f"{due} and {'waits' if one else 'wait'} for another day"
     if passed >= _ALL * over:
         whom = "it" if one else "them"
-    elif passed > _MOST * over:
+    elif passed > _MAX_SHARE * over:
         whom = "most of them"
     else:
         whom = f"about {passed:,} of them"
     return f"{due}; the plan has no time for {whom} before your exam"
 
 
-_STEPS_MOST = 10
+_MAX_STEPS = 10
 
 
 def plan_today(now: TodayInputs) -> TodayPlan:
@@ -478,7 +478,7 @@ def _practice(library: Library, weak: WeakObjective, pace: StudyPace) -> StudySt
         questions = of_objective(library, goal.number)
         title, address = goal.name, f"/quiz/objectives/{goal.number}"
     open_ = sum(not question.reserved for question in questions)
-    count = min(open_ or len(questions), _STEPS_MOST)
+    count = min(open_ or len(questions), _MAX_STEPS)
     words = "1 question" if count == 1 else f"{count} questions"
     return StudyStep(
         "practice",

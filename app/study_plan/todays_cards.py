@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from sqlalchemy import Engine, bindparam, select, union_all
 from sqlmodel import Session
 
-from app.accounts.current_learner import USUAL, LearnerProfile, RequestContext, StudyHabits
+from app.accounts.current_learner import DEFAULT_HABITS, LearnerProfile, RequestContext, StudyHabits
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.markup.expressions import ExpressionError
@@ -66,7 +66,7 @@ class ExamGoal:
 
     exam: dt.date
     seconds: float
-    habits: StudyHabits = USUAL
+    habits: StudyHabits = DEFAULT_HABITS
     acts: int = 0
     pace: CardPace = CARD_PACE
 

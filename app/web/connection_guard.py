@@ -19,12 +19,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from app.web.proxies import Network, network_of
 
-_SPARE = 150  # files that a process needs in addition to its connections
+_SPARE_CONNECTIONS = 150  # files that a process needs in addition to its connections
 _STALLED = 60.0  # after which a client that reads nothing of its response is disconnected
 _REST_OF_BODY = 1.0  # seconds for the rest of a body whose response has been sent
 _PIPELINED = 2  # requests sent ahead of their responses; browsers send none
 _FIELDS = 100  # headers of a request; browsers send about twenty
-_PIECE = 16 * 1024  # bytes that are parsed before checking the limits again
+_CHUNK_BYTES = 16 * 1024  # bytes that are parsed before checking the limits again
 # Without a limit the kernel buffers up to 4 MB for a client that does not read, and a
 # slow one shows no progress for minutes.
 _SEND_BUFFER = 256 * 1024
@@ -102,8 +102,8 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         if self._head >= 0:
             self._timer = self._timer or self._soon(self._limits.head_seconds, self._too_slow)
-        for begin in range(0, len(data), _PIECE):
-            piece = data[begin : begin + _PIECE]
+        for begin in range(0, len(data), _CHUNK_BYTES):
+            piece = data[begin : begin + _CHUNK_BYTES]
             if self._head >= 0:
                 self._head += len(piece)
             super().data_received(piece)
@@ -291,7 +291,7 @@ def room_for(connections: int) -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard == resource.RLIM_INFINITY:
         return connections
-    return max(1, min(connections, hard - _SPARE))
+    return max(1, min(connections, hard - _SPARE_CONNECTIONS))
 
 
 def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:

@@ -27,7 +27,7 @@ _UNSAID = {
     *("seed", "settled", "shown", "since", "token", "who"),
 }
 _MOST_FIELDS = 500
-_LONGEST = 80  # characters of an input that an error message repeats
+_MAX_SHOWN_LENGTH = 80  # characters of an input that an error message repeats
 # Labels of form fields for error messages.
 _LABELS = {
     "act": "What to do with the card",
@@ -111,7 +111,7 @@ def error_response(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Entered:
+class _EnteredField:
     """A submitted form field. `label` is empty for fields that the learner did not enter."""
 
     name: str
@@ -119,14 +119,16 @@ class _Entered:
     label: str
 
 
-def _entered(request: Request) -> list[_Entered]:
+def _entered(request: Request) -> list[_EnteredField]:
     """Return the fields of the rejected form, so that it can be sent again."""
     body: bytes = getattr(request.state, "form", b"")
     try:
         pairs = parse_qsl(body.decode(), True, max_num_fields=_MOST_FIELDS)
     except ValueError:  # not a URL-encoded form
         return []
-    return [_Entered(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n)) for n, v in pairs]
+    return [
+        _EnteredField(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n)) for n, v in pairs
+    ]
 
 
 def _refused(request: Request, error: Exception) -> Response:
@@ -187,7 +189,7 @@ def _unwritable(request: Request, _error: Exception) -> Response:
 def _shown(given: object) -> str:
     """Return the rejected value for display, truncated if it is long."""
     words = given if isinstance(given, str) else repr(given)
-    return f"“{words}”" if len(words) <= _LONGEST else f"“{words[:_LONGEST]}…”"
+    return f"“{words}”" if len(words) <= _MAX_SHOWN_LENGTH else f"“{words[:_MAX_SHOWN_LENGTH]}…”"
 
 
 def _http(request: Request, error: Exception) -> Response:

@@ -45,7 +45,7 @@ def _below(root: str, site: str, name: bytes, value: bytes) -> bytes:
 
 
 _TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
-_OURS = f"{COOKIE}=".encode()
+_SESSION_COOKIE_PREFIX = f"{COOKIE}=".encode()
 # These pages show a person's name. After sign-out, Back must not show them.
 _PERSONAL = ("/settings", "/continue")
 # Tells the service worker to drop its cached pages, which belonged to another learner.
@@ -132,7 +132,7 @@ class HttpExchange:
             await self._send(message)
         elif message.get("more_body"):
             self.started = True
-            words = self._recorded + self._carried()
+            words = self._recorded + self._carried_headers()
             await self._start(self.status, self._with_security(words))
             await self._send(message)
         else:
@@ -140,7 +140,7 @@ class HttpExchange:
             if self.kind.startswith(b"text/html"):
                 self.body = body_below(self.root, self.body)
 
-    async def give(self, kept: CachedPage) -> None:
+    async def send_cached(self, kept: CachedPage) -> None:
         """Send a cached page, or 304 if the browser already has it."""
         words = [
             (b"etag", kept.packed.tag),
@@ -165,29 +165,30 @@ class HttpExchange:
         replaced = {b"content-length", b"cache-control"}
         words = [pair for pair in self._recorded if pair[0] not in replaced]
         words.append((b"cache-control", self.caching))
-        words += self._carried()
+        words += self._carried_headers()
         words.append((b"x-request-id", self.number.encode()))
         if self.kind.startswith(_TEXT):
             words.append((b"vary", b"accept-encoding"))
             await self._packed(self.status, words, CompressedBody(self.body))
         else:
-            await self._whole(self.status, words, self.body)
+            await self._whole_response(self.status, words, self.body)
 
     async def redirect(self, address: str) -> None:
         """Redirect to another path of this server, with method and body (307)."""
         words = [(b"location", address.encode("latin-1", "replace"))]
         words.append((b"cache-control", b"no-store"))
-        await self._whole(307, words, b"")
+        await self._whole_response(307, words, b"")
 
     async def send_file(self, status: int, words: Headers, body: bytes) -> None:
-        await self._whole(status, words, body)
+        await self._whole_response(status, words, body)
 
-    def _carried(self) -> Headers:
+    def _carried_headers(self) -> Headers:
         # A new browser gets its key with the first response. A write renews the cookie,
         # because browsers drop cookies after 400 days.
         line = self.visitor.renewal if self.method == "POST" else self.visitor.cookie
         chosen = any(
-            name == b"set-cookie" and value.startswith(_OURS) for name, value in self._recorded
+            name == b"set-cookie" and value.startswith(_SESSION_COOKIE_PREFIX)
+            for name, value in self._recorded
         )
         words = [(b"set-cookie", line)] if line and not chosen else []
         words += self._chosen
@@ -202,9 +203,9 @@ class HttpExchange:
         body, encoding = await packed.form(self.headers.get(b"accept-encoding", b""))
         if encoding:
             words.append((b"content-encoding", encoding))
-        await self._whole(status, words, body)
+        await self._whole_response(status, words, body)
 
-    async def _whole(self, status: int, words: Headers, body: bytes) -> None:
+    async def _whole_response(self, status: int, words: Headers, body: bytes) -> None:
         if status != 304:
             words.append((b"content-length", str(len(body)).encode()))
         await self._start(status, self._with_security(words))

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.content.courses import ALONE, CourseRegistry
+from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.web import errors, monitoring
 from app.web.dependencies import RouteNames
@@ -80,16 +80,16 @@ def resolve_course(courses: CourseRegistry, scope: Scope) -> CourseRoute:
     """Determine the course of a request, and whether to redirect it."""
     site: str = scope.get("root_path", "")
     if not courses.named:
-        return CourseRoute(scope, ALONE, site)
+        return CourseRoute(scope, SINGLE_COURSE, site)
     path: str = scope["path"].removeprefix(site)
     if path.startswith("/courses/"):
         name, slash, _ = path.removeprefix("/courses/").partition("/")
         if name in courses.libraries:
             return _inside(scope, site, name, slash)
-        return CourseRoute(scope, ALONE, site)
+        return CourseRoute(scope, SINGLE_COURSE, site)
     if path in _PATHS_OF_SERVER or path.startswith(_OF_SERVER):
-        return CourseRoute(scope, ALONE, site)
-    return CourseRoute(scope, ALONE, site, _of_old(courses, scope, path))
+        return CourseRoute(scope, SINGLE_COURSE, site)
+    return CourseRoute(scope, SINGLE_COURSE, site, _of_old(courses, scope, path))
 
 
 def _inside(scope: Scope, site: str, name: str, slash: str) -> CourseRoute:
@@ -190,7 +190,7 @@ class EdgeMiddleware:
         elif exchange.path in monitoring.ADDRESSES and exchange.method in _LOOKS:
             await self._app(scope, receive, send)  # works even if everything else is broken
         else:
-            await self._page(scope, receive, exchange, found.course)
+            await self._serve_page(scope, receive, exchange, found.course)
 
     async def _file(self, exchange: HttpExchange) -> None:
         accepted = exchange.headers.get(b"accept-encoding", b"")
@@ -200,13 +200,13 @@ class EdgeMiddleware:
             *await self._door.static.answer(exchange.path, query, accepted, known)
         )
 
-    async def _page(
+    async def _serve_page(
         self, scope: Scope, receive: Receive, exchange: HttpExchange, name: str
     ) -> None:
         door = self._door
         refusal = door.admission.refusal(exchange)
         cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
-        visitor = exchange.visitor = door.doorkeeper.recognize(cookies)
+        visitor = exchange.visitor = door.doorkeeper.recognize_visitor(cookies)
         live = door.courses.libraries[name or door.courses.first]
         course = await _read_course(live)
         now = CacheStamp(
@@ -217,7 +217,7 @@ class EdgeMiddleware:
         if exchange.is_cacheable and refusal is None:
             kept = door.pages.find(exchange.target, visitor, now)
             if kept is not None:
-                await exchange.give(kept)
+                await exchange.send_cached(kept)
                 self._count(exchange, "kept")
                 return
         exchange.number = secrets.token_hex(4)
@@ -229,7 +229,7 @@ class EdgeMiddleware:
             "course": name,
         }
         inner = _inner(scope, known)
-        with self._importing(exchange):
+        with self._count_import(exchange):
             await self._from_app(inner, receive, exchange, now, refusal)
         if door.metrics is not None:
             self._count(exchange, door.routes.of(inner))
@@ -239,7 +239,7 @@ class EdgeMiddleware:
             seconds = time.perf_counter() - exchange.begun
             self._door.metrics.answered(exchange.method, route, exchange.status, seconds)
 
-    def _importing(self, exchange: HttpExchange) -> AbstractContextManager[None]:
+    def _count_import(self, exchange: HttpExchange) -> AbstractContextManager[None]:
         metrics = self._door.metrics
         if metrics and exchange.writes and exchange.path in self._door.uploads:
             return metrics.importing()
@@ -267,7 +267,7 @@ class EdgeMiddleware:
         exchange.visitor = inner["state"]["visitor"]
         self._note(exchange, inner)
         if not exchange.started:
-            await self._finish(exchange, inner["state"].get("wish"), now)
+            await self._finish_page(exchange, inner["state"].get("wish"), now)
 
     async def _pass_on(
         self,
@@ -315,7 +315,7 @@ class EdgeMiddleware:
         }
         _log.warning("request %s: %s %s answered %d after %d ms", *known.values(), extra=known)
 
-    async def _finish(
+    async def _finish_page(
         self, exchange: HttpExchange, wish: CachePolicy | None, now: CacheStamp
     ) -> None:
         if wish is None or exchange.status != 200 or not exchange.reads:
@@ -330,7 +330,7 @@ class EdgeMiddleware:
         kept = CachedPage(packed, exchange.kind, now.version, changes, wish.until, exchange.caching)
         if exchange.is_cacheable and (shared or changes is not None):
             self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)
-        await exchange.give(kept)
+        await exchange.send_cached(kept)
 
 
 async def _enter(stack: contextlib.AsyncExitStack, slot: AbstractAsyncContextManager[None]) -> bool:

@@ -88,18 +88,18 @@ class Metrics:
             ("method", "route", "status"),
             registry=self._registry,
         )
-        self._latency = self._histogram(
+        self._latency = self._make_histogram(
             "request_seconds", "Time until a request was answered.", "method", "route"
         )
-        self._waits = self._histogram("write_wait_seconds", "Time until a turn began.")
-        self._writes = self._histogram(
+        self._waits = self._make_histogram("write_wait_seconds", "Time until a turn began.")
+        self._writes = self._make_histogram(
             "write_seconds", "Time from the begin of a turn until it was on disk."
         )
-        self._waiting = self._gauge("writers_waiting", "Requests that wait to write.")
-        self._imports = self._gauge("imports_running", "Files being taken in.")
-        self._looked_at = self._gauges()
+        self._waiting = self._make_gauge("writers_waiting", "Requests that wait to write.")
+        self._imports = self._make_gauge("imports_running", "Files being taken in.")
+        self._looked_at = self._make_gauges()
 
-    def admits(self, header: str) -> bool:
+    def admits_token(self, header: str) -> bool:
         """Return whether an Authorization header contains the token."""
         given = header.removeprefix("Bearer ").encode()
         return hmac.compare_digest(given, self._token)
@@ -171,12 +171,12 @@ class Metrics:
                 yield session
         self._writes.observe(time.perf_counter() - begun)
 
-    def _histogram(self, name: str, words: str, *labels: str) -> Histogram:
+    def _make_histogram(self, name: str, words: str, *labels: str) -> Histogram:
         return Histogram(
             f"headroom_{name}", words, labels, registry=self._registry, buckets=_SECONDS
         )
 
-    def _gauge(self, name: str, words: str, mode: str = "livesum") -> Gauge:
+    def _make_gauge(self, name: str, words: str, mode: str = "livesum") -> Gauge:
         return Gauge(
             f"headroom_{name}",
             words,
@@ -184,17 +184,17 @@ class Metrics:
             multiprocess_mode=mode,  # type: ignore[arg-type] # a valid mode
         )
 
-    def _gauges(self) -> tuple[tuple[Gauge, Callable[[], float]], ...]:
+    def _make_gauges(self) -> tuple[tuple[Gauge, Callable[[], float]], ...]:
         of, each = self._sources, "liveall"
         return (
-            (self._gauge("kept_bytes", "Pages kept in memory."), of.kept_bytes),
+            (self._make_gauge("kept_bytes", "Pages kept in memory."), of.kept_bytes),
             (
-                self._gauge("content_problems", "Problems in the course.", "livemax"),
+                self._make_gauge("content_problems", "Problems in the course.", "livemax"),
                 of.content_problems,
             ),
-            (self._gauge("resident_bytes", "Memory in use.", each), _resident),
-            (self._gauge("cpu_seconds", "Processor time.", each), time.process_time),
-            (self._gauge("open_files", "Open files.", each), _open_files),
+            (self._make_gauge("resident_bytes", "Memory in use.", each), _resident),
+            (self._make_gauge("cpu_seconds", "Processor time.", each), time.process_time),
+            (self._make_gauge("open_files", "Open files.", each), _open_files),
         )
 
 
@@ -204,7 +204,7 @@ async def show(request: Request) -> Response:
     metrics: Metrics | None = request.app.state.metrics
     if metrics is None:
         return PlainTextResponse("There is no page at this address.\n", 404)
-    if not metrics.admits(request.headers.get("authorization", "")):
+    if not metrics.admits_token(request.headers.get("authorization", "")):
         words = "Send the token that HEADROOM_METRICS_TOKEN holds.\n"
         return PlainTextResponse(words, 401, headers={"www-authenticate": "Bearer"})
     return Response(metrics.shown(), media_type=CONTENT_TYPE_LATEST)
@@ -245,8 +245,8 @@ def _open_files() -> float:
 
 
 LEAST_FREE = 64 * 1024 * 1024
-_KEPT = 1.0  # seconds for which the result of a check is cached
-_DISK_KEPT = 10.0  # seconds for the disk check, which waits for a sync
+_CHECK_CACHE_SECONDS = 1.0  # seconds for which the result of a check is cached
+_DISK_CHECK_CACHE_SECONDS = 10.0  # seconds for the disk check, which waits for a sync
 _PATIENCE = 0.8  # seconds to wait for another writing process
 _LIMIT = 3.0  # seconds after which a check counts as failed
 _PROBE = 64 * 1024  # bytes that are written to test the disk
@@ -276,11 +276,11 @@ class Readiness:
     ) -> None:
         self._courses = courses
         self._probes = (
-            _Probe("database", _database_check(engine), _KEPT),
-            _Probe(
+            _TimedCheck("database", _database_check(engine), _CHECK_CACHE_SECONDS),
+            _TimedCheck(
                 "disk",
                 lambda: _disk_check(_folders(engine, folder), storage),
-                _DISK_KEPT,
+                _DISK_CHECK_CACHE_SECONDS,
             ),
         )
         self._lock = asyncio.Lock()
@@ -294,11 +294,11 @@ class Readiness:
                 found = [await probe.result() for probe in self._probes]
                 courses = self._courses.libraries.items()
                 self._found = (*found, *(_course(n, live) for n, live in courses))
-                self._until = time.monotonic() + _KEPT
+                self._until = time.monotonic() + _CHECK_CACHE_SECONDS
             return self._found
 
 
-class _Probe:
+class _TimedCheck:
     """A check that may block, run in its own thread. Its result is cached for `seconds`.
 
     It does not use the thread pool of the requests, which may be exhausted.
@@ -418,7 +418,7 @@ def _of_file(path: Path, born: tuple[int, int] | None) -> str:
             connection.rollback()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary error code
-        return _SAID.get(code, _DAMAGED)
+        return _SQLITE_ERROR_MESSAGES.get(code, _DAMAGED)
     return _missing_tables(name for (name,) in rows)
 
 
@@ -447,7 +447,7 @@ def _begin_or_see_others_commit(connection: sqlite3.Connection) -> None:
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _CHANGES = "PRAGMA data_version"  # changes after each commit of others
 _DAMAGED = "The database is damaged. Stop the server, and restore a backup."
-_SAID = {
+_SQLITE_ERROR_MESSAGES = {
     sqlite3.SQLITE_BUSY: "Another process keeps the database locked. "
     "Find the program that has it open, and end it.",
     sqlite3.SQLITE_READONLY: "The database is read-only. Make it writable.",

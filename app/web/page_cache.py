@@ -170,7 +170,7 @@ class PageCache:
             return None
 
     def _count_changes(self, pulse: DataVersion, digest: str) -> int | None:
-        beat = pulse.beat()
+        beat = pulse.read_version()
         if beat != self._beat or len(self._changes) > _KNOWN:
             self._changes.clear()
             self._beat = beat

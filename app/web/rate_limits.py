@@ -62,7 +62,7 @@ _BY_START = (
 )
 
 
-class _Key(NamedTuple):
+class _RateKey(NamedTuple):
     """What is counted. `who` is an address, or a browser for limits named `…_browser`."""
 
     limit: str
@@ -85,7 +85,7 @@ class RateLimiter:
     ) -> None:
         self._kinds = {kind: read_rates(words) for kind, words in kinds.items()}
         self._clock = clock
-        self._counts: LRUCache[_Key, tuple[int, int]] = LRUCache(_CLIENTS)
+        self._counts: LRUCache[_RateKey, tuple[int, int]] = LRUCache(_CLIENTS)
 
     def admit(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request of a client. Raises HTTPException 429 if it exceeds a limit.
@@ -98,30 +98,32 @@ class RateLimiter:
 
     def check(self, kind: str, client: str, browser: str = "") -> None:
         """Raise HTTPException 429 if one more request would exceed a limit."""
-        for key in self._keys(kind, client, browser):
+        for key in self._rate_keys(kind, client, browser):
             if self._count(key) >= key.rate.most:
                 raise self._too_many(key)
 
     def count(self, kind: str, client: str, browser: str = "") -> None:
         """Count one request, even if it exceeds the limit."""
-        for key in self._keys(kind, client, browser):
+        for key in self._rate_keys(kind, client, browser):
             self._counts[key] = (self._window(key.rate), self._count(key) + 1)
 
     def seconds_to_wait(self, kind: str, client: str, browser: str = "") -> int:
         """Return the seconds until one more would be allowed, 0 for now. Counts nothing."""
-        keys = self._keys(kind, client, browser)
+        keys = self._rate_keys(kind, client, browser)
         full = [key.rate for key in keys if self._count(key) >= key.rate.most]
         return max(map(self._seconds_left, full), default=0)
 
-    def _keys(self, kind: str, client: str, browser: str) -> list[_Key]:
+    def _rate_keys(self, kind: str, client: str, browser: str) -> list[_RateKey]:
         limits = [(kind, f"{client} without a cookie")]
         if browser:
             limits = [(f"{kind}_browser", browser), (kind, client)]
         return [
-            _Key(limit, rate, who) for limit, who in limits for rate in self._kinds.get(limit, ())
+            _RateKey(limit, rate, who)
+            for limit, who in limits
+            for rate in self._kinds.get(limit, ())
         ]
 
-    def _count(self, key: _Key) -> int:
+    def _count(self, key: _RateKey) -> int:
         """Return the count in the current window."""
         window, count = self._counts.get(key, (0, 0))
         return count if window == self._window(key.rate) else 0
@@ -134,7 +136,7 @@ class RateLimiter:
         end = (self._window(rate) + 1) * rate.seconds
         return max(1, round(end - self._clock()))
 
-    def _too_many(self, key: _Key) -> HTTPException:
+    def _too_many(self, key: _RateKey) -> HTTPException:
         left = self._seconds_left(key.rate)
         source = "browser" if key.limit.endswith("_browser") else "address"
         words = (

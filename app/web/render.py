@@ -59,7 +59,7 @@ class StaticAssets:
     def __init__(self, folder: Path) -> None:
         self._bodies = _read(folder)
         self.files: Mapping[str, CompressedBody] = {
-            name: CompressedBody(self._linked(name), BEST_QUALITY) for name in self._bodies
+            name: CompressedBody(self._link_versioned(name), BEST_QUALITY) for name in self._bodies
         }
 
     def address(self, name: str) -> str:
@@ -92,7 +92,7 @@ class StaticAssets:
         headers.append((b"content-type", _type(name)))
         return 200, headers, body
 
-    def _linked(self, name: str) -> bytes:
+    def _link_versioned(self, name: str) -> bytes:
         # Style sheets refer to fonts. The font URL must include a hash as well, or
         # browsers would use an old font for a year.
         body = self._bodies[name]

@@ -111,7 +111,7 @@ _PATIENCE = 5.0  # seconds until a slow transfer is displaced
 
 
 @dataclasses.dataclass(eq=False, slots=True)
-class _Waiter:
+class _WaitingRequest:
     """A waiting request. `admitted` is done once it has a slot."""
 
     client: str
@@ -133,7 +133,7 @@ class FairSlots:
         # Seconds for which each client has used slots; halved every few seconds.
         self._used: dict[str, float] = {}
         self._halved_at = 0.0
-        self._waiting: list[_Waiter] = []
+        self._waiting: list[_WaitingRequest] = []
 
     def may_hold_more(self, client: str) -> bool:
         """Return whether a client is below its own limit of slots."""
@@ -146,9 +146,9 @@ class FairSlots:
         Raises TimeoutError if none was free within `seconds`.
         """
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(client, loop.create_future())
+        waiter = _WaitingRequest(client, loop.create_future())
         self._waiting.append(waiter)
-        self._admit()
+        self._admit_waiting()
         try:
             async with asyncio.timeout(seconds):
                 await waiter.admitted
@@ -156,14 +156,14 @@ class FairSlots:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
             else:  # admitted just when it gave up
-                self._release(client)
+                self._release_slot(client)
             raise
         begun = loop.time()
         try:
             yield
         finally:
             self._note_use(client, begun, loop.time())
-            self._release(client)
+            self._release_slot(client)
 
     def _note_use(self, client: str, begun: float, now: float) -> None:
         if now - self._halved_at > _HALF_LIFE:
@@ -173,13 +173,13 @@ class FairSlots:
             }
         self._used[client] = self._used.get(client, 0.0) + now - begun
 
-    def _release(self, client: str) -> None:
+    def _release_slot(self, client: str) -> None:
         self._held[client] -= 1
         if not self._held[client]:
             del self._held[client]
-        self._admit()
+        self._admit_waiting()
 
-    def _admit(self) -> None:
+    def _admit_waiting(self) -> None:
         held = self._held
         while self._waiting and held.total() < self._total:
             free = [w for w in self._waiting if held[w.client] < self._of_one_client]
@@ -192,7 +192,7 @@ class FairSlots:
                 first.admitted.set_result(None)
 
 
-class Transfer:
+class BodyTransfer:
     """A body in transfer. `is_displaced` is set if it was ended for another client."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
@@ -222,7 +222,7 @@ class TransferSlots:
 
     def __init__(self, total: int, of_one_client: int) -> None:
         self._slots = FairSlots(total, of_one_client)
-        self._under_way: set[Transfer] = set()
+        self._under_way: set[BodyTransfer] = set()
 
     @contextlib.asynccontextmanager
     async def occupy(self, client: str, *, seconds: float) -> AsyncIterator[None]:
@@ -240,13 +240,13 @@ class TransferSlots:
             yield
 
     @contextlib.asynccontextmanager
-    async def transfer(self, *, has_slot: bool = True) -> AsyncIterator[Transfer]:
+    async def transfer(self, *, has_slot: bool = True) -> AsyncIterator[BodyTransfer]:
         """Register a transfer during the block. It can be displaced if it has a slot.
 
         Raises TimeoutError if it expired or was displaced.
         """
         async with asyncio.timeout(None) as timeout:
-            transfer = Transfer(timeout)
+            transfer = BodyTransfer(timeout)
             if has_slot:
                 self._under_way.add(transfer)
             try:
@@ -273,7 +273,7 @@ class TransferSlots:
 
 _IN_MEMORY = 64 * 1024  # bytes; larger bodies are buffered on disk
 _LARGE = 256 * 1024  # bytes; any form may be this large, larger bodies are files and need a slot
-_PIECE = 256 * 1024
+_CHUNK_BYTES = 256 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ class BodyBuffer:
         is_large = size > _LARGE or b"transfer-encoding" in headers
         async with self._place(client, room, is_large=is_large):
             with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as kept:
-                await self._pour(receive, kept, room, is_large=is_large)
+                await self._buffer_body(receive, kept, room, is_large=is_large)
                 kept.seek(0)
                 yield _replayed(kept, receive)
 
@@ -343,7 +343,9 @@ class BodyBuffer:
                 raise HTTPException(503, words, told) from None
             yield
 
-    async def _pour(self, receive: Receive, kept: IO[bytes], room: int, *, is_large: bool) -> None:
+    async def _buffer_body(
+        self, receive: Receive, kept: IO[bytes], room: int, *, is_large: bool
+    ) -> None:
         """Write the body to `kept`. Raises HTTPException 408 if it takes too long."""
         seconds_for = self._patience.seconds_for
         try:
@@ -389,8 +391,8 @@ def _replayed(kept: IO[bytes], receive: Receive) -> Receive:
         nonlocal over
         if over:
             return await receive()  # reports whether the client is still connected
-        piece = kept.read(_PIECE)
-        over = len(piece) < _PIECE
+        piece = kept.read(_CHUNK_BYTES)
+        over = len(piece) < _CHUNK_BYTES
         return {"type": "http.request", "body": piece, "more_body": not over}
 
     return again

@@ -38,7 +38,7 @@ def forget_line() -> bytes:
     return written(COOKIE, "", 0)
 
 
-FORGET_KEPT = {"clear-site-data": '"cache", "storage"'}
+CLEAR_SITE_DATA = {"clear-site-data": '"cache", "storage"'}
 """Header that also deletes the pages and reviews a browser stored for offline use."""
 _THEMES = {"light", "dark"}
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
@@ -46,7 +46,7 @@ _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 _LONGEST = {COOKIE: 128, AUTHOR: 64, "theme": 8, "zone": 128}
 _OURS = re.compile(rf"(?:^|;)\s*({'|'.join(_LONGEST)})=([^;]*)".encode())
 _BYTES = 4 * 1024 * 1024  # memory for known browsers, some 2,000
-_BESIDE = 1500  # bytes of Python objects around the cookie values
+_OVERHEAD_BYTES = 1500  # bytes of Python objects around the cookie values
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class SessionCookies:
         # cookies with every request. Invalid cookies are not cached.
         self._known: LRUCache[_CookieValues, Visitor] = LRUCache(_BYTES, getsizeof=_size)
 
-    def recognize(self, cookies: bytes) -> Visitor:
+    def recognize_visitor(self, cookies: bytes) -> Visitor:
         """Return the visitor of a Cookie header. Invalid or missing cookies get a new key."""
         given = _given(cookies)
         visitor = self._known.get(given)
@@ -165,7 +165,7 @@ def _given(cookies: bytes) -> _CookieValues:
 def _size(visitor: Visitor) -> int:
     """Return the bytes that a known browser takes, including its cookies as the cache key."""
     words = len(visitor.renewal) + len(visitor.key) + len(visitor.digest)
-    return _BESIDE + 2 * words + 2 * (_LONGEST["theme"] + _LONGEST["zone"])
+    return _OVERHEAD_BYTES + 2 * words + 2 * (_LONGEST["theme"] + _LONGEST["zone"])
 
 
 # The first match wins: most browsers also name those that they descend from.

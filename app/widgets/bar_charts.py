@@ -323,7 +323,7 @@ def _beside(at: float, words: str, bold: str) -> str:
 
 
 _ROW, _BAR, _FOOT = 72, 34, 34
-_ROOM = 1.04
+_AXIS_HEADROOM = 1.04
 _NAMES = {"kv": "KV cache"}
 _KNOWN: dict[str, SegmentStyle] = {str(name): look for name, look in LOOKS.items()}
 
@@ -358,7 +358,7 @@ class RowChart:
     def axis(self) -> Axis:
         """Return the axis that all rows share."""
         most = max([row.total for row in self.rows] + [self.limit or 0.0])
-        return unit_axis(most, self.unit, _ROOM)
+        return unit_axis(most, self.unit, _AXIS_HEADROOM)
 
     def written(self, value: float) -> str:
         """Format a value with its unit."""

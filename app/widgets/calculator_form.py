@@ -85,7 +85,7 @@ _DIGITS = re.compile(r"[0-9]{4,15}")
 _WRITTEN_SHORT = frozenset({"token", "parameter"})
 _SIZES_OF_COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"))
 _STEPPED_UNITS = frozenset({"", "GPU", "node", "system"})
-_STEPPED_MOST = 1e6
+_MAX_STEPPED = 1e6
 # Degrees that must divide heads, layers or nodes change by doubling.
 _DOUBLED = ("parallel", "gpus", "nodes", "replicas")
 _BLOCK_BAR = 34
@@ -352,7 +352,7 @@ def _widget(declared: InputSpec) -> Widget:
         return "line" if most <= _LINE else "text"
     if declared.kind in {"count", "number"}:
         counted = declared.kind == "count" and declared.unit in _STEPPED_UNITS
-        return "step" if counted and most <= _STEPPED_MOST else "number"
+        return "step" if counted and most <= _MAX_STEPPED else "number"
     if declared.kind == "model" and not declared.optional:
         return "size"
     return "tick" if declared.kind == "flag" else "select"

@@ -70,7 +70,7 @@ def _column(
 
 
 _STRIP = 40
-_MOST = 0.5
+_MAX_ERROR_SHOWN = 0.5
 _TICKS = (-0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5)
 _TOP = 26
 
@@ -105,12 +105,12 @@ def place(error: float) -> float:
     >>> place(0.0), place(0.5), place(-3.0)
     (50.0, 99.0, 1.0)
     """
-    held = min(max(error, -_MOST), _MOST)
-    return 50 + held / _MOST * 49
+    held = min(max(error, -_MAX_ERROR_SHOWN), _MAX_ERROR_SHOWN)
+    return 50 + held / _MAX_ERROR_SHOWN * 49
 
 
 def _case(error: float, down: float, *, fitted: bool) -> str:
-    if abs(error) > _MOST:
+    if abs(error) > _MAX_ERROR_SHOWN:
         return dot("bad-f", place(error), down, 4)
     return dot("hole" if fitted else "seen", place(error), down, 4)
 
@@ -131,7 +131,7 @@ def _axis(bottom: float) -> list[str]:
 
 
 def _anchor(tick: float) -> str:
-    return "e" if tick == _MOST else "" if tick == -_MOST else "m"
+    return "e" if tick == _MAX_ERROR_SHOWN else "" if tick == -_MAX_ERROR_SHOWN else "m"
 
 
 def _says(strips: tuple[ErrorStrip, ...]) -> str:

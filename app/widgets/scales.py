@@ -226,7 +226,7 @@ class PlotArea:
 
 # Width of a plot on a phone in pixels. Labels without overlap there have none anywhere.
 _WIDTH = 250.0
-_CLEAR = 8.0  # Pixels between the middle of a name and a line.
+_LABEL_GAP = 8.0  # Pixels between the middle of a name and a line.
 _HIGH = 15.0  # Height of a name in pixels.
 _HALF = 4.0  # From the baseline of a name to its middle.
 _MARK = 6.0  # Half the size of a mark.
@@ -328,10 +328,10 @@ def _covered(name: LineLabel, lines: Sequence[LabeledLine]) -> int:
         int((x - start) / (end - start) * _PARTS)
         for line in lines
         for x, y in _passing(line, (start, end), middle)
-        if abs(y - middle) < _CLEAR
+        if abs(y - middle) < _LABEL_GAP
     }
     marks = (place for line in lines if line.mark for place in line.places)
-    hit = (start - 2 <= x <= end + 2 and abs(y - middle) < _CLEAR + _MARK for x, y in marks)
+    hit = (start - 2 <= x <= end + 2 and abs(y - middle) < _LABEL_GAP + _MARK for x, y in marks)
     return len(parts) + _PARTS * sum(hit)
 
 
@@ -341,7 +341,7 @@ def _passing(line: LabeledLine, extent: Point, middle: float) -> Iterator[Point]
     Segments that stay far above or below `middle` are skipped.
     """
     start, end = extent
-    high, low = middle - _CLEAR, middle + _CLEAR
+    high, low = middle - _LABEL_GAP, middle + _LABEL_GAP
     if line.apart:
         yield from ((x, y) for x, y in line.places if start <= x <= end)
         return

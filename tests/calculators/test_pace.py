@@ -10,7 +10,7 @@ import pytest
 from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 
-from app.calculators.worker_pool import AT_ONCE, PACE, EstimateDurations
+from app.calculators.worker_pool import MAX_WORKERS, PACE, EstimateDurations
 from app.estimator import registry
 from tests.loops import is_on_event_loop, outcome
 
@@ -126,7 +126,7 @@ def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> Non
         async with anyio.create_task_group() as group:
             for _ in range(12):
                 group.start_soon(pace.run, "parallelism-plan", costly)
-            for _ in range(AT_ONCE):
+            for _ in range(MAX_WORKERS):
                 await run_sync(at_work.acquire)
             # All worker threads of the pages are free, and so is the loop.
             await run_sync(seen.append, "a page")
@@ -134,7 +134,7 @@ def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> Non
 
     outcome(twelve_and_one())
 
-    assert seen == ["costly"] * AT_ONCE + ["a page"] + ["costly"] * (12 - AT_ONCE)
+    assert seen == ["costly"] * MAX_WORKERS + ["a page"] + ["costly"] * (12 - MAX_WORKERS)
 
 
 def test_addresses_of_no_calculator_are_not_remembered(

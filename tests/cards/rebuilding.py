@@ -11,9 +11,9 @@ from app.markup.model import Flashcard
 from app.spaced_repetition.card_rows import MEMORY, add
 from app.spaced_repetition.review_log import (
     ANSWERS,
+    BY_TIME,
     DAYS,
     GRADES,
-    IN_TIME,
     LOG,
     LOGGED,
     DayTotals,
@@ -34,7 +34,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
     connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
     aside = set(suspended(db, learner_id))
     graded = connection.execute(
-        select(*LOGGED).where(LOG.c.learner_id == learner_id).order_by(LOG.c.card, *IN_TIME)
+        select(*LOGGED).where(LOG.c.learner_id == learner_id).order_by(LOG.c.card, *BY_TIME)
     )
     log = {card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)}
     added = beginnings(db, learner_id)

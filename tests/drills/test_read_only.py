@@ -68,7 +68,7 @@ def write(folder: Path, proved: list[int]) -> None:
             record = number.to_bytes(8, "little").ljust(RECORD, b"x")
             os.pwrite(descriptor, record, number * RECORD)
             os.fdatasync(descriptor)
-            disk.prove()
+            disk.prove_writable()
             proved.append(number)
     except OSError:
         os.close(descriptor)

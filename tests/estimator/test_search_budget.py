@@ -134,7 +134,7 @@ def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
     layouts = 0
     for split in splits(model, fabric_of(gpu), job):
         for family in split.families():
-            list(fits.lightest(family))
+            list(fits.lightest_fits(family))
             layouts += len(family.sizes)
 
     assert fits.steps < 3 * layouts

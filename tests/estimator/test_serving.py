@@ -21,7 +21,7 @@ from app.estimator.serving.replica import (
     BatchTiming,
     ReplicaProfile,
     RequestShape,
-    Traffic,
+    RequestTraffic,
     first_token,
     mixture,
     most_sequences,
@@ -43,7 +43,7 @@ def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
 
 
 def profiled(one: PlacedModel, prompt: int, answer: int, usable: float = 0.9) -> ReplicaProfile:
-    return profile_of(one, Traffic(RequestShape(prompt, answer)), usable)
+    return profile_of(one, RequestTraffic(RequestShape(prompt, answer)), usable)
 
 
 CHAT = placed("llama-3.1-70b", "H100", weights="fp8", cache="fp8", tensor=2)
@@ -197,7 +197,7 @@ def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
 
 
 def test_a_run_ends_with_a_round_that_is_not_full() -> None:
-    profile = profile_of(CHAT, Traffic(RequestShape(1000, 1000)))
+    profile = profile_of(CHAT, RequestTraffic(RequestShape(1000, 1000)))
     steady = saturated_rate(profile)
     assert saturated_rate(profile, 3 * profile.full) == pytest.approx(steady)
     assert saturated_rate(profile, 1.1 * profile.full) < 0.9 * steady

@@ -11,7 +11,7 @@ from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.lookup import caveats, find_model
 from app.estimator.models.number_formats import gpu_weights, weight_table
-from app.estimator.models.vision_tower import BESIDE, KINDS
+from app.estimator.models.vision_tower import KINDS, SIDE_CONFIGS
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
 from evidence.accuracy.report import own_cases
@@ -46,7 +46,7 @@ def _figure(found: Estimate, name: str) -> Any:
 
 def test_the_language_model_is_counted_as_if_it_stood_alone() -> None:
     for name, config in SEEING.items():
-        alone = {key: value for key, value in config.items() if key not in BESIDE}
+        alone = {key: value for key, value in config.items() if key not in SIDE_CONFIGS}
         seeing, blind = from_config(config), from_config(alone)
         assert seeing.tower is not None, name
         assert blind.tower is None, name

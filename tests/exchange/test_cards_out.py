@@ -21,7 +21,7 @@ from app.database.engine import snapshot_session
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
 from app.import_export.anki.package_format import PackageWriter, zstd
 from app.import_export.anki.package_writer import guid
-from app.import_export.card_export import ExportCourse, Hour, write_cards
+from app.import_export.card_export import ExportCourse, LearnerTime, write_cards
 from app.import_export.export_store import LearnerCards
 from tests.conftest import TINY
 from tests.flashcards.conftest import fields
@@ -229,7 +229,7 @@ def test_a_package_is_never_in_memory_as_a_whole(
         cards = LearnerCards(db, number)
         package = PackageWriter(file, modern=modern)
         tracemalloc.start()
-        write_cards(course, cards, package, Hour(clock(), dt.UTC))
+        write_cards(course, cards, package, LearnerTime(clock(), dt.UTC))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         with zipfile.ZipFile(file) as archive:

@@ -12,7 +12,7 @@ from sqlmodel import Session
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.accounts.downloads import Downloads
+from app.accounts.downloads import DownloadQueue
 from app.errors import ConflictError
 from app.main import create_app
 from app.settings import Settings
@@ -70,11 +70,11 @@ def test_one_file_is_made_at_a_time_and_all_come(app: FastAPI):
         file.write(b"a file")
         at_work -= 1
 
-    async def take(downloads: Downloads, person: str) -> bytes:
+    async def take(downloads: DownloadQueue, person: str) -> bytes:
         return await sent(await downloads.make(asker(), person, "f.zip", write))
 
     async def run() -> list[bytes]:
-        downloads = Downloads(app.state.engine, app.state.storage)
+        downloads = DownloadQueue(app.state.engine, app.state.storage)
         return await asyncio.gather(*(take(downloads, f"p{n}") for n in range(30)))
 
     assert outcome(run()) == [b"a file"] * 30
@@ -102,7 +102,7 @@ def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(app: Fas
 
 @pytest.mark.parametrize("path", FILES)
 def test_who_waits_in_vain_is_told_so_in_words(app: FastAPI, path: str):
-    app.state.downloads = Downloads(app.state.engine, app.state.storage, longest_wait=0.01)
+    app.state.downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=0.01)
 
     async def run() -> httpx.Response:
         making = app.state.downloads._making.occupy("somebody")
@@ -121,7 +121,7 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
     app: FastAPI,
 ):
     async def run() -> bytes:
-        downloads = Downloads(app.state.engine, app.state.storage)
+        downloads = DownloadQueue(app.state.engine, app.state.storage)
         first = await downloads.make(asker(), "rosa", "f.zip", written(b"first"))
         his = await downloads.make(asker(), "milo", "f.zip", written(b"his"))
         with pytest.raises(ConflictError, match="Another file of yours"):
@@ -136,7 +136,7 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
 
 def test_nobody_waits_without_end(app: FastAPI):
     async def run() -> None:
-        downloads = Downloads(app.state.engine, app.state.storage, longest_wait=0.01)
+        downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=0.01)
         async with downloads._making.occupy("somebody"):
             with pytest.raises(HTTPException) as refused:
                 await downloads.make(asker(), "rosa", "f.zip", written(b"x"))
@@ -149,7 +149,7 @@ def test_nobody_waits_without_end(app: FastAPI):
 
 def test_nothing_is_made_for_who_has_left_meanwhile(app: FastAPI):
     async def run() -> None:
-        downloads = Downloads(app.state.engine, app.state.storage)
+        downloads = DownloadQueue(app.state.engine, app.state.storage)
 
         def write(_db: Session, _file: IO[bytes]) -> None:
             raise AssertionError("nobody is there to take it")
@@ -163,7 +163,7 @@ def test_nothing_is_made_for_who_has_left_meanwhile(app: FastAPI):
 
 def test_a_file_that_could_not_be_made_holds_nothing(app: FastAPI):
     async def run() -> bytes:
-        downloads = Downloads(app.state.engine, app.state.storage)
+        downloads = DownloadQueue(app.state.engine, app.state.storage)
 
         def fail(_db: Session, _file: IO[bytes]) -> None:
             raise OSError("the disk is full")
@@ -180,7 +180,7 @@ def test_a_file_that_nobody_takes_is_given_up(app: FastAPI, monkeypatch: pytest.
     monkeypatch.setattr("app.accounts.downloads._SECONDS_OF_PIECE", 0.01)
 
     async def run() -> None:
-        downloads = Downloads(app.state.engine, app.state.storage)
+        downloads = DownloadQueue(app.state.engine, app.state.storage)
         response = await downloads.make(asker(), "rosa", "f.zip", written(b"x"))
 
         async def never(_message) -> None:
@@ -197,7 +197,7 @@ def test_a_reader_has_to_take_each_piece_in_time(app: FastAPI, monkeypatch: pyte
     monkeypatch.setattr("app.accounts.downloads._PIECE", 1000)
 
     async def run() -> tuple[int, int]:
-        downloads = Downloads(app.state.engine, app.state.storage)
+        downloads = DownloadQueue(app.state.engine, app.state.storage)
         large, taken = written(bytes(10_000)), 0
 
         async def take(message) -> None:
@@ -217,7 +217,7 @@ def test_a_reader_has_to_take_each_piece_in_time(app: FastAPI, monkeypatch: pyte
 
 def test_readers_of_few_clients_leave_places_to_others(app: FastAPI):
     async def run() -> list[bytes]:
-        downloads = Downloads(app.state.engine, app.state.storage, longest_wait=10)
+        downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=10)
         tasks = []
         for number in range(16):
             who = asker(f"10.0.0.{number // 4}"), f"reader {number}", "f.zip"
@@ -244,7 +244,7 @@ def test_the_slowest_reader_gives_way_to_who_waits(app: FastAPI, monkeypatch: py
         await asyncio.Event().wait()
 
     async def run() -> tuple[bytes, int]:
-        downloads = Downloads(app.state.engine, app.state.storage, longest_wait=10)
+        downloads = DownloadQueue(app.state.engine, app.state.storage, longest_wait=10)
         readers = []
         for number in range(16):
             who = asker(f"10.0.0.{number}"), f"reader {number}", "f.zip"

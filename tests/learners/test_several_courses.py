@@ -7,7 +7,7 @@ from sqlmodel import Session, col, select
 
 from app.accounts import learner_store as belongings
 from app.accounts import learner_store as store
-from app.accounts.learner_store import BrowserVisit, Enrollment, find_learner, key_in
+from app.accounts.learner_store import BrowserVisit, NewLearnerSettings, find_learner, key_in
 from app.database.tables import DeviceCode, Learner, LearnerSession, Note
 
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
@@ -15,7 +15,7 @@ HERE = BrowserVisit("d" * 64, "Firefox on Linux", NOON)
 
 
 def begin(db: Session, course: str, name: str = "") -> int:
-    return store.enroll(db, Enrollment("rosa", course, name, "Europe/Berlin", HERE))
+    return store.enroll(db, NewLearnerSettings("rosa", course, name, "Europe/Berlin", HERE))
 
 
 def test_a_course_has_a_row_and_the_browser_one_session(session: Session) -> None:

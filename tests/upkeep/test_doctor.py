@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.database.backup_schedule import copy_if_due
-from app.database.doctor import Deployment, DoctorFinding, run_checks
+from app.database.doctor import CheckedDeployment, DoctorFinding, run_checks
 from app.database.engine import make_engine
 from app.database.file_guards import name_aside
 from app.database.installation import Installation
@@ -33,7 +33,9 @@ def look(installation: Installation) -> Look:
     """The findings by subject; the first of a subject."""
 
     def look(now: dt.datetime = NOW, **changes: object) -> dict[str, DoctorFinding]:
-        place = Deployment(installation, TINY, frozenset({"HEADROOM_PORT", "HEADROOM_DATA"}), {})
+        place = CheckedDeployment(
+            installation, TINY, frozenset({"HEADROOM_PORT", "HEADROOM_DATA"}), {}
+        )
         findings = run_checks(dataclasses.replace(place, **changes), now)
         found: dict[str, DoctorFinding] = {}
         for finding in findings:
@@ -197,7 +199,7 @@ def test_a_key_that_is_another_than_the_copy_holds_is_a_warning(
     copy_if_due(installation, NOW)
     installation.secret_file.write_text("x" * 40)
 
-    place = Deployment(installation, TINY, frozenset(), {})
+    place = CheckedDeployment(installation, TINY, frozenset(), {})
     words = [f.words for f in run_checks(place, NOW) if f.level == "warning"]
 
     assert len(words) == 1

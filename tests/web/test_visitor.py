@@ -82,7 +82,7 @@ def test_only_our_own_cookies_tell_browsers_apart():
     keeper = SessionCookies(Signer("s"))
     line = keeper.line("key").split(b";")[0]
 
-    keys = {keeper.recognize(line + b"; other=%d" % n).key for n in range(100)}
+    keys = {keeper.recognize_visitor(line + b"; other=%d" % n).key for n in range(100)}
 
     assert keys == {"key"}
     assert len(keeper._known) == 1
@@ -100,7 +100,7 @@ def test_no_crowd_of_browsers_fills_the_memory(signed: bool):
 
     for number, cookie in enumerate(cookies):
         zone = b"; zone=Europe/Z%d" % number
-        keeper.recognize(cookie + zone + noise)
+        keeper.recognize_visitor(cookie + zone + noise)
 
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()

@@ -360,7 +360,7 @@ def _format_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if asked.job != "training":
         form = format_of(find_model(asked.model), asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
-    return f"Cannot compute in {form.label}." if gpu.lacks(needed) else ""
+    return f"Cannot compute in {form.label}." if gpu.lacks_format(needed) else ""
 
 
 def read_prices(asked: AcceleratorChoiceInputs) -> Mapping[str, float]:
@@ -411,7 +411,7 @@ class GpuCandidate:
         return None if self.price is None else self.price * self.count
 
     @property
-    def bill(self) -> float | None:
+    def compared_cost(self) -> float | None:
         """Return the cost to compare: the training [USD], or an hour of serving [USD/h].
 
         An hour on few slow GPUs is cheap, but the training needs more of those hours.
@@ -495,7 +495,7 @@ def _order(rank: str, one: GpuCandidate) -> tuple[float, ...]:
     power = math.inf if one.power is None else one.power
     work = one.seconds if one.hours is None else one.hours
     time = math.inf if work is None else work
-    cost = math.inf if one.bill is None else one.bill
+    cost = math.inf if one.compared_cost is None else one.compared_cost
     first = {"gpus": one.count, "power": power, "speed": time, "cost": cost}[rank]
     return (first, one.count, power, time, -(one.gpu.launch_year or 0))
 

@@ -60,7 +60,7 @@ def ranking(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
             (one.need, "B"),
             _work(one),
             _known(one.power, "W"),
-            *((_known(one.bill, money),) if priced else ()),
+            *((_known(one.compared_cost, money),) if priced else ()),
             _against_best(asked, best, one),
         )
         for place, one in enumerate(found.found[:_ROWS], 1)

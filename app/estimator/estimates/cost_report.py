@@ -257,7 +257,7 @@ def _break_even_steps(found: CostResult) -> tuple[FormulaStep, ...]:
 _SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-_TOLD = (0.2, 0.4, 0.6, 0.8, 1.0)
+_CHART_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def _chart(asked: CostInputs, found: CostResult) -> Chart:
@@ -299,7 +299,7 @@ def _bar(found: CostResult) -> StackedBar:
 
 def _table(asked: CostInputs, found: CostResult) -> ResultTable:
     rows = []
-    for share in _TOLD:
+    for share in _CHART_UTILIZATIONS:
         owned, rented = found.hour_at(share, asked.gpus * HOURS_PER_YEAR)
         cheaper = "Owned" if owned < rented else "Rented"
         mine: str | tuple[float, str] = (owned, "USD/h")

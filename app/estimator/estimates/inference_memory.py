@@ -353,7 +353,7 @@ def check(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -
     """Reject formats that the GPU lacks, and heads that cannot be divided."""
     form = format_of(model, asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
-    if gpu.lacks(needed):
+    if gpu.lacks_format(needed):
         raise input_error(
             "weights",
             asked.weights,
@@ -495,7 +495,7 @@ def _lighter(
         return None  # It fits unchanged, or would not fit even without weights.
     gpu = find_accelerator(asked.gpu)
     for name in _LIGHTER:
-        if gpu.lacks(name):
+        if gpu.lacks_format(name):
             continue
         changed = dataclasses.replace(asked, weights=name)
         lighter = load_of(model, changed, asked.tensor_parallel)

@@ -146,7 +146,7 @@ def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> N
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", gpu.id, message)
     form = format_of(model, weights)
-    if form.math == "fp8" and gpu.lacks("fp8"):
+    if form.math == "fp8" and gpu.lacks_format("fp8"):
         message = f"The {gpu.name} cannot compute in {form.label}"
         raise input_error("weights", weights, f"{message}{published_hint(model, weights)}.")
     problem = tensor_parallel_problem(model, tensor)

@@ -290,17 +290,19 @@ class MemoryFit:
         states = alone.weights + alone.gradients + alone.optimizer
         return states / self._job.gpus <= self._limit
 
-    def lightest(self, family: LayoutFamily) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
+    def lightest_fits(
+        self, family: LayoutFamily
+    ) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
         """Yield every micro-batch that fits, with the least recomputation and its memory [B]."""
         self.steps += 1
-        stays = self._stays(family)
+        stays = self._resident_bytes(family)
         if max(stays) > self._limit:
             return
         start = 0
         for size in family.sizes:
             self.steps += 1
             for number in range(start, len(_RECOMPUTES)):
-                moves = self._moves(family, size, _RECOMPUTES[number])
+                moves = self._transient_bytes(family, size, _RECOMPUTES[number])
                 memory = max(map(float.__add__, stays, moves))
                 if memory <= self._limit:
                     yield size, _RECOMPUTES[number], memory
@@ -311,9 +313,9 @@ class MemoryFit:
 
     def has_room(self, family: LayoutFamily) -> bool:
         """Return whether any layout of a family fits; the smallest micro-batch needs least."""
-        return next(self.lightest(family), None) is not None
+        return next(self.lightest_fits(family), None) is not None
 
-    def _stays(self, family: LayoutFamily) -> _Stages:
+    def _resident_bytes(self, family: LayoutFamily) -> _Stages:
         shared = (family.tensor, family.pipeline, family.pieces)
         key = (*shared, family.expert, family.zero)
         found = self._standing.get(key)
@@ -327,7 +329,9 @@ class MemoryFit:
             self.steps += _STAGE * len(found)
         return found
 
-    def _moves(self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute) -> _Stages:
+    def _transient_bytes(
+        self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute
+    ) -> _Stages:
         shared = (family.tensor, family.pipeline, family.pieces, family.context)
         key = (*shared, size, recompute)
         found = self._moving.get(key)
@@ -437,8 +441,8 @@ class _LayoutSearch:
     def look_at(self, family: LayoutFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
         fill = (family.pipeline - 1) / family.pieces
-        stage = self._stage(family)
-        for size, recompute, memory in self._fits.lightest(family):
+        stage = self._stage_share(family)
+        for size, recompute, memory in self._fits.lightest_fits(family):
             self.fitting += 1
             times = self._layer_times(family, size, recompute)
             if self._is_beaten((size[1] + fill) * times.busy * stage):
@@ -450,7 +454,7 @@ class _LayoutSearch:
             bisect.insort(self._ranked, entry)
             del self._ranked[self._most :]
 
-    def _stage(self, family: LayoutFamily) -> float:
+    def _stage_share(self, family: LayoutFamily) -> float:
         """Return the share of the layers on the fullest stage."""
         key = family.pipeline, family.pieces
         if key not in self._stages:

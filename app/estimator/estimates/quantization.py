@@ -72,7 +72,7 @@ def check(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> N
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     if problem:
         raise input_error("tensor_parallel", asked.tensor_parallel, problem)
-    if FORMATS[asked.weights].math == "fp8" and gpu.lacks("fp8"):
+    if FORMATS[asked.weights].math == "fp8" and gpu.lacks_format("fp8"):
         raise input_error("weights", asked.weights, f"The {gpu.name} cannot compute in FP8.")
 
 

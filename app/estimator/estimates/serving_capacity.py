@@ -20,7 +20,7 @@ from app.estimator.serving.replica import (
     OperatingPoint,
     ReplicaProfile,
     RequestShape,
-    Traffic,
+    RequestTraffic,
     highest,
     most_sequences,
     operating_point,
@@ -274,7 +274,7 @@ def profile_for(asked: ServingCapacityInputs) -> ReplicaProfile:
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
     placed = place_model(find_model(asked.model), gpu, fabric, serving_of(asked))
     requests = RequestShape(asked.prompt_tokens, asked.output_tokens)
-    traffic = Traffic(requests, asked.prompt_variation, asked.answer_variation)
+    traffic = RequestTraffic(requests, asked.prompt_variation, asked.answer_variation)
     return profile_of(placed, traffic, asked.memory_utilization)
 
 

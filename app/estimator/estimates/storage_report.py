@@ -364,8 +364,8 @@ def _notes(asked: StorageInputs, found: StorageResult) -> tuple[str, ...]:
             "Saving beside the training holds a copy in host memory. Its stall is a "
             "second and the copy, and the next save waits until it is written."
         )
-    if asked.content in _HELD:
-        notes.append(_HELD[asked.content])
+    if asked.content in _OPTIMIZER_NOTES:
+        notes.append(_OPTIMIZER_NOTES[asked.content])
     if found.needed_read < 0.01 * asked.read_bandwidth:
         notes.append(
             "Reading text is no load for storage; checkpoints decide. Images and video "
@@ -378,7 +378,7 @@ _ANY_TIME = (
     "Failures come at any time, also while saving and restarting; half an interval of "
     "work is done twice on average."
 )
-_HELD = {
+_OPTIMIZER_NOTES = {
     "adamw": "Gradients are not saved: the next step computes them anew. MLPerf "
     "Storage also writes about 14 bytes for each parameter: 912 GiB for a 70B model.",
     "weights": "Weights alone serve a model but do not resume its training: the "

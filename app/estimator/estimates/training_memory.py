@@ -340,7 +340,7 @@ def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
 def _check_card(asked: TrainingMemoryInputs, gpu: Accelerator) -> None:
     if not gpu.capacity:
         raise input_error("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
-    if asked.precision.startswith("bf16") and gpu.lacks("bf16"):
+    if asked.precision.startswith("bf16") and gpu.lacks_format("bf16"):
         raise input_error("precision", asked.precision, f"The {gpu.name} cannot compute in BF16.")
 
 

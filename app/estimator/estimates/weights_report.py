@@ -160,7 +160,7 @@ def bar(found: WeightsResult) -> StackedBar:
     return StackedBar("Weights", segments, None, "")
 
 
-_SHOWN = (
+_SHOWN_FORMATS = (
     "fp32",
     "bf16",
     "fp8",
@@ -181,7 +181,7 @@ def table(model: Architecture) -> ResultTable:
             (weight_table(model, name).total, "B"),
             format_number(8 * weight_table(model, name).total / model.loaded_parameters),
         )
-        for name in _SHOWN
+        for name in _SHOWN_FORMATS
     )
     return ResultTable("By format", ("Format", "Weights", "Bits per parameter"), rows)
 

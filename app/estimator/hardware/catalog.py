@@ -117,7 +117,7 @@ class Accelerator:
         rates = (getattr(self, f) for f in _RATE_OF.get(number_format, ()))
         return next((rate for rate in rates if rate), None)
 
-    def lacks(self, number_format: str) -> bool:
+    def lacks_format(self, number_format: str) -> bool:
         """Return whether the GPU is known to have no units for a number format.
 
         >>> find_accelerator("A100").lacks("fp8"), find_accelerator("H100").lacks("fp8")

@@ -332,19 +332,19 @@ class _PartBuilder:
         number = getattr(self._entry, field.name)
         if number in (None, "") or field.name in self._unknown:
             return None if field.optional else self._without(field)
-        sources, read_on, own = self._cited(field.name)
+        sources, read_on, own = self._cite_value(field.name)
         return PartValue(
             field=field,
             number=number,
             words=_words(field, number),
-            beside=self._beside(field, number),
+            beside=self._other_convention(field, number),
             sources=sources,
             read_on=read_on,
             own=own,
             unverified=field.name in self._unverified and not own,
         )
 
-    def _cited(self, name: str) -> tuple[tuple[str, ...], dt.date, bool]:
+    def _cite_value(self, name: str) -> tuple[tuple[str, ...], dt.date, bool]:
         """Return a value's sources and date, and whether they are for this value only."""
         for cited in self._row.get("cited", ()):
             if name in cited["values"]:
@@ -358,18 +358,18 @@ class _PartBuilder:
         return name == "capacity" and "memory_source" in self._row
 
     def _without(self, field: CatalogField) -> PartValue:
-        absent = self._absent(field)
+        absent = self._absent_text(field)
         if absent[0]:
             return PartValue(field, None, absent[0], reason=absent[1], state="absent")
         reason = self._unknown.get(field.name) or _reason(field)
         return PartValue(field, None, "unknown", reason=reason, state="unknown")
 
-    def _absent(self, field: CatalogField) -> tuple[str, str]:
+    def _absent_text(self, field: CatalogField) -> tuple[str, str]:
         """Return how and why the part lacks a value; empty if that is not known."""
         entry = self._entry
         if not isinstance(entry, Accelerator):
             return ("", "")
-        if field.name in RATES and entry.lacks(field.name):
+        if field.name in RATES and entry.lacks_format(field.name):
             why = f"{entry.architecture} has no units for this format."
             return ("not supported", why)
         if field.name == "nvlink" and entry.interconnect.startswith("none"):
@@ -378,21 +378,21 @@ class _PartBuilder:
             return ("not sold", "It is rented as part of a machine.")
         return ("", "")
 
-    def _beside(self, field: CatalogField, number: Any) -> str:
+    def _other_convention(self, field: CatalogField, number: Any) -> str:
         """Return the same value in the other convention."""
         if field.says == "one way":
             return f"{_words(field, 2 * number)} both ways"
         entry = self._entry
         binary = "memory" if "memory_gib" in self._row else ""
         if field.name in {"driver_memory", "engine_memory", "capacity", binary}:
-            return self._counted(field.name, number)
+            return self._count_text(field.name, number)
         if isinstance(entry, Accelerator):
             return _of_card(entry, field, self._row.get("sparse", {}))
         if field.name == "switching_capacity":
             return str(getattr(entry, "switching_convention", ""))
         return ""
 
-    def _counted(self, name: str, number: float) -> str:
+    def _count_text(self, name: str, number: float) -> str:
         if name == "memory":
             return f"{format_number(number / 2**30)}{NBSP}GiB"
         exact = f"{format_number(number / 2**20)}{NBSP}MiB"

@@ -25,7 +25,7 @@ class PriceFileError(ValueError):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Price:
+class PartPrice:
     """The price of one part on a date, from the operator's file."""
 
     part: str
@@ -38,7 +38,7 @@ class Price:
     def words(self) -> str:
         r"""Return the price with its unit.
 
-        >>> Price("h100-sxm5-80", 4.2, "USD", "hour", dt.date(2026, 11, 1)).words
+        >>> PartPrice("h100-sxm5-80", 4.2, "USD", "hour", dt.date(2026, 11, 1)).words
         '4.2\xa0USD/h'
         """
         unit = f"{self.currency}/h" if self.per == "hour" else self.currency
@@ -49,10 +49,10 @@ class Price:
 class PriceList:
     """The current prices, and why the configured file is not used."""
 
-    prices: tuple[Price, ...] = ()
+    prices: tuple[PartPrice, ...] = ()
     problem: str = ""
 
-    def of(self, part: str) -> dict[Per, Price]:
+    def of(self, part: str) -> dict[Per, PartPrice]:
         """Return the prices of one part by billing period."""
         return {price.per: price for price in self.prices if price.part == part}
 
@@ -67,7 +67,7 @@ def price_list(file: str) -> PriceList:
         return PriceList(problem=f"The price file is not used: {bad}")
 
 
-def read_prices(path: Path) -> tuple[Price, ...]:
+def read_prices(path: Path) -> tuple[PartPrice, ...]:
     """Return all prices of a file; PriceFileError has the file, the line and the reason."""
     try:
         text = path.read_text("utf-8-sig")
@@ -88,7 +88,7 @@ class _PriceRowError(Exception):
         self.line = line
 
 
-def _prices(text: str) -> tuple[Price, ...]:
+def _prices(text: str) -> tuple[PartPrice, ...]:
     try:
         given = tomllib.loads(text)
     except ValueError as error:  # Invalid TOML, or a number with thousands of digits.
@@ -99,7 +99,7 @@ def _prices(text: str) -> tuple[Price, ...]:
     rows = given.get("price")
     if set(given) != {"price"} or not isinstance(rows, list):
         raise _PriceRowError("write one [[price]] for each price, and nothing beside it.")
-    known: dict[tuple[str, Per], Price] = {}
+    known: dict[tuple[str, Per], PartPrice] = {}
     for place, row in enumerate(rows):
         price = _price(row, lambda key, at=place: _line(text, at, key))
         if (price.part, price.per) in known:
@@ -121,13 +121,13 @@ def _line(text: str, place: int, key: str) -> int:
     return next((n + 1 for n in inside if wanted.match(lines[n])), heads[place])
 
 
-def _price(row: Any, line: Any) -> Price:
+def _price(row: Any, line: Any) -> PartPrice:
     """Parse one entry; `line` returns the line of a key."""
     if not isinstance(row, Mapping):
         raise _PriceRowError("write each price as a table of its own, under [[price]].")
     _check_keys(row, line)
     try:
-        return Price(
+        return PartPrice(
             part=_part(row["part"]),
             amount=_amount(row["price"]),
             currency=_currency(row["currency"]),

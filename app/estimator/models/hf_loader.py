@@ -24,7 +24,7 @@ from app.estimator.models.hf_config import (
 )
 from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
 from app.estimator.models.quantized_formats import read_quantization
-from app.estimator.models.vision_tower import BESIDE, read_beside
+from app.estimator.models.vision_tower import SIDE_CONFIGS, read_beside
 
 
 def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: bool) -> TokenMixer:
@@ -568,7 +568,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
     6738415616
     """
-    alone = {k: v for k, v in text_part(config).items() if k not in BESIDE}
+    alone = {k: v for k, v in text_part(config).items() if k not in SIDE_CONFIGS}
     given, assumed = with_defaults(alone)
     text = TrackedConfig(given)
     check_family(text)

@@ -12,8 +12,8 @@ from app.estimator.models.layers import Layer, WeightMatrix
 from app.estimator.models.quantized_formats import (
     EMBEDDING,
     HEAD,
+    NumberScheme,
     Quantization,
-    Scheme,
     names_of_matrix,
 )
 
@@ -21,7 +21,7 @@ Key = tuple[str, str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Widths:
+class CheckpointWidths:
     """Bits of the weights in a checkpoint that mixes formats.
 
     `scheme` is the format of most quantized weights, `bits` the mean over all of
@@ -30,7 +30,7 @@ class Widths:
     are not quantized.
     """
 
-    scheme: Scheme
+    scheme: NumberScheme
     label: str
     bits: float
     parts: Mapping[Key, tuple[float, float]]
@@ -46,18 +46,18 @@ class Widths:
         return self.parts.get(_key(matrix), (0.0, 0.0))[1]
 
 
-def published_widths(model: Architecture) -> Widths | None:
+def published_widths(model: Architecture) -> CheckpointWidths | None:
     """Return the weight widths of a published checkpoint; None if it is not quantized."""
     how = model.quantization
     if how is None or how.problem:
         return None
-    weights: dict[Key, dict[Scheme | None, int]] = {}
+    weights: dict[Key, dict[NumberScheme | None, int]] = {}
     for layer, index, number in _indexed(model, how):
         for matrix in layer.matrices:
             counts = weights.setdefault(_key(matrix), collections.Counter())
             counts[_scheme_of(how, layer, matrix, index)] += matrix.parameters * number
     embedding, head = _table(how, EMBEDDING), _table(how, HEAD)
-    totals: collections.Counter[Scheme] = collections.Counter()
+    totals: collections.Counter[NumberScheme] = collections.Counter()
     for counts in weights.values():
         totals.update({s: n for s, n in counts.items() if s is not None})
     for scheme, number in (
@@ -70,14 +70,14 @@ def published_widths(model: Architecture) -> Widths | None:
 
 
 def _widths(
-    weights: Mapping[Key, Mapping[Scheme | None, int]],
-    totals: collections.Counter[Scheme],
-    embedding: Scheme | None,
-    head: Scheme | None,
-) -> Widths:
+    weights: Mapping[Key, Mapping[NumberScheme | None, int]],
+    totals: collections.Counter[NumberScheme],
+    embedding: NumberScheme | None,
+    head: NumberScheme | None,
+) -> CheckpointWidths:
     ranked = [scheme for scheme, _ in totals.most_common()]
     bits = sum(s.bits * n for s, n in totals.items()) / totals.total()
-    return Widths(
+    return CheckpointWidths(
         scheme=ranked[0],
         label=" and ".join(dict.fromkeys(scheme.label for scheme in ranked[:3])),
         bits=bits,
@@ -87,7 +87,7 @@ def _widths(
     )
 
 
-def _mean(counts: Mapping[Scheme | None, int]) -> tuple[float, float]:
+def _mean(counts: Mapping[NumberScheme | None, int]) -> tuple[float, float]:
     """Return the quantized share, and its mean bits."""
     narrow = {scheme: number for scheme, number in counts.items() if scheme}
     covered = sum(narrow.values())
@@ -111,7 +111,9 @@ def _indexed(model: Architecture, how: Quantization) -> Iterator[tuple[Layer, st
     yield from ((layer, "", 1) for layer in model.encoder)
 
 
-def _scheme_of(how: Quantization, layer: Layer, matrix: WeightMatrix, index: str) -> Scheme | None:
+def _scheme_of(
+    how: Quantization, layer: Layer, matrix: WeightMatrix, index: str
+) -> NumberScheme | None:
     if matrix.part == "router":
         return how.scheme if how.scope == "everything" else None
     names = names_of_matrix(layer, matrix)
@@ -122,7 +124,7 @@ def _scheme_of(how: Quantization, layer: Layer, matrix: WeightMatrix, index: str
     return None if outside else how.scheme
 
 
-def _table(how: Quantization, names: tuple[str, ...]) -> Scheme | None:
+def _table(how: Quantization, names: tuple[str, ...]) -> NumberScheme | None:
     """Return the format of embeddings or head, which few methods quantize."""
     for override in how.overrides:
         if override.modules.match(names):
@@ -169,7 +171,7 @@ class WeightFormat:
     rest: float = 16.0
     math: str = "bf16"
     scale: str = ""
-    widths: Widths | None = None
+    widths: CheckpointWidths | None = None
 
 
 def _format(row: dict[str, Any]) -> WeightFormat:
@@ -260,7 +262,7 @@ def _published(model: Architecture) -> WeightFormat:
     )
 
 
-def _is_same(form: WeightFormat, widths: Widths, model: Architecture) -> bool:
+def _is_same(form: WeightFormat, widths: CheckpointWidths, model: Architecture) -> bool:
     """Return whether a catalog format has exactly these widths."""
     if form.math != widths.scheme.math or widths.embedding or widths.head:
         return False

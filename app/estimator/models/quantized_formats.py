@@ -217,7 +217,7 @@ Scope = Literal["linear", "experts", "everything"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Scheme:
+class NumberScheme:
     """A weight format: bits per weight with its scales and zero points.
 
     `math` is the format of the products, `id` the nearest catalog format.
@@ -231,11 +231,11 @@ class Scheme:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Override:
+class ModuleOverride:
     """Modules with a format of their own; None: they stay in 16 bit."""
 
     modules: ModulePatterns
-    scheme: Scheme | None
+    scheme: NumberScheme | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -247,9 +247,9 @@ class Quantization:
     is set.
     """
 
-    scheme: Scheme | None = None
+    scheme: NumberScheme | None = None
     scope: Scope = "linear"
-    overrides: tuple[Override, ...] = ()
+    overrides: tuple[ModuleOverride, ...] = ()
     problem: str = ""
 
 
@@ -263,7 +263,7 @@ def name_of(table: Config) -> str:
     return f"“{str(name)[:40]}”" if name else "one without a name"
 
 
-def _kept(table: Config, *more: str) -> tuple[Override, ...]:
+def _kept(table: Config, *more: str) -> tuple[ModuleOverride, ...]:
     """Return the modules that stay in 16 bit, from any known key for that list."""
     names: list[str] = []
     for key in (*_KEPT, *more):
@@ -274,7 +274,7 @@ def _kept(table: Config, *more: str) -> tuple[Override, ...]:
             names += [str(each) for each in value if each is not None]
     if not names:
         return ()
-    return (Override(_patterns(tuple(names)), None),)
+    return (ModuleOverride(_patterns(tuple(names)), None),)
 
 
 _KEPT = (
@@ -296,27 +296,29 @@ def _patterns(names: tuple[str, ...]) -> ModulePatterns:
     return found
 
 
-def _integer(bits: int, group: int, *, zeros: bool, math: str = "bf16") -> Scheme:
+def _integer(bits: int, group: int, *, zeros: bool, math: str = "bf16") -> NumberScheme:
     """Return integers with a 16-bit scale per group, or per channel without groups."""
     if not 1 <= bits <= 8:
         raise UnknownFormatError(f"one of {bits} bits")
     label = f"INT{bits}"
     if group <= 0:
-        return Scheme(f"int{bits}", f"{label}, scales by channel", float(bits), math)
+        return NumberScheme(f"int{bits}", f"{label}, scales by channel", float(bits), math)
     width = bits + (16 + (bits if zeros else 0)) / group
     what = "16-bit scale"
     if zeros:
         what += f" and {bits}-bit zero"
-    return Scheme(f"int{bits}", f"{label}, groups of {group}", width, math, f"{what} per {group}")
+    return NumberScheme(
+        f"int{bits}", f"{label}, groups of {group}", width, math, f"{what} per {group}"
+    )
 
 
-FP8 = Scheme("fp8", "FP8", 8.0, "fp8")
-MXFP4 = Scheme("mxfp4", "MXFP4", 4.25, "mxfp4", "8-bit scale per 32")
-_MXFP8 = Scheme("mxfp8", "MXFP8", 8.25, "fp8", "8-bit scale per 32")
-_NVFP4 = Scheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
+FP8 = NumberScheme("fp8", "FP8", 8.0, "fp8")
+MXFP4 = NumberScheme("mxfp4", "MXFP4", 4.25, "mxfp4", "8-bit scale per 32")
+_MXFP8 = NumberScheme("mxfp8", "MXFP8", 8.25, "fp8", "8-bit scale per 32")
+_NVFP4 = NumberScheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
 
 
-def _fp8_blocks(block: Any) -> Scheme:
+def _fp8_blocks(block: Any) -> NumberScheme:
     """Return FP8 with a 32-bit scale per block, per channel or per tensor."""
     if not block:
         return FP8
@@ -325,7 +327,7 @@ def _fp8_blocks(block: Any) -> Scheme:
         raise UnknownFormatError(f"FP8 in blocks of {rows}×{columns}")
     what = f"FP8 in blocks of {rows}×{columns}"
     scale = f"FP32 scale per block of {rows}×{columns}"
-    return Scheme("fp8-block", what, 8 + 32 / (rows * columns), "fp8", scale)
+    return NumberScheme("fp8-block", what, 8 + 32 / (rows * columns), "fp8", scale)
 
 
 def _read_fp8(table: Config) -> Quantization:
@@ -344,7 +346,7 @@ def _read_gptq(table: Config) -> Quantization:
     overrides = [*_dynamic(table, bits, group), *_kept(table)]
     if table.get("lm_head") is True:
         head = _integer(bits, group, zeros=zeros, math="fp16")
-        overrides.append(Override(ModulePatterns(("lm_head",)), head))
+        overrides.append(ModuleOverride(ModulePatterns(("lm_head",)), head))
     scheme = _integer(bits, group, zeros=zeros, math="fp16")
     return Quantization(scheme, overrides=tuple(overrides))
 
@@ -354,9 +356,9 @@ def _group(table: Config) -> int:
     return -1 if value is None else int(value)
 
 
-def _dynamic(table: Config, bits: int, group: int) -> tuple[Override, ...]:
+def _dynamic(table: Config, bits: int, group: int) -> tuple[ModuleOverride, ...]:
     """Read exceptions of GPTQModel: `-:` excludes modules, `+:` sets other bits."""
-    found: list[tuple[str, Scheme | None]] = []
+    found: list[tuple[str, NumberScheme | None]] = []
     for key, given in (table.get("dynamic") or {}).items():
         sign, pattern = (key[0], key[2:]) if key[1:2] == ":" else ("+", key)
         values = given or {}
@@ -370,14 +372,14 @@ def _dynamic(table: Config, bits: int, group: int) -> tuple[Override, ...]:
 _MOST_FORMATS = 8
 
 
-def _by_scheme(pairs: Iterable[tuple[str, Scheme | None]]) -> tuple[Override, ...]:
+def _by_scheme(pairs: Iterable[tuple[str, NumberScheme | None]]) -> tuple[ModuleOverride, ...]:
     """Return one override per format, with all modules that have it."""
-    named: dict[Scheme | None, list[str]] = {}
+    named: dict[NumberScheme | None, list[str]] = {}
     for name, scheme in pairs:
         named.setdefault(scheme, []).append(name)
         if len(named) > _MOST_FORMATS:
             raise UnknownFormatError(f"one of more than {_MOST_FORMATS} formats")
-    return tuple(Override(_patterns(tuple(n)), scheme) for scheme, n in named.items())
+    return tuple(ModuleOverride(_patterns(tuple(n)), scheme) for scheme, n in named.items())
 
 
 def _read_auto_round(table: Config) -> Quantization:
@@ -391,7 +393,7 @@ def _read_auto_round(table: Config) -> Quantization:
         scheme = _float(bits, 0)
     else:
         scheme = _integer(bits, group, zeros=True, math="fp16")
-    others: list[tuple[str, Scheme | None]] = []
+    others: list[tuple[str, NumberScheme | None]] = []
     for name, values in (table.get("extra_config") or {}).items():
         own = int((values or {}).get("bits", bits))
         size = int((values or {}).get("group_size", group) or -1)
@@ -400,7 +402,7 @@ def _read_auto_round(table: Config) -> Quantization:
     return Quantization(scheme, overrides=(*_by_scheme(others), *_kept(table)))
 
 
-def _float(bits: int, group: int) -> Scheme:
+def _float(bits: int, group: int) -> NumberScheme:
     """Return a floating-point format by bits and group, as in the microscaling formats."""
     if bits == 4 and group in (16, 32):
         return _NVFP4 if group == 16 else MXFP4
@@ -414,14 +416,14 @@ def _read_bitsandbytes(table: Config) -> Quantization:
         return bool(table.get(key, table.get(f"_{key}")))
 
     if has("load_in_8bit"):
-        scheme = Scheme("int8", "INT8, scales by row", 8.0, "int8")
+        scheme = NumberScheme("int8", "INT8, scales by row", 8.0, "int8")
     elif has("load_in_4bit"):
         kind = str(table.get("bnb_4bit_quant_type") or "fp4").upper()
-        scheme = Scheme("nf4", kind, 4.5, scale="FP32 scale per 64")
+        scheme = NumberScheme("nf4", kind, 4.5, scale="FP32 scale per 64")
         if table.get("bnb_4bit_use_double_quant"):
             label, bits = f"{kind}, double quantized", 4 + 8 / 64 + 32 / (64 * 256)
             scale = "8-bit scale per 64, FP32 per 256 scales"
-            scheme = Scheme("nf4-double", label, bits, scale=scale)
+            scheme = NumberScheme("nf4-double", label, bits, scale=scale)
     else:
         raise UnknownFormatError("“bitsandbytes” with neither 4 nor 8 bits")
     return Quantization(scheme, overrides=_kept(table))
@@ -433,7 +435,7 @@ def _read_compressed(table: Config) -> Quantization:
     if "sparse" in packing or "marlin-24" in packing:
         raise UnknownFormatError(f"“{packing[:40]}”")
     base = None
-    others: list[tuple[str, Scheme | None]] = []
+    others: list[tuple[str, NumberScheme | None]] = []
     for group in (table.get("config_groups") or {}).values():
         scheme = _compressed_scheme(group) if group.get("weights") else None
         targets = [str(target) for target in group.get("targets") or ("Linear",)]
@@ -446,7 +448,7 @@ def _read_compressed(table: Config) -> Quantization:
     return Quantization(base, overrides=overrides)
 
 
-def _compressed_scheme(group: Config) -> Scheme:
+def _compressed_scheme(group: Config) -> NumberScheme:
     weights = group["weights"]
     bits, size = int(weights["num_bits"]), int(weights.get("group_size") or -1)
     if weights.get("type") == "float":
@@ -474,7 +476,7 @@ def _read_modelopt(table: Config) -> Quantization:
     return Quantization(_algorithm(str(word), table), overrides=kept)
 
 
-def _algorithm(word: str, table: Config) -> Scheme:
+def _algorithm(word: str, table: Config) -> NumberScheme:
     """Return the weight format of a ModelOpt algorithm."""
     name = word.upper()
     found = next((make for start, make in _ALGORITHMS if name.startswith(start)), None)
@@ -483,7 +485,7 @@ def _algorithm(word: str, table: Config) -> Scheme:
     return found(table)
 
 
-_ALGORITHMS: tuple[tuple[str, Callable[[Config], Scheme]], ...] = (
+_ALGORITHMS: tuple[tuple[str, Callable[[Config], NumberScheme]], ...] = (
     ("NVFP4", lambda _: _NVFP4),
     ("W4A16_NVFP4", lambda _: _NVFP4),
     ("MXFP4", lambda _: MXFP4),
@@ -510,7 +512,7 @@ def _read_quark(table: Config) -> Quantization:
     return Quantization(base, overrides=(*_kept(table), *others))
 
 
-def _quark_scheme(values: Config) -> Scheme | None:
+def _quark_scheme(values: Config) -> NumberScheme | None:
     weight = values.get("weight")
     if isinstance(weight, list):
         weight = weight[0] if weight else None
@@ -534,7 +536,7 @@ def _read_hqq(table: Config) -> Quantization:
     extra = 32 / group if group > 0 else 0.0
     label = f"HQQ INT{bits}, groups of {group}"
     scale = f"16-bit scale and zero per {group}"
-    scheme = Scheme(f"int{bits}", label, bits + extra, "bf16", scale)
+    scheme = NumberScheme(f"int{bits}", label, bits + extra, "bf16", scale)
     return Quantization(scheme, overrides=_kept(table))
 
 
@@ -559,15 +561,15 @@ def _read_mlx(table: Config) -> Quantization:
     if not 1 <= bits <= 8 or group < 1:
         raise UnknownFormatError(f"MLX with {bits} bits in groups of {group}")
     label, scale = f"INT{bits}, groups of {group}", f"16-bit scale and bias per {group}"
-    scheme = Scheme(f"int{bits}", label, bits + 32 / group, "bf16", scale)
-    others: list[tuple[str, Scheme | None]] = []
+    scheme = NumberScheme(f"int{bits}", label, bits + 32 / group, "bf16", scale)
+    others: list[tuple[str, NumberScheme | None]] = []
     for name, values in table.items():
         if values is False:
             others.append((str(name), None))
         elif isinstance(values, Mapping):
             own, size = int(values["bits"]), int(values["group_size"])
             words = f"INT{own}, groups of {size}"
-            others.append((str(name), Scheme(f"int{own}", words, own + 32 / size)))
+            others.append((str(name), NumberScheme(f"int{own}", words, own + 32 / size)))
     return Quantization(scheme, "everything", _by_scheme(others))
 
 
@@ -657,7 +659,7 @@ def _with_experts(found: Quantization, text: Config) -> Quantization:
         raise UnknownFormatError(f"experts of type {str(word)[:40]}")
     if word == "fp8":
         return found
-    experts = Override(ModulePatterns(("experts",)), MXFP4)
+    experts = ModuleOverride(ModulePatterns(("experts",)), MXFP4)
     return dataclasses.replace(found, overrides=(*found.overrides, experts))
 
 

@@ -294,7 +294,7 @@ class VisionTower:
 
 
 # Configuration keys of parts for vision, audio and speech.
-BESIDE = (
+SIDE_CONFIGS = (
     "vision_config",
     "audio_config",
     "vq_config",
@@ -320,7 +320,7 @@ def read_beside(config: Config, text: int) -> VisionTowerInfo:
 
     Parts of unknown kind, or without a size, are listed in `unread` and not counted.
     """
-    named = tuple(key for key in BESIDE if config.get(key))
+    named = tuple(key for key in SIDE_CONFIGS if config.get(key))
     family, vision = str(config.get("model_type")), config.get(_VISION)
     kind = KINDS.get(family)
     if kind is None or not isinstance(vision, Mapping) or _VISION not in named:

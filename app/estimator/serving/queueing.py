@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 # A term that is this much smaller than the sum does not change it.
-_NOTHING = 1e-18
+_NEGLIGIBLE = 1e-18
 
 
 def erlang_b(servers: int, load: float) -> float:
@@ -28,7 +28,7 @@ def erlang_b(servers: int, load: float) -> float:
     for busy in range(servers, 0, -1):
         term *= busy / load
         inverse += term
-        if busy < load and term < _NOTHING * inverse:  # All further terms are even smaller.
+        if busy < load and term < _NEGLIGIBLE * inverse:  # All further terms are even smaller.
             break
     return 1 / inverse
 

@@ -88,7 +88,7 @@ _SEARCH = 24
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Traffic:
+class RequestTraffic:
     """Request lengths with their squared coefficients of variation."""
 
     requests: RequestShape
@@ -133,7 +133,7 @@ class ReplicaProfile:
     """
 
     placed: PlacedModel
-    traffic: Traffic
+    traffic: RequestTraffic
     decode: tuple[float, ...]
     prompt: tuple[float, ...]
     own: tuple[float, ...]
@@ -235,7 +235,7 @@ def first_token(placed: PlacedModel, step: float, cost: float, batch: float) -> 
     return placed.front + steps * step + prompts
 
 
-def profile_of(placed: PlacedModel, traffic: Traffic, usable: float = 0.9) -> ReplicaProfile:
+def profile_of(placed: PlacedModel, traffic: RequestTraffic, usable: float = 0.9) -> ReplicaProfile:
     """Time a replica at about a dozen batch sizes."""
     requests = traffic.requests
     mean = requests.mean_context
@@ -302,7 +302,7 @@ def operating_point(
     )
 
 
-def _for_prompts(traffic: Traffic, cost: float, busy: float) -> Callable[[float], float]:
+def _for_prompts(traffic: RequestTraffic, cost: float, busy: float) -> Callable[[float], float]:
     """Return the wait for prompts beyond the median, by share of requests [s]."""
     variation = traffic.prompt_variation
     spread = math.sqrt(variation) * cost

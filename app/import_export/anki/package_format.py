@@ -55,13 +55,13 @@ class PackageWriter:
     def __init__(self, file: IO[bytes], *, modern: bool) -> None:
         self._archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
         self._modern = modern
-        self._media: list[_Medium] = []
+        self._media: list[_MediaFile] = []
 
     def add_media(self, name: str, content: bytes) -> None:
         """Write a media file, uncompressed, because media are already compressed."""
         digest = hashlib.sha1(content, usedforsecurity=False).digest()
         self._archive.writestr(str(len(self._media)), self._packed(content))
-        self._media.append(_Medium(name, len(content), digest))
+        self._media.append(_MediaFile(name, len(content), digest))
 
     def finish(self, collection: Path) -> None:
         """Write the collection (an SQLite file) and the media list."""
@@ -89,7 +89,7 @@ class PackageWriter:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Medium:
+class _MediaFile:
     """A media file: its name, its size in bytes and its SHA-1."""
 
     name: str
@@ -97,7 +97,7 @@ class _Medium:
     digest: bytes
 
 
-def _entries(media: Iterable[_Medium]) -> bytes:
+def _entries(media: Iterable[_MediaFile]) -> bytes:
     """Return the media list: name (1), size (2) and SHA-1 (3) of each file."""
     out = bytearray()
     for medium in media:

@@ -200,7 +200,7 @@ _SEEDS = 2**53
 _LATEST = 4_000_000_000  # seconds since 1970
 _FAR = 40_000  # days
 _PARTS = "\x1f"  # between the fields of a note
-_NOTHING = AddedCardInfo()
+_NO_CARD_INFO = AddedCardInfo()
 _NO_TYPE = NoteType("", (), {})
 
 
@@ -241,7 +241,7 @@ class PackageCard:
     log: tuple[RevlogEntry, ...] = ()
     suspended: bool = False
     retention: float | None = None
-    aside: AddedCardInfo = _NOTHING
+    aside: AddedCardInfo = _NO_CARD_INFO
     place: int = 0
     tags: str = ""
     is_new: bool = False
@@ -409,7 +409,7 @@ def _known(data: Any) -> tuple[float | None, AddedCardInfo]:
         aside = AddedCardInfo(_natural(own.get("seed")), _natural(own.get("since")))
         wanted = known.get("dr")
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return None, _NOTHING
+        return None, _NO_CARD_INFO
     if not isinstance(wanted, float) or not math.isfinite(wanted):
         return None, aside
     return min(_HIGHEST, max(_LOWEST, wanted)), aside

@@ -28,7 +28,7 @@ from app.import_export.formats.metadata_tags import (
     with_tags,
 )
 from app.import_export.formats.partial_credit import (
-    LONGEST,
+    LONGEST_SEQUENCE,
     ORDERS,
     WeightedChoice,
     is_near,
@@ -79,7 +79,7 @@ class GiftBlock:
     fault: str = ""
 
 
-class _Line(NamedTuple):
+class _GiftLine(NamedTuple):
     number: int
     text: str
     tags: tuple[str, ...]  # from the comments above it
@@ -92,7 +92,7 @@ def blocks_of(text: str) -> list[GiftBlock]:
     has a title, or if more answers follow.
     """
     found: list[GiftBlock] = []
-    lines: list[_Line] = []
+    lines: list[_GiftLine] = []
     tags: tuple[str, ...] = ()
     opened = False
     for number, line in enumerate(text.split("\n"), 1):
@@ -111,7 +111,7 @@ def blocks_of(text: str) -> list[GiftBlock]:
             found += _blocks(lines, tags)
             lines, tags, opened = [], (), False
             continue
-        lines.append(_Line(number, "" if ends else line, tags))
+        lines.append(_GiftLine(number, "" if ends else line, tags))
         tags = ()
         opened = braces[-1] == "{" if braces else opened
     return found + _blocks(lines, tags)
@@ -122,7 +122,7 @@ def _braces_of(line: str) -> str:
     return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
 
 
-def _blocks(lines: Sequence[_Line], tags: tuple[str, ...]) -> list[GiftBlock]:
+def _blocks(lines: Sequence[_GiftLine], tags: tuple[str, ...]) -> list[GiftBlock]:
     """Return the questions in lines without an empty one; `tags` belong to the last."""
     more = ["{" in _braces_of(line.text) for line in lines]
     rest = list(itertools.accumulate(reversed(more), max))[::-1]
@@ -142,7 +142,7 @@ def _blocks(lines: Sequence[_Line], tags: tuple[str, ...]) -> list[GiftBlock]:
     return found
 
 
-def _block(lines: Sequence[_Line], fault: str = "") -> GiftBlock:
+def _block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
     """The block of some lines."""
     text, title, form = "\n".join(line.text for line in lines), "", "moodle"
     tags = tuple(tag for line in lines for tag in line.tags)
@@ -260,7 +260,7 @@ class _GiftReader:
         if not item.stem:
             raise ItemSkippedError("it has no text")
         item = dataclasses.replace(item, explanation=self._text(general))
-        return with_tags(unexplained(self._answered(item, inside)), self.block.tags)
+        return with_tags(unexplained(self._read_answered(item, inside)), self.block.tags)
 
     def _stem(self) -> str:
         """Return the text with a gap in place of the answers, unless they come last."""
@@ -291,18 +291,18 @@ class _GiftReader:
             form, raw = marked[1].lower(), raw[marked.end() :]
         return read_text(unescaped(raw).strip(), form, self.losses)
 
-    def _answered(self, item: Item, inside: str) -> Item:
+    def _read_answered(self, item: Item, inside: str) -> Item:
         head, *notes = _split_feedback(inside)
         if _TRUTH.match(head):
-            return self._truth(item, head, notes)
+            return self._read_truth(item, head, notes)
         if inside.lstrip().startswith("#"):
             return self._numeric(item, inside.lstrip()[1:])
         if inside.lstrip().startswith(">"):
             return self._order(item, *inside.strip().split("\n"))
         (_, lead), *answers = parts_of(inside, "=~")
-        return self._listed(item, answers or [("=", lead)])
+        return self._read_listed(item, answers or [("=", lead)])
 
-    def _listed(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+    def _read_listed(self, item: Item, answers: list[tuple[str, str]]) -> Item:
         """Read marked answers: pairs, short answers or choices."""
         if all(mark == "=" for mark, _ in answers):
             pairs = [_arrow(body) for _, body in answers]
@@ -313,7 +313,7 @@ class _GiftReader:
             return self._short(item, answers)
         return self._choices(item, answers)
 
-    def _truth(self, item: Item, head: str, notes: list[str]) -> Item:
+    def _read_truth(self, item: Item, head: str, notes: list[str]) -> Item:
         right = head.strip().upper().startswith("T")
         wrong_note, right_note = [*map(self._text, notes), "", ""][:2]
         options = tuple(
@@ -322,7 +322,7 @@ class _GiftReader:
         )
         return dataclasses.replace(item, kind="true-false", options=options)
 
-    def _split(self, body: str) -> tuple[float | None, str, str]:
+    def _split_answer(self, body: str) -> tuple[float | None, str, str]:
         """Return the weight, the text and the feedback of one answer."""
         weight = None
         marked = _WEIGHT.match(body)
@@ -334,7 +334,7 @@ class _GiftReader:
     def _choices(self, item: Item, answers: list[tuple[str, str]]) -> Item:
         weighted = []
         for mark, body in answers:
-            weight, text, feedback = self._split(body)
+            weight, text, feedback = self._split_answer(body)
             given = weight if weight is not None else 100.0 * (mark == "=")
             weighted.append(WeightedChoice(self._text(text), given, feedback))
         several = not any(mark == "=" for mark, _ in answers)
@@ -345,7 +345,7 @@ class _GiftReader:
     def _short(self, item: Item, answers: list[tuple[str, str]]) -> Item:
         options = []
         for _, body in answers:
-            weight, text, feedback = self._split(body)
+            weight, text, feedback = self._split_answer(body)
             word = " ".join(unescaped(_FORMAT.sub("", text)).split())
             full = weight is None or weight >= 100
             if word == "*" and not full and feedback:
@@ -376,7 +376,7 @@ class _GiftReader:
         first = [("=", body) for _, body in answers[:1] if body.strip()]
         options: list[ItemOption] = []
         for mark, body in (*first, *answers[1:]):
-            weight, text, feedback = self._split(body)
+            weight, text, feedback = self._split_answer(body)
             full = mark == "=" and (weight is None or weight >= 100)
             if text.strip() in {"", "*"}:
                 item = any_other(item, feedback, self.losses)
@@ -423,7 +423,7 @@ def _span(text: str, unit: str, *, comma: bool) -> NumberRange:
 
 
 _PLAIN = "\ue0f8"  # placeholder for [plain] until the format of the question is known
-_GRADING = ORDERS | {"lcs": LONGEST}
+_GRADING = ORDERS | {"lcs": LONGEST_SEQUENCE}
 # What would end a step or its answers, or make it a comment or an empty line.
 _WRITING_ENDS = re.compile(r"[{}\n]|(?<=#)#")
 _NO_STEP = re.compile(rf"{_WRITING_ENDS.pattern}|^//|^0$")

@@ -149,7 +149,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\}#~/\"=])", r"\\\1", text)
 
 
-_BESIDE = "@@PLUGINFILE@@"
+_PLUGIN_FILE = "@@PLUGINFILE@@"
 _FORMS = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
 # How types with a different name give credit.
 _CREDIT = {"multichoiceset": "off", "oumultiresponse": "net"}
@@ -199,8 +199,8 @@ def _album(node: ET.Element) -> ImageCollector:
     files = {f.get("name", ""): f.text or "" for f in node.iter("file")}
 
     def find(address: str) -> bytes | None:
-        name = unquote(address.removeprefix(_BESIDE).lstrip("/")).partition("?")[0]
-        data = files.get(name) if address.startswith(_BESIDE) else None
+        name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
+        data = files.get(name) if address.startswith(_PLUGIN_FILE) else None
         return content_of(ItemImage(name, "".join(data.split()))) if data else None
 
     return ImageCollector(find)

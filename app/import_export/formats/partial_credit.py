@@ -23,12 +23,12 @@ ORDERS = {
     "lcs": "LONGEST_ORDERED_SUBSET",
 }
 """Moodle's names of our credit rules for ordering questions."""
-LONGEST = "LONGEST_CONTIGUOUS_SUBSET"
+LONGEST_SEQUENCE = "LONGEST_CONTIGUOUS_SUBSET"
 """The closest rule to `lcs` that Moodle reads from GIFT; it misreads the name of `lcs` itself."""
 _RULES = {
     **{there: rule for rule, there in ORDERS.items() if rule != "off"},
     ORDERS["off"]: "",
-    LONGEST: "lcs",
+    LONGEST_SEQUENCE: "lcs",
     "ABS": "each",
     "ABSOLUTE": "each",
 }

@@ -100,7 +100,7 @@ class _Qti12Reader:
             raise ItemSkippedError("nothing is asked in it")
         self.shown = shown
         explained = [self.notes[n] for n in self.notes if n in _GENERAL]
-        read = self._kind()
+        read = self._item_kind()
         stem = "" if read == self._gaps else self._text(shown)
         said = "\n\n".join(filter(None, explained))
         made = read(Item(name, "single", stem, explanation=said))
@@ -111,8 +111,8 @@ class _Qti12Reader:
         report_unused_feedback(made, self.notes.values(), self.losses)
         return made
 
-    def _kind(self) -> Callable[[Item], Item]:
-        named, first = self._type(), name_of(self.responses[0])
+    def _item_kind(self) -> Callable[[Item], Item]:
+        named, first = self._question_type(), name_of(self.responses[0])
         if "essay" in named or "file_upload" in named:
             raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
         if "calculated" in named:
@@ -138,7 +138,7 @@ class _Qti12Reader:
         }
         return len(offered) == 1 and offered != {()}
 
-    def _type(self) -> str:
+    def _question_type(self) -> str:
         for field in within(self.root, "qtimetadatafield"):
             entry = {name_of(part): words(part) for part in field}
             if entry.get("fieldlabel") in {"question_type", "cc_profile"}:
@@ -151,7 +151,7 @@ class _Qti12Reader:
         response = self.responses[0]
         several = given(response, "rcardinality").lower() == "multiple"
         weights = self._of_several() if several else self._of_one()
-        reasons = self._reasons(given(response, "ident"))
+        reasons = self._choice_reasons(given(response, "ident"))
         choices = [
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
             for name, label in _labels(response)
@@ -160,7 +160,7 @@ class _Qti12Reader:
 
     def _of_one(self) -> dict[str, float]:
         """Return the worth of each single choice, in percent of the best."""
-        scores = self._scores(given(self.responses[0], "ident"))
+        scores = self._response_scores(given(self.responses[0], "ident"))
         best = max(scores.values(), default=0.0) or 1.0
         return {name: 100 * score / best for name, score in scores.items()}
 
@@ -178,7 +178,7 @@ class _Qti12Reader:
             if len(wanted) > 1 or next(within(rule.node, "not"), None) is not None
         ]
         if not joint:
-            scores = self._scores(response)
+            scores = self._response_scores(response)
             total = sum(score for score in scores.values() if score > 0) or 1.0
             return {name: 100 * score / total for name, score in scores.items()}
         right = max(joint)[1]
@@ -187,11 +187,11 @@ class _Qti12Reader:
         if len({score for score, _ in joint}) > 1:
             self.losses.add("its rule of credit is replaced by the nearest one")
         gain = 100 / len(right)
-        cost = gain if "multiple_answers" in self._type() else 100.0
+        cost = gain if "multiple_answers" in self._question_type() else 100.0
         names = (name for name, _ in _labels(self.responses[0]))
         return {name: gain if name in right else -cost for name in names}
 
-    def _scores(self, response: str) -> dict[str, float]:
+    def _response_scores(self, response: str) -> dict[str, float]:
         """Return what each value of a response earns by itself."""
         scores: dict[str, float] = {}
         for rule in self.rules:
@@ -199,7 +199,7 @@ class _Qti12Reader:
                 scores[name] = max(rule.score, scores.get(name, rule.score))
         return scores
 
-    def _reasons(self, response: str) -> dict[str, str]:
+    def _choice_reasons(self, response: str) -> dict[str, str]:
         """Return the feedback to each choice."""
         reasons: dict[str, str] = {}
         for rule in self.rules:
@@ -210,15 +210,15 @@ class _Qti12Reader:
                 reasons.setdefault(wanted[0], said[0])
         return reasons
 
-    def _right(self, response: ET.Element) -> list[str]:
-        scores = self._scores(given(response, "ident"))
+    def _right_values(self, response: ET.Element) -> list[str]:
+        scores = self._response_scores(given(response, "ident"))
         return [name for name, score in scores.items() if score > 0]
 
     # --- typed answers ---
 
     def _short(self, item: Item) -> Item:
         name = given(self.responses[0], "ident")
-        accepted = {w: s for w, s in self._scores(name).items() if s > 0}
+        accepted = {w: s for w, s in self._response_scores(name).items() if s > 0}
         if not accepted:
             raise ItemSkippedError("it names no right answer")
         best = max(accepted.values())
@@ -251,7 +251,7 @@ class _Qti12Reader:
         for response in self.responses:
             labels = dict(_labels(response))
             rights |= {name: self._text(label) for name, label in labels.items()}
-            wanted = next(iter(self._right(response)), "")
+            wanted = next(iter(self._right_values(response)), "")
             if wanted not in labels:
                 raise ItemSkippedError("a row of it has no partner")
             taken.add(wanted)
@@ -264,7 +264,7 @@ class _Qti12Reader:
 
         All answers of a fill-in gap are right, although Canvas writes a rule only for the first.
         """
-        chosen = "drop" in self._type()
+        chosen = "drop" in self._question_type()
         gaps = {self._name(response): response for response in self.responses}
         blanks: list[ItemBlank] = []
 
@@ -287,7 +287,7 @@ class _Qti12Reader:
         return given(response, "ident").removeprefix("response_")
 
     def _blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
-        right = self._right(response)
+        right = self._right_values(response)
         labels = {n: self._words(label) for n, label in _labels(response)}
         if name_of(response) != "response_lid":
             labels = {word: word for word in right}

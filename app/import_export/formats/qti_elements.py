@@ -127,13 +127,13 @@ class QtiBuilder:
     def root(self, name: str, **attributes: str) -> ET.Element:
         """Return a new element without a parent."""
         node = ET.Element(self.name(name))
-        self._give(node, attributes)
+        self._set_attributes(node, attributes)
         return node
 
     def add(self, parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
         """Append a child element."""
         node = ET.SubElement(parent, self.name(name))
-        self._give(node, attributes)
+        self._set_attributes(node, attributes)
         node.text = legal(text) or None
         return node
 
@@ -173,7 +173,7 @@ class QtiBuilder:
     def turn(self, node: ET.Element, name: str, **attributes: str) -> None:
         """Change an element of a text into another one."""
         node.tag = self.name(name)
-        self._give(node, attributes)
+        self._set_attributes(node, attributes)
 
     def name(self, name: str) -> str:
         """Return an element's name in this version."""
@@ -181,7 +181,7 @@ class QtiBuilder:
             return "qti-" + name.replace("_", "-")
         return _camel(name)
 
-    def _give(self, node: ET.Element, attributes: dict[str, str]) -> None:
+    def _set_attributes(self, node: ET.Element, attributes: dict[str, str]) -> None:
         for name, value in attributes.items():
             spelled = name.replace("_", "-") if self.version == "3.0" else _camel(name)
             node.set(spelled, legal(value))

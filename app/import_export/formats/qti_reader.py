@@ -298,8 +298,8 @@ class _QtiItemReader:
         if body is None:
             raise ItemSkippedError("it has no body")
         self._collect_notes()
-        found = self._interactions(body)
-        read = self._reader(found)
+        found = self._find_interactions(body)
+        read = self._find_reader(found)
         item = Item(
             name,
             "single",
@@ -315,7 +315,7 @@ class _QtiItemReader:
         tags = given(self.root, "label").split("; ")
         return with_tags(made, tuple(t for t in tags if t))
 
-    def _interactions(self, body: ET.Element) -> list[ET.Element]:
+    def _find_interactions(self, body: ET.Element) -> list[ET.Element]:
         return [
             n
             for n in body.iter()
@@ -326,7 +326,7 @@ class _QtiItemReader:
         for node in within(self.root, "modal-feedback"):
             self.notes[given(node, "identifier")] = self._text(node)
 
-    def _reader(
+    def _find_reader(
         self, found: list[ET.Element]
     ) -> Callable[[Item, ET.Element, list[ET.Element]], Item]:
         kinds = [name_of(n) for n in found]
@@ -369,7 +369,7 @@ class _QtiItemReader:
         parts = [self._text(body), self._text(prompt) if prompt is not None else ""]
         return "\n\n".join(p for p in parts if p)
 
-    def _response(self, node: ET.Element) -> ResponseDeclaration:
+    def _find_response(self, node: ET.Element) -> ResponseDeclaration:
         found = self.responses.get(given(node, "response-identifier"))
         if found is None or not found.right:
             raise ItemSkippedError("it does not say which answer is right")
@@ -379,7 +379,7 @@ class _QtiItemReader:
 
     def _choices(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         asked = found[0]
-        response = self._response(asked)
+        response = self._find_response(asked)
         single = given(asked, "max-choices") == "1"
         weights = weigh_choices(self.root, response, single=single)
         choices = [
@@ -399,7 +399,7 @@ class _QtiItemReader:
             return self._text(inline)
         return self.notes.get(given(choice, "identifier"), "")
 
-    def _notes(self, asked: ET.Element, name: str) -> dict[str, str]:
+    def _choice_notes(self, asked: ET.Element, name: str) -> dict[str, str]:
         """Return the feedback on each step or match row."""
         found = {}
         for node in within(asked, name):
@@ -411,8 +411,8 @@ class _QtiItemReader:
     def _order(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         asked = found[0]
         steps = {given(n, "identifier"): self._text(n) for n in within(asked, "simple-choice")}
-        notes = self._notes(asked, "simple-choice")
-        right = [i for i in self._response(asked).correct if i in steps]
+        notes = self._choice_notes(asked, "simple-choice")
+        right = [i for i in self._find_response(asked).correct if i in steps]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
         return dataclasses.replace(
             item,
@@ -431,11 +431,11 @@ class _QtiItemReader:
             {given(n, "identifier"): self._text(n) for n in within(s, "simple-associable-choice")}
             for s in sets
         )
-        wanted = [pair.split() for pair in self._response(asked).correct]
+        wanted = [pair.split() for pair in self._find_response(asked).correct]
         made = [(a, b) for a, b in (p for p in wanted if len(p) == 2) if a in lefts]
         if len({a for a, _ in made}) != len(made) or len(made) != len(lefts):
             raise ItemSkippedError("not every left thing goes with one right thing")
-        notes = self._notes(asked, "simple-associable-choice")
+        notes = self._choice_notes(asked, "simple-associable-choice")
         pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in made]
         used = {b for _, b in made}
         pairs += [ItemPair("", text) for i, text in rights.items() if i not in used]
@@ -462,7 +462,7 @@ class _QtiItemReader:
         return found[0] if not words(parent) and parent is not body else None
 
     def _typed(self, item: Item, body: ET.Element, asked: ET.Element) -> Item:
-        response = self._response(asked)
+        response = self._find_response(asked)
         stem, unit = without_unit(self._text(body))
         options = typed(self.root, response, self.notes, unit)
         kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
@@ -474,7 +474,7 @@ class _QtiItemReader:
         return dataclasses.replace(item, kind=kind, stem=stem, options=options, case=case)
 
     def _blank(self, node: ET.Element) -> ItemBlank:
-        response = self._response(node)
+        response = self._find_response(node)
         if name_of(node) == "text-entry-interaction":
             hint = given(node, "placeholder-text")
             right = [" ".join(r.split()) for r in response.right]
@@ -493,7 +493,7 @@ class _QtiItemReader:
         """Read words to drag into gaps as words to type."""
         asked = found[0]
         texts = {given(n, "identifier"): words(n) for n in within(asked, "gap-text")}
-        wanted = [pair.split() for pair in self._response(asked).correct]
+        wanted = [pair.split() for pair in self._find_response(asked).correct]
         filled = {p[1]: texts.get(p[0], "") for p in wanted if len(p) == 2}
         blanks: list[ItemBlank] = []
 

@@ -49,7 +49,7 @@ _LAST = 2_958_465  # the last day that a spreadsheet can show, 9999-12-31
 _LARGEST = 1e21
 
 
-class _Token(NamedTuple):
+class _FormatToken(NamedTuple):
     kind: str
     text: str
 
@@ -92,22 +92,22 @@ def _section_for(value: float, code: str) -> tuple[str, bool]:
     return sections[0], value < 0
 
 
-def _tokens(section: str) -> Iterator[_Token]:
+def _tokens(section: str) -> Iterator[_FormatToken]:
     at = 0
     while at < len(section):
         found = _TOKEN.match(section, at)
         if found is None:
-            yield _Token("unknown", section[at])
+            yield _FormatToken("unknown", section[at])
             return
         at = found.end()
         kind = "sign" if found["sign"] is not None else found.lastgroup or ""
         text = found[kind] if kind else ""
         if kind == "sign" and not _is_english(found["country"] or ""):
-            yield _Token("foreign", "")
+            yield _FormatToken("foreign", "")
         if kind in {"quoted", "escaped", "sign", "other"}:
-            yield _Token("words", text)
+            yield _FormatToken("words", text)
         elif kind and kind != "padding":
-            yield _Token(kind, text.lower() if kind in _DATES else text)
+            yield _FormatToken(kind, text.lower() if kind in _DATES else text)
 
 
 def _is_english(country: str) -> bool:
@@ -117,7 +117,7 @@ def _is_english(country: str) -> bool:
     return country.upper() in {"F800", "F400"} or int(country, 16) & 0x3FF == 9
 
 
-def _joined(tokens: Sequence[_Token], kind: str, instead: str) -> str:
+def _joined(tokens: Sequence[_FormatToken], kind: str, instead: str) -> str:
     words = (instead if t.kind == kind else t.text for t in tokens)
     return "".join(words).strip()
 
@@ -129,7 +129,7 @@ def _general(value: float) -> str:
     return f"{value:.15g}".upper()
 
 
-def _number(value: float, tokens: Sequence[_Token]) -> str | None:
+def _number(value: float, tokens: Sequence[_FormatToken]) -> str | None:
     """Format a non-negative number with the digits of its format."""
     holders = [token for token in tokens if token.kind == "digits"]
     slash = any(token.kind == "slash" for token in tokens)
@@ -165,7 +165,7 @@ def _in_digits(value: Decimal, form: re.Match[str]) -> str:
     return f"{above}.{below}" if below else above
 
 
-def _date(value: float, tokens: Sequence[_Token], *, since_1904: bool) -> str | None:
+def _date(value: float, tokens: Sequence[_FormatToken], *, since_1904: bool) -> str | None:
     """Format a date, a time of day or a duration."""
     if not 0 <= value <= _LAST or any(t.kind == "digits" for t in tokens):
         return None

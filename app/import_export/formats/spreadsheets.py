@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.import_export.converted_text import has_decimal_comma
-from app.import_export.formats.table_header import Header, parse_header
+from app.import_export.formats.table_header import TableHeader, parse_header
 from app.import_export.formats.text_lists import (
     bare,
     find_readings,
@@ -65,7 +65,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     told = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
     signs = told[1] if told else _SIGNS
     heads, rows, place = _headed([_cut(text, sign) for sign in signs])
-    table = _Table(heads, list(rows), comma=signs[place] == ";")
+    table = _SheetTable(heads, list(rows), comma=signs[place] == ";")
     return dataclasses.replace(table.reading(), notes=(note,) if note else ())
 
 
@@ -92,7 +92,7 @@ def _unless_error(cell: str) -> str:
     return f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
 
 
-def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Header, Iterator[Row], int]:
+def _headed(tables: Sequence[Iterator[Row]]) -> tuple[TableHeader, Iterator[Row], int]:
     """Return the header of the first table that has one, the rows below, and the table's index."""
     best: Sequence[str] = ()
     broken: UnusableFileError | None = None
@@ -134,7 +134,7 @@ def _reading_of_book(data: bytes) -> ImportResult:
             unread = unread or error
             notes.append(f"The sheet “{name}” is not read. {error}")
             continue
-        readings.append((name, _Table(heads, list(rows)).reading()))
+        readings.append((name, _SheetTable(heads, list(rows)).reading()))
     if not readings:
         raise unread or UnusableFileError("The table is empty.")
     return ImportResult(
@@ -155,13 +155,13 @@ def _refused(readings: Sequence[tuple[str, ImportResult]]) -> Iterator[ItemRemar
 # --- rows ---
 
 
-class _Table:
+class _SheetTable:
     """The rows below the header.
 
     `comma`: the author may use decimal commas.
     """
 
-    def __init__(self, heads: Header, rows: Iterable[Row], *, comma: bool = False) -> None:
+    def __init__(self, heads: TableHeader, rows: Iterable[Row], *, comma: bool = False) -> None:
         # Concatenated tables repeat the header row.
         self.rows = [
             _SheetRow(heads, cells, line)
@@ -195,23 +195,23 @@ class _Table:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _SheetRow:
-    heads: Header
+    heads: TableHeader
     cells: Sequence[str]
     line: int
 
     def raw(self, name: str) -> str:
         """Return the cell of a named column, empty if it is missing or has an error."""
-        return self._raw(self.heads.named.get(name, -1))
+        return self._raw_cell(self.heads.named.get(name, -1))
 
-    def _raw(self, place: int) -> str:
+    def _raw_cell(self, place: int) -> str:
         cell = self.cells[place] if 0 <= place < len(self.cells) else ""
         return "" if cell.startswith(UNREADABLE) else cell
 
     def cell(self, name: str) -> str:
         """Return the same cell; raises ItemSkippedError if it has an error."""
-        return self._at(self.heads.named.get(name, -1))
+        return self._cell_at(self.heads.named.get(name, -1))
 
-    def _at(self, place: int) -> str:
+    def _cell_at(self, place: int) -> str:
         cell = self.cells[place] if 0 <= place < len(self.cells) else ""
         if cell.startswith(UNREADABLE):
             name, fault = (
@@ -233,7 +233,7 @@ class _SheetRow:
         Empty for true or false, which authors write out in tables with letters.
         """
         places = self.heads.choices.items()
-        choices = {label: self._raw(place) for label, place in places}
+        choices = {label: self._raw_cell(place) for label, place in places}
         filled = {label: words for label, words in choices.items() if words}
         answer = self.raw("answer")
         try:
@@ -247,7 +247,7 @@ class _SheetRow:
         """Return the question of this row; raises ItemSkippedError."""
         if not self.cell("question"):
             raise ItemSkippedError("it has no question")
-        lost = tuple(self._unread())
+        lost = tuple(self._check_unread_cells())
         try:
             kind, options = self._answer(comma=comma, letters=letters)
         except ItemSkippedError as error:
@@ -259,20 +259,20 @@ class _SheetRow:
             options,
             explanation=from_plain(self.cell("explanation")),
             hints=(from_plain(self.cell("hint")),) if self.cell("hint") else (),
-            difficulty=self._difficulty(),
+            difficulty=self._read_difficulty(),
             objectives=_listed(self.cell("objectives")),
             tags=_listed(self.cell("tags")),
             line=self.line,
             lost=(*lost, *self._typed(kind, options), *tell_words(kind, options)),
         )
 
-    def _unread(self) -> Iterator[str]:
+    def _check_unread_cells(self) -> Iterator[str]:
         """Yield remarks on cells in columns that are not read; raises ItemSkippedError.
 
         It raises if such a cell may be a choice or an answer, because the question would be a
         different one without it.
         """
-        chosen = self.has_choices() or any(map(self._raw, self.heads.wrong))
+        chosen = self.has_choices() or any(map(self._raw_cell, self.heads.wrong))
         for place, cell in enumerate(self.cells):
             numbered = cell.isdigit() and place < self.heads.named["question"]
             if not cell or self.heads.is_read(place):
@@ -302,16 +302,16 @@ class _SheetRow:
 
     def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
         places = self.heads.choices.items()
-        choices = {label: self._at(place) for label, place in places}
+        choices = {label: self._cell_at(place) for label, place in places}
         filled = {label: words for label, words in choices.items() if words}
-        if any(map(self._raw, self.heads.wrong)):
+        if any(map(self._raw_cell, self.heads.wrong)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
         right = named_in(answer, filled, letters=letters)
         options = tuple(
             ItemOption(
                 from_plain(words),
                 label in right,
-                from_plain(self._at(self.heads.reasons.get(label, -1))),
+                from_plain(self._cell_at(self.heads.reasons.get(label, -1))),
             )
             for label, words in filled.items()
         )
@@ -319,7 +319,7 @@ class _SheetRow:
 
     def _beside_wrong(self, answer: str) -> tuple[Kind, tuple[ItemOption, ...]] | None:
         """Return the answer and the wrong answers as choices, if there are any."""
-        wrong = [words for place in self.heads.wrong if (words := self._at(place))]
+        wrong = [words for place in self.heads.wrong if (words := self._cell_at(place))]
         if answer in wrong:
             raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
         if is_label(answer) and wrong and not any(map(is_label, wrong)):
@@ -346,7 +346,7 @@ class _SheetRow:
         if chosen and _SEVERAL.search(word) and kind != "multiple":
             yield "several boxes could be ticked there; here it is a single choice"
 
-    def _difficulty(self) -> int:
+    def _read_difficulty(self) -> int:
         word = self.cell("difficulty")
         if not word:
             return 3

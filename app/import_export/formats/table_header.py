@@ -42,7 +42,7 @@ _ANSWERING = re.compile(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Header:
+class TableHeader:
     """The position of each column: by name, by the label of a choice, and of a reason.
 
     `wrong` are columns of wrong answers, `cells` all titles as written.
@@ -82,7 +82,7 @@ class Header:
         return _ASIDE.search(word) is not None and not series
 
 
-def parse_header(cells: Sequence[str]) -> Header | None:
+def parse_header(cells: Sequence[str]) -> TableHeader | None:
     """Return the header in a row, or None if it names no question and answer."""
     named: dict[str, int] = {}
     choices: dict[str, int] = {}
@@ -105,7 +105,7 @@ def parse_header(cells: Sequence[str]) -> Header | None:
             reasons.setdefault(reason["label"].upper(), place)
     if not {"question", "answer"} <= named.keys():
         return None
-    return Header(named, choices, reasons, tuple(wrong), tuple(cells))
+    return TableHeader(named, choices, reasons, tuple(wrong), tuple(cells))
 
 
 def _is_next(label: str, known: Mapping[str, int], *, alone: bool) -> bool:

@@ -42,14 +42,14 @@ Shown = Mapping[tuple[int, int], str]
 Rows = list[list[str]]
 
 
-class Workbook(NamedTuple):
+class WorkbookSheets(NamedTuple):
     """The visible sheets that are not empty, and the names of the hidden ones."""
 
     sheets: list[tuple[str, Rows]]
     hidden: list[str]
 
 
-def read_workbook(data: bytes, refusal: str) -> Workbook:
+def read_workbook(data: bytes, refusal: str) -> WorkbookSheets:
     """Return the cells of a workbook as shown; raises UnusableFileError with `refusal`."""
     try:
         done = subprocess.run(  # noqa: S603 - runs this module; the file is its input
@@ -66,7 +66,7 @@ def read_workbook(data: bytes, refusal: str) -> Workbook:
         raise UnusableFileError(f"{refusal}: {why}.") from None
     if "fault" in told:
         raise UnusableFileError(f"{refusal}: {told['fault']}.")
-    return Workbook([(name, rows) for name, rows in told["sheets"]], told["hidden"])
+    return WorkbookSheets([(name, rows) for name, rows in told["sheets"]], told["hidden"])
 
 
 def _tell() -> None:
@@ -81,9 +81,9 @@ def _tell() -> None:
         json.dump({"fault": "a part of it is missing or damaged"}, sys.stdout)
 
 
-def _sheets(data: bytes) -> Workbook:
+def _sheets(data: bytes) -> WorkbookSheets:
     book = CalamineWorkbook.from_filelike(BytesIO(data))
-    found = Workbook([], [])
+    found = WorkbookSheets([], [])
     with zipfile.ZipFile(BytesIO(data)) as archive:
         files = set(archive.namelist())
         shown_in = _of_ods(archive) if "content.xml" in files else _of_xlsx(archive)

@@ -16,7 +16,7 @@ from app.markup.problems import MOST_OPTIONS, SourceFile
 from app.questions.options import ParsedOption, exceeds_option_limit
 from app.questions.question_type import AuthoredItem, CardFaces, Gap, QuestionType, State
 from app.questions.result import (
-    LONGEST,
+    MAX_RESPONSE_LENGTH,
     GradeResult,
     PartResult,
     Raw,
@@ -127,7 +127,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
         del stem
         text = f" {normalize_text(' '.join(p.plain for p in answer.pieces))} "
         count = sum(len(blank.answers) for blank in answer.blanks)
-        sheet.spend(count * len(text) * _SEARCHING)
+        sheet.spend_effort(count * len(text) * _SEARCHING)
         for words in (words for blank in answer.blanks for words in blank.answers):
             if len(words) > 2 and f" {normalize_text(words)} " in text:
                 message = f"“{words}” is a blank and stands elsewhere in the text."
@@ -147,8 +147,8 @@ class ClozeType(QuestionType[ClozeAnswer]):
         typed = {b.key: single_value(raw, f"blank.{b.key}") for b in answer.blanks}
         if not any(typed.values()):
             return UnreadableResponse("No gap is filled.", "Type what is missing.")
-        if any(len(words) > LONGEST for words in typed.values()):
-            return UnreadableResponse(f"An answer is longer than {LONGEST} characters.")
+        if any(len(words) > MAX_RESPONSE_LENGTH for words in typed.values()):
+            return UnreadableResponse(f"An answer is longer than {MAX_RESPONSE_LENGTH} characters.")
         marks = tuple(
             _gap(number, blank, typed[blank.key]) for number, blank in enumerate(answer.blanks, 1)
         )

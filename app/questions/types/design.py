@@ -15,7 +15,7 @@ from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
 from app.questions.question_type import AuthoredItem, ItemComment, QuestionType, State, Typed
 from app.questions.result import (
-    LONGEST,
+    MAX_RESPONSE_LENGTH,
     GradeResult,
     PartResult,
     Raw,
@@ -26,11 +26,11 @@ from app.questions.result import (
 )
 from app.questions.types.design_solver import (
     MOST_PLANS,
-    Condition,
     ConditionResult,
     DesignAnswer,
     DesignTask,
     OpenDesign,
+    PlanCondition,
     can_be_met,
     judge,
     judgments,
@@ -62,13 +62,13 @@ def described(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
         return tuple((text, "") for text in design.accept)
 
 
-def subject_of(condition: Condition, labels: dict[str, str]) -> str:
+def subject_of(condition: PlanCondition, labels: dict[str, str]) -> str:
     """Return what a condition is about, e.g. “Time to first token, 95th percentile”."""
     text = condition.left.text.strip()
     return labels.get(text, text)
 
 
-def limit_of(condition: Condition, labels: dict[str, str]) -> str:
+def limit_of(condition: PlanCondition, labels: dict[str, str]) -> str:
     """Return the requirement, e.g. “at most 1 s” or “at most 1.2 × the best possible”."""
     if condition.right is None:
         return "yes"
@@ -91,8 +91,8 @@ def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | 
     plan = {name: words for name, words in plan.items() if words}
     if not plan:
         return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
-    if any(len(words) > LONGEST for words in plan.values()):
-        return UnreadableResponse(f"A value is longer than {LONGEST} characters.")
+    if any(len(words) > MAX_RESPONSE_LENGTH for words in plan.values()):
+        return UnreadableResponse(f"A value is longer than {MAX_RESPONSE_LENGTH} characters.")
     refused = _refused(answer, plan)
     if refused is not None:
         return refused
@@ -214,7 +214,7 @@ def check_design(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) ->
         place = comment.place("estimate")
         sheet.report(error.code, *place, error.message, error.hint)
         return
-    sheet.mention("calculator", entry.name, *comment.place("estimate"))
+    sheet.add_mention("calculator", entry.name, *comment.place("estimate"))
     _check_inputs(made, entry, comment, sheet)
     for text in made.accept:
         _check_condition(text, entry, comment, sheet)
@@ -269,7 +269,7 @@ def check_plans(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> 
     if _check_given(made, comment, sheet) or price_of(made.estimate) > AN_ESTIMATE:
         return
     problem = problem_of(made)
-    sheet.spend(MOST_PLANS * AN_ESTIMATE, repr(problem))
+    sheet.spend_effort(MOST_PLANS * AN_ESTIMATE, repr(problem))
     place = comment.place("accept")
     if not can_be_met(problem):
         message = f"No plan was found that meets {', '.join(made.accept)[:120]}."

@@ -29,7 +29,7 @@ _TURNED = re.compile(r"=[<>]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Condition:
+class PlanCondition:
     """A condition on the outputs of an estimate.
 
     Without an operator, `left` is an output that must be true.
@@ -61,7 +61,7 @@ class ConditionResult:
     too much (or too little), 0 if the condition is met.
     """
 
-    condition: Condition
+    condition: PlanCondition
     met: bool
     value: Value
     limit: Quantity | None = None
@@ -69,22 +69,22 @@ class ConditionResult:
 
 
 @functools.lru_cache(maxsize=1024)
-def read_condition(text: str) -> Condition:
+def read_condition(text: str) -> PlanCondition:
     """Parse a condition; raises ExpressionError (E44, E45, E42)."""
     if turned := _TURNED.search(text):
         hint = f"Write {text.replace(turned[0], turned[0][::-1], 1)[:60]}."
         raise ExpressionError("E45", f"“{turned[0]}” compares nothing.", hint)
     match = _OPERATOR.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
     if match is None:
-        return Condition(text, compile_expression(text))
+        return PlanCondition(text, compile_expression(text))
     right = _BEST.sub(rf"{_MARK}\1", match["right"])
     operator = "==" if match["op"] == "=" else match["op"]
     left = compile_expression(match["left"])
-    return Condition(text, left, operator, compile_expression(right))
+    return PlanCondition(text, left, operator, compile_expression(right))
 
 
 def judge(
-    condition: Condition, outputs: Mapping[str, Value], best: Mapping[str, Quantity]
+    condition: PlanCondition, outputs: Mapping[str, Value], best: Mapping[str, Quantity]
 ) -> ConditionResult:
     """Evaluate a condition for the outputs of a plan; `best` are the values of `bests`.
 
@@ -103,7 +103,7 @@ def judge(
     return ConditionResult(condition, met, value, limit, excess)
 
 
-def _same_unit(limit: Quantity, value: Quantity, condition: Condition) -> Quantity:
+def _same_unit(limit: Quantity, value: Quantity, condition: PlanCondition) -> Quantity:
     """Convert the limit to the value's unit; a plain number cannot limit bytes."""
     unit = value.unit or ""
     if quantities.kind(limit.unit or "") != quantities.kind(unit):
@@ -207,9 +207,9 @@ def best_value(problem: DesignTask, output: str) -> Quantity | None:
     options = {name: _options(fields[name]) for name in problem.choose}
     for part in (0, 1, 2):
         start = {n: values[len(values) * part // 4] for n, values in options.items()}
-        at = search.improve(start, lambda _: options)
-        at = search.improve(at, lambda at: _beside(options, at), together=2)
-        search.improve(at, functools.partial(_between, fields, at))
+        at = search.improve_plan(start, lambda _: options)
+        at = search.improve_plan(at, lambda at: _beside(options, at), together=2)
+        search.improve_plan(at, functools.partial(_between, fields, at))
     return search.found
 
 
@@ -226,7 +226,7 @@ def can_be_met(problem: DesignTask) -> bool:
     for part in range(5):
         at = {n: v[(len(v) - 1) * part // 4] for n, v in options.items()}
         if not search.solved:
-            search.improve(at, lambda _: options)
+            search.improve_plan(at, lambda _: options)
     return search.solved
 
 
@@ -264,7 +264,7 @@ class _PlanSearch:
         self.solved = False
         self.found: Quantity | None = None
 
-    def improve(
+    def improve_plan(
         self,
         plan: Mapping[str, str],
         options: Callable[[Mapping[str, str]], Options],
@@ -334,7 +334,7 @@ def judgments(problem: DesignTask, plan: Mapping[str, str]) -> list[ConditionRes
 
 
 def _judged(
-    problem: DesignTask, condition: Condition, outputs: Mapping[str, Value]
+    problem: DesignTask, condition: PlanCondition, outputs: Mapping[str, Value]
 ) -> ConditionResult:
     best: dict[str, Quantity] = {}
     for name in condition.bests:

@@ -34,7 +34,7 @@ from app.questions.result import GradeResult, Raw, UnreadableResponse
 from app.questions.types.choice import LETTERS, faces_of, letters, marks_of
 from app.widgets.svg import tag
 
-_MOST = 12  # The style sheet marks as many regions.
+_MAX_REGIONS = 12  # The style sheet marks as many regions.
 _OUT, _DOWN = 4.0, 13.0  # Pixels from the corner of a region to its letter.
 
 
@@ -112,8 +112,8 @@ class HotspotType(QuestionType[HotspotAnswer]):
         file = written.comment.word("figure")
         place = written.comment.place("figure")
         if file.endswith(".svg") and lies_within(file):
-            written.sheet.mention("file", file, *place)
-            written.sheet.mention("drawing", file, *place)
+            written.sheet.add_mention("file", file, *place)
+            written.sheet.add_mention("drawing", file, *place)
         else:
             message = "The question names no drawing." if not file else ""
             message = message or f"“{file[:60]}” is no SVG file beside this one."
@@ -134,9 +134,11 @@ class HotspotType(QuestionType[HotspotAnswer]):
         if len(ticked) > 1:
             message = f"{len(ticked)} regions are marked right."
             sheet.report("E21", ticked[1].line, 1, message, "Take one tick away.")
-        if len(options) > _MOST:
+        if len(options) > _MAX_REGIONS:
             message = f"The question has {len(options)} regions."
-            sheet.report("E88", options[_MOST].line, 1, message, f"Use at most {_MOST}.")
+            sheet.report(
+                "E88", options[_MAX_REGIONS].line, 1, message, f"Use at most {_MAX_REGIONS}."
+            )
         _check_regions(answer, written)
 
     def options(self, answer: HotspotAnswer) -> tuple[CountedOption, ...]:
@@ -242,7 +244,7 @@ def _region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> Hot
     if region:
         file = written.comment.word("figure")
         place = written.sheet.find(f"`{region}`", option.line, option.line)
-        written.sheet.mention("drawing", f"{file}#{region}", *place)
+        written.sheet.add_mention("drawing", f"{file}#{region}", *place)
     return HotspotRegion(
         make_key(written.comment.id, option, taken),
         render_tokens([label], written.scope),

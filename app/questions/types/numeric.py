@@ -35,7 +35,13 @@ from app.questions.question_type import (
     paragraphs,
     titled_block,
 )
-from app.questions.result import LONGEST, GradeResult, Raw, UnreadableResponse, single_value
+from app.questions.result import (
+    MAX_RESPONSE_LENGTH,
+    GradeResult,
+    Raw,
+    UnreadableResponse,
+    single_value,
+)
 from app.questions.types.number_parsing import (
     AcceptedRange,
     AnswerRangeError,
@@ -104,8 +110,8 @@ def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | Unre
     """Return the value in base units, the number as typed, and its unit."""
     if not typed:
         return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
-    if len(typed) > LONGEST:
-        return UnreadableResponse(f"The answer is longer than {LONGEST} characters.")
+    if len(typed) > MAX_RESPONSE_LENGTH:
+        return UnreadableResponse(f"The answer is longer than {MAX_RESPONSE_LENGTH} characters.")
     written = read_number(typed)
     if written is None:
         return UnreadableResponse(f"“{typed}” is not a number.", f"{_EXAMPLES}{_in(unit)}.")

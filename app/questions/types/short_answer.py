@@ -27,7 +27,7 @@ from app.questions.question_type import (
     titled_block,
 )
 from app.questions.result import (
-    LONGEST,
+    MAX_RESPONSE_LENGTH,
     GradeResult,
     Raw,
     UnreadableResponse,
@@ -115,8 +115,10 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         typed = single_value(raw, "answer")
         if not typed:
             return UnreadableResponse("Nothing is typed.", "Type a word or a short phrase.")
-        if len(typed) > LONGEST:
-            return UnreadableResponse(f"The answer is longer than {LONGEST} characters.")
+        if len(typed) > MAX_RESPONSE_LENGTH:
+            return UnreadableResponse(
+                f"The answer is longer than {MAX_RESPONSE_LENGTH} characters."
+            )
         option = _found(answer, typed)
         right = [o.answer for o in answer.options if o.right]
         return GradeResult(
