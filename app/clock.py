@@ -34,7 +34,7 @@ Now = Annotated[dt.datetime, Depends(current_time)]
 _ROLLOVER = dt.timedelta(hours=4)
 
 
-def zone_of(name: str) -> dt.tzinfo:
+def find_time_zone(name: str) -> dt.tzinfo:
     """Return the time zone with this name, UTC if it is unknown on this machine."""
     try:
         return zoneinfo.ZoneInfo(name)
@@ -42,14 +42,14 @@ def zone_of(name: str) -> dt.tzinfo:
         return dt.UTC
 
 
-def study_day_of(moment: dt.datetime, zone: str) -> dt.date:
+def study_day_at(moment: dt.datetime, zone: str) -> dt.date:
     """Return the study day of a time in a time zone."""
-    return (moment.astimezone(zone_of(zone)) - _ROLLOVER).date()
+    return (moment.astimezone(find_time_zone(zone)) - _ROLLOVER).date()
 
 
 def study_day_start(day: dt.date, zone: str) -> dt.datetime:
     """Return when a study day begins in a time zone."""
-    return dt.datetime.combine(day, dt.time(), zone_of(zone)) + _ROLLOVER
+    return dt.datetime.combine(day, dt.time(), find_time_zone(zone)) + _ROLLOVER
 
 
 RETENTION = 0.9

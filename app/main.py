@@ -38,7 +38,7 @@ from app.settings import ROOT, Settings
 from app.web import errors, monitoring, small_pages
 from app.web.dependencies import RouteNames, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
-from app.web.monitoring import Metrics, MetricSources, Readiness, ending_with_parent
+from app.web.monitoring import Metrics, MetricSources, Readiness, end_with_parent
 from app.web.page_cache import PageCache
 from app.web.proxies import CookieRenamer, TrustedProxyMiddleware
 from app.web.rate_limits import RateLimiter
@@ -72,19 +72,19 @@ def create_app(
     app.state.settings, app.state.clock = settings, clock
     app.state.engine = make_engine(settings.database)
     app.state.reading_room = create_read_semaphore()
-    app.state.courses = courses = courses_of(settings, library)
+    app.state.courses = courses = open_courses(settings, library)
     app.state.library = courses.libraries[courses.first]
     app.state.static, app.state.templates = load_assets()
-    app.state.doorkeeper = doorkeeper_of(settings)
+    app.state.doorkeeper = create_session_cookies(settings)
     app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
     app.state.rates = RateLimiter(settings.rates)
     app.state.prices = price_list(settings.prices)
     app.state.pages = PageCache(create_data_version(app.state.engine))
-    app.state.metrics = _metrics(app)
-    app.state.turn = _turns(app)
+    app.state.metrics = _create_metrics(app)
+    app.state.turn = _create_write_turn(app)
     app.state.log_truncation = LogTruncation(app.state.engine)
     app.state.imports = ImportRunner(app.state.turn, clock)
-    app.state.storage, app.state.daily_quota, app.state.downloads = _storage(app)
+    app.state.storage, app.state.daily_quota, app.state.downloads = _create_storage_limits(app)
     app.state.surveyors = {
         name: StatisticsCache(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
@@ -102,7 +102,7 @@ def create_app(
     return app
 
 
-def courses_of(settings: Settings, library: LiveLibrary | None) -> CourseRegistry:
+def open_courses(settings: Settings, library: LiveLibrary | None) -> CourseRegistry:
     """Return the courses in the content folder, or only the given `library`."""
     if library is not None:
         return CourseRegistry({SINGLE_COURSE: library})
@@ -115,11 +115,11 @@ def courses_of(settings: Settings, library: LiveLibrary | None) -> CourseRegistr
 def serve_app() -> FastAPI:
     """Create the application of a server process, and configure its log."""
     settings = Settings()
-    monitoring.configure(settings.log)
+    monitoring.configure_logging(settings.log)
     return create_app(settings)
 
 
-def doorkeeper_of(settings: Settings) -> SessionCookies:
+def create_session_cookies(settings: Settings) -> SessionCookies:
     """Return the object that recognizes browsers by their cookies and hashes device codes."""
     return SessionCookies(
         Signer(load_secret_key(settings.secret, settings.data / "secret"), salt="learner")
@@ -136,12 +136,12 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         for surveyor in state.surveyors.values():
             beside.push_async_callback(surveyor.close)
         for work in (
-            daily_copies(_installation(state.settings), state.clock),
+            daily_copies(_create_installation(state.settings), state.clock),
             run_sitting_closer(state.engine, state.courses, state.clock),
             state.imports.living(),
         ):
             await beside.enter_async_context(work)
-        with ending_with_parent():
+        with end_with_parent():
             yield
     checkpoint_wal(state.engine)
 
@@ -204,7 +204,7 @@ def edge_config(app: FastAPI) -> EdgeConfig:
     )
 
 
-def _storage(app: FastAPI) -> tuple[StorageLimit, DailyQuota, DownloadQueue]:
+def _create_storage_limits(app: FastAPI) -> tuple[StorageLimit, DailyQuota, DownloadQueue]:
     """Return the storage limit, the daily upload quota and the downloads."""
     settings, engine = app.state.settings, app.state.engine
     limit = StorageLimit(engine, settings.data, settings.max_data_gb)
@@ -212,11 +212,11 @@ def _storage(app: FastAPI) -> tuple[StorageLimit, DailyQuota, DownloadQueue]:
     return limit, quota, DownloadQueue(engine, limit)
 
 
-def _installation(settings: Settings) -> Installation:
+def _create_installation(settings: Settings) -> Installation:
     return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
 
 
-def _metrics(app: FastAPI) -> Metrics | None:
+def _create_metrics(app: FastAPI) -> Metrics | None:
     """Return the metrics, None unless HEADROOM_METRICS_TOKEN is set."""
     state = app.state
     if not state.settings.metrics_token:
@@ -228,7 +228,7 @@ def _metrics(app: FastAPI) -> Metrics | None:
     return Metrics(state.settings.metrics_token, sources)
 
 
-def _turns(app: FastAPI) -> Turn:
+def _create_write_turn(app: FastAPI) -> Turn:
     turn = create_write_session(app.state.engine)
     metrics: Metrics | None = app.state.metrics
     return metrics.timed(turn) if metrics else turn

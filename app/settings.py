@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.web.proxies import Network, networks, prefix_in, sound
+from app.web.proxies import Network, is_sound_name, parse_networks, parse_prefix
 from app.web.rate_limits import read_rates
 from app.web.visitor import COOKIE
 
@@ -22,21 +22,21 @@ PREFIX = "HEADROOM_"
 _NOT_OURS = re.compile(r"HEADROOM_(SERVICE_|PORT_\d|TEST_)")
 
 
-def _rate(words: str) -> str:
+def _validate_rate(words: str) -> str:
     read_rates(words)
     return words
 
 
-def _proxies(words: str) -> str:
+def _validate_proxies(words: str) -> str:
     try:
-        networks(words)
+        parse_networks(words)
     except ValueError:
         raise ValueError("write addresses or networks, e.g. 127.0.0.1,10.0.0.0/8") from None
     return words
 
 
-def _cookie(name: str) -> str:
-    if not sound(name):
+def _validate_cookie(name: str) -> str:
+    if not is_sound_name(name):
         raise ValueError(
             "write letters, digits, - and _, at most 40; theme, zone, keys, score, "
             "course and headroom-author are taken"
@@ -44,15 +44,15 @@ def _cookie(name: str) -> str:
     return name
 
 
-def _public(address: str) -> str:
+def _validate_public_url(address: str) -> str:
     parts = urlsplit(address)
     sound = parts.scheme in {"http", "https"} and parts.netloc
-    if address and (not sound or (parts.path.strip("/") and not prefix_in(parts.path))):
+    if address and (not sound or (parts.path.strip("/") and not parse_prefix(parts.path))):
         raise ValueError("write the whole address, e.g. https://study.example/nca/")
     return address
 
 
-RateWords = Annotated[str, AfterValidator(_rate)]
+RateWords = Annotated[str, AfterValidator(_validate_rate)]
 
 
 class Settings(BaseSettings):
@@ -95,7 +95,7 @@ class Settings(BaseSettings):
         description="Number of server processes. Each counts rates and connections separately, "
         "so a client can reach every limit once per process.",
     )
-    url: Annotated[str, AfterValidator(_public)] = Field(
+    url: Annotated[str, AfterValidator(_validate_public_url)] = Field(
         "",
         description="Public URL, e.g. https://study.example/nca/, used for links that are sent "
         "or printed. Its path is the prefix of every URL.",
@@ -104,7 +104,7 @@ class Settings(BaseSettings):
         "",
         description="Host names that the server accepts, separated by commas; empty means any.",
     )
-    proxies: Annotated[str, AfterValidator(_proxies)] = Field(
+    proxies: Annotated[str, AfterValidator(_validate_proxies)] = Field(
         "",
         description="Addresses or networks of trusted proxies, separated by commas. Their "
         "X-Forwarded-For and -Proto headers are used, and -Prefix if HEADROOM_URL "
@@ -115,7 +115,7 @@ class Settings(BaseSettings):
         description="Send cookies over HTTPS only. Not needed if HEADROOM_URL or a trusted "
         "proxy says that the connection is HTTPS.",
     )
-    cookie: Annotated[str, AfterValidator(_cookie)] = Field(
+    cookie: Annotated[str, AfterValidator(_validate_cookie)] = Field(
         COOKIE,
         description="Name of the cookie with a learner's key. Servers that share a host need "
         "different names. Over HTTPS without a path, the name gets the prefix "
@@ -243,7 +243,7 @@ class Settings(BaseSettings):
     @property
     def prefix(self) -> str:
         """The path of the public URL without a trailing slash."""
-        return prefix_in(urlsplit(self.url).path)
+        return parse_prefix(urlsplit(self.url).path)
 
     @property
     def host_names(self) -> frozenset[str]:
@@ -254,7 +254,7 @@ class Settings(BaseSettings):
     @property
     def trusted(self) -> tuple[Network, ...]:
         """The trusted proxies."""
-        return networks(self.proxies)
+        return parse_networks(self.proxies)
 
     @property
     def rates(self) -> dict[str, str]:
@@ -263,12 +263,12 @@ class Settings(BaseSettings):
         return {name.removeprefix("rate_"): getattr(self, name) for name in names}
 
 
-def rows(settings: Settings) -> list[tuple[str, str, str, str]]:
+def settings_rows(settings: Settings) -> list[tuple[str, str, str, str]]:
     """Return each setting as (variable, value, default, meaning). Secrets are hidden."""
     return [
         (
             f"{PREFIX}{name.upper()}",
-            _shown(name, getattr(settings, name)),
+            _shown_setting(name, getattr(settings, name)),
             str(field.default),
             field.description or "",
         )
@@ -276,21 +276,21 @@ def rows(settings: Settings) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def unknown() -> list[str]:
+def unknown_variables() -> list[str]:
     """Return a message for each HEADROOM_ variable that is no setting."""
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     return [
-        _unknown(name, known)
+        _unknown_variable_message(name, known)
         for name in sorted(os.environ)
         if name.startswith(PREFIX) and name not in known and not _NOT_OURS.match(name)
     ]
 
 
-def _unknown(name: str, known: set[str]) -> str:
+def _unknown_variable_message(name: str, known: set[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     hint = f"Did you mean {near[0]}?" if near else "`headroom settings` lists all."
     return f"There is no setting {name}. {hint}"
 
 
-def _shown(name: str, value: Any) -> str:
+def _shown_setting(name: str, value: Any) -> str:
     return "(set)" if name in _HIDDEN and value else str(value)

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from app.content.library import load
+from app.content.library import load_library
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ROOT / "tests" / "courses" / "tiny"
@@ -32,7 +32,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         course, cache = Path(made) / "content", Path(made) / "cache"
         grow(course)
-        library = load(course, cache)
+        library = load_library(course, cache)
         print(f"{len(library.topics)} pages, {len(library.questions)} questions")
         show("cold", 3.0, lambda: loaded(course))
         show("from the cache", 0.5, lambda: loaded(course, cache))

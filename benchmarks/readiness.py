@@ -23,10 +23,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from app.content.library import Library, load
+from app.content.library import Library, load_library
 from app.mastery.evidence import AnswerHistory, guess_rate
-from app.mastery.objectives import LearnerEvidence, TopicCards, course_by_objective, standings
-from app.mastery.readiness import ScoreForecast, forecast
+from app.mastery.objectives import LearnerEvidence, TopicCards, build_standings, course_by_objective
+from app.mastery.readiness import ScoreForecast, forecast_score
 
 CONTENT = Path(__file__).resolve().parents[1] / "content"
 LEARNERS = 400
@@ -244,7 +244,7 @@ def main() -> int:
     learners = QUICK if quick else (counts or [LEARNERS])[0]
     asked = [word.partition("=")[2] for word in sys.argv if word.startswith("--seed=")]
     seeds = [int(word) for word in asked] or SEEDS[: 1 if quick else None]
-    library = load(CONTENT)
+    library = load_library(CONTENT)
     for seed in seeds:
         said, refused = simulate(library, learners, seed)
         print(f"Seed {seed}: ", end="")
@@ -285,8 +285,8 @@ def studied(learner: Learner) -> Iterator[int]:
 
 def one_exam(learner: Learner, day: int) -> Said | None:
     exam = next(iter(learner.library.exams.values()))
-    domains = standings(learner.library, learner.record(day), the_day(day))
-    made = forecast(domains, exam)
+    domains = build_standings(learner.library, learner.record(day), the_day(day))
+    made = forecast_score(domains, exam)
     if not isinstance(made, ScoreForecast):
         return None
     score = learner.sit(day)

@@ -18,10 +18,10 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from app.content.library import Library, load
+from app.content.library import Library, load_library
 from app.mastery.evidence import AnswerHistory, guess_rate
-from app.mastery.objectives import LearnerEvidence, course_by_objective, standings
-from app.mastery.readiness import ScoreForecast, forecast
+from app.mastery.objectives import LearnerEvidence, build_standings, course_by_objective
+from app.mastery.readiness import ScoreForecast, forecast_score
 from benchmarks.readiness import (
     CONTENT,
     LEARNERS,
@@ -82,11 +82,11 @@ def told(learner: Learner) -> Iterator[Told]:
     exam = next(iter(library.exams.values()))
     for day in studied(learner):
         record = learner.record(day)
-        made = forecast(standings(library, record, the_day(day)), exam)
+        made = forecast_score(build_standings(library, record, the_day(day)), exam)
         if not isinstance(made, ScoreForecast):
             continue
-        anew = standings(library, answered_anew(learner, record, day), the_day(day))
-        today = forecast(anew, exam, made.answers)
+        anew = build_standings(library, answered_anew(learner, record, day), the_day(day))
+        today = forecast_score(anew, exam, made.answers)
         if not isinstance(today, ScoreForecast):
             continue
         yield Told(
@@ -165,7 +165,7 @@ def main() -> int:
     learners = QUICK if quick else (counts or [LEARNERS])[0]
     asked = [word.partition("=")[2] for word in sys.argv if word.startswith("--seed=")]
     seeds = [int(word) for word in asked] or SEEDS[: 1 if quick else None]
-    library = load(CONTENT)
+    library = load_library(CONTENT)
     for seed in seeds:
         print(f"Seed {seed}: ", end="")
         print("\n".join(report(simulate(library, learners, seed))), end="\n\n", flush=True)

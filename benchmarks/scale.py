@@ -37,7 +37,7 @@ import httpx
 from app.cli.people import new_link
 from app.content.library import Library, LiveLibrary
 from app.database.engine import checkpoint_wal, make_engine
-from app.database.schema import upgrade
+from app.database.schema import upgrade_schema
 from app.questions.types.choice import ChoiceAnswer
 from benchmarks import crowd
 from benchmarks.load import UNLIMITED
@@ -96,7 +96,7 @@ def _database(folder: Path, address: str) -> str:
 
 def _fill(address: str, library: Library, keys: list[str]) -> None:
     engine = make_engine(address)
-    upgrade(engine)
+    upgrade_schema(engine)
     begun = time.perf_counter()
     if keys:
         crowd.fill(engine, library, keys, PAST)

@@ -24,7 +24,7 @@ from sqlalchemy import text
 from starlette.types import Message
 
 from app.content.library import Library
-from app.database.schema import upgrade
+from app.database.schema import upgrade_schema
 from app.main import create_app
 from app.settings import Settings
 from benchmarks.content import SHIPPED, grow
@@ -61,7 +61,7 @@ def stage(folder: Path) -> FastAPI:
     grow(folder / "content", SHIPPED, COPIES)
     settings = Settings(data=folder, content=folder / "content", secret=SECRET)
     app = create_app(settings, lambda: NOON)
-    upgrade(app.state.engine)
+    upgrade_schema(app.state.engine)
     library = app.state.library.current()
     for name, past in (("newcomer", NEWCOMER), ("veteran", VETERAN)):
         live(app.state.engine, library, KEYS[name], past, NOON)

@@ -22,21 +22,26 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from app.estimator import data_files as catalogue
-from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_of
+from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.collectives import Interconnect, fabric_of
+from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
 from app.estimator.inputs import parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.serving.engine import EngineConstants, InferenceEngine, software, steps
+from app.estimator.serving.engine import (
+    EngineConstants,
+    InferenceEngine,
+    engine_constants,
+    find_engine,
+)
 from app.estimator.serving.replica import (
     BatchTiming,
     RequestShape,
     RequestTraffic,
     first_token,
-    profile_of,
+    profile_replica,
     prompt_cost,
-    rounds,
+    run_rounds,
     time_per_token,
 )
 from app.estimator.serving.step_time import PlacedModel, decode_time, place_model
@@ -98,14 +103,14 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     gpu, model = find_accelerator(asked.gpu), find_model(asked.model)
     # Llama 3.1 and 3.3 have the same shape, so they count as one model.
     shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
-    fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
+    fabric = gpu_interconnect(gpu, asked.network_rate, domain=asked.domain or 0)
     batches = [(1.0, float(asked.concurrent))]
     if case.kind == "offline_throughput":
         traffic = RequestTraffic(RequestShape(asked.prompt_tokens, asked.output_tokens))
-        placed = place_model(model, gpu, fabric, serving_of(asked))
-        full = max(1.0, profile_of(placed, traffic, asked.memory_utilization).full)
+        placed = place_model(model, gpu, fabric, serving_setup(asked))
+        full = max(1.0, profile_replica(placed, traffic, asked.memory_utilization).full)
         run = (asked.run_requests or full) / (asked.replicas or 1)
-        batches = rounds(run, full)
+        batches = run_rounds(run, full)
     return Measured(
         kind=case.kind,
         expected=case.expected,
@@ -125,19 +130,19 @@ def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, Eng
     everywhere = {name: constants[f"all.{name}"] for name in _COMMON}
     routed = everywhere.pop("routed_us") * 1e-6
     own = dataclasses.replace(
-        software(engine),
+        find_engine(engine),
         kernel=of["kernel_us"] * 1e-6,
         prefill=of["prefill"],
         grouped=of["grouped"],
         eager=of["eager_us"] * 1e-6,
     )
-    return own, dataclasses.replace(steps(), routed=routed, **everywhere)
+    return own, dataclasses.replace(engine_constants(), routed=routed, **everywhere)
 
 
 def placed_with(row: Measured, constants: Constants) -> PlacedModel:
     """Return the model of a case on its GPUs, with these constants."""
     fitted = fitted_with(row.asked.engine, constants)
-    return place_model(row.model, row.gpu, row.fabric, serving_of(row.asked), fitted)
+    return place_model(row.model, row.gpu, row.fabric, serving_setup(row.asked), fitted)
 
 
 def predicted(row: Measured, constants: Constants) -> float:

@@ -17,7 +17,7 @@ from sqlmodel import Session
 
 from app.cli.people import new_link
 from app.content import file_watcher as watched_files
-from app.content.file_watcher import Job, read_all, without_collection
+from app.content.file_watcher import Job, pause_garbage_collection, read_all
 from app.content.library import Library, LiveLibrary
 from app.content.parsed_file import ParsedFile
 from app.database.engine import PlainSavepoints
@@ -43,7 +43,7 @@ SHIPPED = Path(__file__).resolve().parents[1] / "content"
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep what stays for the whole run from being looked for again and again."""
-    with without_collection():
+    with pause_garbage_collection():
         found = yield
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
 from app.database.engine import make_engine
-from app.database.schema import upgrade
+from app.database.schema import upgrade_schema
 
 SERVER = os.environ.get("HEADROOM_TEST_DATABASE_URL", "")
 """Address of a server on which the tests may make and drop databases, or nothing."""
@@ -109,5 +109,5 @@ def _name() -> str:
 
 def _migrate(address: str) -> None:
     engine = make_engine(address)
-    upgrade(engine)
+    upgrade_schema(engine)
     engine.dispose()

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from app.cli import main
 from app.content.courses import CourseRegistry
-from app.content.library import LiveLibrary, load
+from app.content.library import LiveLibrary, load_library
 from app.database.engine import make_engine
 from app.database.tables import Attempt, Learner, Regrade
 from app.database.write_queue import WRITING
@@ -126,7 +126,7 @@ def test_attempts_are_those_of_the_course(content: Path, database: str, tmp_path
 def test_only_the_answers_of_a_course_are_graded_again(
     content: Path, database: str, capsys
 ) -> None:
-    question = load(content / "aid").questions["w-fp32"]
+    question = load_library(content / "aid").questions["w-fp32"]
     engine = make_engine(database)
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
@@ -245,7 +245,7 @@ def test_a_failure_of_headroom_is_told_once_and_its_way_only_when_asked(
     def broken(*_: object) -> None:
         raise RuntimeError("of our own")
 
-    monkeypatch.setattr("app.content.file_reader._read", broken)
+    monkeypatch.setattr("app.content.file_reader._read_source", broken)
 
     assert main(["check", str(content)]) == 1
     quiet = list(caplog.records)

@@ -39,9 +39,9 @@ class AuthorRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             author = await _read_author(request)
             if author is None:
-                return _closed(request)
+                return _login_required_page(request)
             request.state.author = author
-            renewed = await _renew(request, author)
+            renewed = await _renew_if_new_day(request, author)
             answer = await handle(request)
             if renewed:
                 set_author_cookie(answer, request.cookies[AUTHOR])
@@ -50,12 +50,12 @@ class AuthorRoute(APIRoute):
         return guarded
 
 
-async def _author(request: Request) -> SignedInAuthor:
+async def _require_author(request: Request) -> SignedInAuthor:
     author: SignedInAuthor = request.state.author
     return author
 
 
-CurrentAuthor = Annotated[SignedInAuthor, Depends(_author)]
+CurrentAuthor = Annotated[SignedInAuthor, Depends(_require_author)]
 """The signed-in author. Only for routes of the class `AuthorRoute`."""
 
 
@@ -70,7 +70,7 @@ def set_author_cookie(answer: Response, token: str) -> None:
     )
 
 
-def forget(answer: Response) -> None:
+def forget_author_cookie(answer: Response) -> None:
     """Delete the session cookie."""
     answer.delete_cookie(AUTHOR)
 
@@ -84,7 +84,7 @@ async def _read_author(request: Request) -> SignedInAuthor | None:
 
     def ask() -> SignedInAuthor | None:
         with Session(engine) as db:
-            return author_store.find(db, hash_session_key(token), now)
+            return author_store.find_author_session(db, hash_session_key(token), now)
 
     async with request.app.state.reading_room:
         if engine.dialect.name == "sqlite":
@@ -92,12 +92,12 @@ async def _read_author(request: Request) -> SignedInAuthor | None:
         return await run_in_threadpool(ask)
 
 
-async def _renew(request: Request, author: SignedInAuthor) -> bool:
+async def _renew_if_new_day(request: Request, author: SignedInAuthor) -> bool:
     """Update the session's last use once a day. Returns False if it was not due or failed."""
     now = await current_time(request)
     if now - author.last_used < RENEWAL_INTERVAL:
         return False
-    work = functools.partial(author_store.renew, number=author.id, now=now)
+    work = functools.partial(author_store.renew_author_session, number=author.id, now=now)
     try:
         await write_in_own_transaction(request, work)
     except SQLAlchemyError:
@@ -106,7 +106,7 @@ async def _renew(request: Request, author: SignedInAuthor) -> bool:
     return True
 
 
-def _closed(request: Request) -> Response:
+def _login_required_page(request: Request) -> Response:
     if is_htmx_request(request):
         raise ForbiddenError(
             "This is for authors, and this browser is not signed in as one.",
@@ -114,7 +114,7 @@ def _closed(request: Request) -> Response:
         )
     answer = render_page(request, "authors/closed.html", status=403, reason="")
     answer.headers["cache-control"] = "no-store"
-    forget(answer)
+    forget_author_cookie(answer)
     return answer
 
 
@@ -128,40 +128,42 @@ _REASONS: dict[State, str] = {
 
 
 @router.get("")
-def ask_before(
+def show_author_link_button(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Query()] = ""
 ) -> HTMLResponse:
     """Show only a button, so that a link preview does not use up the link."""
-    state = author_store.state_of(db, hash_session_key(token), now)
+    state = author_store.link_state(db, hash_session_key(token), now)
     if state != "good":
-        return _refused(request, state)
-    return _unkept(render_page(request, "authors/enter.html", token=token))
+        return _link_refused_page(request, state)
+    return _forbid_caching(render_page(request, "authors/enter.html", token=token))
 
 
 @router.post("")
-def enter(
+def open_author_link(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Form()] = ""
 ) -> responses_Response:
     """Use up the link and sign this browser in."""
     digest = hash_session_key(token)
     if not author_store.use_link(db, digest, now):
-        return _refused(request, author_store.state_of(db, digest, now))
-    former = author_store.find(db, hash_session_key(request.cookies.get(AUTHOR, "")), now)
+        return _link_refused_page(request, author_store.link_state(db, digest, now))
+    former = author_store.find_author_session(
+        db, hash_session_key(request.cookies.get(AUTHOR, "")), now
+    )
     key = new_token()
     device = describe_user_agent(request.headers.get("user-agent", ""))
     author = author_store.begin_session(db, hash_session_key(key), device, now)
     if former is not None:  # the new cookie replaces its cookie
-        author_store.revoke(db, [former.id], author, now)
+        author_store.revoke_author_sessions(db, [former.id], author, now)
     answer = RedirectResponse("/authoring", 303)
     set_author_cookie(answer, key)
     return answer
 
 
-def _refused(request: Request, state: State) -> HTMLResponse:
+def _link_refused_page(request: Request, state: State) -> HTMLResponse:
     reason = _REASONS[state]
-    return _unkept(render_page(request, "authors/closed.html", status=403, reason=reason))
+    return _forbid_caching(render_page(request, "authors/closed.html", status=403, reason=reason))
 
 
-def _unkept(answer: HTMLResponse) -> HTMLResponse:
+def _forbid_caching(answer: HTMLResponse) -> HTMLResponse:
     answer.headers["cache-control"] = "no-store"
     return answer

@@ -25,7 +25,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def link_of(address: str, token: str) -> str:
+def author_link_url(address: str, token: str) -> str:
     """Return the author link to print. `address` is the server's URL."""
     return f"{address}/authoring/enter?token={token}"
 
@@ -82,10 +82,10 @@ def add_link(db: Session, digest: str, now: dt.datetime) -> None:
             expires_at=to_milliseconds(now + LINK_LIFETIME),
         )
     )
-    record(db, AuditRecord(now, COMMAND_LINE, "link made"))
+    record_audit_entry(db, AuditRecord(now, COMMAND_LINE, "link made"))
 
 
-def state_of(db: Session, digest: str, now: dt.datetime) -> State:
+def link_state(db: Session, digest: str, now: dt.datetime) -> State:
     """Return the state of a link without using it up."""
     link = db.execute(
         select(col(AuthorLink.used_at), col(AuthorLink.expires_at)).where(
@@ -121,18 +121,18 @@ def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> in
     db.add(row)
     db.flush()
     number = row.id or 0
-    record(db, AuditRecord(now, number, "session began", device))
+    record_audit_entry(db, AuditRecord(now, number, "session began", device))
     return number
 
 
-def find(db: Session, digest: str, now: dt.datetime) -> SignedInAuthor | None:
+def find_author_session(db: Session, digest: str, now: dt.datetime) -> SignedInAuthor | None:
     """Return the session of a cookie; None if it is revoked, expired or unknown."""
     values = {"wanted": digest, "since": to_milliseconds(now - SESSION_LIFETIME)}
     row = db.connection().execute(_FIND, values).first()
     return SignedInAuthor(row[0] or 0, from_milliseconds(row[1])) if row else None
 
 
-def renew(db: Session, number: int, now: dt.datetime) -> None:
+def renew_author_session(db: Session, number: int, now: dt.datetime) -> None:
     """Update the last use of a session."""
     db.execute(
         update(AuthorSession)
@@ -141,7 +141,7 @@ def renew(db: Session, number: int, now: dt.datetime) -> None:
     )
 
 
-def sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow]:
+def list_author_sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow]:
     """Return the valid sessions, oldest first."""
     rows = db.execute(
         select(
@@ -150,7 +150,7 @@ def sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow]:
             col(AuthorSession.created_at),
             col(AuthorSession.last_used),
         )
-        .where(*_standing(now))
+        .where(*_active_session_filter(now))
         .order_by(col(AuthorSession.id))
     )
     return [
@@ -159,20 +159,22 @@ def sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow]:
     ]
 
 
-def revoke(db: Session, wanted: Sequence[int], by: int, now: dt.datetime) -> list[int]:
+def revoke_author_sessions(
+    db: Session, wanted: Sequence[int], by: int, now: dt.datetime
+) -> list[int]:
     """End sessions; returns the ids of those that were valid. `by` is the revoking session."""
     ended = db.scalars(
         update(AuthorSession)
-        .where(col(AuthorSession.id).in_(wanted), *_standing(now))
+        .where(col(AuthorSession.id).in_(wanted), *_active_session_filter(now))
         .values(revoked_at=to_milliseconds(now))
         .returning(col(AuthorSession.id))
     ).all()
     for number in ended:
-        record(db, AuditRecord(now, by, "session revoked", f"session {number}"))
+        record_audit_entry(db, AuditRecord(now, by, "session revoked", f"session {number}"))
     return [int(number) for number in ended if number is not None]
 
 
-def record(db: Session, deed: AuditRecord) -> None:
+def record_audit_entry(db: Session, deed: AuditRecord) -> None:
     """Add an audit log entry. It must not contain answers, names or secrets."""
     db.add(
         AuditEntry(
@@ -184,7 +186,7 @@ def record(db: Session, deed: AuditRecord) -> None:
     )
 
 
-def deeds(db: Session, most: int) -> list[AuditRecord]:
+def list_audit_records(db: Session, most: int) -> list[AuditRecord]:
     """Return the latest entries of the audit log, newest first."""
     rows = db.execute(
         select(
@@ -201,7 +203,7 @@ def deeds(db: Session, most: int) -> list[AuditRecord]:
     ]
 
 
-def _standing(now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
+def _active_session_filter(now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
     since = to_milliseconds(now - SESSION_LIFETIME)
     return (
         col(AuthorSession.revoked_at).is_(None),

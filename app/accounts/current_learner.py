@@ -18,14 +18,14 @@ from app.accounts.learner_store import (
     LearnerRecord,
     NewLearnerSettings,
     bump_change_counter,
+    derive_course_key,
     describe_records,
-    enroll,
+    enroll_learner,
     find_learner,
-    key_in,
     learner_numbered,
     touch_session,
 )
-from app.clock import RETENTION, Now, current_time, from_milliseconds, study_day_of, study_day_start
+from app.clock import RETENTION, Now, current_time, from_milliseconds, study_day_at, study_day_start
 from app.content.library import Library
 from app.database.engine import DbSession, read_only_session, run_query
 from app.database.quotas import DailyQuota, StorageLimit
@@ -101,7 +101,7 @@ class LearnerProfile:
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""
-        return study_day_of(now, self.zone)
+        return study_day_at(now, self.zone)
 
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day: a day off before the exam."""
@@ -129,14 +129,14 @@ async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
     course: str = request.state.course
     found = await run_query(db, lambda: find_learner(db, visitor.digest, course))
     if found is not None and found.revoked_at is None:
-        return _value(found)
+        return _learner_from_row(found)
     if found is not None:
         keeper: SessionCookies = request.app.state.doorkeeper
         visitor = keeper.newcomer(visitor)
         request.state.visitor = visitor
     person = learner_key(visitor.key)
     return LearnerProfile(
-        key_in(person, course),
+        derive_course_key(person, course),
         zone=visitor.zone or "UTC",
         person=person,
         course=course,
@@ -152,10 +152,10 @@ async def find_learner_at_once(request: Request) -> LearnerProfile:
         return await read_learner(request, db)
 
 
-def learner_of(db: Session, learner_id: int) -> LearnerProfile | None:
+def load_learner_by_id(db: Session, learner_id: int) -> LearnerProfile | None:
     """Return a learner by id, without a browser; None if there is no such row."""
     found = learner_numbered(db, learner_id)
-    return _value(found) if found else None
+    return _learner_from_row(found) if found else None
 
 
 def learner_key(session_key: str) -> str:
@@ -163,13 +163,13 @@ def learner_key(session_key: str) -> str:
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
 
 
-def arrival_of(request: Request, now: dt.datetime) -> BrowserVisit:
+def describe_browser_visit(request: Request, now: dt.datetime) -> BrowserVisit:
     """Return the requesting browser, as its session will be listed."""
     device = describe_user_agent(request.headers.get("user-agent", ""))
     return BrowserVisit(request.state.visitor.digest, device, now)
 
 
-def _value(row: LearnerRecord) -> LearnerProfile:
+def _learner_from_row(row: LearnerRecord) -> LearnerProfile:
     return LearnerProfile(
         key=row.key,
         id=row.id,
@@ -210,7 +210,7 @@ async def enrolled_learner(
         # A request that fails later, e.g. on a form error, creates no row and is not
         # counted.
         event.listen(db, "after_commit", lambda _db: rates.count(*new), once=True)
-    return await run_query(db, lambda: _enrolled(db, learner, request, now))
+    return await run_query(db, lambda: _enroll_if_new(db, learner, request, now))
 
 
 @contextlib.asynccontextmanager
@@ -228,21 +228,23 @@ async def write_dependencies(
         yield db, await enrolled_learner(request, learner, db, await current_time(request))
 
 
-def _enrolled(
+def _enroll_if_new(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
     if learner.id and bump_change_counter(db, learner.id):
         if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
-            touch_session(db, arrival_of(request, now))
+            touch_session(db, describe_browser_visit(request, now))
         return learner
     # The first write, or another request has just erased the learner.
     new = learner
     if learner.id:
         person = learner_key(request.state.visitor.key)
-        key = key_in(person, learner.course)
+        key = derive_course_key(person, learner.course)
         new = LearnerProfile(key, zone=learner.zone, person=person, course=learner.course)
-    arrival = arrival_of(request, now)
-    number = enroll(db, NewLearnerSettings(new.person, new.course, new.name, new.zone, arrival))
+    arrival = describe_browser_visit(request, now)
+    number = enroll_learner(
+        db, NewLearnerSettings(new.person, new.course, new.name, new.zone, arrival)
+    )
     bump_change_counter(db, number)
     return dataclasses.replace(new, id=number, home=new.home or number)
 
@@ -300,23 +302,29 @@ class RequestContext:
         return render_page(self.request, template, status=status, learner=learner, **context)
 
 
-async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> RequestContext:
-    return await desk_of(request, learner, db)
+async def _reader_context(
+    request: Request, learner: CurrentLearner, db: DbSession
+) -> RequestContext:
+    return await build_request_context(request, learner, db)
 
 
-async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) -> RequestContext:
-    return await desk_of(request, learner, db)
+async def _writer_context(
+    request: Request, learner: EnrolledLearner, db: DbSession
+) -> RequestContext:
+    return await build_request_context(request, learner, db)
 
 
-async def desk_of(request: Request, learner: LearnerProfile, db: Session) -> RequestContext:
+async def build_request_context(
+    request: Request, learner: LearnerProfile, db: Session
+) -> RequestContext:
     """Build the request context; a route that can wait declares `Reader` or `Writer`."""
     # Called directly: each further dependency costs as much as an SQLite query.
     library, now = await current_library(request), await current_time(request)
     return RequestContext(request, library, learner, db, now)
 
 
-Reader = Annotated[RequestContext, Depends(_reading)]
-Writer = Annotated[RequestContext, Depends(_writing)]
+Reader = Annotated[RequestContext, Depends(_reader_context)]
+Writer = Annotated[RequestContext, Depends(_writer_context)]
 
 
 async def run_reading(request: Request, work: Callable[[RequestContext], Result]) -> Result:
@@ -326,7 +334,7 @@ async def run_reading(request: Request, work: Callable[[RequestContext], Result]
     the page after it or instead of it.
     """
     async with read_only_session(request) as db:
-        desk = await desk_of(request, await read_learner(request, db), db)
+        desk = await build_request_context(request, await read_learner(request, db), db)
         return await run_in_threadpool(work, desk)
 
 
@@ -336,5 +344,5 @@ async def run_writing(request: Request, work: Callable[[RequestContext], Result]
     All other writers wait in the meantime, so it should take a few milliseconds.
     """
     async with write_dependencies(request) as (db, learner):
-        desk = await desk_of(request, learner, db)
+        desk = await build_request_context(request, learner, db)
         return await run_in_threadpool(work, desk)

@@ -12,8 +12,8 @@ from sqlmodel import Session
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
 from app.accounts.learner_store import BrowserVisit, LearnerRecordCounts
-from app.accounts.settings_page import CodeForm, as_typed, settings_page
-from app.clock import Now, zone_of
+from app.accounts.settings_page import CodeForm, settings_as_typed, settings_page
+from app.clock import Now, find_time_zone
 from app.database.engine import DbSession
 from app.errors import NotFoundError
 from app.web.dependencies import public_base_url
@@ -67,7 +67,7 @@ class _CodeError(Exception):
 def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: Now) -> HTMLResponse:
     """Create a device code. Only this response shows it: the database stores a hash."""
     code = new_code()
-    learner_store.add_code(db, learner.id, _digest(request, code), now + CODE_LIFETIME)
+    learner_store.add_code(db, learner.id, _session_digest(request, code), now + CODE_LIFETIME)
     address = f"{public_base_url(request)}/continue"
     return render_page(request, "learners/code.html", learner=learner, code=code, address=address)
 
@@ -82,12 +82,12 @@ def enter_code(
 ) -> HTMLResponse:
     """Ask for a device code, or show whose data the code in the URL gives access to."""
     if not code or not _is_opened(request):
-        return _entry(request, learner, code)
+        return _render_code_entry(request, learner, code)
     try:
         records = _find_records(request, learner, db, now, code)
     except _CodeError as error:
-        return _entry(request, learner, code, error)
-    return _confirmation(request, learner, db, CodeForm(code=code), records)
+        return _render_code_entry(request, learner, code, error)
+    return _render_code_confirmation(request, learner, db, CodeForm(code=code), records)
 
 
 @router.post("/continue")
@@ -103,17 +103,17 @@ def use_code(
     try:
         records = _find_records(request, learner, db, now, code)
         if not form.confirm or (learner.home and not form.leave):
-            return _confirmation(request, learner, db, form, records)
+            return _render_code_confirmation(request, learner, db, form, records)
     except _CodeError as error:
-        return _entry(request, learner, code, error)
-    owner = learner_store.use_code(db, _digest(request, code), now)
+        return _render_code_entry(request, learner, code, error)
+    owner = learner_store.use_code(db, _session_digest(request, code), now)
     if owner is None:  # another browser used it first
-        return _entry(request, learner, code, _CodeError(_NOT_VALID))
-    learner_store.revoke_own_session(db, _visitor(request).digest, now)
+        return _render_code_entry(request, learner, code, _CodeError(_NOT_VALID))
+    learner_store.revoke_own_session(db, _current_visitor(request).digest, now)
     key = create_session_key()
     device = describe_user_agent(request.headers.get("user-agent", ""))
     learner_store.begin_session(db, owner, BrowserVisit(hash_session_key(key), device, now))
-    return _with_cookie(_doorkeeper(request).line(key))
+    return _respond_with_cookie(_session_cookies(request).line(key))
 
 
 @router.post("/settings/sessions/{session}/revocation")
@@ -121,19 +121,19 @@ def sign_out(
     request: Request, session: Number, learner: CurrentLearner, db: DbSession, now: Now
 ) -> Response:
     """Sign out one browser of the learner, possibly this one."""
-    digest = learner_store.revoke(db, learner.home, session, now)
+    digest = learner_store.revoke_session(db, learner.home, session, now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
     learner_store.void_codes(db, learner.home)
-    if digest == _visitor(request).digest:
-        return _with_cookie(forget_line())
+    if digest == _current_visitor(request).digest:
+        return _respond_with_cookie(forget_line())
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
 @router.post("/settings/sessions/revocation")
 def sign_others_out(request: Request, learner: CurrentLearner, db: DbSession, now: Now) -> Response:
     """Sign out every other browser of the learner."""
-    learner_store.revoke_others(db, learner.home, _visitor(request).digest, now)
+    learner_store.revoke_others(db, learner.home, _current_visitor(request).digest, now)
     learner_store.void_codes(db, learner.home)
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
@@ -148,10 +148,10 @@ def leave_device(
 ) -> Response:
     if leave != "yes":
         message = "Tick the box first: without a code there is no way back."
-        problems = [_problem("leave", message)]
-        return settings_page(request, learner, db, as_typed(learner), problems)
-    learner_store.revoke_own_session(db, _visitor(request).digest, now)
-    return _with_cookie(forget_line())
+        problems = [_field_problem("leave", message)]
+        return settings_page(request, learner, db, settings_as_typed(learner), problems)
+    learner_store.revoke_own_session(db, _current_visitor(request).digest, now)
+    return _respond_with_cookie(forget_line())
 
 
 def _is_opened(request: Request) -> bool:
@@ -179,11 +179,11 @@ def _find_records(
             f"{given} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = request.app.state.rates
-    who = client_key(request.scope), _visitor(request).known_digest
+    who = client_key(request.scope), _current_visitor(request).known_digest
     if seconds := rates.seconds_to_wait("codes", *who):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})
-    owner = learner_store.find_code_owner(db, _digest(request, code), now)
+    owner = learner_store.find_code_owner(db, _session_digest(request, code), now)
     if owner is None:
         rates.admit("codes", *who)
         raise _CodeError(_NOT_VALID)
@@ -193,7 +193,7 @@ def _find_records(
     return records
 
 
-def _entry(
+def _render_code_entry(
     request: Request,
     learner: LearnerProfile,
     code: str,
@@ -204,14 +204,14 @@ def _entry(
         "learners/continue.html",
         status=error.status if error else 200,
         learner=learner,
-        problems=[_problem("code", str(error))] if error else [],
+        problems=[_field_problem("code", str(error))] if error else [],
         code=code,
     )
     answer.headers.update(error.headers if error else {})
     return answer
 
 
-def _confirmation(
+def _render_code_confirmation(
     request: Request,
     learner: LearnerProfile,
     db: Session,
@@ -228,30 +228,30 @@ def _confirmation(
         code=form.code,
         records=records,
         own=learner_store.describe_records(db, learner.home) if learner.home else None,
-        zone=zone_of(learner.zone),
-        problems=[_problem("leave", message)] if form.confirm else [],
+        zone=find_time_zone(learner.zone),
+        problems=[_field_problem("leave", message)] if form.confirm else [],
     )
 
 
-def _problem(field: str, message: str) -> dict[str, str]:
+def _field_problem(field: str, message: str) -> dict[str, str]:
     return {"field": field, "message": message}
 
 
-def _digest(request: Request, code: str) -> str:
-    return _doorkeeper(request).digest(normalize_code(code))
+def _session_digest(request: Request, code: str) -> str:
+    return _session_cookies(request).digest(normalize_code(code))
 
 
-def _doorkeeper(request: Request) -> SessionCookies:
+def _session_cookies(request: Request) -> SessionCookies:
     keeper: SessionCookies = request.app.state.doorkeeper
     return keeper
 
 
-def _visitor(request: Request) -> Visitor:
+def _current_visitor(request: Request) -> Visitor:
     visitor: Visitor = request.state.visitor
     return visitor
 
 
-def _with_cookie(line: bytes) -> Response:
+def _respond_with_cookie(line: bytes) -> Response:
     response = RedirectResponse("/", 303, headers=CLEAR_SITE_DATA)
     response.raw_headers.append((b"set-cookie", line))
     return response

@@ -109,7 +109,7 @@ class _FileDownload(StreamingResponse):
         file.seek(0)
         zipped = name.endswith(".zip")
         super().__init__(
-            _pieces(file),
+            _read_pieces(file),
             media_type="application/zip" if zipped else "application/octet-stream",
             headers={
                 "content-disposition": f'attachment; filename="{name}"',
@@ -122,14 +122,14 @@ class _FileDownload(StreamingResponse):
         """Send the file. Stops if the client receives it too slowly."""
         try:
             async with self._places.transfer() as transfer:
-                await super().__call__(scope, receive, _timed(send, transfer))
+                await super().__call__(scope, receive, _limit_send_time(send, transfer))
         except TimeoutError:
             return  # the connection is closed, so the client sees an incomplete file
         finally:
             await self._held.aclose()
 
 
-def _timed(send: Send, transfer: BodyTransfer) -> Send:
+def _limit_send_time(send: Send, transfer: BodyTransfer) -> Send:
     """Return a `send` with a time limit for each piece."""
 
     async def send_piece(message: Message) -> None:
@@ -141,6 +141,6 @@ def _timed(send: Send, transfer: BodyTransfer) -> Send:
     return send_piece
 
 
-def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
     while piece := file.read(_CHUNK_BYTES):
         yield piece

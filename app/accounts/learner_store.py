@@ -72,11 +72,11 @@ def begin_session(db: Session, learner_id: int, arrival: BrowserVisit) -> None:
         last_seen=at,
     )
     if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
-        theirs = col(LearnerSession.learner_id).in_(rows_of(learner_id))
+        theirs = col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id))
         check_quota(db, SESSIONS, theirs)
 
 
-def rows_of(learner_id: int) -> Any:
+def learner_rows_filter(learner_id: int) -> Any:
     """Return a query for the ids of all rows of the person, one per course."""
     mine = select(col(Learner.person)).where(col(Learner.id) == learner_id)
     return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
@@ -88,7 +88,7 @@ def touch_session(db: Session, arrival: BrowserVisit) -> None:
     db.connection().execute(_SEEN, {"wanted": arrival.digest, "now": now, "named": arrival.device})
 
 
-def browsers(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
+def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
     """Return a learner's valid sessions: the requesting one, then the newest first."""
     rows = db.execute(
         select(
@@ -99,7 +99,7 @@ def browsers(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
             col(LearnerSession.digest) == digest,
         )
         .where(
-            col(LearnerSession.learner_id).in_(rows_of(learner_id)),
+            col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id)),
             col(LearnerSession.revoked_at).is_(None),
         )
         .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
@@ -113,23 +113,23 @@ def browsers(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
     return sorted(found, key=lambda browser: not browser.here)
 
 
-def digests_of(db: Session, learner_id: int) -> frozenset[str]:
+def session_digests(db: Session, learner_id: int) -> frozenset[str]:
     """Return the key hashes of all sessions of a learner, revoked ones included."""
     rows = db.scalars(
         select(col(LearnerSession.digest)).where(
-            col(LearnerSession.learner_id).in_(rows_of(learner_id))
+            col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id))
         )
     )
     return frozenset(rows)
 
 
-def revoke(db: Session, learner_id: int, number: int, now: dt.datetime) -> str | None:
+def revoke_session(db: Session, learner_id: int, number: int, now: dt.datetime) -> str | None:
     """End one session of a learner; returns its key hash, None if there is no such session."""
     ended: str | None = db.scalar(
-        _revoking(now)
+        _revoke_statement(now)
         .where(
             col(LearnerSession.id) == number,
-            col(LearnerSession.learner_id).in_(rows_of(learner_id)),
+            col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id)),
         )
         .returning(col(LearnerSession.digest))
     )
@@ -139,8 +139,8 @@ def revoke(db: Session, learner_id: int, number: int, now: dt.datetime) -> str |
 def revoke_others(db: Session, learner_id: int, digest: str, now: dt.datetime) -> None:
     """End every session of a learner except one."""
     db.execute(
-        _revoking(now).where(
-            col(LearnerSession.learner_id).in_(rows_of(learner_id)),
+        _revoke_statement(now).where(
+            col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id)),
             col(LearnerSession.digest) != digest,
         )
     )
@@ -148,10 +148,10 @@ def revoke_others(db: Session, learner_id: int, digest: str, now: dt.datetime) -
 
 def revoke_own_session(db: Session, digest: str, now: dt.datetime) -> None:
     """End the session with this key hash, if there is one."""
-    db.execute(_revoking(now).where(col(LearnerSession.digest) == digest))
+    db.execute(_revoke_statement(now).where(col(LearnerSession.digest) == digest))
 
 
-def _revoking(now: dt.datetime) -> Any:
+def _revoke_statement(now: dt.datetime) -> Any:
     # The row remains, so that its cookie is never treated as new.
     return (
         update(LearnerSession)
@@ -264,7 +264,7 @@ class LearnerRecordCounts:
     notes: int
 
 
-def people(db: Session) -> list[LearnerListRow]:
+def list_people(db: Session) -> list[LearnerListRow]:
     """Return all people, oldest first, with the id of their oldest row."""
     rows = db.execute(
         select(
@@ -294,16 +294,16 @@ def find_learner(db: Session, digest: str, course: str = "") -> LearnerRecord | 
     if row is None:
         return None
     found = LearnerRecord(*[*row, row[2]])
-    return found if found.course == course else _elsewhere(db, found, course)
+    return found if found.course == course else _learner_in_other_course(db, found, course)
 
 
-def _elsewhere(db: Session, known: LearnerRecord, course: str) -> LearnerRecord:
+def _learner_in_other_course(db: Session, known: LearnerRecord, course: str) -> LearnerRecord:
     """Return the person's record in another course than the one their session began in."""
     wanted = {"person": known.person, "course": course}
     row = db.connection().execute(_OF_COURSE, wanted).first()
     if row:
         return LearnerRecord(*[known.revoked_at, known.last_seen, *row, known.home])
-    fresh = Learner(key=key_in(known.person, course), created_at=0)
+    fresh = Learner(key=derive_course_key(known.person, course), created_at=0)
     return dataclasses.replace(
         known,
         id=0,
@@ -322,7 +322,7 @@ def _elsewhere(db: Session, known: LearnerRecord, course: str) -> LearnerRecord:
     )
 
 
-def key_in(person: str, course: str) -> str:
+def derive_course_key(person: str, course: str) -> str:
     """Return the learner key of a person in a course. The person cannot be derived from it."""
     if not course:
         return person
@@ -342,11 +342,11 @@ def learner_numbered(db: Session, learner_id: int) -> LearnerRecord | None:
     return LearnerRecord(*[None, 0, *row, learner_id]) if row else None
 
 
-def enroll(db: Session, enrollment: NewLearnerSettings) -> int:
+def enroll_learner(db: Session, enrollment: NewLearnerSettings) -> int:
     """Insert a learner with the first write; returns the id."""
     arrival = enrollment.arrival
     row = Learner(
-        key=key_in(enrollment.person, enrollment.course),
+        key=derive_course_key(enrollment.person, enrollment.course),
         person=enrollment.person,
         course=enrollment.course,
         name=enrollment.name,
@@ -380,11 +380,11 @@ def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> 
     db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values))
     shared = {name: value for name, value in values.items() if name in _SHARED}
     if shared:
-        others = col(Learner.id).in_(rows_of(learner_id))
+        others = col(Learner.id).in_(learner_rows_filter(learner_id))
         db.execute(update(Learner).where(others).values(**shared))
 
 
-def in_course(db: Session, course: str) -> int:
+def count_course_learners(db: Session, course: str) -> int:
     """Return the number of learners in a course."""
     theirs = select(func.count()).where(col(Learner.course) == course)
     return db.scalar(theirs) or 0
@@ -402,7 +402,7 @@ def move_to_course(db: Session, course: str) -> tuple[int, int]:
         .where(col(Learner.course) == "", col(Learner.person).not_in(begun))
         .values(course=course, changes=Learner.changes + 1)
     )
-    return int(done.rowcount), in_course(db, "")  # type: ignore[attr-defined] # a cursor result
+    return int(done.rowcount), count_course_learners(db, "")  # type: ignore[attr-defined] # a cursor result
 
 
 def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
@@ -438,7 +438,7 @@ def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
 
 def describe_records(db: Session, learner_id: int) -> LearnerRecordCounts:
     """Summarize a person's data in all courses."""
-    rows = rows_of(learner_id)
+    rows = learner_rows_filter(learner_id)
     person, name, since = db.execute(
         select(
             func.max(col(Learner.person)),
@@ -475,7 +475,9 @@ def describe_records(db: Session, learner_id: int) -> LearnerRecordCounts:
 
 def void_codes(db: Session, learner_id: int) -> None:
     """Invalidate all device codes of this learner."""
-    db.execute(delete(DeviceCode).where(col(DeviceCode.learner_id).in_(rows_of(learner_id))))
+    db.execute(
+        delete(DeviceCode).where(col(DeviceCode.learner_id).in_(learner_rows_filter(learner_id)))
+    )
 
 
 SITTING = TABLES["sitting"]
@@ -490,17 +492,19 @@ _SAT = select(SITTING.c.paper).where(
 )
 
 
-def in_running_exam(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
+def questions_in_running_exam(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
     """Return the questions of the mock exam in progress."""
-    return _asked(db, _PAPERS, learner_id, now)
+    return _questions_in_papers(db, _PAPERS, learner_id, now)
 
 
-def in_past_exams(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
+def questions_in_past_exams(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
     """Return the questions of all finished mock exams, answered or not."""
-    return _asked(db, _SAT, learner_id, now)
+    return _questions_in_papers(db, _SAT, learner_id, now)
 
 
-def _asked(db: Session, papers: Select[Any], learner_id: int, now: dt.datetime) -> frozenset[str]:
+def _questions_in_papers(
+    db: Session, papers: Select[Any], learner_id: int, now: dt.datetime
+) -> frozenset[str]:
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "now": to_milliseconds(now)}
@@ -525,15 +529,15 @@ def exported_tables() -> tuple[Table, ...]:
     return tuple(table for table in owned_tables() if table.name not in _LEFT_OUT)
 
 
-def columns_of(table: Table) -> tuple[str, ...]:
+def exported_columns(table: Table) -> tuple[str, ...]:
     """Return the columns that a learner can export."""
     return tuple(c.name for c in table.columns if c.name not in _KEPT_BACK)
 
 
 def read_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
     """Yield a learner's rows of a table, oldest first, loading a few at a time."""
-    columns = [table.c[name] for name in columns_of(table)]
-    numbers = _numbers(db, table, learner_id)
+    columns = [table.c[name] for name in exported_columns(table)]
+    numbers = _row_ids(db, table, learner_id)
     for begin in range(0, len(numbers), _ROWS_AT_ONCE):
         some = table.c.id.in_(numbers[begin : begin + _ROWS_AT_ONCE])
         wanted = select(*columns).where(some).order_by(table.c.id)
@@ -543,7 +547,7 @@ def read_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping
 def read_pictures(db: Session, learner_id: int) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of a learner's pictures, each once."""
     seen = set()
-    for number in _numbers(db, _PICTURE, learner_id):
+    for number in _row_ids(db, _PICTURE, learner_id):
         wanted = select(_PICTURE.c.name, _PICTURE.c.content)
         name, content = db.execute(wanted.where(_PICTURE.c.id == number)).one()
         if name not in seen:  # two courses may have the same picture
@@ -551,17 +555,19 @@ def read_pictures(db: Session, learner_id: int) -> Iterator[tuple[str, bytes]]:
         seen.add(name)
 
 
-def _numbers(db: Session, table: Table, learner_id: int) -> "array[int]":
+def _row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
     """Return the ids of a learner's rows, in order.
 
     Rows are loaded by id, because sorting whole rows in the database would take as much
     memory as they do.
     """
-    wanted = select(table.c.id).where(_theirs(table, learner_id)).order_by(table.c.id)
+    wanted = (
+        select(table.c.id).where(_rows_of_learner_filter(table, learner_id)).order_by(table.c.id)
+    )
     return array("q", db.scalars(wanted.execution_options(yield_per=1000)))
 
 
-def count(db: Session, learner_id: int) -> dict[str, int]:
+def count_records(db: Session, learner_id: int) -> dict[str, int]:
     """Return how many entries of each table a learner has, as a person would count them.
 
     Undone reviews and their undo entries do not count, nor do cards that were never
@@ -571,14 +577,14 @@ def count(db: Session, learner_id: int) -> dict[str, int]:
         table.name: db.scalar(
             select(func.count())
             .select_from(table)
-            .where(_theirs(table, learner_id), *_counted(table))
+            .where(_rows_of_learner_filter(table, learner_id), *_count_filters(table))
         )
         or 0
         for table in owned_tables()
     }
 
 
-def _counted(table: Table) -> tuple[ColumnElement[bool], ...]:
+def _count_filters(table: Table) -> tuple[ColumnElement[bool], ...]:
     if table.name == Review.__tablename__:
         undoing = table.alias()
         undone = select(undoing.c.id).where(undoing.c.voids == table.c.id).exists()
@@ -591,19 +597,21 @@ def _counted(table: Table) -> tuple[ColumnElement[bool], ...]:
 def is_sitting(db: Session, learner_id: int) -> bool:
     """Return whether a mock exam of this learner is in progress."""
     open_ones = select(func.count()).where(
-        col(Sitting.learner_id).in_(rows_of(learner_id)),
+        col(Sitting.learner_id).in_(learner_rows_filter(learner_id)),
         col(Sitting.closed_at).is_(None),
     )
     return bool(db.scalar(open_ones))
 
 
-def erase(db: Session, learner_id: int) -> None:
+def erase_learner(db: Session, learner_id: int) -> None:
     """Delete a learner with all rows, in every course.
 
     Remains in the database files are removed later (see `app.database.secure_delete`).
     """
     note_erasure(db)
-    db.execute(sqlalchemy_delete(Learner).where(col(Learner.id).in_(rows_of(learner_id))))
+    db.execute(
+        sqlalchemy_delete(Learner).where(col(Learner.id).in_(learner_rows_filter(learner_id)))
+    )
 
 
 def erase_part(db: Session, learner_id: int) -> bool:
@@ -621,7 +629,7 @@ def erase_part(db: Session, learner_id: int) -> bool:
             continue
         if left < weight:
             return True
-        some = select(table.c.id).where(_theirs(table, learner_id))
+        some = select(table.c.id).where(_rows_of_learner_filter(table, learner_id))
         some = some.limit(left // weight)
         done: Any = db.execute(sqlalchemy_delete(table).where(table.c.id.in_(some)))
         left -= done.rowcount * weight
@@ -632,34 +640,34 @@ def erase_part(db: Session, learner_id: int) -> bool:
 def owned_tables() -> tuple[Table, ...]:
     """Return the learner table and all tables with rows of learners, parents first."""
     tables = SQLModel.metadata.sorted_tables
-    return tuple(table for table in tables if _way(table) is not None)
+    return tuple(table for table in tables if _path_to_learner(table) is not None)
 
 
-def _way(table: Table) -> tuple[str, Table] | None:
+def _path_to_learner(table: Table) -> tuple[str, Table] | None:
     """Return the column that links rows to a learner, and the table it refers to."""
     if table.name == Learner.__tablename__:
         return "id", table
-    for owner, column in _parents(table):
+    for owner, column in _parent_tables(table):
         if owner.name == Learner.__tablename__:
             return column, owner
-    for owner, column in _parents(table):
-        if owner is not table and _way(owner) is not None:
+    for owner, column in _parent_tables(table):
+        if owner is not table and _path_to_learner(owner) is not None:
             return column, owner
     return None
 
 
-def _parents(table: Table) -> Iterator[tuple[Table, str]]:
+def _parent_tables(table: Table) -> Iterator[tuple[Table, str]]:
     for key in sorted(table.foreign_keys, key=lambda k: k.parent.name):
         if key.ondelete == "CASCADE":
             yield key.column.table, key.parent.name
 
 
-def _theirs(table: Table, learner_id: int) -> ColumnElement[bool]:
+def _rows_of_learner_filter(table: Table, learner_id: int) -> ColumnElement[bool]:
     """Return the condition that selects a learner's rows, in every course."""
-    way = _way(table)
+    way = _path_to_learner(table)
     if way is None:
         raise LookupError(f"No row of {table.name} belongs to a learner.")
     column, owner = way
     if owner.name == Learner.__tablename__:
-        return table.c[column].in_(rows_of(learner_id))
-    return table.c[column].in_(select(owner.c.id).where(_theirs(owner, learner_id)))
+        return table.c[column].in_(learner_rows_filter(learner_id))
+    return table.c[column].in_(select(owner.c.id).where(_rows_of_learner_filter(owner, learner_id)))

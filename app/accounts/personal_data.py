@@ -29,7 +29,7 @@ from app.accounts.current_learner import (
     run_reading,
 )
 from app.accounts.downloads import DownloadQueue
-from app.accounts.learner_store import digests_of
+from app.accounts.learner_store import session_digests
 from app.clock import Now, from_milliseconds
 from app.database.backup import MONTHS
 from app.database.engine import DbSession
@@ -89,13 +89,13 @@ def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes
         # Pictures are stored uncompressed: deflating takes long and saves nothing.
         for name, content in learner_store.read_pictures(db, learner_id):
             archive.writestr(f"pictures/{name}", content, zipfile.ZIP_STORED)
-        about = {"app": "headroom", "format": _FORMAT, "at": _time(now), "rows": counts}
+        about = {"app": "headroom", "format": _FORMAT, "at": _format_timestamp(now), "rows": counts}
         archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
 
 
 def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]) -> int:
     """Write the rows of a table as JSON and CSV; returns their number."""
-    count, columns = 0, learner_store.columns_of(table)
+    count, columns = 0, learner_store.exported_columns(table)
     times = [name for name in columns if _is_time(name)]
     # A zip file is written one member at a time, so the CSV waits in a temporary file.
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as lines:
@@ -103,10 +103,10 @@ def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping
         spreadsheet.writeheader()
         with _new_file(archive, f"{table.name}.json") as objects:
             for row in rows:
-                values = _readable(row, times)
+                values = _with_readable_times(row, times)
                 spreadsheet.writerow(values)
                 objects.write(",\n" if count else "[\n")
-                objects.write(json.dumps(_nested(values), ensure_ascii=False))
+                objects.write(json.dumps(_parse_nested_json(values), ensure_ascii=False))
                 count += 1
             objects.write("\n]\n" if count else "[]\n")
         lines.seek(0)
@@ -121,12 +121,12 @@ def _new_file(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(raw, encoding="utf-8", newline="")
 
 
-def _readable(row: RowMapping, times: Collection[str]) -> dict[str, Any]:
+def _with_readable_times(row: RowMapping, times: Collection[str]) -> dict[str, Any]:
     """Return a row with times as ISO 8601 text."""
     values = dict(row)
     for name in times:
         if values[name] is not None:
-            values[name] = _time(from_milliseconds(values[name]))
+            values[name] = _format_timestamp(from_milliseconds(values[name]))
     return values
 
 
@@ -134,18 +134,18 @@ def _is_time(name: str) -> bool:
     return name == "at" or name.endswith("_at") or name == "first_seen"
 
 
-def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, **{n: _parsed(row[n]) for n in _NESTED if n in row}}
+def _parse_nested_json(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, **{n: _parse_json(row[n]) for n in _NESTED if n in row}}
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def _time(at: dt.datetime) -> str:
+def _format_timestamp(at: dt.datetime) -> str:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -154,7 +154,7 @@ CONFIRMATION_WORD = "erase"
 
 
 @router.get("/export")
-async def export(request: Request, now: Now) -> Response:
+async def export_archive(request: Request, now: Now) -> Response:
     learner = await find_learner_at_once(request)
     downloads: DownloadQueue = request.app.state.downloads
 
@@ -166,15 +166,17 @@ async def export(request: Request, now: Now) -> Response:
 
 
 @router.get("/erasure")
-def ask_before(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
-    return _question(request, learner, db)
+def show_erase_form(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
+    return _render_erase_form(request, learner, db)
 
 
 @router.post("/erasure")
-async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "") -> Response:
+async def erase_my_data(
+    request: Request, word: Annotated[str, Form(max_length=100)] = ""
+) -> Response:
     """Erase all data in parts, so that other requests can write in between."""
     if word.strip().casefold() != CONFIRMATION_WORD:
-        return await run_reading(request, lambda desk: _refuse(desk, word))
+        return await run_reading(request, lambda desk: _refuse_erasure(desk, word))
     home = await run_reading(request, lambda desk: desk.learner.home)
     turn: Turn = request.app.state.turn
     more = bool(home)
@@ -182,8 +184,8 @@ async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "
         async with turn() as db:
             more = await run_in_threadpool(learner_store.erase_part, db, home)
     async with turn() as db:
-        sessions = digests_of(db, home) | {request.state.visitor.digest}
-        await run_in_threadpool(learner_store.erase, db, home)
+        sessions = session_digests(db, home) | {request.state.visitor.digest}
+        await run_in_threadpool(learner_store.erase_learner, db, home)
     request.app.state.pages.forget(sessions)
     response = RedirectResponse("/settings/erased", 303, headers=CLEAR_SITE_DATA)
     # Runs after the commit, without delaying the response.
@@ -192,14 +194,14 @@ async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "
     return response
 
 
-def _refuse(desk: RequestContext, word: str) -> HTMLResponse:
+def _refuse_erasure(desk: RequestContext, word: str) -> HTMLResponse:
     message = f"Type “{CONFIRMATION_WORD}” to go on; “{word.strip()}” erases nothing."
     problems = [{"field": "word", "message": message}]
-    return _question(desk.request, desk.learner, desk.db, word, problems)
+    return _render_erase_form(desk.request, desk.learner, desk.db, word, problems)
 
 
 @router.get("/erased")
-def erased(request: Request, learner: CurrentLearner) -> HTMLResponse:
+def erased_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
     return render_page(
         request,
         "belongings/erased.html",
@@ -208,7 +210,7 @@ def erased(request: Request, learner: CurrentLearner) -> HTMLResponse:
     )
 
 
-def _question(
+def _render_erase_form(
     request: Request,
     learner: LearnerProfile,
     db: DbSession,
@@ -220,7 +222,7 @@ def _question(
         "belongings/erasure.html",
         status=422 if problems else 200,
         learner=learner,
-        counts=learner_store.count(db, learner.home),
+        counts=learner_store.count_records(db, learner.home),
         sitting=learner_store.is_sitting(db, learner.home),
         word=CONFIRMATION_WORD,
         backup_months=MONTHS,

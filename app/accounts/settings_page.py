@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
-from app.clock import RETENTION, Now, zone_of
+from app.clock import RETENTION, Now, find_time_zone
 from app.database.engine import DbSession
 from app.web.render import render_page
 from app.web.visitor import YEAR
@@ -98,7 +98,7 @@ class _SettingsReader:
         digits = typed.isascii() and typed.isdigit() and len(typed) <= _DIGITS
         if digits and least <= int(typed) <= most:
             return int(typed)
-        said = _quoted(typed) if typed else "nothing"
+        said = _quote_typed(typed) if typed else "nothing"
         self._refuse(
             field,
             f"Enter a whole number from {least} to {most} {of}; you entered {said}.",
@@ -112,7 +112,9 @@ class _SettingsReader:
         try:
             day = dt.date.fromisoformat(typed)
         except ValueError:
-            self._refuse(field, f"Enter a day such as 2026-07-03; {_quoted(typed)} is not one.")
+            self._refuse(
+                field, f"Enter a day such as 2026-07-03; {_quote_typed(typed)} is not one."
+            )
             return None
         ahead = today <= day <= today + dt.timedelta(days=1100)
         if not ahead and day != kept:
@@ -121,10 +123,10 @@ class _SettingsReader:
 
     def zone(self) -> str:
         typed = self._typed("zone")
-        if typed not in zones():
+        if typed not in list_time_zones():
             self._refuse(
                 "zone",
-                f"Choose a zone such as Europe/Berlin; {_quoted(typed)} is unknown.",
+                f"Choose a zone such as Europe/Berlin; {_quote_typed(typed)} is unknown.",
             )
         return typed
 
@@ -139,7 +141,7 @@ class _SettingsReader:
     def yes(self, field: str) -> bool:
         typed = self._typed(field)
         if typed not in {"yes", "no"}:
-            self._refuse(field, f"Choose yes or no; {_quoted(typed)} is neither.")
+            self._refuse(field, f"Choose yes or no; {_quote_typed(typed)} is neither.")
         return typed == "yes"
 
     def _typed(self, field: str) -> str:
@@ -149,13 +151,13 @@ class _SettingsReader:
         self.problems.append({"field": field, "message": message})
 
 
-def _quoted(typed: str) -> str:
+def _quote_typed(typed: str) -> str:
     """Return the rejected value for display, truncated if it is long."""
     return f"“{typed}”" if len(typed) <= _MAX_QUOTED_LENGTH else f"“{typed[:_MAX_QUOTED_LENGTH]}…”"
 
 
 @functools.cache
-def zones() -> tuple[str, ...]:
+def list_time_zones() -> tuple[str, ...]:
     """Return the time zones to choose from, by region and city."""
     regions = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian"
     wanted = {*regions.split(), "Pacific"}
@@ -180,12 +182,14 @@ def settings_page(
         typed=typed,
         problems=problems,
         weekdays=WEEKDAYS,
-        zones=[(zone, zone.replace("_", " ")) for zone in zones()],
+        zones=[(zone, zone.replace("_", " ")) for zone in list_time_zones()],
         exam_over=_is_over(learner, request.app.state.clock()),
         kept=asked.get("kept") == "yes" and not problems,
         ended=asked.get("ended") == "yes" and not problems,
-        zone=zone_of(learner.zone),
-        browsers=learner_store.browsers(db, learner.home, request.state.visitor.digest),
+        zone=find_time_zone(learner.zone),
+        browsers=learner_store.list_browser_sessions(
+            db, learner.home, request.state.visitor.digest
+        ),
         keys_off=request.cookies.get("keys") == "off",
     )
 
@@ -195,7 +199,7 @@ def _is_over(learner: LearnerProfile, now: dt.datetime) -> bool:
     return exam is not None and exam < learner.study_day(now)
 
 
-def as_typed(learner: LearnerProfile) -> SettingsForm:
+def settings_as_typed(learner: LearnerProfile) -> SettingsForm:
     """Return the current settings as form values."""
     return SettingsForm(
         name=learner.name,
@@ -216,8 +220,8 @@ router = APIRouter()
 
 
 @router.get("/settings")
-def settings(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
-    return settings_page(request, learner, db, as_typed(learner), [])
+def show_settings(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
+    return settings_page(request, learner, db, settings_as_typed(learner), [])
 
 
 @router.post("/settings")

@@ -18,7 +18,7 @@ from app.content.courses import CourseRegistry
 from app.content.item_reader import page_without_items
 from app.content.library import Library
 from app.errors import NotFoundError
-from app.markup.ids import slug
+from app.markup.ids import slugify
 from app.markup.model import (
     CalculatorBlock,
     Flashcard,
@@ -192,25 +192,25 @@ class QuestionsOut(_CourseEdition):
 
 def course_slug(library: Library) -> str:
     """Return the name in URLs of the only course of a server."""
-    return slug(library.syllabus.exam) or "course"
+    return slugify(library.syllabus.exam) or "course"
 
 
-def course(library: Library, name: str) -> CourseOut:
+def build_course(library: Library, name: str) -> CourseOut:
     """Return a course as an item of the course list."""
-    return CourseOut(**_course(library, name))
+    return CourseOut(**_course_fields(library, name))
 
 
-def _course(library: Library, name: str) -> dict[str, Any]:
+def _course_fields(library: Library, name: str) -> dict[str, Any]:
     told = library.syllabus
     return {
         "course": name,
         "exam": told.exam,
         "title": told.title,
-        **_edition(library),
+        **_edition_fields(library),
     }
 
 
-def _edition(library: Library) -> dict[str, str]:
+def _edition_fields(library: Library) -> dict[str, str]:
     told = library.syllabus
     return {
         "version": library.version,
@@ -219,7 +219,7 @@ def _edition(library: Library) -> dict[str, str]:
     }
 
 
-def syllabus(library: Library, name: str) -> SyllabusOut:
+def build_syllabus(library: Library, name: str) -> SyllabusOut:
     """Return the domains of a course and its topics."""
     domains = [
         DomainOut(
@@ -233,11 +233,11 @@ def syllabus(library: Library, name: str) -> SyllabusOut:
         )
         for domain in library.syllabus.domains
     ]
-    topics = [TopicOut(**_topic(topic)) for topic in library.topics.values()]
-    return SyllabusOut(**_course(library, name), domains=domains, topics=topics)
+    topics = [TopicOut(**_topic_fields(topic)) for topic in library.topics.values()]
+    return SyllabusOut(**_course_fields(library, name), domains=domains, topics=topics)
 
 
-def _topic(topic: Topic) -> dict[str, Any]:
+def _topic_fields(topic: Topic) -> dict[str, Any]:
     return {
         "topic": topic.slug,
         "title": topic.title,
@@ -266,45 +266,45 @@ def whole_page(library: Library, topic: Topic, markdown: str | None) -> PageOut:
         if source is not None
     ]
     return PageOut(
-        **_topic(topic),
+        **_topic_fields(topic),
         markdown=markdown,
-        sections=[_section(section, topic) for section in topic.sections],
+        sections=[_build_section(section, topic) for section in topic.sections],
         sources=sources,
         terms=list(topic.terms),
     )
 
 
-def _section(section: Section, topic: Topic) -> SectionOut:
-    html = "\n".join(_html(piece, topic) for piece in section.pieces)
+def _build_section(section: Section, topic: Topic) -> SectionOut:
+    html = "\n".join(_piece_html(piece, topic) for piece in section.pieces)
     return SectionOut(anchor=section.anchor, title=section.title, html=html)
 
 
 @functools.singledispatch
-def _html(piece: Piece, topic: Topic) -> str:
+def _piece_html(piece: Piece, topic: Topic) -> str:
     del topic
     raise TypeError(f"no page holds {piece!r}")
 
 
-@_html.register
+@_piece_html.register
 def _(piece: HtmlBlock, topic: Topic) -> str:
     del topic
     return piece.html
 
 
-@_html.register
+@_piece_html.register
 def _(piece: CalculatorBlock, topic: Topic) -> str:
     del topic
     where = escape(calculator_url(piece.estimate, urlencode(piece.inputs)))
     return f'<p><a href="{where}">Calculator: {piece.estimate}</a></p>'
 
 
-@_html.register
+@_piece_html.register
 def _(piece: QuestionBlock, topic: Topic) -> str:
     where = f"/quiz/{topic.slug}/{piece.question}"
     return f'<p><a href="{where}">Question: {piece.question}</a></p>'
 
 
-def glossary(library: Library) -> GlossaryOut:
+def build_glossary(library: Library) -> GlossaryOut:
     """Return the terms in alphabetical order."""
     terms = [
         TermOut(
@@ -316,16 +316,16 @@ def glossary(library: Library) -> GlossaryOut:
         )
         for term in library.glossary.values()
     ]
-    return GlossaryOut(**_edition(library), terms=terms)
+    return GlossaryOut(**_edition_fields(library), terms=terms)
 
 
-def cards(library: Library, topic: str) -> CardsOut:
+def build_cards(library: Library, topic: str) -> CardsOut:
     """Return the cards of a topic, or of all topics if it is empty."""
-    found = [_card(c) for c in library.cards.values() if topic in {"", c.topic}]
-    return CardsOut(**_edition(library), cards=found)
+    found = [_build_card(c) for c in library.cards.values() if topic in {"", c.topic}]
+    return CardsOut(**_edition_fields(library), cards=found)
 
 
-def _card(card: Flashcard) -> CardOut:
+def _build_card(card: Flashcard) -> CardOut:
     return CardOut(
         card=card.id,
         topic=card.topic,
@@ -337,17 +337,17 @@ def _card(card: Flashcard) -> CardOut:
     )
 
 
-def questions(library: Library, topic: str) -> QuestionsOut:
+def build_questions(library: Library, topic: str) -> QuestionsOut:
     """Return the questions of a topic, or of all; those reserved for mock exams are left out."""
     found = [
-        _question(question)
+        _build_question(question)
         for question in library.questions.values()
         if topic in {"", question.topic} and question.use != "exam"
     ]
-    return QuestionsOut(**_edition(library), questions=found)
+    return QuestionsOut(**_edition_fields(library), questions=found)
 
 
-def _question(question: Question) -> QuestionOut:
+def _build_question(question: Question) -> QuestionOut:
     variant = draw_variant(question, 0)
     return QuestionOut(
         question=question.id,
@@ -357,12 +357,12 @@ def _question(question: Question) -> QuestionOut:
         difficulty=question.difficulty,
         level=question.level,
         computed=question.computed is not None,
-        html=question_faces(variant, _gap).front,
+        html=question_faces(variant, _gap_text).front,
         address=f"/quiz/{question.topic}/{question.id}",
     )
 
 
-def _gap(hint: str) -> str:
+def _gap_text(hint: str) -> str:
     return f"[{hint or '…'}]"
 
 
@@ -405,55 +405,55 @@ Wanted = Annotated[ServedCourse, Depends(read_course)]
 OfTopic = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
 
 
-def _keep(request: Request, known: All) -> None:
+def _keep_in_cache(request: Request, known: All) -> None:
     # A cached response expires with its own course, but this one may depend on another course.
     if len(known) == 1:
         allow_caching(request, shared=True)
 
 
-Kept = Depends(_keep)
+Kept = Depends(_keep_in_cache)
 
 
 @router.get("", dependencies=[Kept])
-def courses(known: All) -> Response:
-    found = [course(one.library, one.name) for one in known.values()]
-    return _json(CoursesOut(courses=found))
+def list_courses(known: All) -> Response:
+    found = [build_course(one.library, one.name) for one in known.values()]
+    return _json_response(CoursesOut(courses=found))
 
 
 @router.get("/{course}", dependencies=[Kept])
 def get_syllabus(course: Wanted) -> Response:
-    return _json(syllabus(course.library, course.name))
+    return _json_response(build_syllabus(course.library, course.name))
 
 
 @router.get("/{course}/topics/{topic}", dependencies=[Kept])
-def page(course: Wanted, topic: str) -> Response:
+def get_page(course: Wanted, topic: str) -> Response:
     found = find_topic(course.library, topic)
-    return _json(whole_page(course.library, found, _written(course, found)))
+    return _json_response(whole_page(course.library, found, _page_markdown(course, found)))
 
 
 @router.get("/{course}/glossary", dependencies=[Kept])
 def get_glossary(course: Wanted) -> Response:
-    return _json(glossary(course.library))
+    return _json_response(build_glossary(course.library))
 
 
 @router.get("/{course}/cards", dependencies=[Kept])
 def get_cards(course: Wanted, topic: OfTopic = "") -> Response:
-    _expect(course.library, topic)
-    return _json(cards(course.library, topic))
+    _require_topic(course.library, topic)
+    return _json_response(build_cards(course.library, topic))
 
 
 @router.get("/{course}/questions", dependencies=[Kept])
 def get_questions(course: Wanted, topic: OfTopic = "") -> Response:
-    _expect(course.library, topic)
-    return _json(questions(course.library, topic))
+    _require_topic(course.library, topic)
+    return _json_response(build_questions(course.library, topic))
 
 
-def _expect(library: Library, topic: str) -> None:
+def _require_topic(library: Library, topic: str) -> None:
     if topic:
         find_topic(library, topic)
 
 
-def _written(course: ServedCourse, topic: Topic) -> str | None:
+def _page_markdown(course: ServedCourse, topic: Topic) -> str | None:
     """Return the Markdown of a page; None if the file is newer than the loaded page."""
     path = topic.place.path
     if path in course.library.outdated:
@@ -465,5 +465,5 @@ def _written(course: ServedCourse, topic: Topic) -> str | None:
     return page_without_items(text)
 
 
-def _json(value: BaseModel) -> Response:
+def _json_response(value: BaseModel) -> Response:
     return Response(value.model_dump_json(), media_type="application/json")

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from app.accounts.current_learner import CurrentLearner
-from app.api.openapi import CATALOGUES, described, openapi
-from app.calculators.exports import answer
+from app.api.openapi import CATALOGUES, build_openapi, describe_estimate
+from app.calculators.exports import estimate_json
 from app.calculators.url_inputs import inputs_from_query
 from app.calculators.worker_pool import limit_concurrency
 from app.errors import InvalidInputError, NotFoundError
@@ -22,7 +22,7 @@ from app.estimator.hardware.part_values import UNITS
 from app.estimator.inputs import parse_inputs
 from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import PUBLISHED, format_of
+from app.estimator.models.number_formats import PUBLISHED, find_format
 from app.estimator.registry import EstimateSpec
 from app.web.dependencies import public_base_url
 from app.web.page_cache import allow_caching
@@ -39,14 +39,14 @@ def catalog_json(kind: str) -> dict[str, Any]:
     return {"units": {n: u for n, u in UNITS.items() if n in used}, kind: rows}
 
 
-def _models() -> list[dict[str, Any]]:
-    return [{"id": key, **_shape(lookup.find_model(key))} for key, _ in lookup.models()]
+def _list_models() -> list[dict[str, Any]]:
+    return [{"id": key, **_model_fields(lookup.find_model(key))} for key, _ in lookup.list_models()]
 
 
-def _shape(model: Architecture) -> dict[str, Any]:
+def _model_fields(model: Architecture) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
     shape = {name: getattr(model, name) for name in names}
-    published = format_of(model, PUBLISHED)
+    published = find_format(model, PUBLISHED)
     return {
         **shape,
         "tower_parameters": model.tower_parameters,
@@ -54,27 +54,27 @@ def _shape(model: Architecture) -> dict[str, Any]:
     }
 
 
-def _row(entry: Any) -> dict[str, Any]:
-    return {f.name: _plain(getattr(entry, f.name)) for f in dataclasses.fields(entry)}
+def _catalog_row(entry: Any) -> dict[str, Any]:
+    return {f.name: _to_plain_json(getattr(entry, f.name)) for f in dataclasses.fields(entry)}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_json(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return dict(value) if hasattr(value, "items") else value
 
 
 _ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
-    "models": _models,
-    "accelerators": lambda: [_row(a) for a in catalog.accelerators()],
-    "systems": lambda: [_row(s) for s in catalog.systems()],
-    "networks": lambda: [_row(n) for n in catalog.networks()],
+    "models": _list_models,
+    "accelerators": lambda: [_catalog_row(a) for a in catalog.list_accelerators()],
+    "systems": lambda: [_catalog_row(s) for s in catalog.list_systems()],
+    "networks": lambda: [_catalog_row(n) for n in catalog.list_network_parts()],
 }
 
 router = APIRouter(include_in_schema=False)
 
 
-async def _sent(request: Request) -> dict[str, Any]:
+async def _read_json_body(request: Request) -> dict[str, Any]:
     """Return the JSON object in the request body."""
     try:
         sent = json.loads(await request.body() or b"{}")
@@ -85,11 +85,11 @@ async def _sent(request: Request) -> dict[str, Any]:
     return sent
 
 
-Sent = Annotated[dict[str, Any], Depends(_sent)]
+Sent = Annotated[dict[str, Any], Depends(_read_json_body)]
 
 
 @router.get("/api")
-def index(request: Request, learner: CurrentLearner) -> Response:
+def show_api_page(request: Request, learner: CurrentLearner) -> Response:
     allow_caching(request)
     entries = registry.entries()
     return render_page(
@@ -103,55 +103,55 @@ def index(request: Request, learner: CurrentLearner) -> Response:
 
 
 @router.get("/api/v1/openapi.json")
-def description(request: Request) -> Response:
+def show_openapi_document(request: Request) -> Response:
     allow_caching(request, shared=True)
-    return _json(_document())
+    return _json_response(_build_document())
 
 
 @router.get("/api/v1/estimates")
-def estimates(request: Request) -> Response:
+def list_estimates(request: Request) -> Response:
     allow_caching(request, shared=True)
-    return _json({"estimates": [described(entry) for entry in registry.entries()]})
+    return _json_response({"estimates": [describe_estimate(entry) for entry in registry.entries()]})
 
 
 @router.get("/api/v1/estimates/{name}")
 @limit_concurrency
-def ask(request: Request, name: str) -> Response:
+def ask_by_url(request: Request, name: str) -> Response:
     allow_caching(request, shared=True)
-    return _answered(_entry(name), dict(inputs_from_query(request.url.query)))
+    return _answer_inputs(_require_estimate_spec(name), dict(inputs_from_query(request.url.query)))
 
 
 @router.post("/api/v1/estimates/{name}")
 @limit_concurrency
 def ask_by_body(name: str, sent: Sent) -> Response:
-    return _answered(_entry(name), sent)
+    return _answer_inputs(_require_estimate_spec(name), sent)
 
 
 @router.get("/api/v1/catalogue/{kind}")
-def listing(request: Request, kind: str) -> Response:
+def show_catalog(request: Request, kind: str) -> Response:
     if kind not in CATALOGUES:
         raise NotFoundError(f"There is no catalog “{kind}”.", ", ".join(CATALOGUES))
     allow_caching(request, shared=True)
-    return _json(catalog_json(kind))
+    return _json_response(catalog_json(kind))
 
 
-def _entry(name: str) -> EstimateSpec:
+def _require_estimate_spec(name: str) -> EstimateSpec:
     entry = registry.find_estimate(name)
     if entry is None:
         raise NotFoundError(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
     return entry
 
 
-def _answered(entry: EstimateSpec, typed: dict[str, Any]) -> Response:
+def _answer_inputs(entry: EstimateSpec, typed: dict[str, Any]) -> Response:
     inputs = parse_inputs(entry.inputs, typed)
-    return _json(answer(entry, inputs, entry.compute(inputs)))
+    return _json_response(estimate_json(entry, inputs, entry.compute(inputs)))
 
 
-def _json(value: Any) -> Response:
+def _json_response(value: Any) -> Response:
     body = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return Response(body, media_type="application/json")
 
 
 @functools.cache
-def _document() -> dict[str, Any]:
-    return openapi(registry.entries(), importlib.metadata.version("headroom"))
+def _build_document() -> dict[str, Any]:
+    return build_openapi(registry.entries(), importlib.metadata.version("headroom"))

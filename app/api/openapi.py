@@ -114,7 +114,7 @@ def inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     """Return the inputs of an estimate as a model: types, units, ranges, defaults, help."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields: dict[str, Any] = {
-        name: (_annotation(declared), _field(declared, defaults[name]))
+        name: (_input_annotation(declared), _input_model_field(declared, defaults[name]))
         for name, declared in inputs.input_specs(entry.inputs).items()
     }
     words = "".join(word.capitalize() for word in entry.name.split("-"))
@@ -127,7 +127,7 @@ def inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     return model
 
 
-def described(entry: EstimateSpec) -> dict[str, Any]:
+def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
     """Return an estimate as the list of estimates shows it: inputs with units and ranges."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     return {
@@ -155,12 +155,12 @@ def described(entry: EstimateSpec) -> dict[str, Any]:
     }
 
 
-def _annotation(declared: InputSpec) -> Any:
+def _input_annotation(declared: InputSpec) -> Any:
     takes = _TAKES.get(declared.kind, str)
     return takes | None if declared.optional else takes
 
 
-def _field(declared: InputSpec, default: Any) -> Any:
+def _input_model_field(declared: InputSpec, default: Any) -> Any:
     told = [declared.help or f"{declared.label}."]
     if declared.kind not in {"model", "gpu", "system", "network", "text"}:
         told.append(f"Takes {inputs.describe_range(declared)}.")
@@ -198,22 +198,24 @@ _COURSE_SHAPES = tuple(shape for _, _, shape in _COURSE)
 _OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 
 
-def openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
+def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of everything under /api/v1."""
     models = {entry.name: inputs_model(entry) for entry in entries}
     shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_COURSE_SHAPES]
     schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)[1]
     paths: dict[str, Any] = {
-        "/api/v1/estimates": {"get": _reading("List the estimates, their inputs, units and ranges")}
+        "/api/v1/estimates": {
+            "get": _get_operation("List the estimates, their inputs, units and ranges")
+        }
     }
     for entry in entries:
         schema = schemas["$defs"][models[entry.name].__name__]
         paths[f"/api/v1/estimates/{entry.name}"] = {
-            "get": _asked_by_address(entry, schema),
-            "post": _asked_by_body(entry, models[entry.name].__name__),
+            "get": _url_operation(entry, schema),
+            "post": _body_operation(entry, models[entry.name].__name__),
         }
     for name, words in CATALOGUES.items():
-        paths[f"/api/v1/catalogue/{name}"] = {"get": _reading(words)}
+        paths[f"/api/v1/catalogue/{name}"] = {"get": _get_operation(words)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -223,12 +225,12 @@ def openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
             "figures as the calculators and `headroom estimate`. The course is that of "
             "the pages, without the answers to its questions.",
         },
-        "paths": paths | _courses(),
+        "paths": paths | _course_paths(),
         "components": {"schemas": schemas["$defs"]},
     }
 
 
-def _reading(summary: str) -> dict[str, Any]:
+def _get_operation(summary: str) -> dict[str, Any]:
     return {
         "summary": summary,
         "responses": {
@@ -240,14 +242,14 @@ def _reading(summary: str) -> dict[str, Any]:
     }
 
 
-def _courses() -> dict[str, Any]:
+def _course_paths() -> dict[str, Any]:
     return {
-        f"/api/v1/courses{path}": {"get": _of_course(path, words, shape)}
+        f"/api/v1/courses{path}": {"get": _course_operation(path, words, shape)}
         for path, words, shape in _COURSE
     }
 
 
-def _of_course(path: str, summary: str, shape: type[BaseModel]) -> dict[str, Any]:
+def _course_operation(path: str, summary: str, shape: type[BaseModel]) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in re.findall(r"\{(\w+)\}", path)
@@ -256,13 +258,13 @@ def _of_course(path: str, summary: str, shape: type[BaseModel]) -> dict[str, Any
         one: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
         schema = {"type": "string", "maxLength": course.MAX_SLUG_LENGTH}
         parameters.append(one | {"description": "Of one topic only", "schema": schema})
-    answers = {"200": _with_schema(summary, shape.__name__)}
+    answers = {"200": _describe_response(summary, shape.__name__)}
     if parameters:
-        answers["404"] = _with_schema("There is no such course or topic", "Problems")
+        answers["404"] = _describe_response("There is no such course or topic", "Problems")
     return {"summary": summary, "parameters": parameters, "responses": answers}
 
 
-def _asked_by_address(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any]:
+def _url_operation(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any]:
     parameters = [
         {
             "name": name,
@@ -275,33 +277,33 @@ def _asked_by_address(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, 
     ]
     return {
         "summary": entry.summary,
-        "operationId": f"get_{_underscored(entry)}",
+        "operationId": f"get_{_underscored_name(entry)}",
         "parameters": parameters,
-        "responses": _answers(),
+        "responses": _shared_responses(),
     }
 
 
-def _asked_by_body(entry: EstimateSpec, model: str) -> dict[str, Any]:
+def _body_operation(entry: EstimateSpec, model: str) -> dict[str, Any]:
     body = {"application/json": {"schema": {"$ref": _REF.format(model=model)}}}
     return {
         "summary": entry.summary,
-        "operationId": f"post_{_underscored(entry)}",
+        "operationId": f"post_{_underscored_name(entry)}",
         "requestBody": {"required": True, "content": body},
-        "responses": _answers(),
+        "responses": _shared_responses(),
     }
 
 
-def _answers() -> dict[str, Any]:
+def _shared_responses() -> dict[str, Any]:
     return {
-        "200": _with_schema("The answer", "Answer"),
-        "422": _with_schema("What cannot be used, by field", "Problems"),
+        "200": _describe_response("The answer", "Answer"),
+        "422": _describe_response("What cannot be used, by field", "Problems"),
     }
 
 
-def _with_schema(words: str, model: str) -> dict[str, Any]:
+def _describe_response(words: str, model: str) -> dict[str, Any]:
     schema = {"$ref": _REF.format(model=model)}
     return {"description": words, "content": {"application/json": {"schema": schema}}}
 
 
-def _underscored(entry: EstimateSpec) -> str:
+def _underscored_name(entry: EstimateSpec) -> str:
     return entry.name.replace("-", "_")

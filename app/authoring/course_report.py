@@ -19,7 +19,7 @@ from app.content.library import Library
 from app.markup.ids import normalize_text
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
 from app.mastery.objectives import course_by_objective
-from app.mastery.question_counts import domain_of, of_objective
+from app.mastery.question_counts import domain_by_objective, questions_of_objective
 from app.questions import types
 from app.questions.model import Question
 from app.web.dependencies import CurrentLibrary
@@ -74,10 +74,10 @@ class ObjectiveCoverage:
     @property
     def cells(self) -> tuple[str, ...]:
         """The values as text, in the order of `heads`."""
-        return tuple(_said(getattr(self, field)) for field in _NAMES)
+        return tuple(_format_cell(getattr(self, field)) for field in _NAMES)
 
 
-def heads() -> tuple[str, ...]:
+def coverage_column_titles() -> tuple[str, ...]:
     """Return the column titles of the coverage table."""
     return tuple(_NAMES.values())
 
@@ -86,17 +86,17 @@ def compute_coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
     """Return the coverage of every objective, in syllabus order."""
     topics = course_by_objective(library).topics
     return tuple(
-        _covered(library, objective.number, objective.name, topics)
+        _count_objective_coverage(library, objective.number, objective.name, topics)
         for domain in library.syllabus.domains
         for objective in domain.objectives
     )
 
 
-def _covered(
+def _count_objective_coverage(
     library: Library, number: str, name: str, topics: Mapping[str, Sequence[Topic]]
 ) -> ObjectiveCoverage:
     pages = topics.get(number, ())
-    asked = of_objective(library, number)
+    asked = questions_of_objective(library, number)
     cards = [c for c in library.cards.values() if number in c.objectives]
     keys = {k for p in pages for k in p.sources} | {k for q in asked for k in q.sources}
     sources = [library.sources[k] for k in keys if k in library.sources]
@@ -108,7 +108,7 @@ def _covered(
         name=name,
         pages=len(pages),
         words=sum(len(section.plain.split()) for section in sections),
-        pictures=sum(_pictures(p.html) for p in pieces if isinstance(p, HtmlBlock)),
+        pictures=sum(_count_pictures(p.html) for p in pieces if isinstance(p, HtmlBlock)),
         calculators=sum(isinstance(p, CalculatorBlock) for p in pieces),
         questions=len(asked),
         kinds=dict(sorted(Counter(q.type for q in asked).items())),
@@ -118,24 +118,24 @@ def _covered(
         cards=len(cards),
         terms=len({term for page in pages for term in page.terms}),
         sources=len(sources),
-        publishers=_by_number(s.publisher for s in sources),
+        publishers=_count_by_name(s.publisher for s in sources),
         oldest=min(reviewed, default=None),
     )
 
 
-def _by_number(names: Iterable[str]) -> dict[str, int]:
+def _count_by_name(names: Iterable[str]) -> dict[str, int]:
     """Count each name, the most frequent first, then by name."""
     return dict(Counter(sorted(names)).most_common())
 
 
-def _pictures(html: str) -> int:
+def _count_pictures(html: str) -> int:
     """Return the number of figures, and of images outside of figures."""
     return html.count("<figure") or html.count("<img ")
 
 
-def fresh_papers(library: Library) -> dict[str, int]:
+def count_disjoint_papers(library: Library) -> dict[str, int]:
     """Return how many full papers of each mock exam share no question."""
-    domains = domain_of(library)
+    domains = domain_by_objective(library)
     held = Counter(q.home(domains) for q in library.questions.values() if q.drawable)
     return {
         exam.title: min((held[d] // n for d, n in exam.domains.items() if n), default=0)
@@ -143,7 +143,7 @@ def fresh_papers(library: Library) -> dict[str, int]:
     }
 
 
-def _said(value: object) -> str:
+def _format_cell(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{n} {what}" for what, n in value.items()) or "–"
     return "–" if value is None else str(value)
@@ -187,11 +187,11 @@ class _ChoiceItem:
 _Measure = Callable[[_ChoiceItem, int], float]
 
 
-def _shared(item: _ChoiceItem, at: int) -> float:
-    return float(len(item.stem & _words(item.options[at])))
+def _count_shared_words(item: _ChoiceItem, at: int) -> float:
+    return float(len(item.stem & _word_set(item.options[at])))
 
 
-def _specific(item: _ChoiceItem, at: int) -> float:
+def _count_specific_words(item: _ChoiceItem, at: int) -> float:
     return float(len(_SPECIFIC.findall(item.options[at])))
 
 
@@ -199,25 +199,27 @@ _CUES: Mapping[str, _Measure] = {
     "the longest": lambda item, at: float(len(item.options[at])),
     "the shortest": lambda item, at: -float(len(item.options[at])),
     "the first": lambda _, at: -float(at),
-    "the most specific": _specific,
-    "most words of the stem": _shared,
+    "the most specific": _count_specific_words,
+    "most words of the stem": _count_shared_words,
 }
 
 
-def cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
+def measure_answer_cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
     """Return each cue over the questions of a bank; empty for a bank without choice questions."""
     bank = list(questions)
-    items = [_item(q) for q in bank if q.type == "single" and not q.computed]
+    items = [_choice_item(q) for q in bank if q.type == "single" and not q.computed]
     chosen = [item for item in items if item is not None]
     found = []
     if chosen:
         chance = sum(1 / len(i.options) for i in chosen) / len(chosen)
         for name, measure in _CUES.items():
-            right = sum(_luck(item, _scores(item, measure)) for item in chosen)
+            right = sum(
+                _chance_of_right_pick(item, _option_scores(item, measure)) for item in chosen
+            )
             found.append(AnswerCue(name, right / len(chosen), chance, len(chosen)))
         fitted = _cross_validated(chosen)
         found.append(AnswerCue("all of these, fitted", fitted, chance, len(chosen)))
-    judged = [_item(q) for q in bank if q.type == "true-false"]
+    judged = [_choice_item(q) for q in bank if q.type == "true-false"]
     pairs = [item for item in judged if item is not None]
     if pairs:
         false = sum(i.options[i.right].casefold().startswith("false") for i in pairs)
@@ -225,32 +227,32 @@ def cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
     return tuple(found)
 
 
-def _item(question: Question) -> _ChoiceItem | None:
+def _choice_item(question: Question) -> _ChoiceItem | None:
     options = types.type_of(question).options(question.answer)
     right = [place for place, option in enumerate(options) if option.right]
     if len(right) != 1 or len(options) < 2:
         return None
     words = tuple(option.words for option in options)
-    return _ChoiceItem(_words(question.stem.plain), words, right[0])
+    return _ChoiceItem(_word_set(question.stem.plain), words, right[0])
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(w for w in normalize_text(text).split() if len(w) > 3)
 
 
-def _scores(item: _ChoiceItem, measure: _Measure) -> list[float]:
+def _option_scores(item: _ChoiceItem, measure: _Measure) -> list[float]:
     return [measure(item, at) for at in range(len(item.options))]
 
 
-def _luck(item: _ChoiceItem, scores: Sequence[float]) -> float:
+def _chance_of_right_pick(item: _ChoiceItem, scores: Sequence[float]) -> float:
     """Return the chance of picking the right option among those with the highest score."""
     best = [at for at, score in enumerate(scores) if score == max(scores)]
     return (item.right in best) / len(best)
 
 
-def _features(item: _ChoiceItem) -> list[list[float]]:
+def _option_features(item: _ChoiceItem) -> list[list[float]]:
     """Return each option's cues, as differences from the mean of its question."""
-    rows = [_scores(item, measure) for measure in _CUES.values()]
+    rows = [_option_scores(item, measure) for measure in _CUES.values()]
     made = []
     for row in rows:
         mean = sum(row) / len(row)
@@ -261,24 +263,24 @@ def _features(item: _ChoiceItem) -> list[list[float]]:
 
 def _cross_validated(items: Sequence[_ChoiceItem]) -> float:
     """Return the share of right picks on questions that the weights were not fitted to."""
-    read = [(_features(item), item) for item in items]
+    read = [(_option_features(item), item) for item in items]
     right = 0.0
     for fold in range(_FOLDS):
         known = [pair for n, pair in enumerate(read) if n % _FOLDS != fold]
-        weights = _learned(known)
+        weights = _learn_weights(known)
         for n, (rows, item) in enumerate(read):
             if n % _FOLDS == fold:
-                right += _luck(item, [_dot(weights, row) for row in rows])
+                right += _chance_of_right_pick(item, [_dot_product(weights, row) for row in rows])
     return right / len(items)
 
 
-def _learned(known: Sequence[tuple[list[list[float]], _ChoiceItem]]) -> list[float]:
+def _learn_weights(known: Sequence[tuple[list[list[float]], _ChoiceItem]]) -> list[float]:
     """Fit the weights of a multinomial choice by gradient ascent."""
     weights = [0.0] * len(_CUES)
     for _ in range(_ROUNDS if known else 0):
         slope = [-_SHRINK * w for w in weights]
         for rows, item in known:
-            shares = _softmax([_dot(weights, row) for row in rows])
+            shares = _softmax([_dot_product(weights, row) for row in rows])
             for at, row in enumerate(rows):
                 error = ((at == item.right) - shares[at]) / len(known)
                 slope = [s + error * x for s, x in zip(slope, row, strict=True)]
@@ -291,7 +293,7 @@ def _softmax(scores: Sequence[float]) -> list[float]:
     return [power / sum(powers) for power in powers]
 
 
-def _dot(weights: Sequence[float], row: Sequence[float]) -> float:
+def _dot_product(weights: Sequence[float], row: Sequence[float]) -> float:
     return sum(w * x for w, x in zip(weights, row, strict=True))
 
 
@@ -321,17 +323,17 @@ def reviews_due(library: Library, today: dt.date) -> list[OverdueReview]:
         if page.status == "review":
             why = "waits for a second reader"
             found.append(OverdueReview(page.title, path, page.slug, None, why))
-        elif page.status == "live" and (why := _why(day, today, "was never reviewed")):
+        elif page.status == "live" and (why := _review_reason(day, today, "was never reviewed")):
             found.append(OverdueReview(page.title, path, page.slug, day, why))
     found += [
         OverdueReview(source.key, source.path, "", source.read, why)
         for source in library.sources.values()
-        if (why := _why(source.read, today, ""))
+        if (why := _review_reason(source.read, today, ""))
     ]
     return sorted(found, key=lambda due: (due.day or dt.date.min, due.path, due.name))
 
 
-def _why(day: dt.date | None, today: dt.date, never: str) -> str:
+def _review_reason(day: dt.date | None, today: dt.date, never: str) -> str:
     """Return why something last reviewed on `day` is due; empty if it is not."""
     if day is None:
         return never

@@ -78,10 +78,10 @@ def beta_share(x: float, a: float, b: float) -> float:
         return 1 - beta_share(1 - x, b, a)
     log = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     log += a * math.log(x) + b * math.log1p(-x)
-    return math.exp(log) / a * _fraction(x, a, b)
+    return math.exp(log) / a * _beta_continued_fraction(x, a, b)
 
 
-def _fraction(x: float, a: float, b: float) -> float:
+def _beta_continued_fraction(x: float, a: float, b: float) -> float:
     """Return the continued fraction of `beta_share`, by Lentz's method, starting at 1."""
     above, below, value = 1.0, 0.0, 1.0
     for step in range(_STEPS):
@@ -105,7 +105,7 @@ RELIABLE_RESPONSES = 50  # with fewer, an interval is shown with the index
 RESAMPLES = 400
 
 
-def change(
+def facility_change(
     before: Sequence[float], after: Sequence[float], seed: int = 0
 ) -> tuple[float, float, float] | None:
     """Return the difference of two facilities (after − before, in points, 0..100).
@@ -122,7 +122,7 @@ def change(
         for _ in range(RESAMPLES)
     )
     middle = statistics.fmean(after) - statistics.fmean(before)
-    low, high = tails(differences)
+    low, high = middle_interval(differences)
     return 100 * middle, 100 * low, 100 * high
 
 
@@ -134,11 +134,11 @@ def facility_interval(marks: tuple[float, ...], maximum: float) -> tuple[float, 
         return None
     chance = random.Random(0)  # noqa: S311 - repeatable, not secret
     means = sorted(statistics.fmean(chance.choices(marks, k=len(marks))) for _ in range(RESAMPLES))
-    low, high = tails(means)
+    low, high = middle_interval(means)
     return 100 * low / maximum, 100 * high / maximum
 
 
-def tails(values: Sequence[float]) -> tuple[float, float]:
+def middle_interval(values: Sequence[float]) -> tuple[float, float]:
     """Return the ends of the middle 95 % of sorted values."""
     cut = round(len(values) * 0.025)
     return values[cut], values[-1 - cut]
@@ -239,7 +239,7 @@ class _ItemMarks:
     rests: tuple[float | None, ...]
 
 
-def describe(
+def describe_items(
     responses: Iterable[ItemResponse], pause: Callable[[], object] = bool
 ) -> dict[str, ItemStatistics]:
     """Return the statistics of every item that was answered.
@@ -247,24 +247,28 @@ def describe(
     `pause` is called after each item, so that a long computation lets other threads run.
     """
     given = list(responses)
-    earned = standings(given)
+    earned = learner_standings(given)
     by_item: dict[str, list[ItemResponse]] = defaultdict(list)
     for response in given:
         by_item[response.item].append(response)
     maxima = {item: rows[0].maximum for item, rows in by_item.items()}
-    columns = {item: _paused(_column(rows, earned), pause) for item, rows in by_item.items()}
+    columns = {
+        item: _pause_between(_item_marks(rows, earned), pause) for item, rows in by_item.items()
+    }
     weights = _effective_weights(columns)
     return {
-        item: _paused(_item(item, rows, columns[item], maxima, weights[item]), pause)
+        item: _pause_between(
+            _item_statistics(item, rows, columns[item], maxima, weights[item]), pause
+        )
         for item, rows in by_item.items()
     }
 
 
-def standings(responses: Iterable[ItemResponse]) -> Standings:
+def learner_standings(responses: Iterable[ItemResponse]) -> Standings:
     """Return what each learner earned; only the first mark for each item counts."""
     return {
         learner: (math.fsum(marks.values()), len(marks))
-        for learner, marks in _by_learner(responses).items()
+        for learner, marks in _marks_by_learner(responses).items()
     }
 
 
@@ -273,12 +277,12 @@ def describe_test(responses: Iterable[ItemResponse]) -> TestStatistics:
     given = list(responses)
     items = sorted({r.item for r in given})
     whole = sum({r.item: r.maximum for r in given}.values())
-    rows = [m for m in _by_learner(given).values() if len(m) == len(items)]
+    rows = [m for m in _marks_by_learner(given).values() if len(m) == len(items)]
     totals = [math.fsum(marks.values()) for marks in rows]
     if len(totals) < 2 or not whole:
         return TestStatistics(len(totals), None, None, None, None, None)
     sd = statistics.stdev(totals)
-    consistency = _consistency([[row[i] for row in rows] for i in items], sd)
+    consistency = _cronbach_alpha([[row[i] for row in rows] for i in items], sd)
     ratio = None if consistency is None else 100 * math.sqrt(1 - consistency / 100)
     return TestStatistics(
         learners=len(totals),
@@ -318,7 +322,7 @@ def discrimination_interval(
     `rows` are the responses to the item. Learners are resampled with their marks. None below
     `LEAST` first attempts, and from `SURE` on, where no interval is needed.
     """
-    column = _column(rows, earned)
+    column = _item_marks(rows, earned)
     if not MIN_RESPONSES <= len(column.marks) < RELIABLE_RESPONSES:
         return None
     chance = random.Random(0)  # noqa: S311 - repeatable, not secret
@@ -326,13 +330,13 @@ def discrimination_interval(
     found = []
     for _ in range(RESAMPLES):
         marks, others, totals = zip(*chance.choices(pairs, k=len(pairs)), strict=True)
-        index = _discrimination(_ItemMarks(marks, others, totals, ()))
+        index = _discrimination_index(_ItemMarks(marks, others, totals, ()))
         if index is not None:
             found.append(index)
-    return tails(sorted(found)) if len(found) > RESAMPLES / 2 else None
+    return middle_interval(sorted(found)) if len(found) > RESAMPLES / 2 else None
 
 
-def fifths(
+def choices_by_fifth(
     rows: Sequence[ItemResponse], earned: Standings
 ) -> tuple[tuple[int, dict[str, float]], ...]:
     """Return for each fifth of learners, weakest first, who chose which option.
@@ -340,17 +344,17 @@ def fifths(
     `rows` are the responses to one item. Learners are ordered by their marks on everything else.
     Returns five times (learners, {option: share 0..1}), or nothing below `SURE` learners.
     """
-    column = _column(rows, earned)
+    column = _item_marks(rows, earned)
     ranked = [(x, r) for x, r in zip(column.rests, rows, strict=True) if x is not None]
     if len(ranked) < RELIABLE_RESPONSES:
         return ()
     ranked.sort(key=lambda pair: pair[0])
     cuts = [len(ranked) * place // 5 for place in range(6)]
     parts = [ranked[a:b] for a, b in itertools.pairwise(cuts)]
-    return tuple((len(part), _shares([r for _, r in part])) for part in parts)
+    return tuple((len(part), _choice_shares([r for _, r in part])) for part in parts)
 
 
-def _shares(rows: Sequence[ItemResponse]) -> dict[str, float]:
+def _choice_shares(rows: Sequence[ItemResponse]) -> dict[str, float]:
     counts = Counter(key for row in rows for key in row.options)
     return {key: count / len(rows) for key, count in counts.items()}
 
@@ -361,26 +365,26 @@ def never_chosen(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
     return tuple(k for k in wrong if k not in taken) if item.enough else ()
 
 
-def covariance(xs: Sequence[float], ys: Sequence[float]) -> float:
+def sample_covariance(xs: Sequence[float], ys: Sequence[float]) -> float:
     """Return the sample covariance (n − 1) of two equally long series."""
     mx, my = statistics.fmean(xs), statistics.fmean(ys)
     products = ((x - mx) * (y - my) for x, y in zip(xs, ys, strict=True))
     return math.fsum(products) / (len(xs) - 1)
 
 
-def _by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict[str, float]]:
+def _marks_by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict[str, float]]:
     marks: dict[int, dict[str, float]] = defaultdict(dict)
     for r in responses:
         marks[r.learner].setdefault(r.item, r.mark)
     return marks
 
 
-def _paused(value: Value, pause: Callable[[], object]) -> Value:
+def _pause_between(value: Value, pause: Callable[[], object]) -> Value:
     pause()
     return value
 
 
-def _column(rows: Sequence[ItemResponse], earned: Standings) -> _ItemMarks:
+def _item_marks(rows: Sequence[ItemResponse], earned: Standings) -> _ItemMarks:
     marks, others, totals = [], [], []
     rests: list[float | None] = []
     for row in rows:
@@ -395,7 +399,7 @@ def _column(rows: Sequence[ItemResponse], earned: Standings) -> _ItemMarks:
     return _ItemMarks(tuple(marks), tuple(others), tuple(totals), tuple(rests))
 
 
-def _item(
+def _item_statistics(
     item: str,
     rows: Sequence[ItemResponse],
     column: _ItemMarks,
@@ -411,32 +415,32 @@ def _item(
         count=len(rows),
         facility=100 * statistics.fmean(marks) / maximum,
         sd=100 * statistics.stdev(marks) / maximum if len(marks) > 1 else None,
-        discrimination=_discrimination(column),
-        efficiency=_efficiency(column),
+        discrimination=_discrimination_index(column),
+        efficiency=_discriminative_efficiency(column),
         intended=100 * maximum / sum(maxima.values()),
         effective=effective,
         interval=facility_interval(tuple(sorted(marks)), maximum),
-        options=_options(rows, column),
+        options=_option_statistics(rows, column),
     )
 
 
-def _discrimination(column: _ItemMarks) -> float | None:
+def _discrimination_index(column: _ItemMarks) -> float | None:
     if len(column.marks) < 2:
         return None
-    spread = covariance(column.marks, column.marks)
-    spread *= covariance(column.others, column.others)
+    spread = sample_covariance(column.marks, column.marks)
+    spread *= sample_covariance(column.others, column.others)
     if spread <= 0:
         return None
-    return 100 * covariance(column.marks, column.others) / math.sqrt(spread)
+    return 100 * sample_covariance(column.marks, column.others) / math.sqrt(spread)
 
 
-def _efficiency(column: _ItemMarks) -> float | None:
+def _discriminative_efficiency(column: _ItemMarks) -> float | None:
     if len(column.marks) < 2:
         return None
-    best = covariance(sorted(column.marks), sorted(column.others))
+    best = sample_covariance(sorted(column.marks), sorted(column.others))
     if abs(best) < 1e-12:
         return None
-    return 100 * covariance(column.marks, column.others) / best
+    return 100 * sample_covariance(column.marks, column.others) / best
 
 
 def _effective_weights(columns: Mapping[str, _ItemMarks]) -> dict[str, float | None]:
@@ -445,7 +449,7 @@ def _effective_weights(columns: Mapping[str, _ItemMarks]) -> dict[str, float | N
         if len(column.marks) < 2:
             shares[item] = None
             continue
-        together = covariance(column.marks, column.totals)
+        together = sample_covariance(column.marks, column.totals)
         # A negative covariance gives no meaningful weight.
         shares[item] = math.sqrt(together) if together >= 0 else None
     whole = math.fsum(s for s in shares.values() if s is not None)
@@ -455,7 +459,7 @@ def _effective_weights(columns: Mapping[str, _ItemMarks]) -> dict[str, float | N
     }
 
 
-def _consistency(columns: Sequence[Sequence[float]], sd: float) -> float | None:
+def _cronbach_alpha(columns: Sequence[Sequence[float]], sd: float) -> float | None:
     """Cronbach's alpha in percent; equal to KR-20 when marks are 0 or 1."""
     p = len(columns)
     if p < 2 or not sd:
@@ -464,17 +468,19 @@ def _consistency(columns: Sequence[Sequence[float]], sd: float) -> float | None:
     return 100 * p / (p - 1) * (1 - within / sd**2)
 
 
-def _options(rows: Sequence[ItemResponse], column: _ItemMarks) -> tuple[OptionStatistics, ...]:
+def _option_statistics(
+    rows: Sequence[ItemResponse], column: _ItemMarks
+) -> tuple[OptionStatistics, ...]:
     choosers: dict[str, list[float | None]] = defaultdict(list)
     for row, rest in zip(rows, column.rests, strict=True):
         for key in row.options:
             choosers[key].append(rest)
     return tuple(
-        OptionStatistics(key, len(found), len(found) / len(rows), _mean(found))
+        OptionStatistics(key, len(found), len(found) / len(rows), _mean_or_none(found))
         for key, found in sorted(choosers.items())
     )
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def _mean_or_none(values: Sequence[float | None]) -> float | None:
     known = [v for v in values if v is not None]
     return statistics.fmean(known) if known else None

@@ -12,39 +12,50 @@ from pydantic import BaseModel, Field
 from sqlmodel import Session
 
 from app.accounts import author_store
-from app.accounts.author_access import AuthorRoute, CurrentAuthor, forget
-from app.accounts.author_store import AuditRecord, record
+from app.accounts.author_access import AuthorRoute, CurrentAuthor, forget_author_cookie
+from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.current_learner import CurrentLearner, LearnerProfile, Reader
 from app.authoring import statistics_tables, store
 from app.authoring.course_report import (
     AuthoredLibrary,
     compute_coverage,
-    cues,
-    fresh_papers,
-    heads,
+    count_disjoint_papers,
+    coverage_column_titles,
+    measure_answer_cues,
     reviews_due,
 )
-from app.authoring.preview import address_of, open_question, states_of, try_response, typed
+from app.authoring.preview import (
+    open_question,
+    preview_url,
+    response_pairs,
+    sample_responses,
+    try_response,
+)
 from app.authoring.problem_list import (
     ProblemFilter,
+    build_problem_list,
     lines_around,
-    listing,
-    manual,
-    name_of,
+    problem_key,
     problems_of_topic,
-    topic_of,
+    read_authoring_guide,
+    topic_of_path,
 )
-from app.authoring.regrading import confirm, regrading_of
+from app.authoring.regrading import confirm_regrade, preview_regrade
 from app.authoring.statistics_cache import BankStatistics, StatisticsCache
 from app.authoring.statistics_tables import (
     VariantRow,
-    editions,
-    one_of_each,
+    displayed_letters,
     option_rows,
-    sample,
-    seen_as,
+    unique_wordings,
+    variant_row,
+    wording_statistics,
 )
-from app.authoring.to_do import guess_of, reasons, tasks_of, unfinished
+from app.authoring.to_do import (
+    blind_guess_percent,
+    build_author_tasks,
+    list_unfinished,
+    statistics_reasons,
+)
 from app.clock import Now
 from app.content.library import Library
 from app.database.engine import DbSession, read_only_session
@@ -55,8 +66,8 @@ from app.markup.expressions import ExpressionError
 from app.questions import types
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question
-from app.questions.question_form import OpenQuestion, new_token, title_of
-from app.questions.variants import all_variants, combinations, draw_variant
+from app.questions.question_form import OpenQuestion, new_token, question_title
+from app.questions.variants import all_variants, count_combinations, draw_variant
 from app.quiz.forms import AskedFor, Posted, QuestionSubmission
 from app.web.dependencies import CurrentLibrary, RowNumber, find_question
 from app.web.formatting import format_age
@@ -68,7 +79,7 @@ _MAX_AUDIT_ROWS = 200
 
 
 @router.get("/audit")
-def audit(
+def show_audit_log(
     request: Request,
     learner: CurrentLearner,
     author: CurrentAuthor,
@@ -81,23 +92,23 @@ def audit(
         "authoring/audit.html",
         learner=learner,
         author=author,
-        deeds=author_store.deeds(db, _MAX_AUDIT_ROWS),
+        deeds=author_store.list_audit_records(db, _MAX_AUDIT_ROWS),
         most=_MAX_AUDIT_ROWS,
-        sessions=author_store.sessions(db, now),
+        sessions=author_store.list_author_sessions(db, now),
     )
 
 
 @router.post("/departure")
-def leave(author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
+def sign_author_out(author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
     """Sign this browser out of the author pages."""
-    author_store.revoke(db, [author.id], author.id, now)
+    author_store.revoke_author_sessions(db, [author.id], author.id, now)
     answer = RedirectResponse("/", 303)
-    forget(answer)
+    forget_author_cookie(answer)
     return answer
 
 
 @router.api_route("/{anything:path}", methods=["GET", "POST"])
-def nowhere(anything: str) -> HTMLResponse:
+def unknown_author_page(anything: str) -> HTMLResponse:
     """Status 404 for unknown author URLs. Only authors get this answer."""
     raise NotFoundError(f"There is nothing at /authoring/{anything[:80]}.")
 
@@ -106,7 +117,7 @@ pages_router = APIRouter(route_class=AuthorRoute)
 
 
 @pages_router.get("/pages/{topic}")
-def preview(
+def preview_topic(
     request: Request, topic: str, library: AuthoredLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
     """The preview of a page; one that cannot be parsed yet shows only its problems."""
@@ -128,14 +139,14 @@ def preview(
         library=library,
         problems=problems,
         outdated=known is not None and known.place.path in library.outdated,
-        name_of=name_of,
-        asked=_asked(library, sheet) if sheet else {},
-        questions=[(q, title_of(q)) for q in questions],
+        name_of=problem_key,
+        asked=_open_page_questions(library, sheet) if sheet else {},
+        questions=[(q, question_title(q)) for q in questions],
         cards=[library.cards[i] for i in known.cards] if known else [],
     )
 
 
-def _asked(library: Library, sheet: RenderedPage) -> dict[str, OpenQuestion]:
+def _open_page_questions(library: Library, sheet: RenderedPage) -> dict[str, OpenQuestion]:
     """Return the questions of the page, with forms that try answers without recording them."""
     return {
         item: OpenQuestion(
@@ -143,7 +154,7 @@ def _asked(library: Library, sheet: RenderedPage) -> dict[str, OpenQuestion]:
             new_token(),
             "page",
             back=f"/authoring/pages/{sheet.topic.slug}",
-            at=address_of(library.questions[item]),
+            at=preview_url(library.questions[item]),
         )
         for item in sheet.asked
         if item in library.questions
@@ -194,9 +205,9 @@ _MAX_PROBLEMS = 300
 
 
 @problems_router.get("")
-def index(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
+def show_problem_list(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
     """The problems in the content, with the source of the selected one."""
-    found = listing(desk.library, ProblemFilter(wanted.severity, wanted.file), wanted.at)
+    found = build_problem_list(desk.library, ProblemFilter(wanted.severity, wanted.file), wanted.at)
     chosen = found.chosen
     folder = desk.request.state.live.folder
     return desk.page(
@@ -207,23 +218,25 @@ def index(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
         chosen=chosen,
         lines=lines_around(folder, chosen.path, chosen.line) if chosen else [],
         wanted=wanted,
-        name_of=name_of,
-        topic_of=topic_of,
-        reports=store.reports(desk.db, desk.learner.course),
+        name_of=problem_key,
+        topic_of=topic_of_path,
+        reports=store.list_learner_reports(desk.db, desk.learner.course),
     )
 
 
 @problems_router.get("/changes")
-async def changes(library: CurrentLibrary) -> PlainTextResponse:
+async def course_version(library: CurrentLibrary) -> PlainTextResponse:
     """The version of the course. An open page polls it and reloads itself."""
     return PlainTextResponse(library.version, headers={"cache-control": "no-store"})
 
 
 @problems_router.post("/reports/{report}/settlement")
-def settle(report: RowNumber, author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
+def settle_report(
+    report: RowNumber, author: CurrentAuthor, db: DbSession, now: Now
+) -> RedirectResponse:
     """Mark a report as settled; it stays with its question."""
-    store.settle(db, report, now)
-    record(db, AuditRecord(now, author.id, "report settled", f"report {report}"))
+    store.settle_report(db, report, now)
+    record_audit_entry(db, AuditRecord(now, author.id, "report settled", f"report {report}"))
     return RedirectResponse("/authoring#reports", 303)
 
 
@@ -264,19 +277,19 @@ Tried = Annotated[TrialAttempt, Depends(read_trial)]
 
 
 @questions_router.get("/questions")
-def table(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
+def show_statistics(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
     """The statistics of the bank: the table, what to fix first, the mock exams."""
     if survey is None:
-        return _being_computed(desk.request, desk.learner, wanted)
-    rows = _rows(desk.request, desk.library, desk.db)
-    by, falling = _order(wanted.sort)
-    rows = statistics_tables.arranged(rows, by, falling=falling)
+        return _render_waiting_page(desk.request, desk.learner, wanted)
+    rows = _statistics_rows(desk.request, desk.library, desk.db)
+    by, falling = _parse_sort_order(wanted.sort)
+    rows = statistics_tables.sort_rows(rows, by, falling=falling)
     if wanted.format == "csv":
-        return _csv(statistics_tables.as_csv(rows), "questions.csv")
+        return _csv_response(statistics_tables.format_csv(rows), "questions.csv")
     if wanted.format == "exams-csv":
-        return _csv(statistics_tables.exams_as_csv(survey.exams), "exams.csv")
-    mends = statistics_tables.mends_of(desk.library, rows, survey.forgotten)
-    parts = _parts(rows, {mend.item for mend in mends})
+        return _csv_response(statistics_tables.exams_as_csv(survey.exams), "exams.csv")
+    mends = statistics_tables.items_to_fix(desk.library, rows, survey.forgotten)
+    parts = _group_rows(rows, {mend.item for mend in mends})
     chosen = wanted.show or ("look" if parts["look"] else "answered")
     return desk.page(
         "authoring/questions.html",
@@ -297,22 +310,24 @@ def table(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
 
 
 @questions_router.get("/mend")
-def mend(survey: Surveyed, desk: Reader) -> HTMLResponse:
+def show_to_do(survey: Surveyed, desk: Reader) -> HTMLResponse:
     """Problems, statistics, reports and overdue reviews in one list, worst first."""
-    rows = _rows(desk.request, desk.library, desk.db)
-    mends = statistics_tables.mends_of(desk.library, rows, survey.forgotten if survey else ())
+    rows = _statistics_rows(desk.request, desk.library, desk.db)
+    mends = statistics_tables.items_to_fix(desk.library, rows, survey.forgotten if survey else ())
     return desk.page(
         "authoring/mend.html",
-        tasks=tasks_of(desk.library.problems, mends, reviews_due(desk.library, desk.now.date())),
+        tasks=build_author_tasks(
+            desk.library.problems, mends, reviews_due(desk.library, desk.now.date())
+        ),
         most=_ROWS,
         outdated=desk.library.outdated,
         computed=survey is not None,
-        unfinished=unfinished(desk.library),
+        unfinished=list_unfinished(desk.library),
     )
 
 
 @questions_router.get("/questions/{item}")  # noqa: FAST003 - in Item
-def show(
+def show_question(
     request: Request,
     survey: Surveyed,
     library: AuthoredLibrary,
@@ -334,32 +349,32 @@ def show(
         library=library,
         question=question,
         topic=library.topics.get(question.topic),
-        address=address_of(question),
+        address=preview_url(question),
         seed=variant.seed,
         asked=seen if isinstance(seen, OpenQuestion) else None,
         outcome=None if isinstance(seen, OpenQuestion) else seen,
-        states=states_of(variant),
+        states=sample_responses(variant),
         given=dict(sent.raw) if not open_ else {},
-        query=_query,
+        query=_response_query,
         lines=lines_around(folder, place.path, place.line, 14)[-15:],
         problems=[p for p in library.problems if p.item == question.id],
         outdated=place.path in library.outdated,
-        seen_as=seen_as(variant),
-        samples=_samples(question),
-        all_samples=combinations(question.computed) if question.computed else 0,
-        reports=store.reports(db, learner.course, settled=True, item=question.id),
-        **_measured(db, question, survey),
+        seen_as=displayed_letters(variant),
+        samples=_sample_variants(question),
+        all_samples=count_combinations(question.computed) if question.computed else 0,
+        reports=store.list_learner_reports(db, learner.course, settled=True, item=question.id),
+        **_measured_context(db, question, survey),
     )
 
 
 @questions_router.get("/questions/{item}/form")  # noqa: FAST003 - in Item
-def form(request: Request, question: Item, sent: AskedFor) -> HTMLResponse:
+def question_fragment(request: Request, question: Item, sent: AskedFor) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
     return render_page(request, "quiz/_question.html", asked=open_question(question, sent))
 
 
 @questions_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
-def attempt(
+def try_answer(
     request: Request,
     library: AuthoredLibrary,
     db: DbSession,
@@ -368,7 +383,7 @@ def attempt(
 ) -> Response:
     """Grade a response of the author; nothing is saved, so the statistics stay clean."""
     if not is_htmx_request(request):
-        where = f"{address_of(question)}{_query(sent.raw, sent.form.seed or 0)}"
+        where = f"{preview_url(question)}{_response_query(sent.raw, sent.form.seed or 0)}"
         return RedirectResponse(where, 303)
     seen = try_response(db, library, question, sent)
     if isinstance(seen, OpenQuestion):
@@ -377,7 +392,7 @@ def attempt(
     return render_page(request, "quiz/_verdict.html", outcome=seen)
 
 
-def _being_computed(
+def _render_waiting_page(
     request: Request, learner: LearnerProfile, wanted: StatisticsTableForm
 ) -> Response:
     """Shown until the first statistics are ready; the page reloads itself."""
@@ -387,12 +402,14 @@ def _being_computed(
     return PlainTextResponse(words, 503, headers={"retry-after": "5"})
 
 
-def _measured(db: DbSession, question: Question, survey: BankStatistics | None) -> dict[str, Any]:
+def _measured_context(
+    db: DbSession, question: Question, survey: BankStatistics | None
+) -> dict[str, Any]:
     answers = survey.answers.get(question.id, ()) if survey else ()
     found = survey.found if survey else {}
     same = survey.stands if survey else {}
     now = found.get((question.id, question.revision))
-    interval, curves = statistics_tables.closer_look(
+    interval, curves = statistics_tables.add_detailed_statistics(
         question, answers, survey.earned if survey else {}
     )
     return {
@@ -401,19 +418,19 @@ def _measured(db: DbSession, question: Question, survey: BankStatistics | None) 
         "discrimination_interval": interval,
         "curves": draw_curves(curves) if curves else "",
         "found": now,
-        "guess": guess_of(question),
-        "why": sorted(reasons(question, now), key=lambda reason: -reason.weight),
+        "guess": blind_guess_percent(question),
+        "why": sorted(statistics_reasons(question, now), key=lambda reason: -reason.weight),
         "options": option_rows(question, now),
-        "editions": editions(
+        "editions": wording_statistics(
             question,
-            one_of_each(question, store.wordings(db, question.id), same),
+            unique_wordings(question, store.list_seen_wordings(db, question.id), same),
             answers,
             found,
         ),
     }
 
 
-def _samples(question: Question) -> list[VariantRow]:
+def _sample_variants(question: Question) -> list[VariantRow]:
     """Return all variants of a computed question that have an answer."""
     if question.computed is None:
         return []
@@ -421,27 +438,29 @@ def _samples(question: Question) -> list[VariantRow]:
     drawn = all_variants(question)
     while True:
         try:
-            made.append(sample(next(drawn)))
+            made.append(variant_row(next(drawn)))
         except (StopIteration, ExpressionError):
             return made  # the course check names the combination without an answer
 
 
-def _order(sort: str) -> tuple[str, bool]:
+def _parse_sort_order(sort: str) -> tuple[str, bool]:
     falling = sort.startswith("-")
     by = sort.removeprefix("-")
     return (by if by in statistics_tables.SORTS else "discrimination"), falling
 
 
-def _rows(
+def _statistics_rows(
     request: Request, library: Library, db: Session
 ) -> list[statistics_tables.QuestionStatisticsRow]:
     """Return every question with its statistics and the reports about it."""
     course: str = request.state.course
     surveyor: StatisticsCache = request.app.state.surveyors[course]
-    return statistics_tables.with_reports(surveyor.rows(library), store.reports(db, course))
+    return statistics_tables.add_report_counts(
+        surveyor.rows(library), store.list_learner_reports(db, course)
+    )
 
 
-def _parts(
+def _group_rows(
     rows: Sequence[statistics_tables.QuestionStatisticsRow], looked: set[str]
 ) -> dict[str, list[statistics_tables.QuestionStatisticsRow]]:
     return {
@@ -451,7 +470,7 @@ def _parts(
     }
 
 
-def _csv(text: str, name: str) -> Response:
+def _csv_response(text: str, name: str) -> Response:
     return Response(
         "\ufeff" + text,  # without a byte order mark Excel does not read UTF-8
         media_type="text/csv; charset=utf-8",
@@ -459,8 +478,8 @@ def _csv(text: str, name: str) -> Response:
     )
 
 
-def _query(raw: Any, seed: int) -> str:
-    pairs = [*typed(raw), *([("seed", str(seed))] if seed else [])]
+def _response_query(raw: Any, seed: int) -> str:
+    pairs = [*response_pairs(raw), *([("seed", str(seed))] if seed else [])]
     return f"?{urlencode(pairs)}" if pairs else ""
 
 
@@ -476,10 +495,10 @@ def coverage_page(
         request,
         "authoring/coverage.html",
         learner=learner,
-        heads=heads(),
+        heads=coverage_column_titles(),
         rows=compute_coverage(library),
-        papers=fresh_papers(library),
-        cues=cues(library.questions.values()),
+        papers=count_disjoint_papers(library),
+        cues=measure_answer_cues(library.questions.values()),
         due=reviews_due(library, now.date()),
     )
 
@@ -488,7 +507,7 @@ def coverage_page(
 def help_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
     """The content format, with every problem that the check can report."""
     try:
-        found = manual()
+        found = read_authoring_guide()
     except OSError:
         hint = "See docs/authoring.md of the source."
         raise NotFoundError("The reference is not installed here.", hint) from None
@@ -505,10 +524,10 @@ def show_regrading(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLRespo
     return desk.page(
         "authoring/regrading.html",
         question=question,
-        address=address_of(question),
-        title=title_of(question),
+        address=preview_url(question),
+        title=question_title(question),
         right=types.type_of(question).right_words(question.answer),
-        regrading=regrading_of(desk.db, desk.learner.course, question, reworded=wanted.reworded),
+        regrading=preview_regrade(desk.db, desk.learner.course, question, reworded=wanted.reworded),
         wanted=wanted,
         other_words=RegradeRefusal.WORDS,
     )
@@ -537,11 +556,11 @@ async def grade_again(
     course: str = request.state.course
     async with read_only_session(request) as db:
         regrading = await run_in_threadpool(
-            regrading_of, db, course, question, reworded=wanted.reworded
+            preview_regrade, db, course, question, reworded=wanted.reworded
         )
     turn: Turn = request.app.state.turn
     async with turn() as db:
-        count = await run_in_threadpool(confirm, db, course, regrading, author.id, now)
+        count = await run_in_threadpool(confirm_regrade, db, course, regrading, author.id, now)
     where = f"/authoring/questions/{quote(item)}/regrading"
     more = "&reworded=true" if wanted.reworded else ""
     return RedirectResponse(f"{where}?graded={count}{more}", 303)

@@ -31,7 +31,7 @@ class SampleResponse:
     said: str
 
 
-def states_of(variant: Variant) -> list[SampleResponse]:
+def sample_responses(variant: Variant) -> list[SampleResponse]:
     """Return the responses worth showing, each once: right, each foreseen one, others."""
     made: list[SampleResponse] = []
     seen: set[tuple[tuple[str, tuple[str, ...]], ...]] = set()
@@ -39,11 +39,11 @@ def states_of(variant: Variant) -> list[SampleResponse]:
         name = tuple(sorted((k, tuple(v)) for k, v in raw.items()))
         if name not in seen:
             seen.add(name)
-            made.append(_judged(variant, words, raw))
+            made.append(_judge_sample(variant, words, raw))
     return made
 
 
-def _judged(variant: Variant, words: str, raw: Raw) -> SampleResponse:
+def _judge_sample(variant: Variant, words: str, raw: Raw) -> SampleResponse:
     verdict = grade(variant, raw)
     if isinstance(verdict, UnreadableResponse):
         return SampleResponse(words, raw, "refused", "refused")
@@ -55,12 +55,12 @@ def _judged(variant: Variant, words: str, raw: Raw) -> SampleResponse:
     )
 
 
-def typed(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+def response_pairs(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     """Return a response as query pairs."""
     return [(name, value) for name, values in raw.items() for value in values]
 
 
-def address_of(question: Question) -> str:
+def preview_url(question: Question) -> str:
     """Return the author's URL of a question."""
     return f"/authoring/questions/{question.id}"
 
@@ -79,7 +79,7 @@ def open_question(question: Question, sent: QuestionSubmission) -> OpenQuestion:
         hints=min(form.hints + form.more, len(variant.hints)),
         certainty=form.certainty,
         typed=raw,
-        at=address_of(question),
+        at=preview_url(question),
     )
 
 
@@ -93,15 +93,15 @@ def try_response(
         return dataclasses.replace(asked, refused=verdict.message, hint=verdict.hint)
     if verdict.near:
         return dataclasses.replace(asked, near=verdict.near)
-    given = _given(question, asked, sent, verdict)
+    given = _trial_as_attempt(question, asked, sent, verdict)
     way = NextLinks(asked.back, token=asked.token)
     outcome = build_feedback(db, library, given, way, GradedVariant(asked.variant, verdict))
-    again = f"{address_of(question)}?seed={asked.variant.seed + 1}"
+    again = f"{preview_url(question)}?seed={asked.variant.seed + 1}"
     bare = asked.context == "page"  # the page adds its own query string
-    return dataclasses.replace(outcome, again=address_of(question) if bare else again)
+    return dataclasses.replace(outcome, again=preview_url(question) if bare else again)
 
 
-def _given(
+def _trial_as_attempt(
     question: Question, asked: OpenQuestion, sent: QuestionSubmission, verdict: GradeResult
 ) -> RecordedAttempt:
     return RecordedAttempt(

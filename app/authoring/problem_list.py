@@ -9,11 +9,11 @@ from pathlib import Path
 
 from markdown_it.token import Token
 
-from app.content.file_watcher import file_of
+from app.content.file_watcher import course_file_path
 from app.content.library import Library
 from app.markup.html_renderer import RenderContext, render_tokens
-from app.markup.ids import slug
-from app.markup.markdown_tokens import closing_index, plain_text, tokens
+from app.markup.ids import slugify
+from app.markup.markdown_tokens import closing_index, parse_markdown, plain_text
 from app.markup.problems import ContentProblem, SourceFile
 
 _CONTEXT_LINES = 8
@@ -58,11 +58,11 @@ class ProblemList:
         return self.problems[self.place] if self.problems else None
 
 
-def listing(library: Library, wanted: ProblemFilter, at: str = "") -> ProblemList:
+def build_problem_list(library: Library, wanted: ProblemFilter, at: str = "") -> ProblemList:
     """Return the problems of a course that pass a filter; `at` is `name_of` the selected one."""
     every = sorted(library.problems, key=lambda p: (p.severity, p))
     shown = tuple(p for p in every if wanted.matches_problem(p))
-    names = [name_of(p) for p in shown]
+    names = [problem_key(p) for p in shown]
     errors = sum(p.severity == "error" for p in every)
     return ProblemList(
         shown,
@@ -73,12 +73,12 @@ def listing(library: Library, wanted: ProblemFilter, at: str = "") -> ProblemLis
     )
 
 
-def name_of(problem: ContentProblem) -> str:
+def problem_key(problem: ContentProblem) -> str:
     """Return a problem's name in URLs: file, line, column and code."""
     return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
 
 
-def topic_of(path: str) -> str:
+def topic_of_path(path: str) -> str:
     """Return the slug of the topic that a file belongs to; empty for course-wide files."""
     parts = path.split("/")
     return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
@@ -89,7 +89,7 @@ def lines_around(
 ) -> list[SourceLine]:
     """Return the lines of a file around `line`; empty if it cannot be read."""
     try:
-        file = file_of(folder, path)
+        file = course_file_path(folder, path)
         text = file.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return []
@@ -101,7 +101,7 @@ def lines_around(
 
 def problems_of_topic(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
     """Return the problems in the files of one topic, worst first."""
-    here = [p for p in problems if topic_of(p.path) == topic]
+    here = [p for p in problems if topic_of_path(p.path) == topic]
     return sorted(here, key=lambda p: (p.severity, p))
 
 
@@ -127,16 +127,16 @@ class AuthoringGuide:
 
 
 @functools.lru_cache(maxsize=1)
-def manual(path: Path = PATH) -> AuthoringGuide:
+def read_authoring_guide(path: Path = PATH) -> AuthoringGuide:
     """Read the guide; raises OSError if it is not installed."""
     sheet = SourceFile(path.name, path.read_text(encoding="utf-8"))
-    title, *chapters = _chapters(tokens(sheet.text))
+    title, *chapters = _split_chapters(parse_markdown(sheet.text))
     scope = RenderContext(sheet, page=True)
-    parts = tuple(_part(chapter, scope) for chapter in chapters)
+    parts = tuple(_build_guide_section(chapter, scope) for chapter in chapters)
     return AuthoringGuide(plain_text(title), parts, tuple(sheet.problems))
 
 
-def _chapters(found: list[Token]) -> list[list[Token]]:
+def _split_chapters(found: list[Token]) -> list[list[Token]]:
     """Return the title, the text after it, and each chapter from its heading on."""
     starts = [i for i, t in enumerate(found) if t.type == "heading_open"]
     starts = [i for i in starts if found[i].tag == "h2" and not found[i].level]
@@ -145,8 +145,8 @@ def _chapters(found: list[Token]) -> list[list[Token]]:
     return [found[a:b] for a, b in itertools.pairwise(cuts)]
 
 
-def _part(chapter: list[Token], scope: RenderContext) -> GuideSection:
+def _build_guide_section(chapter: list[Token], scope: RenderContext) -> GuideSection:
     if chapter[0].type != "heading_open":
         return GuideSection("", "", render_tokens(chapter, scope).html)
     title = plain_text(chapter[1:2])
-    return GuideSection(slug(title), title, render_tokens(chapter, scope).html)
+    return GuideSection(slugify(title), title, render_tokens(chapter, scope).html)

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlmodel import Session
 
-from app.accounts.author_store import AuditRecord, record
+from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.learner_store import bump_change_counter
 from app.authoring import store
 from app.authoring.store import NewScore, RegradableAttempt
-from app.questions.grading import RegradeRefusal, VariantPair, is_key_alone, pair_of
+from app.questions.grading import RegradeRefusal, VariantPair, is_key_alone, pair_wordings
 from app.questions.model import Question
-from app.questions.variants import numbers_of
+from app.questions.variants import combination_index
 from app.quiz.store import keep_revision, load_wording
 
 _SCORE_TOLERANCE = 1e-9
@@ -64,7 +64,7 @@ class RegradePreview:
     rows: tuple[NewScore, ...]
 
 
-def regrading_of(
+def preview_regrade(
     db: Session,
     course: str,
     question: Question,
@@ -77,9 +77,9 @@ def regrading_of(
     With `reworded`, answers to a different wording are regraded too. `pause` is called from time to
     time.
     """
-    answers = store.answered(db, course, question.id, question.revision)
+    answers = store.regradable_attempts(db, course, question.id, question.revision)
     wordings = {
-        revision: _wording(db, question.id, revision)
+        revision: _load_decoded_wording(db, question.id, revision)
         for revision in {answer.revision for answer in answers}
     }
     marker = _CachedRegrader(question, wordings, reworded=reworded)
@@ -88,16 +88,18 @@ def regrading_of(
         found.append((answer, marker.mark(answer)))
         if number % _BATCH_SIZE == 0:
             pause()
-    return _weigh(question, found)
+    return _weigh_new_scores(question, found)
 
 
 def is_mended(db: Session, question: Question, revision: str) -> bool:
     """Return whether only the key changed since a revision, so that regrading makes sense."""
-    asked = _wording(db, question.id, revision)
+    asked = _load_decoded_wording(db, question.id, revision)
     return asked is not None and is_key_alone(asked, question)
 
 
-def confirm(db: Session, course: str, regrading: RegradePreview, by: int, now: dt.datetime) -> int:
+def confirm_regrade(
+    db: Session, course: str, regrading: RegradePreview, by: int, now: dt.datetime
+) -> int:
     """Write the regrades of a preview; returns how many answers were regraded.
 
     Other writers may have changed the log since. If two authors confirm the same preview, only one
@@ -105,17 +107,17 @@ def confirm(db: Session, course: str, regrading: RegradePreview, by: int, now: d
     """
     there = store.lock_answerers(db, course, regrading.question.id)
     rows = [row for row in regrading.rows if row.answer.learner in there]
-    learners = store.add(db, rows, now)
+    learners = store.add_regrades(db, rows, now)
     if learners:
         keep_revision(db, regrading.question, now)
         for learner in sorted(set(learners)):
             bump_change_counter(db, learner)
         subject = f"{len(learners)} of {regrading.question.id}"[:120]
-        record(db, AuditRecord(now, by, "answers graded again", subject))
+        record_audit_entry(db, AuditRecord(now, by, "answers graded again", subject))
     return len(learners)
 
 
-def _weigh(
+def _weigh_new_scores(
     question: Question, found: Sequence[tuple[RegradableAttempt, float | RegradeRefusal]]
 ) -> RegradePreview:
     """Return the preview that follows from the score of each answer."""
@@ -129,8 +131,8 @@ def _weigh(
     return RegradePreview(
         question=question,
         asked=len(found),
-        reach=_reach(changed),
-        effects=_effects(changed),
+        reach=_measure_impact(changed),
+        effects=_count_score_changes(changed),
         same=len(rows) - len(changed),
         refused=tuple(sorted(refused.items())),
         rows=tuple(rows) if changed else (),
@@ -161,10 +163,10 @@ class _CachedRegrader:
         asked = self._wordings[answer.revision]
         if asked is None:
             return RegradeRefusal.LOST
-        numbers = (numbers_of(q, answer.seed) for q in (asked, self._question))
+        numbers = (combination_index(q, answer.seed) for q in (asked, self._question))
         place = (answer.revision, *numbers)
         if place not in self._pairs:
-            self._pairs[place] = pair_of(asked, self._question, answer.seed)
+            self._pairs[place] = pair_wordings(asked, self._question, answer.seed)
         pair, name = self._pairs[place], (*place, answer.raw)
         if isinstance(pair, RegradeRefusal):
             return pair
@@ -174,16 +176,16 @@ class _CachedRegrader:
         return self._marks[name]
 
 
-def _effects(changed: Iterable[NewScore]) -> tuple[ScoreChange, ...]:
+def _count_score_changes(changed: Iterable[NewScore]) -> tuple[ScoreChange, ...]:
     """Return the changes by old and new score, the largest gain first."""
     groups: dict[tuple[float, float], list[NewScore]] = collections.defaultdict(list)
     for row in changed:
         groups[round(row.answer.score, 4), round(row.score, 4)].append(row)
-    made = [ScoreChange(*scores, _reach(rows)) for scores, rows in groups.items()]
+    made = [ScoreChange(*scores, _measure_impact(rows)) for scores, rows in groups.items()]
     return tuple(sorted(made, key=lambda e: (e.before - e.after, e.before)))
 
 
-def _reach(rows: Sequence[NewScore]) -> RegradeImpact:
+def _measure_impact(rows: Sequence[NewScore]) -> RegradeImpact:
     answers = [row.answer for row in rows]
     return RegradeImpact(
         answers=len(answers),
@@ -193,7 +195,7 @@ def _reach(rows: Sequence[NewScore]) -> RegradeImpact:
     )
 
 
-def _wording(db: Session, item: str, revision: str) -> Question | None:
+def _load_decoded_wording(db: Session, item: str, revision: str) -> Question | None:
     try:
         return load_wording(db, item, revision)
     except ValueError:  # stored in the format of an older version

@@ -11,11 +11,11 @@ from string import Template
 from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file
-from app.content.parsed_file import used_ids
+from app.content.parsed_file import list_used_ids
 from app.markup.ids import LONGEST_ID, SLUG, did_you_mean
 from app.markup.model import Topic
 from app.mastery.question_counts import apportion
-from app.mastery.question_counts import domain_of as domains_of
+from app.mastery.question_counts import domain_by_objective as domains_of
 from app.questions import types
 
 KINDS = (*types.KINDS, "computed", "card")
@@ -64,20 +64,23 @@ def read_course(folder: Path) -> ScaffoldTarget:
     if not folder.is_dir():
         raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
     readings, _ = WatchedFiles(folder, None).read()
-    return ScaffoldTarget(folder, assemble_library(readings, folder), frozenset(used_ids(readings)))
+    return ScaffoldTarget(
+        folder, assemble_library(readings, folder), frozenset(list_used_ids(readings))
+    )
 
 
 def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path]:
     """Write a syllabus, a bibliography, a glossary and a topic; returns the files."""
-    _sound(folder.name, title)
+    _check_slug_and_title(folder.name, title)
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another name.")
-    words = {"heading": _quoted(title), "exam": _quoted(exam or title)}
+    words = {"heading": _quote_text(title), "exam": _quote_text(exam or title)}
     texts = {
-        name: _filled(name, words) for name in ("syllabus.toml", "sources.toml", "glossary.md")
+        name: _fill_template(name, words)
+        for name in ("syllabus.toml", "sources.toml", "glossary.md")
     }
     folder.mkdir(parents=True)
-    files = [_write(folder / name, text) for name, text in texts.items()]
+    files = [_write_new_file(folder / name, text) for name, text in texts.items()]
     return files + new_topic(read_course(folder), "first-steps", "First steps", "1.1", today)
 
 
@@ -85,7 +88,7 @@ def new_topic(
     course: ScaffoldTarget, slug: str, title: str, objective: str, today: dt.date
 ) -> list[Path]:
     """Write a page, starting questions and two cards; returns the files."""
-    _sound(slug, title)
+    _check_slug_and_title(slug, title)
     folder = course.folder / "topics" / slug
     if folder.exists():
         raise ScaffoldError(f"{folder} is there already; choose another slug.")
@@ -99,44 +102,44 @@ def new_topic(
         "source": course.source,
         "today": today.isoformat(),
     }
-    page = _page(words, computed=course.library.syllabus.calculators)
-    quiz = _as_draft(_head("quiz", words), "---\n")
+    page = _page_template(words, computed=course.library.syllabus.calculators)
+    quiz = _mark_as_draft(_front_matter_text("quiz", words), "---\n")
     used = set(course.ids)
     for number, kind in enumerate(_FIRST, 1):
-        name = _fresh(f"{slug}-{kind}", used)
-        quiz += "\n" + _item(kind, name, title, number)
-    cards = _as_draft(_head("cards", words), "---\n")
+        name = _unused_name(f"{slug}-{kind}", used)
+        quiz += "\n" + _item_template(kind, name, title, number)
+    cards = _mark_as_draft(_front_matter_text("cards", words), "---\n")
     for number in (1, 2):
-        cards += "\n" + _item("card", _fresh(f"{slug}-card", used), title, number)
+        cards += "\n" + _item_template("card", _unused_name(f"{slug}-card", used), title, number)
     files = {"concept.md": page, "quiz.md": quiz, "cards.md": cards}
     folder.mkdir(parents=True)
-    return [_write(folder / name, text) for name, text in files.items()]
+    return [_write_new_file(folder / name, text) for name, text in files.items()]
 
 
 def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tuple[Path, int]:
     """Add a question or card to a topic; returns its file and line."""
-    topic = _topic(course, slug)
+    topic = _read_topic(course, slug)
     _expect_estimates(course, kind)
     if name in course.ids:
         raise ScaffoldError(f"The id “{name}” was used before; choose another.")
     if name:
-        _sound(name)
+        _check_slug_and_title(name)
     used = set(course.ids)
     stem = "cards" if kind == "card" else "quiz"
     path = course.folder / "topics" / slug / f"{stem}.md"
-    before = _before(course, topic, path)
+    before = _existing_text(course, topic, path)
     number = before.count("\n<!-- q:") + 1
-    name = name or _fresh(f"{slug}-{kind}", used)
-    item = _as_draft(_item(kind, name, topic.title, number), f"<!-- q: {name}\n")
+    name = name or _unused_name(f"{slug}-{kind}", used)
+    item = _mark_as_draft(_item_template(kind, name, topic.title, number), f"<!-- q: {name}\n")
     start = before.rstrip("\n") + "\n\n"
     drawing = _STARTS / f"{kind}.svg"
     if drawing.exists():
-        _write(path.with_name(f"{name}.svg"), drawing.read_text(encoding="utf-8"))
-    _write(path, start + item)
+        _write_new_file(path.with_name(f"{name}.svg"), drawing.read_text(encoding="utf-8"))
+    _write_new_file(path, start + item)
     return path, start.count("\n") + 1
 
 
-def _topic(course: ScaffoldTarget, slug: str) -> Topic:
+def _read_topic(course: ScaffoldTarget, slug: str) -> Topic:
     """Return the topic; raises ScaffoldError with the problem that keeps it from being read."""
     topics = course.library.as_authored().topics
     if slug in topics:
@@ -161,26 +164,26 @@ def _expect_estimates(course: ScaffoldTarget, kind: str) -> None:
 
 def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minutes: int) -> Path:
     """Write a mock exam whose domain counts follow the syllabus and the bank."""
-    _sound(slug, title)
+    _check_slug_and_title(slug, title)
     path = course.folder / "exams" / f"{slug}.toml"
     if path.exists():
         raise ScaffoldError(f"{path} is there already; choose another slug.")
-    counts = _drawn(course.library, questions)
+    counts = _draw_questions_per_domain(course.library, questions)
     total = sum(counts.values())
     titles = {d.number: d.title for d in course.library.syllabus.domains}
     words = {
-        "heading": _quoted(title),
+        "heading": _quote_text(title),
         "questions": str(total),
         "minutes": str(minutes or max(1, round(total * _MINUTES))),
         "domains": "\n".join(f"{n} = {c}  # {titles[n]}" for n, c in counts.items()),
     }
     path.parent.mkdir(exist_ok=True)
-    return _write(path, _filled("exam.toml", words))
+    return _write_new_file(path, _fill_template("exam.toml", words))
 
 
-def _drawn(library: Library, questions: int) -> dict[str, int]:
+def _draw_questions_per_domain(library: Library, questions: int) -> dict[str, int]:
     """Return how many questions of each domain to use, limited by the bank."""
-    have = _bank(library)
+    have = _count_questions_by_domain(library)
     weights = {d.number: d.weight for d in library.syllabus.domains}
     most = questions or _MOST_QUESTIONS
     for number in range(most, 0, -1):
@@ -204,13 +207,13 @@ def _too_few(have: Counter[str], wanted: Mapping[str, int], fine: int) -> Scaffo
     return ScaffoldError(f"{said} Drafts, designs and deeper ones do not count.{more}")
 
 
-def _bank(library: Library) -> Counter[str]:
+def _count_questions_by_domain(library: Library) -> Counter[str]:
     domain_of = domains_of(library)
     drawn = (q for q in library.questions.values() if q.drawable)
     return Counter(question.home(domain_of) for question in drawn)
 
 
-def _before(course: ScaffoldTarget, topic: Topic, path: Path) -> str:
+def _existing_text(course: ScaffoldTarget, topic: Topic, path: Path) -> str:
     """Return the current text of the file; for a new one its front matter."""
     if path.exists():
         return path.read_text(encoding="utf-8")
@@ -219,46 +222,46 @@ def _before(course: ScaffoldTarget, topic: Topic, path: Path) -> str:
         "objective": ", ".join(topic.objectives[:1]) or course.objective,
         "source": next(iter(topic.sources), "") or course.source,
     }
-    return _head(path.stem, words)
+    return _front_matter_text(path.stem, words)
 
 
-def _page(words: Mapping[str, str], *, computed: bool) -> str:
+def _page_template(words: Mapping[str, str], *, computed: bool) -> str:
     """Return a page, with a figure and a calculator if the course has them."""
     more = {
-        "heading": _quoted(words["title"]),
-        "figure": f" {_start('figure.md').rstrip()}" if computed else "",
-        "calculator": _start("calculator.md") if computed else "",
+        "heading": _quote_text(words["title"]),
+        "figure": f" {_read_template('figure.md').rstrip()}" if computed else "",
+        "calculator": _read_template("calculator.md") if computed else "",
     }
-    return _filled("concept.md", {**words, **more})
+    return _fill_template("concept.md", {**words, **more})
 
 
-def _head(stem: str, words: Mapping[str, str]) -> str:
+def _front_matter_text(stem: str, words: Mapping[str, str]) -> str:
     kind = "questions" if stem == "quiz" else "cards"
-    heading = _quoted(f"{words['title']}: {kind}")
-    return _filled(f"{stem}.md", {**words, "heading": heading})
+    heading = _quote_text(f"{words['title']}: {kind}")
+    return _fill_template(f"{stem}.md", {**words, "heading": heading})
 
 
-def _item(kind: str, name: str, title: str, number: int) -> str:
+def _item_template(kind: str, name: str, title: str, number: int) -> str:
     shown = title.replace("{", r"\{")  # otherwise it would start a placeholder
     words = {"id": name, "title": shown, "number": str(number)}
-    return _filled(f"{kind}.md", words)
+    return _fill_template(f"{kind}.md", words)
 
 
-def _as_draft(text: str, head: str) -> str:
+def _mark_as_draft(text: str, head: str) -> str:
     """Return the text marked as a draft, so that it is not live until the author removes the line."""
     line = "# Seen on the bench alone; without this line it is live.\nstatus: draft\n"
     return text.replace(head, head + line, 1)
 
 
-def _filled(name: str, words: Mapping[str, str]) -> str:
-    return Template(_start(name)).substitute(words)
+def _fill_template(name: str, words: Mapping[str, str]) -> str:
+    return Template(_read_template(name)).substitute(words)
 
 
-def _start(name: str) -> str:
+def _read_template(name: str) -> str:
     return (_STARTS / name).read_text(encoding="utf-8")
 
 
-def _fresh(name: str, used: set[str]) -> str:
+def _unused_name(name: str, used: set[str]) -> str:
     """Return an unused name, and mark it as used."""
     found, count = name, 1
     while found in used:
@@ -268,7 +271,7 @@ def _fresh(name: str, used: set[str]) -> str:
     return found
 
 
-def _sound(slug: str, title: str = "x") -> None:
+def _check_slug_and_title(slug: str, title: str = "x") -> None:
     if not SLUG.match(slug) or len(slug) > LONGEST_ID:
         raise ScaffoldError(
             f"“{slug}” cannot stand in an address; use lower-case letters, digits "
@@ -278,11 +281,11 @@ def _sound(slug: str, title: str = "x") -> None:
         raise ScaffoldError("A title is one line of at most 120 letters.")
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     """Return the text quoted for both YAML and TOML."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def _write(path: Path, text: str) -> Path:
+def _write_new_file(path: Path, text: str) -> Path:
     replace_file(path, text.encode())
     return path

@@ -20,18 +20,18 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from app.authoring import store
-from app.authoring.item_statistics import ItemStatistics, Standings, standings
-from app.authoring.regrading import is_mended, regrading_of
+from app.authoring.item_statistics import ItemStatistics, Standings, learner_standings
+from app.authoring.regrading import is_mended, preview_regrade
 from app.authoring.statistics_tables import (
     ExamStatisticsRow,
     QuestionStatisticsRow,
     Stands,
+    build_question_rows,
     canonical_revisions,
-    exams_of,
-    matter_of_body,
-    responses_of,
-    rows_of,
-    statistics_of,
+    compute_item_statistics,
+    digest_stored_wording,
+    exam_statistics,
+    item_responses,
 )
 from app.authoring.store import AttemptLogExtent, CardLapses, FirstAttempt
 from app.content.courses import SINGLE_COURSE
@@ -127,7 +127,7 @@ class StatisticsCache:
         found = self._survey.found if self._survey else _NO_STATISTICS
         known = self._rows
         if known is None or known.library is not library or known.found is not found:
-            made = rows_of(library, found, self._survey.mended if self._survey else {})
+            made = build_question_rows(library, found, self._survey.mended if self._survey else {})
             self._rows = known = _CachedRows(library, found, made)
         return known.rows
 
@@ -163,9 +163,9 @@ class StatisticsCache:
     def _compute_statistics(self) -> BankStatistics:
         last, now = self._survey, self._clock()
         with Session(self._engine) as db:
-            extent = store.extent(db, self._course)
-            sittings = store.sittings(db, self._course)
-            forgotten = store.forgotten(db, self._course)
+            extent = store.attempt_log_extent(db, self._course)
+            sittings = store.count_finished_sittings(db, self._course)
+            forgotten = store.list_lapsed_cards(db, self._course)
         library = self._library.current()
         same = last and (extent, sittings) == (last.extent, last.sittings)
         if last and same and library.version == last.version:
@@ -173,18 +173,18 @@ class StatisticsCache:
         pause = _Throttle(self._ending)
         known = self._matters.read(pause)
         merged = canonical_revisions(library.as_authored().questions, known)
-        answers = [_standing(a, merged) for a in self._log.read(pause)]
+        answers = [_merge_first_attempt(a, merged) for a in self._log.read(pause)]
         with Session(self._engine) as db:
-            papers = store.papers(db, self._course)
-        found = statistics_of(answers, pause)
+            papers = store.first_exam_sittings(db, self._course)
+        found = compute_item_statistics(answers, pause)
         return BankStatistics(
             at=now,
             extent=extent,
             sittings=sittings,
             found=found,
-            answers=_by_item(answers),
-            earned=standings(responses_of(answers)),
-            exams=exams_of(library, papers, pause),
+            answers=_answers_by_item(answers),
+            earned=learner_standings(item_responses(answers)),
+            exams=exam_statistics(library, papers, pause),
             forgotten=forgotten,
             version=library.version,
             stands=merged,
@@ -192,7 +192,7 @@ class StatisticsCache:
         )
 
 
-def _standing(answer: FirstAttempt, merged: Stands) -> FirstAttempt:
+def _merge_first_attempt(answer: FirstAttempt, merged: Stands) -> FirstAttempt:
     """Return an answer with the revision that it counts for."""
     other = merged.get((answer.item, answer.revision), answer.revision)
     if other == answer.revision:
@@ -211,9 +211,9 @@ class _WordingIndex:
     def read(self, pause: Callable[[], object]) -> Sequence[tuple[str, str, str]]:
         """Return (question, revision, digest) of every stored revision, oldest first."""
         with Session(self._engine) as db:
-            rows = store.bodies(db, self._last)
+            rows = store.load_revision_bodies(db, self._last)
         for number, item, revision, body in rows:
-            self._known.append((item, revision, matter_of_body(body, revision)))
+            self._known.append((item, revision, digest_stored_wording(body, revision)))
             self._last = number
             pause()
         return self._known
@@ -244,7 +244,7 @@ class _ChangedKeys:
                 continue
             with Session(self._engine) as db:
                 if self._is_changed(db, question, revision):
-                    regrading = regrading_of(db, self._course, question, pause=pause)
+                    regrading = preview_regrade(db, self._course, question, pause=pause)
                     found[item] = regrading.reach.answers
             pause()
         return {item: answers for item, answers in found.items() if answers}
@@ -268,10 +268,10 @@ class _FirstAttemptLog:
         """Return all first answers."""
         if not self._last:
             with Session(self._engine) as db:
-                self._forget_attempts(store.regraded(db, self._course))
+                self._forget_attempts(store.count_regraded(db, self._course))
         self._read_on(pause)
         with Session(self._engine) as db:
-            found = store.extent(db, self._course, self._last)
+            found = store.attempt_log_extent(db, self._course, self._last)
         if found != self._extent:  # some were erased, committed late, or regraded
             self._forget_attempts(found.regrades)
             self._read_on(pause)
@@ -287,7 +287,7 @@ class _FirstAttemptLog:
         more = True
         while more:
             with Session(self._engine) as db:
-                found = store.first_answers(db, self._course, self._last, _BATCH_SIZE)
+                found = store.load_first_answers(db, self._course, self._last, _BATCH_SIZE)
             self._answers += found.answers
             self._last = found.last
             self._extent = dataclasses.replace(
@@ -299,7 +299,7 @@ class _FirstAttemptLog:
             pause()
 
 
-def _by_item(answers: Iterable[FirstAttempt]) -> dict[str, list[FirstAttempt]]:
+def _answers_by_item(answers: Iterable[FirstAttempt]) -> dict[str, list[FirstAttempt]]:
     found: dict[str, list[FirstAttempt]] = collections.defaultdict(list)
     for answer in answers:
         found[answer.item].append(answer)

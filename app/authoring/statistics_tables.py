@@ -15,31 +15,31 @@ from app.authoring.item_statistics import (
     ItemStatistics,
     Standings,
     TestStatistics,
-    change,
-    describe,
+    choices_by_fifth,
+    describe_items,
     describe_test,
     discrimination_interval,
-    fifths,
+    facility_change,
 )
 from app.authoring.store import CardLapses, FirstAttempt, FirstSitting, LearnerReport, SeenWording
 from app.authoring.to_do import (
     LETTERS,
     FixReason,
     ItemToFix,
+    blind_guess_percent,
     card_reasons,
-    guess_of,
-    letters_of,
-    mend,
-    order,
-    reasons,
-    reported,
+    item_to_fix,
+    option_letters,
+    report_reason,
+    sort_by_severity,
+    statistics_reasons,
     unregraded_reason,
 )
 from app.content.library import Library
 from app.questions import types
 from app.questions.model import Question, Variant
 from app.quiz.store import QUESTION
-from app.widgets.line_charts import OptionCurve, curves_of
+from app.widgets.line_charts import OptionCurve, option_curves
 
 COLUMNS = {
     "facility": "Facility",
@@ -108,7 +108,7 @@ class QuestionStatisticsRow:
         """How the answers are spread over the options, if there are enough."""
         if self.found is None or not self.found.enough:
             return ()
-        letters = letters_of(self.question)
+        letters = option_letters(self.question)
         taken = {o.key: o.share for o in self.found.options}
         return tuple(
             OptionShare(letters[o.key], o.right, taken.get(o.key, 0.0))
@@ -126,7 +126,7 @@ class ExamStatisticsRow:
     found: TestStatistics
 
 
-def statistics_of(
+def compute_item_statistics(
     answers: Sequence[FirstAttempt], pause: Callable[[], object]
 ) -> dict[tuple[str, str], ItemStatistics]:
     """Return the statistics of every revision, by (question, revision).
@@ -134,39 +134,39 @@ def statistics_of(
     An answer to an earlier revision counts for the learner's total, but each revision is an item of
     its own, so that the effect of an edit shows. `pause` is called from time to time.
     """
-    names = {_column(a.item, a.revision): (a.item, a.revision) for a in answers}
-    found = describe(responses_of(answers), pause=pause)
+    names = {_wording_column(a.item, a.revision): (a.item, a.revision) for a in answers}
+    found = describe_items(item_responses(answers), pause=pause)
     return {names[name]: one for name, one in found.items()}
 
 
-def responses_of(answers: Iterable[FirstAttempt]) -> list[ItemResponse]:
+def item_responses(answers: Iterable[FirstAttempt]) -> list[ItemResponse]:
     """Return first answers as item responses, each revision as an item of its own."""
     return [
-        ItemResponse(a.learner, _column(a.item, a.revision), a.score, 1.0, a.chosen)
+        ItemResponse(a.learner, _wording_column(a.item, a.revision), a.score, 1.0, a.chosen)
         for a in answers
     ]
 
 
-def closer_look(
+def add_detailed_statistics(
     question: Question, answers: Iterable[FirstAttempt], earned: Standings
 ) -> tuple[tuple[float, float] | None, list[OptionCurve]]:
     """Return the interval of the discrimination, and who chose what.
 
     `answers` are those to the question, `earned` is what their learners earned in all.
     """
-    rows = responses_of(a for a in answers if a.revision == question.revision)
+    rows = item_responses(a for a in answers if a.revision == question.revision)
     options = types.type_of(question).options(question.answer)
-    letters = letters_of(question)
+    letters = option_letters(question)
     named = [(o.key, letters[o.key], o.right) for o in options if o.key in letters]
-    curves = curves_of(named, fifths(rows, earned)) if named else []
+    curves = option_curves(named, choices_by_fifth(rows, earned)) if named else []
     return discrimination_interval(rows, earned), curves
 
 
-def _column(item: str, revision: str) -> str:
+def _wording_column(item: str, revision: str) -> str:
     return f"{item}\0{revision}"
 
 
-def rows_of(
+def build_question_rows(
     library: Library,
     found: Mapping[tuple[str, str], ItemStatistics],
     mended: Mapping[str, int],
@@ -180,14 +180,16 @@ def rows_of(
         now = found.get((question.id, question.revision))
         before = counts[question.id] - (now.count if now else 0)
         late = mended.get(question.id, 0)
-        rows.append(QuestionStatisticsRow(question, now, guess_of(question), before, mended=late))
+        rows.append(
+            QuestionStatisticsRow(question, now, blind_guess_percent(question), before, mended=late)
+        )
     return [
-        dataclasses.replace(row, why=tuple(reasons(row.question, row.found)))
-        for row in _weighed(rows)
+        dataclasses.replace(row, why=tuple(statistics_reasons(row.question, row.found)))
+        for row in _with_weight_shares(rows)
     ]
 
 
-def with_reports(
+def add_report_counts(
     rows: Iterable[QuestionStatisticsRow], said: Iterable[LearnerReport]
 ) -> list[QuestionStatisticsRow]:
     """Return the rows with the number of open reports about each question."""
@@ -198,19 +200,19 @@ def with_reports(
     ]
 
 
-def _weighed(rows: Sequence[QuestionStatisticsRow]) -> list[QuestionStatisticsRow]:
+def _with_weight_shares(rows: Sequence[QuestionStatisticsRow]) -> list[QuestionStatisticsRow]:
     """Return the rows with weights as shares of the rows shown; removed items count 0."""
     wholes = {
         name: sum(getattr(r.found, name) or 0.0 for r in rows if r.found)
         for name in ("intended", "effective")
     }
     return [
-        dataclasses.replace(row, found=_scaled(row.found, wholes)) if row.found else row
+        dataclasses.replace(row, found=_scale_statistics(row.found, wholes)) if row.found else row
         for row in rows
     ]
 
 
-def _scaled(found: ItemStatistics, wholes: Mapping[str, float]) -> ItemStatistics:
+def _scale_statistics(found: ItemStatistics, wholes: Mapping[str, float]) -> ItemStatistics:
     changes = {
         name: 100 * value / whole
         for name, whole in wholes.items()
@@ -219,7 +221,7 @@ def _scaled(found: ItemStatistics, wholes: Mapping[str, float]) -> ItemStatistic
     return dataclasses.replace(found, **changes)
 
 
-def arranged(
+def sort_rows(
     rows: Iterable[QuestionStatisticsRow], by: str, *, falling: bool
 ) -> list[QuestionStatisticsRow]:
     """Return the rows sorted by a column of `SORTS`; those without a value come last."""
@@ -231,25 +233,25 @@ def arranged(
     return [row for _, row in full] + [row for value, row in known if value is None]
 
 
-def mends_of(
+def items_to_fix(
     library: Library, rows: Iterable[QuestionStatisticsRow], cards: Iterable[CardLapses]
 ) -> list[ItemToFix]:
     """Return the questions and cards to fix, worst first."""
     found = []
     for row in rows:
-        why = [*row.why, *([reported(row.reports)] if row.reports else ())]
+        why = [*row.why, *([report_reason(row.reports)] if row.reports else ())]
         why += [unregraded_reason(row.mended)] if row.mended else []
         if why:
-            found.append(mend(row.question.id, "question", row.question.place, why))
+            found.append(item_to_fix(row.question.id, "question", row.question.place, why))
     for one in cards:
         card = library.cards.get(one.card)
         if card is not None:
             why = card_reasons(one.reviews, one.lapses, one.leeches)
-            found.append(mend(card.id, "card", card.place, why))
-    return order(m for m in found if m.reasons)
+            found.append(item_to_fix(card.id, "card", card.place, why))
+    return sort_by_severity(m for m in found if m.reasons)
 
 
-def exams_of(
+def exam_statistics(
     library: Library, papers: Sequence[FirstSitting], pause: Callable[[], object]
 ) -> list[ExamStatisticsRow]:
     """Return the test statistics of every mock exam of the course.
@@ -270,13 +272,13 @@ def exams_of(
     return rows
 
 
-def as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
+def format_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     """Return the table as CSV: one line per question, percentages as plain numbers."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([*_NAMED, *COLUMNS, *_BESIDE])
     for row in rows:
-        writer.writerow(_cells(row))
+        writer.writerow(_row_cells(row))
     return out.getvalue()
 
 
@@ -296,24 +298,24 @@ def exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
             ),
             *(found.error_ratio, found.standard_error),
         )
-        shown = [_plain(n) if found.enough else "" for n in numbers]
+        shown = [_format_plain_value(n) if found.enough else "" for n in numbers]
         writer.writerow([exam.slug, exam.title, str(found.learners), *shown])
     return out.getvalue()
 
 
-def _cells(row: QuestionStatisticsRow) -> list[str]:
+def _row_cells(row: QuestionStatisticsRow) -> list[str]:
     question, place = row.question, row.question.place
-    numbers = [_plain(row.value(name)) for name in COLUMNS]
+    numbers = [_format_plain_value(row.value(name)) for name in COLUMNS]
     low, high = row.interval or (None, None)
     spread = " ".join(f"{s.letter}{'*' if s.right else ''}={100 * s.share:.1f}" for s in row.shares)
     return [
         *(question.id, question.type, question.topic, place.path, str(place.line)),
-        *(question.revision, *numbers, _plain(low), _plain(high)),
+        *(question.revision, *numbers, _format_plain_value(low), _format_plain_value(high)),
         *(str(row.before), str(row.reports), spread),
     ]
 
 
-def _plain(value: float | None) -> str:
+def _format_plain_value(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -326,11 +328,11 @@ Stands = Mapping[tuple[str, str], str]  # (question, revision) to the revision i
 def content_digest(question: Question) -> str:
     """Return a digest of stem, options and key only."""
     whole = QUESTION.dump_python(question, mode="json")
-    asked = _bare({name: whole[name] for name in _ASKED})
+    asked = _strip_pins({name: whole[name] for name in _ASKED})
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def matter_of_body(body: str, revision: str) -> str:
+def digest_stored_wording(body: str, revision: str) -> str:
     """Return the digest of a stored revision; an unreadable one gets its own id."""
     try:
         return content_digest(QUESTION.validate_json(body))
@@ -338,10 +340,10 @@ def matter_of_body(body: str, revision: str) -> str:
         return revision
 
 
-def _bare(value: Any) -> Any:
+def _strip_pins(value: Any) -> Any:
     if isinstance(value, dict):
-        return {n: _bare(v) for n, v in value.items() if n not in _IGNORED_FOR_DIGEST}
-    return [_bare(v) for v in value] if isinstance(value, list) else value
+        return {n: _strip_pins(v) for n, v in value.items() if n not in _IGNORED_FOR_DIGEST}
+    return [_strip_pins(v) for v in value] if isinstance(value, list) else value
 
 
 def canonical_revisions(
@@ -406,7 +408,7 @@ class VariantRow:
     wrong: tuple[str, ...]
 
 
-def editions(
+def wording_statistics(
     question: Question,
     known: Sequence[SeenWording],
     answers: Sequence[FirstAttempt],
@@ -429,13 +431,13 @@ def editions(
                 since.get(revision),
                 revision == question.revision,
                 found.get((question.id, revision)),
-                change(before, marks[revision]),
+                facility_change(before, marks[revision]),
             )
         )
     return made
 
 
-def one_of_each(
+def unique_wordings(
     question: Question, known: Iterable[SeenWording], same: Stands
 ) -> list[SeenWording]:
     """Return the revisions with different content, each with the date it was first shown."""
@@ -451,7 +453,7 @@ def option_rows(question: Question, found: ItemStatistics | None) -> list[Option
     kind = types.type_of(question)
     if not kind.chosen:
         return []
-    letters = letters_of(question)
+    letters = option_letters(question)
     taken = {o.key: o for o in found.options} if found else {}
     return [
         OptionRow(
@@ -468,21 +470,21 @@ def option_rows(question: Question, found: ItemStatistics | None) -> list[Option
     ]
 
 
-def seen_as(variant: Variant) -> dict[str, str]:
+def displayed_letters(variant: Variant) -> dict[str, str]:
     """Return the letter of each option as learners with this variant see it."""
     kind = types.type_of(variant)
     keys = [option.key for option in kind.options(variant.answer)]
     return dict(zip(keys, LETTERS, strict=False)) if kind.chosen else {}
 
 
-def sample(variant: Variant) -> VariantRow:
+def variant_row(variant: Variant) -> VariantRow:
     """Return a variant as a row of the variant table."""
-    right, wrong = _sides(variant)
-    values = tuple((name, _shown(value)) for name, value in variant.values.items())
+    right, wrong = _pair_sides(variant)
+    values = tuple((name, _format_shown_value(value)) for name, value in variant.values.items())
     return VariantRow(variant.seed, values, right, wrong)
 
 
-def _sides(variant: Variant) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _pair_sides(variant: Variant) -> tuple[tuple[str, ...], tuple[str, ...]]:
     options = types.type_of(variant).options(variant.answer)
     return (
         tuple(o.words for o in options if o.right),
@@ -490,7 +492,7 @@ def _sides(variant: Variant) -> tuple[tuple[str, ...], tuple[str, ...]]:
     )
 
 
-def _shown(value: str | float) -> str:
+def _format_shown_value(value: str | float) -> str:
     if isinstance(value, str):
         return value
     return f"{value:,.10g}"

@@ -108,39 +108,42 @@ class FirstSitting:
     points: tuple[float, ...]
 
 
-def _of(course: str, learner: Any) -> ColumnElement[bool]:
+def _rows_of_course_learners(course: str, learner: Any) -> ColumnElement[bool]:
     """Return the condition for learners of one course: another course may use the same ids."""
     mine = select(col(Learner.id)).where(col(Learner.course) == course)
     found: ColumnElement[bool] = col(learner).in_(mine)
     return found
 
 
-def extent(db: Session, course: str, last: int | None = None) -> AttemptLogExtent:
+def attempt_log_extent(db: Session, course: str, last: int | None = None) -> AttemptLogExtent:
     """Return the extent of the first answers, up to the row `last` if given."""
-    wanted = [col(Attempt.first).is_(True), _of(course, Attempt.learner_id)]
+    wanted = [col(Attempt.first).is_(True), _rows_of_course_learners(course, Attempt.learner_id)]
     if last is not None:
         wanted.append(col(Attempt.id) <= last)
     count, moments = db.execute(
         select(func.count(), func.sum(col(Attempt.at))).where(*wanted)
     ).one()
-    return AttemptLogExtent(count, int(moments or 0), regraded(db, course))
+    return AttemptLogExtent(count, int(moments or 0), count_regraded(db, course))
 
 
-def regraded(db: Session, course: str) -> tuple[int, int]:
+def count_regraded(db: Session, course: str) -> tuple[int, int]:
     """Return how many answers of a course were regraded, and the id of the newest regrade."""
     numbers = func.count(), func.coalesce(func.max(col(Regrade.id)), 0)
-    wanted = select(*numbers).where(_of(course, Regrade.learner_id))
+    wanted = select(*numbers).where(_rows_of_course_learners(course, Regrade.learner_id))
     count, newest = db.execute(wanted).one()
     return count, newest
 
 
-def sittings(db: Session, course: str) -> int:
+def count_finished_sittings(db: Session, course: str) -> int:
     """Return how many sittings are finished."""
-    closed = col(Sitting.closed_at).is_not(None), _of(course, Sitting.learner_id)
+    closed = (
+        col(Sitting.closed_at).is_not(None),
+        _rows_of_course_learners(course, Sitting.learner_id),
+    )
     return int(db.execute(select(func.count()).where(*closed)).scalar_one())
 
 
-def first_answers(db: Session, course: str, after: int, most: int) -> AttemptBatch:
+def load_first_answers(db: Session, course: str, after: int, most: int) -> AttemptBatch:
     """Return first answers of all learners in a course, from practice and exams.
 
     At most `most` of those after the row `after`, in log order.
@@ -159,22 +162,23 @@ def first_answers(db: Session, course: str, after: int, most: int) -> AttemptBat
         .where(
             col(Attempt.first),
             col(Attempt.id) > after,
-            _of(course, Attempt.learner_id),
+            _rows_of_course_learners(course, Attempt.learner_id),
         )
         .order_by(col(Attempt.id))
         .limit(most)
     ).all()
     answers = [
-        FirstAttempt(r[1], sys.intern(r[2]), sys.intern(r[3]), r[4], _chosen(r[5])) for r in rows
+        FirstAttempt(r[1], sys.intern(r[2]), sys.intern(r[3]), r[4], _chosen_options(r[5]))
+        for r in rows
     ]
     return AttemptBatch(answers, rows[-1][0] if rows else after, sum(r[6] for r in rows))
 
 
-def reports(
+def list_learner_reports(
     db: Session, course: str, *, settled: bool = False, item: str = ""
 ) -> list[LearnerReport]:
     """Return reports, newest first: open ones, with `settled` all; optionally of one question."""
-    wanted = [_of(course, ItemReport.learner_id)]
+    wanted = [_rows_of_course_learners(course, ItemReport.learner_id)]
     if not settled:
         wanted.append(col(ItemReport.settled_at).is_(None))
     if item:
@@ -199,7 +203,7 @@ def reports(
     ]
 
 
-def settle(db: Session, report: int, now: dt.datetime) -> None:
+def settle_report(db: Session, report: int, now: dt.datetime) -> None:
     """Mark a report as settled; raises NotFoundError."""
     done = db.execute(
         update(ItemReport)
@@ -210,7 +214,7 @@ def settle(db: Session, report: int, now: dt.datetime) -> None:
         raise NotFoundError(f"There is no report {report}.")
 
 
-def forgotten(db: Session, course: str) -> list[CardLapses]:
+def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
     """Return cards that any learner forgot, with the number of all their reviews."""
     leech = case((col(CardStateRow.lapses) >= LEECH, 1), else_=0)
     rows = db.execute(
@@ -221,14 +225,16 @@ def forgotten(db: Session, course: str) -> list[CardLapses]:
             func.sum(col(CardStateRow.lapses)),
             func.sum(leech),
         )
-        .where(col(CardStateRow.reviews) > 0, _of(course, CardStateRow.learner_id))
+        .where(
+            col(CardStateRow.reviews) > 0, _rows_of_course_learners(course, CardStateRow.learner_id)
+        )
         .group_by(col(CardStateRow.card))
         .having(func.sum(col(CardStateRow.lapses)) > 0)
     )
     return [CardLapses(card, *map(int, counts)) for card, *counts in rows]
 
 
-def wordings(db: Session, item: str) -> list[SeenWording]:
+def list_seen_wordings(db: Session, item: str) -> list[SeenWording]:
     """Return the revisions of a question that were shown, oldest first."""
     rows = db.execute(
         select(col(ItemRevision.revision), col(ItemRevision.first_seen))
@@ -238,7 +244,7 @@ def wordings(db: Session, item: str) -> list[SeenWording]:
     return [SeenWording(revision, from_milliseconds(at)) for revision, at in rows]
 
 
-def bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:
+def load_revision_bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:
     """Return (row id, question, revision, JSON body) of the revisions after the row `after`."""
     rows = db.execute(
         select(
@@ -253,7 +259,7 @@ def bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:
     return [(number, item, revision, body) for number, item, revision, body in rows]
 
 
-def papers(db: Session, course: str) -> list[FirstSitting]:
+def first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
     """Return the first finished sitting of every learner at every exam."""
     rows = db.execute(
         select(
@@ -262,20 +268,23 @@ def papers(db: Session, course: str) -> list[FirstSitting]:
             col(Sitting.exam),
             col(Sitting.paper),
         )
-        .where(col(Sitting.closed_at).is_not(None), _of(course, Sitting.learner_id))
+        .where(
+            col(Sitting.closed_at).is_not(None),
+            _rows_of_course_learners(course, Sitting.learner_id),
+        )
         .order_by(col(Sitting.started_at), col(Sitting.id))
     )
     first: dict[tuple[int, str], tuple[int, str]] = {}
     for sitting, learner, exam, paper in rows:
         first.setdefault((learner, exam), (sitting, paper))
-    points = _points(db)
+    points = _points_by_sitting(db)
     return [
-        FirstSitting(learner, exam, _by_place(paper, points.get(sitting, {})))
+        FirstSitting(learner, exam, _score_by_position(paper, points.get(sitting, {})))
         for (learner, exam), (sitting, paper) in first.items()
     ]
 
 
-def _points(db: Session) -> dict[int, dict[str, float]]:
+def _points_by_sitting(db: Session) -> dict[int, dict[str, float]]:
     rows = db.execute(
         select(ATTEMPT.c.sitting_id, ATTEMPT.c["item"], SCORE)
         .select_from(GRADED)
@@ -287,21 +296,21 @@ def _points(db: Session) -> dict[int, dict[str, float]]:
     return found
 
 
-def _by_place(paper: str, points: dict[str, float]) -> tuple[float, ...]:
+def _score_by_position(paper: str, points: dict[str, float]) -> tuple[float, ...]:
     """Return the scores by position. Unanswered questions have no attempt and score 0."""
     slots: Sequence[Sequence[Any]] = json.loads(paper)
     return tuple(points.get(slot[1], 0.0) for slot in slots)
 
 
-def _chosen(parsed: str) -> tuple[str, ...]:
+def _chosen_options(parsed: str) -> tuple[str, ...]:
     if '"chosen"' not in parsed:  # most types have none, and parsing costs more
         return ()
     found = json.loads(parsed)
-    return _shared(tuple(found["chosen"])) if isinstance(found, dict) else ()
+    return _share_equal_tuple(tuple(found["chosen"])) if isinstance(found, dict) else ()
 
 
 @functools.lru_cache(maxsize=4096)
-def _shared(chosen: tuple[str, ...]) -> tuple[str, ...]:
+def _share_equal_tuple(chosen: tuple[str, ...]) -> tuple[str, ...]:
     """Return one shared tuple for equal ones, because many thousands are kept in memory."""
     return chosen
 
@@ -366,7 +375,9 @@ class NewScore:
     score: float
 
 
-def answered(db: Session, course: str, item: str, revision: str) -> list[RegradableAttempt]:
+def regradable_attempts(
+    db: Session, course: str, item: str, revision: str
+) -> list[RegradableAttempt]:
     """Return the answers to a question that were graded by another revision."""
     values = {"course": course, "item": item, "revision": revision}
     return [RegradableAttempt(*row) for row in db.connection().execute(_ANSWERED, values)]
@@ -379,7 +390,7 @@ def lock_answerers(db: Session, course: str, item: str) -> frozenset[int]:
     return frozenset(number for (number,) in rows if number)
 
 
-def add(db: Session, rows: Sequence[NewScore], now: dt.datetime) -> list[int]:
+def add_regrades(db: Session, rows: Sequence[NewScore], now: dt.datetime) -> list[int]:
     """Write regrades; returns the learner of each one that no other transaction wrote first."""
     values = [
         {
@@ -394,11 +405,11 @@ def add(db: Session, rows: Sequence[NewScore], now: dt.datetime) -> list[int]:
     ]
     if not values:
         return []
-    statement = _insert(db.connection().dialect.name)
+    statement = _insert_statement(db.connection().dialect.name)
     return list(db.connection().execute(statement, values).scalars())
 
 
 @functools.cache
-def _insert(dialect: str) -> Any:
+def _insert_statement(dialect: str) -> Any:
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
     return insert(REGRADE).on_conflict_do_nothing().returning(REGRADE.c.learner_id)

@@ -11,7 +11,7 @@ from app.authoring.item_statistics import (
     never_chosen,
     probable_wrong_key,
 )
-from app.authoring.problem_list import name_of
+from app.authoring.problem_list import problem_key
 from app.content.library import Library
 from app.markup.model import SourceLocation
 from app.markup.problems import ContentProblem
@@ -48,12 +48,12 @@ class ItemToFix:
         return self.reasons[0].weight * 10 + len(self.reasons)
 
 
-def guess_of(question: Question) -> float | None:
+def blind_guess_percent(question: Question) -> float | None:
     """Return the percentage that random guessing scores; None if undefined."""
     return types.type_of(question).guess_score(question.answer)
 
 
-def letters_of(question: Question) -> dict[str, str]:
+def option_letters(question: Question) -> dict[str, str]:
     """Return a letter for each option key, in authored order."""
     kind = types.type_of(question)
     if not kind.chosen:
@@ -62,26 +62,26 @@ def letters_of(question: Question) -> dict[str, str]:
     return dict(zip(keys, LETTERS, strict=False))
 
 
-def reasons(question: Question, found: ItemStatistics | None) -> list[FixReason]:
+def statistics_reasons(question: Question, found: ItemStatistics | None) -> list[FixReason]:
     """Return what the first answers say against a question; nothing below ten of them."""
     if found is None or not found.enough:
         return []
-    return [*_about_options(question, found), *_about_marks(question, found)]
+    return [*_option_reasons(question, found), *_mark_reasons(question, found)]
 
 
-def order(mends: Iterable[ItemToFix]) -> list[ItemToFix]:
+def sort_by_severity(mends: Iterable[ItemToFix]) -> list[ItemToFix]:
     """Return the items with a reason, worst first."""
     wanted = [m for m in mends if m.reasons]
     return sorted(wanted, key=lambda m: (-m.weight, m.item))
 
 
-def mend(item: str, kind: str, place: SourceLocation, why: Sequence[FixReason]) -> ItemToFix:
+def item_to_fix(item: str, kind: str, place: SourceLocation, why: Sequence[FixReason]) -> ItemToFix:
     """Return an item with its reasons in order."""
     ordered = sorted(why, key=lambda reason: -reason.weight)
     return ItemToFix(item, kind, place, tuple(ordered))
 
 
-def reported(count: int) -> FixReason:
+def report_reason(count: int) -> FixReason:
     """Return the reason for learner reports. Few reports are false alarms, so its weight is high."""
     who = "A learner reports" if count == 1 else f"{count} reports of"
     return FixReason(75, f"{who} a problem.")
@@ -105,11 +105,11 @@ def card_reasons(reviews: int, lapses: int, leeches: int) -> list[FixReason]:
     return found
 
 
-def _about_options(question: Question, found: ItemStatistics) -> list[FixReason]:
+def _option_reasons(question: Question, found: ItemStatistics) -> list[FixReason]:
     kind = types.type_of(question)
     if not kind.chosen:
         return []
-    letters = letters_of(question)
+    letters = option_letters(question)
     options = kind.options(question.answer)
     right = [o.key for o in options if o.right]
     wrong = [o.key for o in options if not o.right]
@@ -121,12 +121,12 @@ def _about_options(question: Question, found: ItemStatistics) -> list[FixReason]
     idle = [letters[key] for key in never_chosen(found, wrong)]
     if idle:
         verb = "draws" if len(idle) == 1 else "draw"
-        made.append(FixReason(25, f"{_listed(idle)} {verb} no one."))
+        made.append(FixReason(25, f"{_join_names(idle)} {verb} no one."))
     # Several keys have no order among them.
-    return made if kind.several else made + _outdone(found, right, letters)
+    return made if kind.several else made + _reasons_of_popular_options(found, right, letters)
 
 
-def _outdone(
+def _reasons_of_popular_options(
     found: ItemStatistics, right: Sequence[str], letters: Mapping[str, str]
 ) -> list[FixReason]:
     """Return the reason if an option was chosen more often than the key."""
@@ -136,14 +136,14 @@ def _outdone(
     if not more:
         return []
     verb = "is" if len(more) == 1 else "are"
-    return [FixReason(45, f"{_listed(more)} {verb} chosen more often than the key.")]
+    return [FixReason(45, f"{_join_names(more)} {verb} chosen more often than the key.")]
 
 
-def _about_marks(question: Question, found: ItemStatistics) -> list[FixReason]:
+def _mark_reasons(question: Question, found: ItemStatistics) -> list[FixReason]:
     made = []
     facility = found.facility
-    guess = guess_of(question)
-    made += _about_discrimination(found.discrimination)
+    guess = blind_guess_percent(question)
+    made += _discrimination_reasons(found.discrimination)
     if facility is None:
         return made
     if guess is not None and facility <= guess + _NEAR_GUESSING:
@@ -156,7 +156,7 @@ def _about_marks(question: Question, found: ItemStatistics) -> list[FixReason]:
     return made
 
 
-def _about_discrimination(index: float | None) -> list[FixReason]:
+def _discrimination_reasons(index: float | None) -> list[FixReason]:
     if index is None or index >= 0:
         return []
     shown = f"Discrimination −{abs(index):.0f}"
@@ -165,7 +165,7 @@ def _about_discrimination(index: float | None) -> list[FixReason]:
     return [FixReason(50, f"{shown}: it does not tell strong learners from weak.")]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
@@ -186,24 +186,24 @@ class AuthorTask:
     known_from: str
 
 
-def tasks_of(
+def build_author_tasks(
     problems: Iterable[ContentProblem], mends: Iterable[ItemToFix], due: Iterable[OverdueReview]
 ) -> list[AuthorTask]:
     """Return everything to fix in one list, worst first."""
-    found = [_of_problem(p) for p in problems]
-    found += [_of_mend(m) for m in mends]
-    found += [_of_review(d) for d in due]
+    found = [_task_for_problem(p) for p in problems]
+    found += [_task_for_item(m) for m in mends]
+    found += [_task_for_review(d) for d in due]
     return sorted(found, key=lambda task: (-task.weight, task.name, task.why))
 
 
-def _of_problem(found: ContentProblem) -> AuthorTask:
+def _task_for_problem(found: ContentProblem) -> AuthorTask:
     weight = _ERROR if found.severity == "error" else _WARNING
-    address = f"/authoring?{urlencode({'at': name_of(found)})}"
+    address = f"/authoring?{urlencode({'at': problem_key(found)})}"
     name = found.item or f"{found.path}:{found.line}"
     return AuthorTask(weight, name, address, f"{found.code} {found.message}", "check")
 
 
-def _of_mend(mend: ItemToFix) -> AuthorTask:
+def _task_for_item(mend: ItemToFix) -> AuthorTask:
     path, line = mend.place.path, mend.place.line
     address = f"/authoring/questions/{quote(mend.item)}"
     if mend.kind != "question":
@@ -212,12 +212,12 @@ def _of_mend(mend: ItemToFix) -> AuthorTask:
     return AuthorTask(mend.reasons[0].weight, mend.item, address, why, f"learners, {path}:{line}")
 
 
-def _of_review(due: OverdueReview) -> AuthorTask:
+def _task_for_review(due: OverdueReview) -> AuthorTask:
     address = f"/authoring/pages/{due.topic}" if due.topic else "/authoring/coverage"
     return AuthorTask(_REVIEW, due.name, address, f"It {due.why}.", f"review, {due.path}")
 
 
-def unfinished(library: Library) -> list[tuple[str, str, str]]:
+def list_unfinished(library: Library) -> list[tuple[str, str, str]]:
     """Return (URL, name, status) of content that is not live; items go with their page."""
     authored = library.as_authored()
     waiting = {s: t for s, t in authored.topics.items() if t.status != "live"}

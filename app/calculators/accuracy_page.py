@@ -90,10 +90,10 @@ class KindAccuracy:
 
 
 @functools.cache
-def standing() -> AccuracySummary:
+def accuracy_summary() -> AccuracySummary:
     """Return the summary of all accuracy cases."""
-    kinds = _kinds().values()
-    strips = tuple(_strip(kind) for kind in kinds if kind["expressible"])
+    kinds = _read_kinds().values()
+    strips = tuple(_error_strip(kind) for kind in kinds if kind["expressible"])
     return AccuracySummary(
         cases=sum(kind["cases"] for kind in kinds),
         answered=sum(kind["expressible"] for kind in kinds),
@@ -101,30 +101,30 @@ def standing() -> AccuracySummary:
         within=sum(kind["within_tolerance"] for kind in kinds),
         fitted=sum(kind["calibration"] for kind in kinds),
         picture=draw_strips(strips),
-        kinds=tuple(map(_counted, kinds)),
+        kinds=tuple(map(_accuracy_row, kinds)),
     )
 
 
 @functools.lru_cache(maxsize=128)  # requests for unknown kinds must not grow the cache
-def standing_of(name: str) -> KindAccuracy | None:
+def accuracy_of_kind(name: str) -> KindAccuracy | None:
     """Return one kind with all its cases; None for an unknown kind."""
-    kind = _kinds().get(name)
+    kind = _read_kinds().get(name)
     if kind is None:
         return None
     return KindAccuracy(
-        row=_counted(kind),
-        drawing=draw_chart(_chart(kind)),
-        cases=tuple(map(_case, kind["results"])),
+        row=_accuracy_row(kind),
+        drawing=draw_chart(_predicted_measured_chart(kind)),
+        cases=tuple(map(_case_row, kind["results"])),
     )
 
 
 @functools.cache
-def _kinds() -> dict[str, dict[str, Any]]:
+def _read_kinds() -> dict[str, dict[str, Any]]:
     rows = json.loads(_FILE.read_text(encoding="utf-8"))["kinds"]
     return {row["kind"]: row for row in rows}
 
 
-def _strip(kind: dict[str, Any]) -> ErrorStrip:
+def _error_strip(kind: dict[str, Any]) -> ErrorStrip:
     errors = tuple(
         (case["predicted"] / case["expected"] - 1, "calibration" in case)
         for case in kind["results"]
@@ -133,25 +133,25 @@ def _strip(kind: dict[str, Any]) -> ErrorStrip:
     return ErrorStrip(kind["label"], errors)
 
 
-def _counted(kind: dict[str, Any]) -> AccuracyRow:
+def _accuracy_row(kind: dict[str, Any]) -> AccuracyRow:
     return AccuracyRow(
         kind=kind["kind"],
         label=kind["label"],
         cases=kind["cases"],
         fitted=kind["calibration"],
         within=kind["within_tolerance"],
-        median=_percent(kind["median"]),
-        p90=_percent(kind["p90"]),
-        largest=_percent(kind["largest"]),
-        inside=_percent(kind["inside_interval"], 0),
+        median=_format_share(kind["median"]),
+        p90=_format_share(kind["p90"]),
+        largest=_format_share(kind["largest"]),
+        inside=_format_share(kind["inside_interval"], 0),
     )
 
 
-def _percent(share: float | None, places: int = 1) -> str:
+def _format_share(share: float | None, places: int = 1) -> str:
     return "" if share is None else f"{share * 100:.{places}f}%"
 
 
-def _chart(kind: dict[str, Any]) -> Chart:
+def _predicted_measured_chart(kind: dict[str, Any]) -> Chart:
     """Return predicted against measured on two log axes, with the line of zero error."""
     answered = [
         (case["expected"], case["predicted"])
@@ -174,31 +174,31 @@ def _chart(kind: dict[str, Any]) -> Chart:
     )
 
 
-def _case(case: dict[str, Any]) -> CaseRow:
+def _case_row(case: dict[str, Any]) -> CaseRow:
     expected, predicted = case["expected"], case.get("predicted")
     command, figure = case.get("command", ""), case.get("figure", "")
-    calculator, link = _question(command, figure) if command else ("", "")
+    calculator, link = _calculator_link(command, figure) if command else ("", "")
     return CaseRow(
         id=case["id"],
         expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
         predicted="" if predicted is None else format_number(predicted, 4),
-        error=_percent(_error(expected, predicted)),
+        error=_format_share(_relative_error(expected, predicted)),
         source=case["source"],
         remark=case.get("why_not") or ("fitted on" if "calibration" in case else ""),
         calculator=calculator,
         command=command,
         address=link,
-        formula=_formula(case),
+        formula=_formula_name(case),
     )
 
 
-def _error(expected: float, predicted: float | None) -> float | None:
+def _relative_error(expected: float, predicted: float | None) -> float | None:
     if predicted is None:
         return None
     return abs(predicted - expected) / (abs(expected) or 1.0)
 
 
-def _question(command: str, figure: str) -> tuple[str, str]:
+def _calculator_link(command: str, figure: str) -> tuple[str, str]:
     """Return the calculator of a command, and the URL of the same question."""
     _, _, name, *options = shlex.split(command)
     typed = [option.removeprefix("--").partition("=") for option in options]
@@ -208,7 +208,7 @@ def _question(command: str, figure: str) -> tuple[str, str]:
     return entry.title if entry else "", link
 
 
-def _formula(case: dict[str, Any]) -> str:
+def _formula_name(case: dict[str, Any]) -> str:
     """Return the name of a formula's function, marked if only this report uses it."""
     function: str = case.get("formula", "")
     return f"{function}, here alone" if "report_alone" in case else function

@@ -6,17 +6,17 @@ import functools
 from collections.abc import Collection, Mapping
 from urllib.parse import urlencode
 
-from app.calculators.url_inputs import query_of
+from app.calculators.url_inputs import build_query
 from app.content.library import Library
 from app.estimator import data_files, registry
-from app.estimator.estimates.accelerator_choice import gpus
+from app.estimator.estimates.accelerator_choice import list_gpus
 from app.estimator.hardware.part_values import find_part
 from app.estimator.hardware.prices import PartPrice, Per, PriceList
 from app.estimator.inputs import input_specs
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Figure
 from app.estimator.units import PLURALS, format_value
-from app.widgets.calculator_form import CourseLinks, catalogued
+from app.widgets.calculator_form import CourseLinks, catalog_options
 from app.widgets.estimate_view import calculator_url
 
 
@@ -53,7 +53,7 @@ STARTS = tuple(
 )
 
 
-def in_groups() -> dict[str, list[EstimateSpec]]:
+def group_estimates() -> dict[str, list[EstimateSpec]]:
     """Return all estimates by group, in registry order."""
     found: dict[str, list[EstimateSpec]] = {}
     for entry in registry.entries():
@@ -61,21 +61,21 @@ def in_groups() -> dict[str, list[EstimateSpec]]:
     return found
 
 
-def number_of(entry: EstimateSpec) -> tuple[int, int]:
+def calculator_position(entry: EstimateSpec) -> tuple[int, int]:
     """Return the position of a calculator in the list, and the length of the list."""
-    listed = [e.name for group in in_groups().values() for e in group]
+    listed = [e.name for group in group_estimates().values() for e in group]
     return listed.index(entry.name) + 1, len(listed)
 
 
-def groups() -> dict[str, list[CalculatorListItem]]:
+def list_calculator_groups() -> dict[str, list[CalculatorListItem]]:
     """Return the list of calculators, each with a result."""
     return {
-        title: [_listed(entry, number_of(entry)[0]) for entry in entries]
-        for title, entries in in_groups().items()
+        title: [_calculator_list_item(entry, calculator_position(entry)[0]) for entry in entries]
+        for title, entries in group_estimates().items()
     }
 
 
-def teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
+def find_teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
     """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs).values())]
     return {s: course.topics[s] for s in slugs if s in course.topics}
@@ -90,7 +90,7 @@ def starting_inputs(entry: EstimateSpec, library: Library) -> dict[str, str]:
 
 
 @functools.cache
-def _listed(entry: EstimateSpec, number: int) -> CalculatorListItem:
+def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListItem:
     figures = entry.compute(entry.inputs()).figures
     measured = [f for f in figures if _is_number(f)]
     first = next((f for f in measured if f.primary), measured[0] if measured else None)
@@ -99,9 +99,9 @@ def _listed(entry: EstimateSpec, number: int) -> CalculatorListItem:
         name=entry.name,
         title=entry.title,
         summary=entry.summary,
-        example=_example(entry),
-        label=_label(first) if first else "",
-        value=_short(first) if first else "",
+        example=_example_inputs(entry),
+        label=_figure_label(first) if first else "",
+        value=_short_figure(first) if first else "",
     )
 
 
@@ -109,27 +109,27 @@ def _is_number(figure: Figure) -> bool:
     return isinstance(figure.value, int | float) and not isinstance(figure.value, bool)
 
 
-def _label(figure: Figure) -> str:
+def _figure_label(figure: Figure) -> str:
     """Return the label of a figure; “Needed” if the label only repeats its unit."""
     named = PLURALS.get(figure.unit) == figure.label
     return "Needed" if named else figure.label
 
 
-def _short(figure: Figure) -> str:
+def _short_figure(figure: Figure) -> str:
     """Return a figure in short form: `70.6 B` parameters instead of all digits."""
     if figure.unit == "parameter" and isinstance(figure.value, int | float):
         return f"{figure.value / 1e9:,.1f}\u00a0B"
     return format_value(figure.value, figure.unit)
 
 
-def _example(entry: EstimateSpec) -> str:
+def _example_inputs(entry: EstimateSpec) -> str:
     """Return the catalog names among the default inputs of a calculator."""
     inputs = entry.inputs()
     words = []
     for name, field in input_specs(entry.inputs).items():
         if field.kind in {"model", "gpu", "system", "network"} and not field.advanced:
             value = getattr(inputs, name)
-            names = dict(c for group in catalogued(field.kind) for c in group.choices)
+            names = dict(c for group in catalog_options(field.kind) for c in group.choices)
             words.append(names.get(value, value))
     return ", ".join(w for w in words if w)
 
@@ -155,7 +155,7 @@ class PriceLink:
     taken: bool
 
 
-def offers(
+def list_price_links(
     entry: EstimateSpec, typed: Mapping[str, str], prices: PriceList
 ) -> tuple[PriceLink, ...]:
     """Return the prices that fit a calculator's inputs, keeping everything already typed."""
@@ -163,18 +163,18 @@ def offers(
     fields = {name: per for name, per in _FIELDS.items() if name in inputs}
     usable = [p for p in prices.prices if p.currency == _COMPUTED_IN]
     if "prices" in inputs:
-        return _ranked(entry, typed, usable)
+        return _ranking_price_links(entry, typed, usable)
     found = []
     for part in dict.fromkeys(p.part for p in usable if _is_card(p.part)):
         known = {p.per: p for p in usable if p.part == part}
         given = {name: known[per] for name, per in fields.items() if per in known}
         if given:
-            filled = _filled(given, inputs)
-            found.append(_offer(entry, typed, filled, list(given.values())))
+            filled = _fill_prices(given, inputs)
+            found.append(_price_link(entry, typed, filled, list(given.values())))
     return tuple(found)
 
 
-def _filled(given: Mapping[str, PartPrice], inputs: Collection[str]) -> dict[str, str]:
+def _fill_prices(given: Mapping[str, PartPrice], inputs: Collection[str]) -> dict[str, str]:
     """Return the form values for these prices, with the part and the year."""
     first = next(iter(given.values()))
     oldest = min(price.day for price in given.values())
@@ -183,24 +183,24 @@ def _filled(given: Mapping[str, PartPrice], inputs: Collection[str]) -> dict[str
     return filled | {name: word for name, word in beside.items() if name in inputs}
 
 
-def _ranked(
+def _ranking_price_links(
     entry: EstimateSpec, typed: Mapping[str, str], usable: list[PartPrice]
 ) -> tuple[PriceLink, ...]:
     """Return all hourly prices at once, for the calculator that ranks GPUs."""
-    ranked = {gpu.id for gpu in gpus()}
+    ranked = {gpu.id for gpu in list_gpus()}
     hours = [p for p in usable if p.per == "hour" and p.part in ranked]
     if not hours:
         return ()
     words = ", ".join(f"{p.part} {p.amount:.12g}" for p in hours)
-    return (_offer(entry, typed, {"prices": words}, hours),)
+    return (_price_link(entry, typed, {"prices": words}, hours),)
 
 
-def _offer(
+def _price_link(
     entry: EstimateSpec, typed: Mapping[str, str], filled: Mapping[str, str], of: list[PartPrice]
 ) -> PriceLink:
-    names = dict.fromkeys(_name(price.part) for price in of)
+    names = dict.fromkeys(_part_name(price.part) for price in of)
     return PriceLink(
-        link=calculator_url(entry.name, query_of({**typed, **filled})),
+        link=calculator_url(entry.name, build_query({**typed, **filled})),
         part=", ".join(names),
         words=", ".join(price.words for price in of),
         day=min(price.day for price in of),
@@ -213,6 +213,6 @@ def _is_card(part: str) -> bool:
     return found is not None and found.kind == "accelerator"
 
 
-def _name(part: str) -> str:
+def _part_name(part: str) -> str:
     found = find_part(part)
     return found.name if found else part

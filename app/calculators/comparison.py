@@ -17,13 +17,13 @@ from app.estimator.units import (
     NBSP,
     PLURALS,
     UNITS,
+    append_unit,
     format_number,
     format_value,
     split_number,
-    with_unit,
 )
-from app.widgets.bar_charts import draw_bar, key_of, reach_of
-from app.widgets.calculator_form import CourseLinks, FormField, fields_of
+from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
+from app.widgets.calculator_form import CourseLinks, FormField, build_fields
 from app.widgets.estimate_view import calculator_url
 from app.widgets.svg import SIGNS, VerdictIcon
 
@@ -38,48 +38,52 @@ def is_better(one: Figure, other: Figure) -> bool:
     >>> is_better(Figure(room, 2e9), Figure(room, 1e9))
     True
     """
-    a, b, better = _measure(one), _measure(other), one.output.better
+    a, b, better = _comparable_number(one), _comparable_number(other), one.output.better
     if a is None or b is None or a == b or not better:
         return False
     return (a > b) == (better == "more")
 
 
-def lead_of(estimates: Mapping[str, Estimate]) -> str:
+def comparison_sentence(estimates: Mapping[str, Estimate]) -> str:
     """Return the comparison in one sentence: what fits, has more room, or takes less."""
     rest = [s for s, e in estimates.items() if e.verdict.status == "no"]
     doubtful = [s for s, e in estimates.items() if _is_doubtful(e)]
     fit = [s for s in estimates if s not in {*rest, *doubtful}]
     if max(len(fit), len(doubtful), len(rest)) < len(estimates):
-        return _by_fit(fit, doubtful, rest)
-    return _by_room(estimates) or _by_figure(estimates) or "There is no difference."
+        return _compare_fit(fit, doubtful, rest)
+    return (
+        _compare_free_memory(estimates)
+        or _compare_first_difference(estimates)
+        or "There is no difference."
+    )
 
 
 def _is_doubtful(estimate: Estimate) -> bool:
     """Return whether the verdict is tight, so that it may or may not fit."""
-    fits = _figure(estimate, "fits")
+    fits = _find_figure(estimate, "fits")
     return estimate.verdict.status == "tight" and fits is not None and not fits.value
 
 
-def _by_fit(fit: Sequence[str], doubtful: Sequence[str], rest: Sequence[str]) -> str:
+def _compare_fit(fit: Sequence[str], doubtful: Sequence[str], rest: Sequence[str]) -> str:
     """Return what fits, what may not, and what does not, in a sentence.
 
-    >>> _by_fit(["a"], ["b"], ["c"]), _by_fit([], ["a"], ["b"])
+    >>> _compare_fit(["a"], ["b"], ["c"]), _compare_fit([], ["a"], ["b"])
     ('A fits, B may not, C does not.', 'A may fit, B does not.')
     """
     said = []
     if fit:
-        said.append(f"{_all(fit)} {'fits' if len(fit) == 1 else 'fit'}")
+        said.append(f"{_join_letters(fit)} {'fits' if len(fit) == 1 else 'fit'}")
     if doubtful:
-        said.append(f"{_all(doubtful)} {'may not' if fit else 'may fit'}")
+        said.append(f"{_join_letters(doubtful)} {'may not' if fit else 'may fit'}")
     if rest:
-        said.append(f"{_all(rest)} {'does' if len(rest) == 1 else 'do'} not")
+        said.append(f"{_join_letters(rest)} {'does' if len(rest) == 1 else 'do'} not")
     return f"{', '.join(said)}."
 
 
-def _by_room(estimates: Mapping[str, Estimate]) -> str:
-    free = {s.upper(): _figure(e, "free") for s, e in estimates.items()}
-    found = {s: f for s, f in free.items() if f and _measure(f) is not None}
-    values = {s: _measure(f) or 0.0 for s, f in found.items()}
+def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
+    free = {s.upper(): _find_figure(e, "free") for s, e in estimates.items()}
+    found = {s: f for s, f in free.items() if f and _comparable_number(f) is not None}
+    values = {s: _comparable_number(f) or 0.0 for s, f in found.items()}
     if len(values) < len(estimates) or len(set(values.values())) == 1:
         return ""
     best = max(values, key=lambda s: values[s])
@@ -91,10 +95,10 @@ def _by_room(estimates: Mapping[str, Estimate]) -> str:
     return f"{best} has {word} room: {format_value(first.value, first.unit)} free, against {rest}."
 
 
-def _by_figure(estimates: Mapping[str, Estimate]) -> str:
+def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
-    for leading in _leading(estimates):
-        found = {s.upper(): _figure(e, leading.name) for s, e in estimates.items()}
+    for leading in _leading_figures(estimates):
+        found = {s.upper(): _find_figure(e, leading.name) for s, e in estimates.items()}
         words = {s: format_value(f.value, f.unit) for s, f in found.items() if f}
         if len(set(words.values())) > 1:
             told = ", ".join(f"{value} with {s}" for s, value in words.items())
@@ -102,22 +106,22 @@ def _by_figure(estimates: Mapping[str, Estimate]) -> str:
     return ""
 
 
-def _leading(estimates: Mapping[str, Estimate]) -> list[Figure]:
+def _leading_figures(estimates: Mapping[str, Estimate]) -> list[Figure]:
     first = next(iter(estimates.values()))
     return sorted(first.figures, key=lambda figure: not figure.primary)
 
 
-def _figure(estimate: Estimate, name: str) -> Figure | None:
+def _find_figure(estimate: Estimate, name: str) -> Figure | None:
     return next((f for f in estimate.figures if f.name == name), None)
 
 
-def _measure(figure: Figure) -> float | None:
+def _comparable_number(figure: Figure) -> float | None:
     """Return a figure as a number to compare; None for text and unknown values."""
     value = figure.value
     return None if value is None or isinstance(value, str) else float(value)
 
 
-def _all(letters: Sequence[str]) -> str:
+def _join_letters(letters: Sequence[str]) -> str:
     return " and ".join(letter.upper() for letter in letters)
 
 
@@ -190,17 +194,17 @@ class Scenario:
 
 def answer_all(entry: EstimateSpec, sides: Mapping[str, Typed]) -> dict[str, Scenario]:
     """Return every scenario with its result or its problems."""
-    return {letter: _answered(entry, typed) for letter, typed in sides.items()}
+    return {letter: _answer_scenario(entry, typed) for letter, typed in sides.items()}
 
 
-def words_of(scenario: Scenario) -> Typed:
+def minimal_inputs(scenario: Scenario) -> Typed:
     """Return the shortest query of a scenario; the input as typed if it has problems."""
     if scenario.inputs is None:
         return scenario.typed
     return given_inputs.to_query(scenario.inputs)
 
 
-def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
+def scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
     """Return all problems, each at the field of its own scenario (`b.gpus`)."""
     return tuple(
         InputProblem(f"{letter}.{p.field}", p.value, f"{letter.upper()}: {p.message}")
@@ -209,12 +213,12 @@ def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
     )
 
 
-def rows_of(
+def input_rows(
     entry: EstimateSpec, scenarios: Mapping[str, Scenario], course: CourseLinks
 ) -> tuple[InputRow, ...]:
     """Return the inputs of all scenarios, row by row, in form order."""
     columns = {
-        letter: {f.name: f for f in _fields(entry, scenario, letter, course)}
+        letter: {f.name: f for f in _scenario_fields(entry, scenario, letter, course)}
         for letter, scenario in scenarios.items()
     }
     rows = []
@@ -223,12 +227,12 @@ def rows_of(
             dataclasses.replace(column[name], name=f"{letter}.{name}")
             for letter, column in columns.items()
         )
-        differs = len({_meant(s, name) for s in scenarios.values()}) > 1
+        differs = len({_understood_value(s, name) for s in scenarios.values()}) > 1
         rows.append(InputRow(name, declared.label, fields, differs, declared.advanced))
     return tuple(rows)
 
 
-def compare(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> Comparison | None:
+def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> Comparison | None:
     """Return the comparison; None if a scenario has no result."""
     estimates = {
         letter: scenario.estimate
@@ -240,19 +244,19 @@ def compare(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> Compariso
     differing = tuple(
         declared.label
         for name, declared in given_inputs.input_specs(entry.inputs).items()
-        if len({_meant(s, name) for s in scenarios.values()}) > 1
+        if len({_understood_value(s, name) for s in scenarios.values()}) > 1
     )
-    bars = {letter: _first_bar(e) for letter, e in estimates.items()}
+    bars = {letter: _find_first_bar(e) for letter, e in estimates.items()}
     return Comparison(
-        lead=lead_of(estimates),
+        lead=comparison_sentence(estimates),
         differs=differing,
-        sides=_sides(entry, scenarios, estimates, bars),
-        key=_keys(bars),
-        figures=_contrasts(list(estimates.values())),
+        sides=_scenario_columns(entry, scenarios, estimates, bars),
+        key=_shared_legend(bars),
+        figures=_figure_rows(list(estimates.values())),
     )
 
 
-def _answered(entry: EstimateSpec, typed: Typed) -> Scenario:
+def _answer_scenario(entry: EstimateSpec, typed: Typed) -> Scenario:
     inputs = None
     try:
         inputs = given_inputs.parse_inputs(entry.inputs, typed)
@@ -261,10 +265,10 @@ def _answered(entry: EstimateSpec, typed: Typed) -> Scenario:
         return Scenario(typed, inputs, None, bad.problems)
 
 
-def _fields(
+def _scenario_fields(
     entry: EstimateSpec, scenario: Scenario, letter: str, course: CourseLinks
 ) -> tuple[FormField, ...]:
-    return fields_of(
+    return build_fields(
         entry,
         scenario.typed,
         scenario.inputs,
@@ -274,24 +278,24 @@ def _fields(
     )
 
 
-def _meant(scenario: Scenario, name: str) -> Any:
+def _understood_value(scenario: Scenario, name: str) -> Any:
     if scenario.inputs is None:
         return scenario.typed.get(name, "")
     return getattr(scenario.inputs, name)
 
 
-def _first_bar(estimate: Estimate) -> StackedBar | None:
+def _find_first_bar(estimate: Estimate) -> StackedBar | None:
     bars = (p for p in estimate.pictures if isinstance(p, StackedBar))
     return next(bars, None)
 
 
-def _sides(
+def _scenario_columns(
     entry: EstimateSpec,
     scenarios: Mapping[str, Scenario],
     estimates: Mapping[str, Estimate],
     bars: Mapping[str, StackedBar | None],
 ) -> tuple[ScenarioColumn, ...]:
-    reach = max((reach_of(b) for b in bars.values() if b), default=0.0)
+    reach = max((bar_reach(b) for b in bars.values() if b), default=0.0)
     last = list(estimates)[-1]
     sides = []
     for letter, estimate in estimates.items():
@@ -311,25 +315,25 @@ def _sides(
     return tuple(sides)
 
 
-def _keys(bars: Mapping[str, StackedBar | None]) -> tuple[tuple[str, str], ...]:
-    return tuple(dict.fromkeys(k for bar in bars.values() if bar for k in key_of(bar)))
+def _shared_legend(bars: Mapping[str, StackedBar | None]) -> tuple[tuple[str, str], ...]:
+    return tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar)))
 
 
-def _contrasts(estimates: Sequence[Estimate]) -> tuple[FigureRow, ...]:
+def _figure_rows(estimates: Sequence[Estimate]) -> tuple[FigureRow, ...]:
     found = []
     for figure in estimates[0].figures:
-        figures = [_named(e, figure.name) for e in estimates]
+        figures = [_named_figure(e, figure.name) for e in estimates]
         present = [f for f in figures if f is not None]
         if len(present) == len(estimates):
-            found.append(FigureRow(figure.label, _values(present)))
+            found.append(FigureRow(figure.label, _scenario_figures(present)))
     return tuple(found)
 
 
-def _named(estimate: Estimate, name: str) -> Figure | None:
+def _named_figure(estimate: Estimate, name: str) -> Figure | None:
     return next((f for f in estimate.figures if f.name == name), None)
 
 
-def _values(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
+def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
     first = figures[0]
     return tuple(
         ScenarioFigure(
@@ -368,7 +372,7 @@ def _shown_distance(figure: Figure, first: Figure) -> str:
     (number, unit), (base, base_unit) = split_number(one), split_number(other)
     if UNITS.get(unit) is None or UNITS.get(unit) != UNITS.get(base_unit):
         return ""
-    places = max(_places(one), _places(other))
+    places = max(_count_decimals(one), _count_decimals(other))
     text = f"{abs(number - base):,.{places}f}"
     if not float(text.replace(",", "")):
         return ""
@@ -378,10 +382,10 @@ def _shown_distance(figure: Figure, first: Figure) -> str:
     many = PLURALS.get(figure.unit, figure.unit)
     if unit in {figure.unit, many}:
         unit = figure.unit if text == "1" else many
-    return with_unit(text, unit)
+    return append_unit(text, unit)
 
 
-def _places(written: str) -> int:
+def _count_decimals(written: str) -> int:
     """Return the number of decimals of a formatted value."""
     return len(written.partition(NBSP)[0].rstrip("%").partition(".")[2])
 

@@ -10,10 +10,10 @@ from app.estimator import inputs as given_inputs
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, FormulaStep, ResultTable
 from app.estimator.units import NBSP, format_value
-from app.widgets.estimate_view import interval
+from app.widgets.estimate_view import interval_text
 
 
-def answer(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
+def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
     """Return the whole result in base units, as the API and the CLI give it."""
     verdict = estimate.verdict
     return {
@@ -23,11 +23,11 @@ def answer(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, An
         "verdict": {
             "status": verdict.status,
             "lead": verdict.lead,
-            "text": plain(verdict.text),
+            "text": with_plain_spaces(verdict.text),
         },
-        "figures": [_figure(f) for f in estimate.figures],
-        "steps": [_step(s) for s in estimate.steps],
-        "tables": [_table(t) for t in estimate.tables],
+        "figures": [_figure_json(f) for f in estimate.figures],
+        "steps": [_step_json(s) for s in estimate.steps],
+        "tables": [_table_json(t) for t in estimate.tables],
         "notes": list(estimate.notes),
         "changes": [
             {
@@ -48,7 +48,7 @@ def inputs_in_force(entry: EstimateSpec, inputs: Any) -> dict[str, Any]:
     return {name: getattr(inputs, name) for name in given_inputs.input_specs(entry.inputs)}
 
 
-def as_csv(estimate: Estimate) -> str:
+def format_csv(estimate: Estimate) -> str:
     """Return the figures as rows: name, label, value, unit, low, high, text."""
     rows = [
         (
@@ -57,14 +57,14 @@ def as_csv(estimate: Estimate) -> str:
             "" if f.value is None else f.value,
             f.unit,
             *("" if bound is None else bound for bound in (f.low, f.high)),
-            plain(f.words),
+            with_plain_spaces(f.words),
         )
         for f in estimate.figures
     ]
-    return csv_of(("name", "label", "value", "unit", "low", "high", "text"), rows)
+    return write_csv(("name", "label", "value", "unit", "low", "high", "text"), rows)
 
 
-def csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def write_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return rows under their columns; text that a spreadsheet would run is escaped.
 
     Starts with a byte order mark; without it Excel does not read the file as UTF-8.
@@ -72,21 +72,21 @@ def csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_harmless(cell) for cell in row] for row in rows)
+    writer.writerows([_escape_formula_cell(cell) for cell in row] for row in rows)
     return "\ufeff" + out.getvalue()
 
 
-def as_markdown(entry: EstimateSpec, inputs: Any, estimate: Estimate, link: str = "") -> str:
+def format_markdown(entry: EstimateSpec, inputs: Any, estimate: Estimate, link: str = "") -> str:
     """Return verdict, inputs, figures, steps and assumptions as Markdown."""
     verdict = estimate.verdict
     parts = [
         f"## {entry.title}",
-        f"**{_md(verdict.lead)}** {_md(verdict.text)}",
+        f"**{_escape_markdown(verdict.lead)}** {_escape_markdown(verdict.text)}",
         _inputs_line(entry, inputs),
         md_table(("Figure", "Value", "Likely range"), _figure_rows(estimate)),
         *(_md_estimate_table(t) for t in estimate.tables),
-        _working(estimate),
-        "\n".join(f"- {_md(note)}" for note in estimate.notes),
+        _working_markdown(estimate),
+        "\n".join(f"- {_escape_markdown(note)}" for note in estimate.notes),
         f"Calculated with Headroom: {link}" if link else "Calculated with Headroom.",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
@@ -97,15 +97,15 @@ def md_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     if not rows:
         return ""
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(map(_md, line)) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(map(_escape_markdown, line)) + " |" for line in lines)
 
 
-def plain(text: str) -> str:
+def with_plain_spaces(text: str) -> str:
     """Replace no-break spaces by ordinary ones, for files and terminals."""
     return text.replace(NBSP, " ")
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
+def _figure_json(figure: Figure) -> dict[str, Any]:
     return {
         "name": figure.name,
         "label": figure.label,
@@ -115,12 +115,12 @@ def _figure(figure: Figure) -> dict[str, Any]:
         "high": figure.high,
         "exact": figure.exact,
         "primary": figure.primary,
-        "text": plain(figure.words),
+        "text": with_plain_spaces(figure.words),
         "note": figure.note,
     }
 
 
-def _step(step: FormulaStep) -> dict[str, Any]:
+def _step_json(step: FormulaStep) -> dict[str, Any]:
     return {
         "label": step.label,
         "formula": step.formula,
@@ -132,12 +132,12 @@ def _step(step: FormulaStep) -> dict[str, Any]:
     }
 
 
-def _table(table: ResultTable) -> dict[str, Any]:
-    rows = [[_cell(cell) for cell in row] for row in table.rows]
+def _table_json(table: ResultTable) -> dict[str, Any]:
+    rows = [[_cell_json(cell) for cell in row] for row in table.rows]
     return {"label": table.label, "columns": list(table.columns), "rows": rows}
 
 
-def _cell(cell: str | tuple[float, str]) -> Any:
+def _cell_json(cell: str | tuple[float, str]) -> Any:
     if isinstance(cell, str):
         return cell
     return {"value": cell[0], "unit": cell[1]}
@@ -150,14 +150,18 @@ def _inputs_line(entry: EstimateSpec, inputs: Any) -> str:
         for name, declared in given_inputs.input_specs(entry.inputs).items()
         if getattr(inputs, name) is not None and declared.kind != "text"
     }
-    return "Inputs: " + "; ".join(f"{_md(k)} {_md(v)}" for k, v in words.items()) + "."
+    return (
+        "Inputs: "
+        + "; ".join(f"{_escape_markdown(k)} {_escape_markdown(v)}" for k, v in words.items())
+        + "."
+    )
 
 
 def _figure_rows(estimate: Estimate) -> list[tuple[str, ...]]:
-    return [(f.label, f.words, plain(interval(f))) for f in estimate.figures]
+    return [(f.label, f.words, with_plain_spaces(interval_text(f))) for f in estimate.figures]
 
 
-def _working(estimate: Estimate) -> str:
+def _working_markdown(estimate: Estimate) -> str:
     rows = [
         (
             s.label,
@@ -172,14 +176,14 @@ def _working(estimate: Estimate) -> str:
 
 def _md_estimate_table(table: ResultTable) -> str:
     rows = [tuple(c if isinstance(c, str) else format_value(*c) for c in row) for row in table.rows]
-    return f"### {_md(table.label)}\n\n{md_table(table.columns, rows)}"
+    return f"### {_escape_markdown(table.label)}\n\n{md_table(table.columns, rows)}"
 
 
-def _md(text: str) -> str:
-    return plain(text).replace("|", "\\|").replace("\n", " ")
+def _escape_markdown(text: str) -> str:
+    return with_plain_spaces(text).replace("|", "\\|").replace("\n", " ")
 
 
-def _harmless(cell: Any) -> Any:
+def _escape_formula_cell(cell: Any) -> Any:
     """Prefix text that a spreadsheet would read as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in set("=+-@\t\r") else cell
 
@@ -190,7 +194,7 @@ Scenarios = dict[str, Scenario]
 def sides_as_json(entry: EstimateSpec, scenarios: Scenarios) -> dict[str, Any]:
     """Return every scenario's whole result in base units, by letter."""
     return {
-        letter: answer(entry, s.inputs, s.estimate)
+        letter: estimate_json(entry, s.inputs, s.estimate)
         for letter, s in scenarios.items()
         if s.estimate is not None
     }
@@ -200,10 +204,10 @@ def sides_as_csv(scenarios: Scenarios) -> str:
     """Return one row per figure: name, label, unit, and its value in each scenario."""
     estimates = [s.estimate for s in scenarios.values() if s.estimate is not None]
     rows = [
-        (f.name, f.label, f.unit, *(_value(e.figures, f.name) for e in estimates))
+        (f.name, f.label, f.unit, *(_figure_value(e.figures, f.name) for e in estimates))
         for f in estimates[0].figures
     ]
-    return csv_of(("name", "label", "unit", *scenarios), rows)
+    return write_csv(("name", "label", "unit", *scenarios), rows)
 
 
 def sides_as_markdown(entry: EstimateSpec, compared: Comparison, link: str) -> str:
@@ -220,15 +224,17 @@ def sides_as_markdown(entry: EstimateSpec, compared: Comparison, link: str) -> s
     ]
     parts = [
         f"## {entry.title}, side by side",
-        f"**{plain(compared.lead)}**",
+        f"**{with_plain_spaces(compared.lead)}**",
         f"What differs: {', '.join(compared.differs) or 'nothing'}.",
-        "\n".join(f"- {s.letter}: {plain(f'{s.lead} {s.text}')}" for s in compared.sides),
+        "\n".join(
+            f"- {s.letter}: {with_plain_spaces(f'{s.lead} {s.text}')}" for s in compared.sides
+        ),
         md_table(("Figure", *letters, *against), rows),
         f"Calculated with Headroom: {link}",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _value(figures: Any, name: str) -> Any:
+def _figure_value(figures: Any, name: str) -> Any:
     value = next((f.value for f in figures if f.name == name), None)
     return "" if value is None else value

@@ -20,9 +20,9 @@ from app.estimator.hardware.part_values import (
     CatalogPart,
     Kind,
     PartValue,
-    address_of,
     find_part,
-    parts,
+    list_parts,
+    part_url,
 )
 from app.estimator.inputs import input_specs
 from app.estimator.units import NBSP
@@ -49,22 +49,22 @@ class ComparedField:
     best: frozenset[int]
 
 
-def compared(chosen: Sequence[CatalogPart]) -> dict[str, list[ComparedField]]:
+def compare_fields(chosen: Sequence[CatalogPart]) -> dict[str, list[ComparedField]]:
     """Return the values of the parts by group, in the order of the first part."""
     fields = dict.fromkeys(v.field for part in chosen for v in part.values)
     groups: dict[str, list[ComparedField]] = {}
     for field in fields:
         values = tuple(part.get(field.name) for part in chosen)
-        groups.setdefault(field.group, []).append(_beside(field, values))
+        groups.setdefault(field.group, []).append(_compare_field(field, values))
     return groups
 
 
-def _beside(field: CatalogField, values: tuple[PartValue | None, ...]) -> ComparedField:
+def _compare_field(field: CatalogField, values: tuple[PartValue | None, ...]) -> ComparedField:
     words = {value.words if value else "" for value in values}
-    return ComparedField(field, values, len(words) > 1, _best(field, values))
+    return ComparedField(field, values, len(words) > 1, _best_columns(field, values))
 
 
-def _best(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
+def _best_columns(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
     """Return the positions of the best numbers; none if all are equal or the field has no order."""
     numbers = {
         place: float(value.number)
@@ -78,31 +78,31 @@ def _best(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[
     return frozenset(place for place, number in numbers.items() if number == wanted)
 
 
-def memory_of(part: CatalogPart) -> Markup | None:
+def memory_markup(part: CatalogPart) -> Markup | None:
     """Return the chart of memory as sold and as the driver reports it; None without a reading."""
     sold, read = part.get("memory"), part.get("driver_memory")
     if sold is None or read is None or read.state != "known" or sold.state != "known":
         return None
     says = f"As sold {sold.words}; as the driver reports {read.words}, {read.beside}"
     pairs = (
-        DoubleBar("As sold", _number(sold.number), sold.words),
-        DoubleBar("As the driver reports", _number(read.number), read.words, look="mark"),
+        DoubleBar("As sold", _number_or_zero(sold.number), sold.words),
+        DoubleBar("As the driver reports", _number_or_zero(read.number), read.words, look="mark"),
     )
     return draw_pairs(pairs, says)
 
 
-def rates_of(part: CatalogPart) -> Markup | None:
+def rates_markup(part: CatalogPart) -> Markup | None:
     """Return the chart of dense and sparse peak rates; None if none is known."""
     if not isinstance(part.entry, Accelerator):
         return None
-    stated = _stated(part)
+    stated = _stated_rates(part)
     pairs, said = [], []
     for label, names in _same_rates(part).items():
         value = part[names[0]]
         sparse = sparse_rate(part.entry, names[0], stated)
         beside = f", {value.beside}" if sparse else ""
         dense = f"{value.words} dense"
-        pairs.append(DoubleBar(label, _number(value.number), dense, sparse or 0.0))
+        pairs.append(DoubleBar(label, _number_or_zero(value.number), dense, sparse or 0.0))
         said.append(f"{label} {dense}{beside}")
     return draw_pairs(pairs, f"Peak rates: {'; '.join(said)}") if pairs else None
 
@@ -110,7 +110,7 @@ def rates_of(part: CatalogPart) -> Markup | None:
 def has_sparse_rates(part: CatalogPart) -> bool:
     """Return whether the chart has a sparse rate."""
     return isinstance(part.entry, Accelerator) and any(
-        sparse_rate(part.entry, name, _stated(part)) for name in RATES
+        sparse_rate(part.entry, name, _stated_rates(part)) for name in RATES
     )
 
 
@@ -123,13 +123,13 @@ def _same_rates(part: CatalogPart) -> dict[str, list[str]]:
     return {", ".join(n.upper() for n in names): names for names in found.values()}
 
 
-def _stated(part: CatalogPart) -> Mapping[str, float]:
+def _stated_rates(part: CatalogPart) -> Mapping[str, float]:
     row = data_files.load_table("accelerators.toml", "accelerator")[part.id]
     stated: Mapping[str, float] = row.get("sparse", {})
     return stated
 
 
-def _number(value: float | str | None) -> float:
+def _number_or_zero(value: float | str | None) -> float:
     return float(value or 0)
 
 
@@ -137,19 +137,19 @@ Links = tuple[tuple[str, str], ...]
 _INPUT = {"accelerator": "gpu", "system": "system"}
 
 
-def calculators_of(part: CatalogPart) -> Links:
+def calculator_links(part: CatalogPart) -> Links:
     """Return links to the calculators that take this kind of part, with it chosen."""
     wanted = _INPUT.get(part.kind, "network")
     found = []
     for entry in registry.entries():
         asks = [n for n, one in input_specs(entry.inputs).items() if one.kind == wanted]
-        if asks and _answers(entry.name, asks[0], part.id):
+        if asks and _calculator_answers(entry.name, asks[0], part.id):
             found.append((calculator_url(entry.name, f"{asks[0]}={part.id}"), entry.title))
     return tuple(found)
 
 
 @functools.cache
-def _answers(name: str, field: str, part: str) -> bool:
+def _calculator_answers(name: str, field: str, part: str) -> bool:
     """Return whether a calculator has a result for this part, whose rate may be unknown."""
     try:
         registry.run_estimate(name, {field: part})
@@ -158,26 +158,26 @@ def _answers(name: str, field: str, part: str) -> bool:
     return True
 
 
-def pages_of(part: CatalogPart, library: Library) -> Links:
+def page_links(part: CatalogPart, library: Library) -> Links:
     """Return links to the lessons that show a value of this part."""
-    link = f'href="{address_of(part.id)}#'
+    link = f'href="{part_url(part.id)}#'
     return tuple(
         (f"/concepts/{topic.slug}", topic.title)
         for topic in library.topics.values()
-        if any(_shows(section, link) for section in topic.sections)
+        if any(_section_shows_link(section, link) for section in topic.sections)
     )
 
 
-def _shows(section: Section, link: str) -> bool:
+def _section_shows_link(section: Section, link: str) -> bool:
     return any(isinstance(p, HtmlBlock) and link in p.html for p in section.pieces)
 
 
-def kin_of(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) -> Links:
+def related_part_links(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) -> Links:
     """Return links to the parts built from this one, or to the one it is built from."""
     if isinstance(part.entry, System):
-        return ((address_of(part.entry.accelerator), part["accelerator"].words),)
+        return ((part_url(part.entry.accelerator), part["accelerator"].words),)
     return tuple(
-        (address_of(other.id), other.name)
+        (part_url(other.id), other.name)
         for other in all_parts
         if isinstance(other.entry, System) and other.entry.accelerator == part.id
     )
@@ -357,52 +357,54 @@ def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     sort = query.get("sort", "")
     return PartQuery(
         shelf=shelf,
-        vendor=_one_of(query.get("vendor", ""), vendors(shelf)),
-        least=_one_of(query.get("memory", ""), [words for words, _ in MIN_MEMORY_CHOICES]),
-        columns=_one_of(query.get("columns", ""), [title for title, _ in shelf.groups]),
+        vendor=_offered_or_empty(query.get("vendor", ""), list_vendors(shelf)),
+        least=_offered_or_empty(
+            query.get("memory", ""), [words for words, _ in MIN_MEMORY_CHOICES]
+        ),
+        columns=_offered_or_empty(query.get("columns", ""), [title for title, _ in shelf.groups]),
         sort=sort if sort in names else "",
         rising=query.get("order") == "rising",
     )
 
 
-def _one_of(word: str, offered: Iterable[str]) -> str:
+def _offered_or_empty(word: str, offered: Iterable[str]) -> str:
     return word if word in offered else ""
 
 
-def vendors(shelf: PartCategory) -> tuple[str, ...]:
+def list_vendors(shelf: PartCategory) -> tuple[str, ...]:
     """Return the vendors of the parts in a category."""
-    return tuple(dict.fromkeys(part.vendor for part in on_shelf(shelf)))
+    return tuple(dict.fromkeys(part.vendor for part in parts_in_category(shelf)))
 
 
-def on_shelf(shelf: PartCategory) -> tuple[CatalogPart, ...]:
+def parts_in_category(shelf: PartCategory) -> tuple[CatalogPart, ...]:
     """Return the parts of a category, in catalog order."""
-    return tuple(part for part in parts() if part.kind in shelf.kinds)
+    return tuple(part for part in list_parts() if part.kind in shelf.kinds)
 
 
-def shelf_of(part: CatalogPart) -> PartCategory:
+def part_category(part: CatalogPart) -> PartCategory:
     """Return the category of a part."""
     return next(shelf for shelf in SHELVES.values() if part.kind in shelf.kinds)
 
 
-def listing(asked: PartQuery) -> PartTable:
+def build_part_list(asked: PartQuery) -> PartTable:
     """Return the list for a query."""
-    everything = on_shelf(asked.shelf)
-    chosen = _sorted([part for part in everything if _matches(part, asked)], asked)
+    everything = parts_in_category(asked.shelf)
+    chosen = _sort_parts([part for part in everything if _matches_query(part, asked)], asked)
     groups = [g for g in asked.shelf.groups if asked.columns in ("", g[0])]
     columns = [column for _, inside in groups for column in inside]
-    letters = _letters(chosen, [name for name, _, _ in columns])
-    heads = tuple(_head(column, asked) for column in columns)
+    letters = _reason_letters(chosen, [name for name, _, _ in columns])
+    heads = tuple(_column_head(column, asked) for column in columns)
     return PartTable(
-        heads=(_head(("name", asked.shelf.one, ""), asked), *heads),
+        heads=(_column_head(("name", asked.shelf.one, ""), asked), *heads),
         groups=tuple((title, len(inside)) for title, inside in groups),
-        rows=tuple(_row(part, columns, letters) for part in chosen),
+        rows=tuple(_part_row(part, columns, letters) for part in chosen),
         reasons=tuple((letter, reason) for reason, letter in letters.items()),
         total=len(everything),
-        sorted_by=_sorted_by(asked),
+        sorted_by=_describe_sort_order(asked),
     )
 
 
-def _matches(part: CatalogPart, asked: PartQuery) -> bool:
+def _matches_query(part: CatalogPart, asked: PartQuery) -> bool:
     if asked.vendor and part.vendor != asked.vendor:
         return False
     if not asked.least:
@@ -412,31 +414,31 @@ def _matches(part: CatalogPart, asked: PartQuery) -> bool:
     return isinstance(number, int | float) and number >= float(asked.least) * 1e9
 
 
-def _sorted(chosen: Sequence[CatalogPart], asked: PartQuery) -> list[CatalogPart]:
+def _sort_parts(chosen: Sequence[CatalogPart], asked: PartQuery) -> list[CatalogPart]:
     """Sort by a value, largest first by default; parts without a value come last."""
     name = asked.sort or asked.shelf.sort
     if name == "name":
         ordered = sorted(chosen, key=lambda part: part.name.casefold())
         return ordered[::-1] if asked.rising else ordered
-    have = [part for part in chosen if _order(part, name) is not None]
-    lack = [part for part in chosen if _order(part, name) is None]
-    return [*sorted(have, key=_key(name), reverse=not asked.rising), *lack]
+    have = [part for part in chosen if _sort_value(part, name) is not None]
+    lack = [part for part in chosen if _sort_value(part, name) is None]
+    return [*sorted(have, key=_sort_key(name), reverse=not asked.rising), *lack]
 
 
-def _key(name: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
+def _sort_key(name: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
     def key(part: CatalogPart) -> tuple[bool, str | float]:
-        number = _order(part, name)
+        number = _sort_value(part, name)
         return (isinstance(number, str), number if number is not None else "")
 
     return key
 
 
-def _order(part: CatalogPart, name: str) -> str | float | None:
+def _sort_value(part: CatalogPart, name: str) -> str | float | None:
     value = part.get(name)
     return value.number if value else None
 
 
-def _sorted_by(asked: PartQuery) -> str:
+def _describe_sort_order(asked: PartQuery) -> str:
     name = asked.sort or asked.shelf.sort
     if name == "name":
         return "name, backward" if asked.rising else "name"
@@ -444,7 +446,7 @@ def _sorted_by(asked: PartQuery) -> str:
     return f"“{words}”, {'smallest' if asked.rising else 'largest'} first"
 
 
-def _head(column: Column, asked: PartQuery) -> ColumnHead:
+def _column_head(column: Column, asked: PartQuery) -> ColumnHead:
     name, words, unit = column
     now = (asked.sort or asked.shelf.sort) == name
     falling = now and not asked.rising
@@ -454,26 +456,26 @@ def _head(column: Column, asked: PartQuery) -> ColumnHead:
     return ColumnHead(name, words, unit, asked.address(sort=name, order=order), state)
 
 
-def _letters(chosen: Iterable[CatalogPart], names: Sequence[str]) -> dict[str, str]:
+def _reason_letters(chosen: Iterable[CatalogPart], names: Sequence[str]) -> dict[str, str]:
     """Return a letter for each reason why a value is missing."""
     values = (part.get(name) for part in chosen for name in names)
     reasons = dict.fromkeys(v.reason for v in values if v is not None and v.reason)
-    return {reason: _letter(place) for place, reason in enumerate(reasons)}
+    return {reason: _letter_for(place) for place, reason in enumerate(reasons)}
 
 
-def _letter(place: int) -> str:
+def _letter_for(place: int) -> str:
     tens, ones = divmod(place, 26)
     return f"{chr(96 + tens) if tens else ''}{chr(97 + ones)}"
 
 
-def _row(part: CatalogPart, columns: Iterable[Column], letters: Mapping[str, str]) -> PartRow:
+def _part_row(part: CatalogPart, columns: Iterable[Column], letters: Mapping[str, str]) -> PartRow:
     made = f"{part.vendor}, {part.year}" if part.year else part.vendor
     kind = "" if part.kind in ("accelerator", "system") else KIND_WORDS[part.kind]
-    cells = tuple(_cell(part.get(name), unit, letters) for name, _, unit in columns)
+    cells = tuple(_part_cell(part.get(name), unit, letters) for name, _, unit in columns)
     return PartRow(part.id, part.name, f"{made}, {kind}" if kind else made, cells)
 
 
-def _cell(value: PartValue | None, unit: str, letters: Mapping[str, str]) -> PartCell:
+def _part_cell(value: PartValue | None, unit: str, letters: Mapping[str, str]) -> PartCell:
     """Return a value without the unit that its column title shows."""
     if value is None:
         return PartCell("–", "", "", unverified=False)
@@ -496,7 +498,7 @@ _FACTS = {
 
 
 @router.get("")
-def index(request: Request, learner: CurrentLearner) -> Response:
+def list_hardware(request: Request, learner: CurrentLearner) -> Response:
     allow_caching(request)
     asked = parse_part_query(request.query_params)
     return render_page(
@@ -505,16 +507,16 @@ def index(request: Request, learner: CurrentLearner) -> Response:
         learner=learner,
         asked=asked,
         shelves=SHELVES.values(),
-        vendors=[(name, name) for name in vendors(asked.shelf)],
+        vendors=[(name, name) for name in list_vendors(asked.shelf)],
         columns=[(title, title) for title, _ in asked.shelf.groups],
         least=MIN_MEMORY_CHOICES,
-        listed=listing(asked),
+        listed=build_part_list(asked),
         ticked=request.query_params.getlist("part"),
     )
 
 
 @router.get("/compare")
-def compare(
+def compare_parts(
     request: Request,
     learner: CurrentLearner,
     part: Chosen = [],  # noqa: B006 - FastAPI copies it
@@ -531,17 +533,19 @@ def compare(
         left_out=found[MAX_COMPARED_PARTS:],
         unknown=[name for name, known in asked.items() if known is None],
         most=MAX_COMPARED_PARTS,
-        groups=compared(chosen),
+        groups=compare_fields(chosen),
         prices=[request.app.state.prices.of(part.id) for part in chosen],
-        shelf=shelf_of(chosen[0]) if chosen else None,
+        shelf=part_category(chosen[0]) if chosen else None,
     )
 
 
 @router.get("/{name}")
-def show(request: Request, name: str, learner: CurrentLearner, library: CurrentLibrary) -> Response:
-    part = _part(name)
+def show_part(
+    request: Request, name: str, learner: CurrentLearner, library: CurrentLibrary
+) -> Response:
+    part = _require_part(name)
     allow_caching(request)
-    shelf = shelf_of(part)
+    shelf = part_category(part)
     facts = [part.get(field) for field in _FACTS[shelf.name]]
     return render_page(
         request,
@@ -552,17 +556,17 @@ def show(request: Request, name: str, learner: CurrentLearner, library: CurrentL
         shelf=shelf,
         prices=request.app.state.prices.of(part.id),
         facts=[value for value in facts if value and value.state == "known"],
-        memory=memory_of(part),
-        rates=rates_of(part),
+        memory=memory_markup(part),
+        rates=rates_markup(part),
         sparse=has_sparse_rates(part),
-        calculators=calculators_of(part),
-        pages=pages_of(part, library),
-        kin=kin_of(part, parts()),
-        others=[p for p in on_shelf(shelf) if p.id != part.id],
+        calculators=calculator_links(part),
+        pages=page_links(part, library),
+        kin=related_part_links(part, list_parts()),
+        others=[p for p in parts_in_category(shelf) if p.id != part.id],
     )
 
 
-def _part(name: str) -> CatalogPart:
+def _require_part(name: str) -> CatalogPart:
     """Return the part in the URL; raises NotFoundError."""
     part = find_part(name)
     if part is None:

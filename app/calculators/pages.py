@@ -11,14 +11,14 @@ from starlette.routing import Route
 from app.accounts.current_learner import CurrentLearner, LearnerProfile
 from app.calculators import accuracy_page, calculator_list, comparison, exports
 from app.calculators.url_inputs import (
+    add_third_scenario,
+    build_query,
+    build_scenarios_query,
+    drop_third_scenario,
     inputs_from_query,
-    posted_inputs,
-    query_of,
-    query_of_sides,
-    scenarios_in,
-    swapped,
-    with_third,
-    without_third,
+    read_posted_inputs,
+    split_scenarios,
+    swap_scenarios,
 )
 from app.calculators.worker_pool import PACE, limit_concurrency
 from app.content.library import Library
@@ -26,13 +26,13 @@ from app.errors import NotFoundError
 from app.estimator import registry
 from app.estimator.inputs import InputProblem, InvalidInputsError, parse_inputs
 from app.estimator.registry import EstimateSpec
-from app.web.dependencies import CurrentLibrary, course_links, current_library, public_address_of
+from app.web.dependencies import CurrentLibrary, course_links, current_library, requested_url
 from app.web.page_cache import allow_caching
 from app.web.render import render_page
-from app.widgets import draw
-from app.widgets.calculator_form import build_calculator_form, comparison_of
+from app.widgets import draw_picture
+from app.widgets.calculator_form import build_calculator_form, comparison_url
 from app.widgets.estimate_view import LONGEST_LINK, build_estimate_view, calculator_url
-from app.widgets.svg import standalone
+from app.widgets.svg import standalone_svg
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
 
@@ -44,7 +44,7 @@ _KINDS = {
 }
 
 
-def _entry(name: str) -> EstimateSpec:
+def _require_calculator(name: str) -> EstimateSpec:
     """Return the calculator in the URL; raises NotFoundError."""
     entry = registry.find_estimate(name)
     if entry is None or entry.name != name:
@@ -53,31 +53,31 @@ def _entry(name: str) -> EstimateSpec:
     return entry
 
 
-def _query(request: Request) -> str:
+def _raw_query(request: Request) -> str:
     # `request.url` would first build the whole URL.
     words: bytes = request.scope["query_string"]
     return words.decode(errors="replace")
 
 
-def _typed(request: Request) -> dict[str, str]:
-    return inputs_from_query(_query(request))
+def _typed_inputs(request: Request) -> dict[str, str]:
+    return inputs_from_query(_raw_query(request))
 
 
-Typed = Annotated[dict[str, str], Depends(_typed)]
-Posted = Annotated[dict[str, str], Depends(posted_inputs)]
+Typed = Annotated[dict[str, str], Depends(_typed_inputs)]
+Posted = Annotated[dict[str, str], Depends(read_posted_inputs)]
 
 
-async def result(request: Request) -> Response:
+async def show_result(request: Request) -> Response:
     return await _kept_fragment(request, short=False)
 
 
-async def reading(request: Request) -> Response:
+async def show_reading(request: Request) -> Response:
     return await _kept_fragment(request, short=True)
 
 
 quick = (
-    Route("/calculators/{name}/result", result, methods=["GET"]),
-    Route("/calculators/{name}/reading", reading, methods=["GET"]),
+    Route("/calculators/{name}/result", show_result, methods=["GET"]),
+    Route("/calculators/{name}/reading", show_reading, methods=["GET"]),
 )
 """Requested at every keystroke, so they are matched before all other routes, without dependencies.
 """
@@ -85,38 +85,38 @@ quick = (
 
 async def _kept_fragment(request: Request, *, short: bool) -> Response:
     allow_caching(request, shared=True)
-    entry = _entry(request.path_params["name"])
-    typed = inputs_from_query(_query(request))
+    entry = _require_calculator(request.path_params["name"])
+    typed = inputs_from_query(_raw_query(request))
     library = await current_library(request)
 
     def work() -> Response:
-        return _fragment(request, entry, typed, library, short=short)
+        return _render_reading(request, entry, typed, library, short=short)
 
     return await PACE.run(entry.name, work, is_search=entry.is_search)
 
 
 @router.get("")
-def index(request: Request, learner: CurrentLearner) -> Response:
+def list_calculators(request: Request, learner: CurrentLearner) -> Response:
     allow_caching(request)
     return render_page(
         request,
         "calculators/index.html",
         learner=learner,
-        groups=calculator_list.groups(),
+        groups=calculator_list.list_calculator_groups(),
         starts=calculator_list.STARTS,
     )
 
 
 @router.get("/accuracy")
-def accuracy_of_all(request: Request, learner: CurrentLearner) -> Response:
+def show_accuracy(request: Request, learner: CurrentLearner) -> Response:
     allow_caching(request)
-    standing = accuracy_page.standing()
+    standing = accuracy_page.accuracy_summary()
     return render_page(request, "calculators/accuracy.html", learner=learner, standing=standing)
 
 
 @router.get("/accuracy/{kind}")
-def accuracy_of_kind(request: Request, kind: str, learner: CurrentLearner) -> Response:
-    standing = accuracy_page.standing_of(kind)
+def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> Response:
+    standing = accuracy_page.accuracy_of_kind(kind)
     if standing is None:
         raise NotFoundError(f"There are no cases of kind “{kind}”.")
     allow_caching(request)
@@ -127,7 +127,7 @@ def accuracy_of_kind(request: Request, kind: str, learner: CurrentLearner) -> Re
 
 @router.get("/{name}")
 @limit_concurrency
-def show(
+def show_calculator(
     request: Request,
     name: str,
     typed: Typed,
@@ -135,7 +135,7 @@ def show(
     library: CurrentLibrary,
 ) -> Response:
     allow_caching(request)
-    return _whole(request, _entry(name), typed, learner, library)
+    return _render_calculator_page(request, _require_calculator(name), typed, learner, library)
 
 
 @router.post("/{name}")
@@ -147,57 +147,59 @@ def show_posted(
     learner: CurrentLearner,
     library: CurrentLibrary,
 ) -> Response:
-    query = query_of(typed)
+    query = build_query(typed)
     if len(query) <= LONGEST_LINK:
         return RedirectResponse(calculator_url(name, query), status_code=303)
-    return _whole(request, _entry(name), typed, learner, library)
+    return _render_calculator_page(request, _require_calculator(name), typed, learner, library)
 
 
 @router.post("/{name}/result")
 @limit_concurrency
 def result_posted(request: Request, name: str, typed: Posted, library: CurrentLibrary) -> Response:
-    return _fragment(request, _entry(name), typed, library)
+    return _render_reading(request, _require_calculator(name), typed, library)
 
 
 @router.post("/{name}/reading")
 @limit_concurrency
-def reading_posted(request: Request, name: str, typed: Posted, library: CurrentLibrary) -> Response:
-    return _fragment(request, _entry(name), typed, library, short=True)
+def show_posted_reading(
+    request: Request, name: str, typed: Posted, library: CurrentLibrary
+) -> Response:
+    return _render_reading(request, _require_calculator(name), typed, library, short=True)
 
 
 @router.get("/{name}/result.svg")
 @limit_concurrency
-def take_picture_along(request: Request, name: str, typed: Typed) -> Response:
-    entry = _entry(name)
+def download_chart(request: Request, name: str, typed: Typed) -> Response:
+    entry = _require_calculator(name)
     pictures = entry.compute(parse_inputs(entry.inputs, typed)).pictures
     if not pictures:
         raise NotFoundError("This calculator draws no picture.")
     files = request.app.state.static.files
     sheets = [files[f"css/{f}.css"].body.decode() for f in ("tokens", "instruments")]
-    return _file(name, "svg", standalone(draw(pictures[0]), *sheets))
+    return _file_response(name, "svg", standalone_svg(draw_picture(pictures[0]), *sheets))
 
 
 @router.get("/{name}/result.{kind}")
 @limit_concurrency
-def take_along(
+def download_estimate(
     request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
 ) -> Response:
-    entry = _entry(name)
+    entry = _require_calculator(name)
     inputs = parse_inputs(entry.inputs, typed)
     estimate = entry.compute(inputs)
-    link = public_address_of(request).replace(f"/result.{kind}", "", 1)
+    link = requested_url(request).replace(f"/result.{kind}", "", 1)
     if kind == "csv":
-        body = exports.as_csv(estimate)
+        body = exports.format_csv(estimate)
     elif kind == "json":
-        body = _dumped(exports.answer(entry, inputs, estimate))
+        body = _dump_json(exports.estimate_json(entry, inputs, estimate))
     else:
-        body = exports.as_markdown(entry, inputs, estimate, link)
-    return _file(name, kind, body)
+        body = exports.format_markdown(entry, inputs, estimate, link)
+    return _file_response(name, kind, body)
 
 
 @router.get("/{name}/compare")
 @limit_concurrency
-def compare(
+def compare_calculators(
     request: Request,
     name: str,
     typed: Typed,
@@ -205,17 +207,17 @@ def compare(
     library: CurrentLibrary,
 ) -> Response:
     allow_caching(request)
-    entry = _entry(name)
+    entry = _require_calculator(name)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
         proposed = build_calculator_form(entry, typed, course=course_links(library)).compare
         if "?" in proposed:
             return RedirectResponse(proposed, status_code=303)
-    sides = scenarios_in(typed)
+    sides = split_scenarios(typed)
     scenarios = comparison.answer_all(entry, sides)
-    rows = comparison.rows_of(entry, scenarios, course_links(library))
+    rows = comparison.input_rows(entry, scenarios, course_links(library))
     near = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
-    problems = comparison.problems_of(scenarios)
+    problems = comparison.scenario_problems(scenarios)
     return render_page(
         request,
         "calculators/compare.html",
@@ -227,7 +229,7 @@ def compare(
         near=near,
         far=[r for r in rows if r not in near],
         links=_side_links(entry, scenarios),
-        compared=comparison.compare(entry, scenarios),
+        compared=comparison.compare_scenarios(entry, scenarios),
         problems=problems,
     )
 
@@ -236,47 +238,47 @@ def compare(
 @limit_concurrency
 def compare_result(request: Request, name: str, typed: Typed) -> Response:
     allow_caching(request, shared=True)
-    entry = _entry(name)
-    sides = scenarios_in(typed)
+    entry = _require_calculator(name)
+    sides = split_scenarios(typed)
     scenarios = comparison.answer_all(entry, sides)
-    problems = comparison.problems_of(scenarios)
+    problems = comparison.scenario_problems(scenarios)
     if problems:
-        return _refused(request, problems)
+        return _render_input_problems(request, problems)
     return render_page(
         request,
         "calculators/_sides.html",
         name=name,
-        compared=comparison.compare(entry, scenarios),
+        compared=comparison.compare_scenarios(entry, scenarios),
         links=_side_links(entry, scenarios),
     )
 
 
 @router.get("/{name}/compare/result.{kind}")
 @limit_concurrency
-def take_sides_along(
+def download_comparison(
     request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
 ) -> Response:
-    entry = _entry(name)
-    scenarios = comparison.answer_all(entry, scenarios_in(typed))
-    compared = comparison.compare(entry, scenarios)
+    entry = _require_calculator(name)
+    scenarios = comparison.answer_all(entry, split_scenarios(typed))
+    compared = comparison.compare_scenarios(entry, scenarios)
     if compared is None:
-        raise InvalidInputsError(comparison.problems_of(scenarios))
+        raise InvalidInputsError(comparison.scenario_problems(scenarios))
     if kind == "csv":
         body = exports.sides_as_csv(scenarios)
     elif kind == "json":
-        body = _dumped(exports.sides_as_json(entry, scenarios))
+        body = _dump_json(exports.sides_as_json(entry, scenarios))
     else:
-        link = public_address_of(request).replace(f"/result.{kind}", "", 1)
+        link = requested_url(request).replace(f"/result.{kind}", "", 1)
         body = exports.sides_as_markdown(entry, compared, link)
-    return _file(f"{name}-side-by-side", kind, body)
+    return _file_response(f"{name}-side-by-side", kind, body)
 
 
-def _file(name: str, kind: str, body: str) -> Response:
+def _file_response(name: str, kind: str, body: str) -> Response:
     named = f'attachment; filename="{name}.{kind}"'
     return Response(body, media_type=_KINDS[kind], headers={"content-disposition": named})
 
 
-def _dumped(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
@@ -284,22 +286,22 @@ def _side_links(
     entry: EstimateSpec, scenarios: Mapping[str, comparison.Scenario]
 ) -> dict[str, str]:
     """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
-    sides = {letter: comparison.words_of(s) for letter, s in scenarios.items()}
-    third = without_third(sides) if "c" in sides else with_third(sides)
-    views = {"here": sides, "swap": swapped(sides), "third": third}
+    sides = {letter: comparison.minimal_inputs(s) for letter, s in scenarios.items()}
+    third = drop_third_scenario(sides) if "c" in sides else add_third_scenario(sides)
+    views = {"here": sides, "swap": swap_scenarios(sides), "third": third}
     part = "compare"
     links = {
-        view: calculator_url(entry.name, query_of_sides(shown), part=part)
+        view: calculator_url(entry.name, build_scenarios_query(shown), part=part)
         for view, shown in views.items()
     }
     return {
         **links,
-        "one": calculator_url(entry.name, query_of(sides["a"])),
-        "query": query_of_sides(sides),
+        "one": calculator_url(entry.name, build_query(sides["a"])),
+        "query": build_scenarios_query(sides),
     }
 
 
-def _whole(
+def _render_calculator_page(
     request: Request,
     entry: EstimateSpec,
     typed: Mapping[str, str],
@@ -309,7 +311,7 @@ def _whole(
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
     course = course_links(library)
     shown = build_calculator_form(entry, typed, course=course)
-    number, total = calculator_list.number_of(entry)
+    number, total = calculator_list.calculator_position(entry)
     return render_page(
         request,
         "calculators/show.html",
@@ -317,15 +319,15 @@ def _whole(
         learner=learner,
         instrument=shown,
         summary=entry.summary,
-        offers=calculator_list.offers(entry, typed, request.app.state.prices),
+        offers=calculator_list.list_price_links(entry, typed, request.app.state.prices),
         number=number,
         total=total,
-        explained=calculator_list.teaching_pages(entry, course),
+        explained=calculator_list.find_teaching_pages(entry, course),
         asked=calculator_list.starting_inputs(entry, library),
     )
 
 
-def _fragment(
+def _render_reading(
     request: Request,
     entry: EstimateSpec,
     typed: Mapping[str, str],
@@ -338,14 +340,14 @@ def _fragment(
         inputs = parse_inputs(entry.inputs, typed)
         estimate = entry.compute(inputs)
     except InvalidInputsError as bad:
-        return _refused(request, bad.problems)
+        return _render_input_problems(request, bad.problems)
     shown = build_estimate_view(entry, inputs, estimate, topics=library.topics)
-    compare = comparison_of(entry, inputs, estimate, shown.query)
+    compare = comparison_url(entry, inputs, estimate, shown.query)
     name = "calculators/_result.html"
     return render_page(request, name, reading=shown, short=short, compare=compare)
 
 
-def _refused(request: Request, problems: tuple[InputProblem, ...]) -> Response:
+def _render_input_problems(request: Request, problems: tuple[InputProblem, ...]) -> Response:
     return render_page(
         request,
         "calculators/_refusal.html",

@@ -21,10 +21,10 @@ def inputs_from_query(query: str) -> dict[str, str]:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise InvalidInputError(f"There are more than {_MOST_FIELDS} inputs.") from None
-    return first_filled(pairs)
+    return keep_first_filled(pairs)
 
 
-def first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def keep_first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return one value for each name: the first that is not empty."""
     typed: dict[str, str] = {}
     for name, value in pairs:
@@ -33,23 +33,23 @@ def first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return typed
 
 
-async def posted_inputs(request: Request) -> dict[str, str]:
+async def read_posted_inputs(request: Request) -> dict[str, str]:
     """Return the inputs of a posted form; an uploaded file replaces the text of its field."""
     async with request.form(max_files=4, max_fields=_MOST_FIELDS) as form:
         items = form.multi_items()
-        files = [(n, await _text(n, v)) for n, v in items if isinstance(v, UploadFile)]
+        files = [(n, await _clean_text(n, v)) for n, v in items if isinstance(v, UploadFile)]
     words = [(n, v) for n, v in items if isinstance(v, str)]
-    return first_filled([*files, *words])
+    return keep_first_filled([*files, *words])
 
 
-async def _text(name: str, value: UploadFile) -> str:
+async def _clean_text(name: str, value: UploadFile) -> str:
     try:
         return (await value.read()).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInputError("The file is not text.", field=name) from None
 
 
-def query_of(typed: Mapping[str, str]) -> str:
+def build_query(typed: Mapping[str, str]) -> str:
     """Return the inputs as a query string, without empty fields."""
     return urlencode({name: value for name, value in typed.items() if value})
 
@@ -61,12 +61,12 @@ _COUNT = "scenarios"
 Typed = Mapping[str, str]
 
 
-def scenarios_in(typed: Typed) -> dict[str, dict[str, str]]:
+def split_scenarios(typed: Typed) -> dict[str, dict[str, str]]:
     """Return the scenarios in a URL: `gpu=` applies to all, `b.gpu=` to B alone.
 
     There are two; `scenarios=3` or any value for C adds a third.
 
-    >>> scenarios_in({"model": "70B", "b.gpu": "b200-sxm"})
+    >>> split_scenarios({"model": "70B", "b.gpu": "b200-sxm"})
     {'a': {'model': '70B'}, 'b': {'model': '70B', 'gpu': 'b200-sxm'}}
     """
     shared = {n: v for n, v in typed.items() if n[:2] not in _PREFIXES and n != _COUNT}
@@ -80,10 +80,10 @@ def scenarios_in(typed: Typed) -> dict[str, dict[str, str]]:
     }
 
 
-def query_of_sides(sides: Mapping[str, Typed]) -> str:
+def build_scenarios_query(sides: Mapping[str, Typed]) -> str:
     """Return scenarios as a query string; values shared by all are written once.
 
-    >>> query_of_sides({"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "8"}})
+    >>> build_scenarios_query({"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "8"}})
     'model=70B&b.gpus=8'
     """
     filled = {s: {n: v for n, v in typed.items() if v} for s, typed in sides.items()}
@@ -97,16 +97,16 @@ def query_of_sides(sides: Mapping[str, Typed]) -> str:
     return urlencode(pairs)
 
 
-def swapped(sides: Mapping[str, Typed]) -> dict[str, Typed]:
+def swap_scenarios(sides: Mapping[str, Typed]) -> dict[str, Typed]:
     """Return the scenarios with A and B swapped."""
     return {**sides, "a": sides["b"], "b": sides["a"]}
 
 
-def with_third(sides: Mapping[str, Typed]) -> dict[str, Typed]:
+def add_third_scenario(sides: Mapping[str, Typed]) -> dict[str, Typed]:
     """Return the scenarios with a third one, a copy of B."""
     return {**sides, "c": sides["b"]}
 
 
-def without_third(sides: Mapping[str, Typed]) -> dict[str, Typed]:
+def drop_third_scenario(sides: Mapping[str, Typed]) -> dict[str, Typed]:
     """Return A and B alone."""
     return {letter: sides[letter] for letter in LETTERS[:2]}

@@ -62,10 +62,10 @@ class EstimateDurations:
 
         if not is_search and self._seconds.get(name, 1.0) < _QUICK_SECONDS:
             return timed()
-        return await run_sync(timed, limiter=_limiter())
+        return await run_sync(timed, limiter=_estimate_limiter())
 
 
-def _limiter() -> anyio.CapacityLimiter:
+def _estimate_limiter() -> anyio.CapacityLimiter:
     """Return the limiter of threads for costly work, one per event loop."""
     limiter = _room.get(None)
     if limiter is None:

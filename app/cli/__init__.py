@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.cli.launcher import CommandError, load
+from app.cli.launcher import CommandError, load_attribute
 
 # Commands that parse their own arguments: help text and function.
 _COMMANDS = {
@@ -66,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words[:1] and words[0] in _COMMANDS:
             rest = words if words[0] in _BY_NAME else words[1:]
-            return _run(_COMMANDS[words[0]][1], rest)
-        given = _parser().parse_args(words)
-        return _run(given.action, given)
+            return _run_action(_COMMANDS[words[0]][1], rest)
+        given = _build_parser().parse_args(words)
+        return _run_action(given.action, given)
     except CommandError as stop:
         print(f"headroom: {stop}", file=sys.stderr)
         return 2
@@ -79,9 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _run(action: str, given: Any) -> int:
+def _run_action(action: str, given: Any) -> int:
     """Call the function named `module:function`."""
-    run: Callable[[Any], int] = load(action)
+    run: Callable[[Any], int] = load_attribute(action)
     return run(given)
 
 
@@ -91,7 +91,7 @@ _BY_ENVIRONMENT = (
 )
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headroom", description="Study for an exam, with live calculators."
     )

@@ -12,17 +12,30 @@ from pathlib import Path
 from typing import Any
 
 from app.authoring import scaffold
-from app.authoring.course_report import compute_coverage, cues, fresh_papers, heads, reviews_due
+from app.authoring.course_report import (
+    compute_coverage,
+    count_disjoint_papers,
+    coverage_column_titles,
+    measure_answer_cues,
+    reviews_due,
+)
 from app.authoring.scaffold import ScaffoldError, ScaffoldTarget, read_course
 from app.cli.database import read_settings
 from app.cli.import_export import exchange_command
 from app.cli.launcher import CommandError
-from app.content.check import as_diff, changes, check, fix_folder, note_on, write
-from app.content.courses import SINGLE_COURSE, folders, name_course, passed_over
+from app.content.check import (
+    check_course,
+    describe_new_lock,
+    fix_folder,
+    format_diff,
+    format_problems,
+    plan_file_changes,
+)
+from app.content.courses import SINGLE_COURSE, find_course_folders, name_course, skipped_folders
 from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
 from app.content.library import assemble_library
 from app.markup.ids import did_you_mean
-from app.markup.problems import LOG, RULES, ContentProblem, explain, make_problem
+from app.markup.problems import LOG, RULES, ContentProblem, explain_code, make_problem
 from app.settings import Settings
 
 _OPTION = "--course"
@@ -30,7 +43,7 @@ _OPTION = "--course"
 
 def course_folder(settings: Settings, name: str) -> Path:
     """Return the folder of a course. Raises CommandError if the name is missing or unknown."""
-    courses = folders(settings.content)
+    courses = find_course_folders(settings.content)
     if SINGLE_COURSE in courses:
         if name:
             raise CommandError(f"{settings.content} is one course alone; leave {_OPTION} out.")
@@ -77,17 +90,17 @@ def split_course_option(words: Sequence[str], naming: Sequence[str]) -> tuple[li
 def check_content(given: argparse.Namespace) -> int:
     """Print the problems after applying `--fix`. Returns 1 if one is an error."""
     if given.explain:
-        return _explained(given.explain.upper())
+        return _explain_codes(given.explain.upper())
     if given.dry_run and not given.fix:
         raise CommandError("--dry-run shows what --fix would write; say --fix as well.")
     if given.accept and not given.fix:
         raise CommandError("--accept says what --fix may enter; say --fix as well.")
-    with _failures(shown=given.verbose):
-        return _checked(given)
+    with _hide_internal_traceback(shown=given.verbose):
+        return _check_courses(given)
 
 
 @contextlib.contextmanager
-def _failures(*, shown: bool) -> Iterator[None]:
+def _hide_internal_traceback(*, shown: bool) -> Iterator[None]:
     """Hide tracebacks of internal failures unless `shown`; problem E00 reports them anyway."""
     before = LOG.disabled
     LOG.disabled = not shown
@@ -97,28 +110,28 @@ def _failures(*, shown: bool) -> Iterator[None]:
         LOG.disabled = before
 
 
-def _checked(given: argparse.Namespace) -> int:
-    courses = folders(folder_of(given))
+def _check_courses(given: argparse.Namespace) -> int:
+    courses = find_course_folders(requested_folder(given))
     problems: list[ContentProblem] = []
     for name, folder in courses.items():
         if given.fix:
-            _fix(folder, given)
-        every = [_within(name, p) for p in check(folder)]
+            _apply_fixes(folder, given)
+        every = [_relative_problem(name, p) for p in check_course(folder)]
         found = [p for p in every if p not in problems]  # shared files are reported once
         if given.format == "text":
-            print(_told(name, found))
+            print(_course_report(name, found))
         problems += found
-    beside = _passed_over(folder_of(given))
+    beside = _skipped_folder_problems(requested_folder(given))
     if beside and given.format == "text":
-        print(write(beside))
+        print(format_problems(beside))
     problems += beside
     gc.freeze()  # the command ends soon: skip garbage collection
     if given.format != "text":
-        print(write(problems, given.format))
+        print(format_problems(problems, given.format))
     return int(any(p.severity == "error" for p in problems))
 
 
-def _passed_over(content: Path) -> list[ContentProblem]:
+def _skipped_folder_problems(content: Path) -> list[ContentProblem]:
     """Report E00 for each folder that looks like a course but is not served."""
     hints = "Write its syllabus.toml.", "Use lower-case letters, digits and hyphens."
     return [
@@ -128,11 +141,11 @@ def _passed_over(content: Path) -> list[ContentProblem]:
             f"The folder “{name}” is no course of the server: {why}.",
             hints[0] if why.endswith(".toml") else f"Rename it. {hints[1]}",
         )
-        for name, why in passed_over(content).items()
+        for name, why in skipped_folders(content).items()
     ]
 
 
-def _within(course: str, found: ContentProblem) -> ContentProblem:
+def _relative_problem(course: str, found: ContentProblem) -> ContentProblem:
     """Return a problem with its path relative to the folder of all courses."""
     shared = found.path.startswith(f"{SHARED}/")
     if shared == bool(course):  # relative to that folder already
@@ -141,36 +154,36 @@ def _within(course: str, found: ContentProblem) -> ContentProblem:
     return dataclasses.replace(found, path=f"{above}/{found.path}")
 
 
-def _told(course: str, found: list[ContentProblem]) -> str:
+def _course_report(course: str, found: list[ContentProblem]) -> str:
     """Format the problems of one course, under its name if there are several."""
-    words = write(found)
+    words = format_problems(found)
     gap = "\n" if found else " "
     return f"{course}:{gap}{words}" if course else words
 
 
-def _fix(folder: Path, given: argparse.Namespace) -> None:
+def _apply_fixes(folder: Path, given: argparse.Namespace) -> None:
     """Apply `--fix`, or only compute it in a dry run, and print the diff.
 
     With a machine-readable format, the diff goes to standard error.
     """
     today = dt.datetime.now(dt.UTC).date()
-    make = changes if given.dry_run else fix_folder
+    make = plan_file_changes if given.dry_run else fix_folder
     made = make(folder, today, given.accept)
     out = sys.stdout if given.format == "text" else sys.stderr
-    for words in (as_diff(made), note_on(made, written=not given.dry_run)):
+    for words in (format_diff(made), describe_new_lock(made, written=not given.dry_run)):
         if words:
             print(words, file=out)
 
 
-def _explained(code: str) -> int:
+def _explain_codes(code: str) -> int:
     if code not in RULES:
         hint = did_you_mean(code, RULES) or "They stand behind the place: E04, W87."
         raise CommandError(f"{code} is not a code of the check. {hint}")
-    print(explain(code))
+    print(explain_code(code))
     return 0
 
 
-def folder_of(given: argparse.Namespace) -> Path:
+def requested_folder(given: argparse.Namespace) -> Path:
     """Return the folder argument, or the folder of the settings."""
     if given.folder and given.course:
         raise CommandError("name a folder or a course, not both.")
@@ -184,7 +197,7 @@ _PAUSE = 0.2
 Found = tuple[ContentProblem, ...]
 
 
-def watch(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]:
+def watch_folder(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]:
     """Yield the text to print: all problems first, then the differences after each change.
 
     Ends when `wait`, which is called between two checks, raises KeyboardInterrupt.
@@ -194,11 +207,11 @@ def watch(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]
     before: Found | None = None
     try:
         while True:
-            found, stamps = _look(files, folder)
+            found, stamps = _check_with_stamps(files, folder)
             if before is None:
-                yield write(found)
+                yield format_problems(found)
             elif found != before:
-                yield differences(before, found)
+                yield describe_differences(before, found)
             before = found
             while True:
                 pause()
@@ -208,31 +221,31 @@ def watch(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]
         return
 
 
-def differences(before: Found, now: Found) -> str:
+def describe_differences(before: Found, now: Found) -> str:
     """Return which problems were fixed, which are new, and how many are left.
 
     A problem that only moved to another line is neither.
     """
-    old, new = _words(before), _words(now)
+    old, new = _index_problems(before), _index_problems(now)
     gone = [problem for words, problem in old.items() if words not in new]
     come = [problem for words, problem in new.items() if words not in old]
-    lines = [f"mended  {_place(p)} {p.code} {p.message}" for p in gone]
+    lines = [f"mended  {_problem_location(p)} {p.code} {p.message}" for p in gone]
     for p in come:
-        lines.append(f"new     {_place(p)} {p.code} {p.message}")
+        lines.append(f"new     {_problem_location(p)} {p.code} {p.message}")
         if p.hint:
             lines.append(f"        {p.hint}")
-    summary = write(now).splitlines()[-1]
+    summary = format_problems(now).splitlines()[-1]
     return "\n".join([*lines, f"{dt.datetime.now().astimezone():%H:%M:%S}  {summary}"])
 
 
-def _look(files: WatchedFiles, folder: Path) -> tuple[Found, FileStamps]:
+def _check_with_stamps(files: WatchedFiles, folder: Path) -> tuple[Found, FileStamps]:
     # Check the files as they are. Only a server keeps the last good version.
     files.good.clear()
     readings, stamps = files.read()
     return tuple(sorted(assemble_library(readings, folder).problems)), stamps
 
 
-def _words(problems: Found) -> dict[tuple[str, str, str, int], ContentProblem]:
+def _index_problems(problems: Found) -> dict[tuple[str, str, str, int], ContentProblem]:
     """Index problems by everything but their line; equal ones by their order."""
     found: dict[tuple[str, str, str, int], ContentProblem] = {}
     for problem in problems:
@@ -243,7 +256,7 @@ def _words(problems: Found) -> dict[tuple[str, str, str, int], ContentProblem]:
     return found
 
 
-def _place(problem: ContentProblem) -> str:
+def _problem_location(problem: ContentProblem) -> str:
     return f"{problem.path}:{problem.line}:{problem.column}"
 
 
@@ -252,11 +265,11 @@ def new_command(words: Sequence[str], folder: Path, name: str = "") -> int:
 
     `name` is the course's name, empty on a server with a single course.
     """
-    given = _parser(folder).parse_args(words)
+    given = _build_parser(folder).parse_args(words)
     given.base = f"/courses/{name}" if name else ""
     try:
         of_course = getattr(given, "begin", None)
-        said: str = of_course(read_course(given.dir), given) if of_course else _begun(given)
+        said: str = of_course(read_course(given.dir), given) if of_course else _start_course(given)
     except (ScaffoldError, OSError) as error:
         sys.stderr.write(f"headroom: {error}\n")
         return 2
@@ -274,13 +287,13 @@ def coverage_command(words: Sequence[str], folder: Path) -> int:
     library = read_course(parser.parse_args(words).folder).library
     for row in compute_coverage(library):
         sys.stdout.write(f"{row.number} {row.name}\n")
-        cells = zip(heads(), row.cells, strict=True)
+        cells = zip(coverage_column_titles(), row.cells, strict=True)
         sys.stdout.write("".join(f"  {head}: {cell}\n" for head, cell in cells))
-    for title, count in fresh_papers(library).items():
+    for title, count in count_disjoint_papers(library).items():
         sys.stdout.write(f"{title}: {count} papers without a repeat\n")
     for due in reviews_due(library, dt.datetime.now(dt.UTC).date()):
         sys.stdout.write(f"due for review: {due.path} “{due.name}” {due.why}\n")
-    for cue in cues(library.questions.values()):
+    for cue in measure_answer_cues(library.questions.values()):
         sys.stdout.write(
             f"{cue.name}: {cue.right:.1%} right, by chance {cue.chance:.1%} "
             f"± {cue.noise:.1%}, of {cue.questions} questions\n"
@@ -291,13 +304,13 @@ def coverage_command(words: Sequence[str], folder: Path) -> int:
 def watch_command(folder: Path) -> int:
     """Run `headroom check --watch` until it is interrupted."""
     with contextlib.suppress(KeyboardInterrupt):  # may be raised while printing
-        for words in watch(folder):
+        for words in watch_folder(folder):
             sys.stdout.write(f"{words}\n")
             sys.stdout.flush()
     return 0
 
 
-def _parser(folder: Path) -> argparse.ArgumentParser:
+def _build_parser(folder: Path) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headroom new", description="Write a commented starting point."
     )
@@ -317,18 +330,18 @@ def _parser(folder: Path) -> argparse.ArgumentParser:
     topic.add_argument("slug")
     topic.add_argument("--title", required=True)
     topic.add_argument("--objective", default="", help="a number of syllabus.toml")
-    topic.set_defaults(begin=_topic)
+    topic.set_defaults(begin=_start_topic)
     question = kinds.add_parser("question", parents=[shared], help="a question or card of a topic")
     question.add_argument("--topic", required=True, metavar="SLUG")
     question.add_argument("--type", choices=scaffold.KINDS, default="single")
     question.add_argument("--id", default="", help="else one is made of topic and type")
-    question.set_defaults(begin=_question)
+    question.set_defaults(begin=_start_question)
     exam = kinds.add_parser("exam", parents=[shared], help="a mock exam")
     exam.add_argument("slug")
     exam.add_argument("--title", default="")
-    exam.add_argument("--questions", type=_count, default=0)
-    exam.add_argument("--minutes", type=_count, default=0)
-    exam.set_defaults(begin=_exam)
+    exam.add_argument("--questions", type=_parse_count, default=0)
+    exam.add_argument("--minutes", type=_parse_count, default=0)
+    exam.set_defaults(begin=_start_exam)
     return parser
 
 
@@ -347,7 +360,7 @@ def _add_course(kinds: Any, folder: Path) -> None:
     )
 
 
-def _begun(given: argparse.Namespace) -> str:
+def _start_course(given: argparse.Namespace) -> str:
     if (given.dir / "syllabus.toml").exists():
         raise ScaffoldError(
             f"{given.dir} is one course alone; name the folder that shall hold several with --dir."
@@ -363,7 +376,7 @@ def _begun(given: argparse.Namespace) -> str:
     )
 
 
-def _topic(course: ScaffoldTarget, given: argparse.Namespace) -> str:
+def _start_topic(course: ScaffoldTarget, given: argparse.Namespace) -> str:
     today = dt.datetime.now(dt.UTC).date()
     files = scaffold.new_topic(course, given.slug, given.title, given.objective, today)
     names = "\n".join(f"  {file}" for file in files)
@@ -373,18 +386,18 @@ def _topic(course: ScaffoldTarget, given: argparse.Namespace) -> str:
     )
 
 
-def _question(course: ScaffoldTarget, given: argparse.Namespace) -> str:
+def _start_question(course: ScaffoldTarget, given: argparse.Namespace) -> str:
     path, line = scaffold.new_question(course, given.topic, given.type, given.id)
     return f"Written: {path}:{line}"
 
 
-def _exam(course: ScaffoldTarget, given: argparse.Namespace) -> str:
+def _start_exam(course: ScaffoldTarget, given: argparse.Namespace) -> str:
     title = given.title or f"{course.library.syllabus.exam} mock exam".strip()
     path = scaffold.new_exam(course, given.slug, title, given.questions, given.minutes)
     return f"Written: {path}"
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 500:
         raise argparse.ArgumentTypeError(f"“{text}” is not a number from 1 to 500")
     return int(text)
@@ -395,18 +408,18 @@ def new(words: Sequence[str]) -> int:
     if words[:1] == ["course"]:
         return new_command(words, read_settings().content)
     rest, folder = split_course_option(words, ("--content", "--dir"))
-    return new_command(rest, folder, _name_of(folder) or "")
+    return new_command(rest, folder, _served_course_name(folder) or "")
 
 
 def exchange(words: Sequence[str]) -> int:
     """Run `headroom import` or `headroom export`."""
     rest, folder = split_course_option(words, ("--content",))
-    return exchange_command(rest, folder, read_settings().database, _name_of(folder))
+    return exchange_command(rest, folder, read_settings().database, _served_course_name(folder))
 
 
-def _name_of(folder: Path) -> str | None:
+def _served_course_name(folder: Path) -> str | None:
     """Return the course's name on the server; None for any other folder."""
-    courses = folders(read_settings().content)
+    courses = find_course_folders(read_settings().content)
     return next((name for name, place in courses.items() if place == folder), None)
 
 
@@ -420,10 +433,10 @@ def coverage(words: Sequence[str]) -> int:
 
 def watch_content(given: argparse.Namespace) -> int:
     """Print problems after every change until interrupted."""
-    folder = folder_of(given)
+    folder = requested_folder(given)
     if given.fix or given.explain or given.format != "text":
         raise CommandError("--watch prints text and writes nothing; leave the others out.")
-    courses = folders(folder)
+    courses = find_course_folders(folder)
     if SINGLE_COURSE not in courses:
         raise CommandError(f"--watch looks at one course; name one of {', '.join(courses)}.")
     return watch_command(folder)

@@ -15,10 +15,10 @@ from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from app.cli.launcher import CommandError
-from app.database.backup import BackupManifest, copies, create_backup, restore
+from app.database.backup import BackupManifest, create_backup, list_daily_backups, restore_backup
 from app.database.backup_schedule import copy_before_migration
 from app.database.doctor import CheckedDeployment, DoctorFinding, run_checks
-from app.database.engine import make_engine, redact_url, without_password
+from app.database.engine import hide_passwords, make_engine, redact_url
 from app.database.errors import is_full
 from app.database.file_guards import (
     ASIDE,
@@ -31,20 +31,20 @@ from app.database.installation import Installation, InstallationError
 from app.database.schema import (
     UnusableDatabaseError,
     full_disk,
+    hold_migration_lock,
     is_current,
     keep_private,
     migrate_database,
-    migrating_alone,
     sqlite_file,
 )
-from app.database.secure_delete import vacuum_alone, vacuum_at_start
-from app.settings import Settings, rows, unknown
+from app.database.secure_delete import vacuum_at_start, vacuum_exclusively
+from app.settings import Settings, settings_rows, unknown_variables
 from app.web.dependencies import server_url
 
 
 def read_settings() -> Settings:
     """Read the settings from the environment. Raises CommandError for the first invalid one."""
-    for sentence in unknown():
+    for sentence in unknown_variables():
         raise CommandError(sentence)
     try:
         return Settings()
@@ -58,7 +58,7 @@ def read_settings() -> Settings:
 
 def list_settings(_given: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
-    for variable, value, default, meaning in rows(read_settings()):
+    for variable, value, default, meaning in settings_rows(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
             value = redact_url(value)  # noqa: PLW2901 - without its password
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
@@ -69,7 +69,7 @@ def list_settings(_given: argparse.Namespace) -> int:
 _log = logging.getLogger("headroom")
 
 
-def prepare(installation: Installation, now: dt.datetime) -> None:
+def prepare_database(installation: Installation, now: dt.datetime) -> None:
     """Migrate the database, and make the data readable for its owner only.
 
     Raises InstallationError if the database must not be used.
@@ -87,7 +87,7 @@ def prepare(installation: Installation, now: dt.datetime) -> None:
     except DBAPIError as error:
         if error.orig is not None and is_full(error.orig):
             raise InstallationError(full_disk(installation.data)) from None
-        said = " ".join(without_password(error.orig, installation.database).split())
+        said = " ".join(hide_passwords(error.orig, installation.database).split())
         raise InstallationError(
             f"the database {redact_url(installation.database)} cannot be opened ({said}): "
             "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
@@ -109,27 +109,27 @@ def _remove_traces(engine: Engine) -> None:
     if engine.dialect.name != "sqlite":
         return
     try:
-        with migrating_alone(engine):
+        with hold_migration_lock(engine):
             vacuum_at_start(sqlite_file(engine))
     except sqlite3.Error as error:
         _log.warning("What erased learners left is not removed yet: %s.", error)
 
 
 def _newest_copy(installation: Installation) -> str:
-    found = copies(installation.backups) if installation.backups else {}
+    found = list_daily_backups(installation.backups) if installation.backups else {}
     return f" The newest copy is {list(found)[-1]}." if found else ""
 
 
-def installation_of(settings: Settings) -> Installation:
+def find_installation(settings: Settings) -> Installation:
     return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
 
 
 @contextlib.contextmanager
-def database(settings: Settings) -> Iterator[Engine]:
+def open_database(settings: Settings) -> Iterator[Engine]:
     """Yield an engine for the server's database. The server may be running."""
-    file = _file_of(settings)
+    file = _sqlite_file_path(settings)
     engine = make_engine(settings.database)
-    with keeping_owner(settings):
+    with keep_file_owner(settings):
         try:
             # Opening a missing SQLite file would create it.
             if (file and not file.is_file()) or not is_current(engine):
@@ -143,18 +143,18 @@ def database(settings: Settings) -> Iterator[Engine]:
 
 
 @contextlib.contextmanager
-def keeping_owner(settings: Settings) -> Iterator[None]:
+def keep_file_owner(settings: Settings) -> Iterator[None]:
     """Give files that root creates during the block to the owner of the data folder."""
     try:
         yield
     finally:
         give_to_owner(settings.data)
-        file = _file_of(settings)
+        file = _sqlite_file_path(settings)
         if file is not None and file.parent != settings.data:
             give_to_owner(file.parent, file.name, ASIDE)
 
 
-def _file_of(settings: Settings) -> Path | None:
+def _sqlite_file_path(settings: Settings) -> Path | None:
     """Return the file of a SQLite database; None for other databases or an invalid URL."""
     try:
         url = make_url(settings.database)
@@ -165,7 +165,7 @@ def _file_of(settings: Settings) -> Path | None:
     return Path(url.database)
 
 
-def address_of(settings: Settings) -> str:
+def local_server_url(settings: Settings) -> str:
     """Return the URL of the server for a browser."""
     return server_url(settings.url, settings.host, settings.port)
 
@@ -187,10 +187,10 @@ def make_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def prepared_database(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
-    installation = installation_of(settings)
+    installation = find_installation(settings)
     try:
-        with keeping_owner(settings), installation.in_use():
-            prepare(installation, dt.datetime.now(dt.UTC))
+        with keep_file_owner(settings), installation.in_use():
+            prepare_database(installation, dt.datetime.now(dt.UTC))
             yield
     except InstallationError as error:
         raise CommandError(str(error)) from None
@@ -198,24 +198,24 @@ def prepared_database(settings: Settings) -> Iterator[None]:
 
 def look_after_database(given: argparse.Namespace) -> int:
     """Run `headroom db upgrade` or `headroom db vacuum`."""
-    return {"upgrade": _upgrade, "vacuum": _vacuum}[given.what](read_settings())
+    return {"upgrade": _migrate_to_latest, "vacuum": _vacuum_database}[given.what](read_settings())
 
 
-def _upgrade(settings: Settings) -> int:
+def _migrate_to_latest(settings: Settings) -> int:
     make_folder(settings.data)
     with prepared_database(settings):
         print(f"The database {redact_url(settings.database)} is up to date.")
     return 0
 
 
-def _vacuum(settings: Settings) -> int:
+def _vacuum_database(settings: Settings) -> int:
     """Vacuum the database, so that unused space contains nothing that was erased."""
-    with database(settings) as engine:
+    with open_database(settings) as engine:
         if engine.dialect.name != "sqlite":
             raise CommandError("PostgreSQL removes what was erased by itself (autovacuum).")
         path = sqlite_file(engine)
     try:
-        vacuum_alone(path)
+        vacuum_exclusively(path)
     except sqlite3.OperationalError as error:
         raise CommandError(
             f"the database {path} cannot be rewritten ({error}): stop every server "
@@ -227,16 +227,16 @@ def _vacuum(settings: Settings) -> int:
 
 def upkeep_command(words: Sequence[str], deployment: CheckedDeployment) -> int:
     """Run backup, restore or doctor. Returns 0, 1 (problems found) or 2 (failed)."""
-    given = _parser().parse_args(words)
+    given = _build_parser().parse_args(words)
     keep_new_files_private()
     now = dt.datetime.now(dt.UTC)
     try:
         if given.command == "doctor":
-            return _doctor(deployment, now)
+            return _run_doctor(deployment, now)
         if given.command == "backup":
             report = _back_up(deployment.installation, given.file, now, force=given.force)
         else:
-            report = _restore(deployment.installation, given.file, now)
+            report = _restore_backup(deployment.installation, given.file, now)
     except InstallationError as error:
         print(f"headroom: {error}", file=sys.stderr)
         return 2
@@ -244,7 +244,7 @@ def upkeep_command(words: Sequence[str], deployment: CheckedDeployment) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="headroom")
     commands = parser.add_subparsers(dest="command", required=True)
     backup = commands.add_parser(
@@ -267,7 +267,7 @@ def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force:
         raise InstallationError(f"the folder {file.parent} does not exist: make it first.")
     manifest = create_backup(installation, file, now)
     size = file.stat().st_size / 1e6
-    lines = [f"{file}: {_contents(manifest)}, {size:.1f} MB."]
+    lines = [f"{file}: {_describe_manifest(manifest)}, {size:.1f} MB."]
     if manifest.secret == "HEADROOM_SECRET":  # noqa: S105 - where the key came from
         lines.append(
             "The key from HEADROOM_SECRET is inside too, so that browsers find their "
@@ -280,9 +280,9 @@ def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force:
     return "\n".join(lines)
 
 
-def _restore(installation: Installation, file: Path, now: dt.datetime) -> str:
-    done = restore(installation, file, now)
-    lines = [f"Restored {_contents(done.manifest)} from {done.manifest.day}."]
+def _restore_backup(installation: Installation, file: Path, now: dt.datetime) -> str:
+    done = restore_backup(installation, file, now)
+    lines = [f"Restored {_describe_manifest(done.manifest)} from {done.manifest.day}."]
     lines += [f"What was there before is kept in {folder}" for folder in done.kept]
     if installation.secret and "secret" in done.manifest.files:
         lines.append(
@@ -293,7 +293,7 @@ def _restore(installation: Installation, file: Path, now: dt.datetime) -> str:
     return "\n".join(lines)
 
 
-def _contents(manifest: BackupManifest) -> str:
+def _describe_manifest(manifest: BackupManifest) -> str:
     learners = manifest.rows.get("learner", 0)
     rows = sum(manifest.rows.values())
     return (
@@ -302,17 +302,17 @@ def _contents(manifest: BackupManifest) -> str:
     )
 
 
-def _doctor(deployment: CheckedDeployment, now: dt.datetime) -> int:
+def _run_doctor(deployment: CheckedDeployment, now: dt.datetime) -> int:
     findings = list(run_checks(deployment, now))
     for finding in findings:
-        print(_line(finding))
+        print(_format_finding(finding))
     worst = sum(f.level == "problem" for f in findings)
     warnings = sum(f.level == "warning" for f in findings)
     print(f"{worst} problem{'' if worst == 1 else 's'}, {warnings} warnings")
     return int(worst > 0)
 
 
-def _line(finding: DoctorFinding) -> str:
+def _format_finding(finding: DoctorFinding) -> str:
     line = f"{finding.level:<8} {finding.subject}: {finding.words}"
     return f"{line}\n         → {finding.remedy}" if finding.remedy else line
 
@@ -322,11 +322,11 @@ def upkeep(words: Sequence[str]) -> int:
     settings = read_settings()
     names = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
     place = CheckedDeployment(
-        installation_of(settings),
+        find_installation(settings),
         settings.content,
         names,
         os.environ,
         settings.max_data_gb,
     )
-    with keeping_owner(settings):
+    with keep_file_owner(settings):
         return upkeep_command(list(words), place)

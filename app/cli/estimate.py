@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from app.calculators import exports
-from app.calculators.accuracy_page import standing
+from app.calculators.accuracy_page import accuracy_summary
 from app.estimator import data_files, registry
 from app.estimator import inputs as given_inputs
-from app.estimator.hardware.part_values import FIELDS, CatalogPart, PartValue, parts
+from app.estimator.hardware.part_values import FIELDS, CatalogPart, PartValue, list_parts
 from app.estimator.inputs import InputSpec, InvalidInputsError
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, FormulaStep
 from app.estimator.units import NBSP, format_value
-from app.widgets.estimate_view import interval, within
+from app.widgets.estimate_view import interval_text, verdict_phrase
 
 _WIDTH = 88
 _OWN_CASES = (
@@ -35,9 +35,9 @@ class _EstimateCommandError(Exception):
 def estimate_command(arguments: Sequence[str]) -> int:
     """Run `headroom estimate …`. Returns 0, or 2 with one message per mistake."""
     try:
-        sys.stdout.write(_answer(list(arguments)))
+        sys.stdout.write(_answer_arguments(list(arguments)))
     except (_EstimateCommandError, InvalidInputsError) as refusal:
-        for sentence in _sentences(refusal):
+        for sentence in _problem_sentences(refusal):
             sys.stderr.write(f"headroom estimate: {sentence}\n")
         return 2
     return 0
@@ -48,7 +48,7 @@ def accuracy_command(arguments: Sequence[str]) -> int:
     if arguments:
         sys.stderr.write(f"headroom accuracy: it takes no arguments. {_OWN_CASES}\n")
         return 2
-    for row in standing().kinds:
+    for row in accuracy_summary().kinds:
         error = f", median error {row.median}" if row.median else ""
         within = f"{row.within} of {row.cases} within tolerance"
         sys.stdout.write(f"{row.label}: {within}{error}\n")
@@ -56,28 +56,28 @@ def accuracy_command(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _answer(words: list[str]) -> str:
+def _answer_arguments(words: list[str]) -> str:
     as_json = "--json" in words
     if not words or words[0] in {"--list", "--help", "-h", "--json"}:
         listed = registry.entries()
-        return _json_list(listed) if as_json else _list(listed)
-    entry = _entry(words[0])
+        return _json_list(listed) if as_json else _list_estimates_text(listed)
+    entry = _require_named_estimate(words[0])
     if "--help" in words or "-h" in words:
-        return _help(entry)
-    inputs = given_inputs.parse_inputs(entry.inputs, _typed(entry, words[1:]))
+        return _estimate_help(entry)
+    inputs = given_inputs.parse_inputs(entry.inputs, _parse_field_arguments(entry, words[1:]))
     estimate = entry.compute(inputs)
     if as_json:
-        return _dump(exports.answer(entry, inputs, estimate))
-    return _report(estimate)
+        return _dump_json(exports.estimate_json(entry, inputs, estimate))
+    return _estimate_report(estimate)
 
 
-def _sentences(refusal: Exception) -> list[str]:
+def _problem_sentences(refusal: Exception) -> list[str]:
     if isinstance(refusal, InvalidInputsError):
         return [f"--{p.field.replace('_', '-')}: {p.message}" for p in refusal.problems]
     return [str(refusal)]
 
 
-def _entry(name: str) -> EstimateSpec:
+def _require_named_estimate(name: str) -> EstimateSpec:
     entry = registry.find_estimate(name)
     if entry is not None:
         return entry
@@ -90,7 +90,7 @@ def _entry(name: str) -> EstimateSpec:
 # --- reading the arguments ---------------------------------------------------------
 
 
-def _typed(entry: EstimateSpec, words: list[str]) -> dict[str, str]:
+def _parse_field_arguments(entry: EstimateSpec, words: list[str]) -> dict[str, str]:
     """Parse `--field value`, `--field=value` and, for a boolean, a bare `--flag`."""
     declared = given_inputs.input_specs(entry.inputs)
     typed: dict[str, str] = {}
@@ -99,7 +99,7 @@ def _typed(entry: EstimateSpec, words: list[str]) -> dict[str, str]:
         option, equals, value = left.pop(0).partition("=")
         name = option.removeprefix("--").replace("-", "_")
         if not option.startswith("--") or name not in declared:
-            raise _EstimateCommandError(_unknown(entry, option))
+            raise _EstimateCommandError(_unknown_field_message(entry, option))
         if not equals:
             value = _next_value(option, declared[name], left)
         typed[name] = _from_file(value)
@@ -111,10 +111,10 @@ def _next_value(option: str, declared: InputSpec, left: list[str]) -> str:
         return left.pop(0)
     if declared.kind == "flag":
         return "yes"
-    raise _EstimateCommandError(f"{option} wants a value: {_takes(declared)}.")
+    raise _EstimateCommandError(f"{option} wants a value: {_describe_accepted(declared)}.")
 
 
-def _unknown(entry: EstimateSpec, word: str) -> str:
+def _unknown_field_message(entry: EstimateSpec, word: str) -> str:
     names = [f"--{n.replace('_', '-')}" for n in given_inputs.input_specs(entry.inputs)]
     plain = word.partition("=")[0].replace("_", "-")
     near = difflib.get_close_matches(plain, names, n=1, cutoff=0.4)
@@ -136,7 +136,7 @@ def _from_file(word: str) -> str:
 # --- writing the result ------------------------------------------------------------
 
 
-def _list(entries: Sequence[EstimateSpec]) -> str:
+def _list_estimates_text(entries: Sequence[EstimateSpec]) -> str:
     wide = max((len(e.name) for e in entries), default=0)
     lines = [f"  {e.name:{wide}}  {e.summary}" for e in entries]
     return "\n".join(
@@ -150,7 +150,7 @@ def _list(entries: Sequence[EstimateSpec]) -> str:
     )
 
 
-def _help(entry: EstimateSpec) -> str:
+def _estimate_help(entry: EstimateSpec) -> str:
     declared = given_inputs.input_specs(entry.inputs)
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     parts = [
@@ -169,7 +169,7 @@ def _help(entry: EstimateSpec) -> str:
 
 def _help_lines(name: str, declared: InputSpec, default: Any) -> list[str]:
     shown = "" if default in {None, ""} else given_inputs.format_input(declared, default)
-    told = [declared.help or f"{declared.label}.", f"Takes {_takes(declared)}."]
+    told = [declared.help or f"{declared.label}.", f"Takes {_describe_accepted(declared)}."]
     if shown:
         told.append(f"Otherwise {shown}.")
     indent = " " * 6
@@ -186,47 +186,47 @@ _NAMES = {
 }
 
 
-def _takes(declared: InputSpec) -> str:
+def _describe_accepted(declared: InputSpec) -> str:
     return _NAMES.get(declared.kind) or given_inputs.describe_range(declared)
 
 
 def _json_list(entries: Sequence[EstimateSpec]) -> str:
-    return _dump([{"name": e.name, "title": e.title, "summary": e.summary} for e in entries])
+    return _dump_json([{"name": e.name, "title": e.title, "summary": e.summary} for e in entries])
 
 
-def _dump(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _report(estimate: Estimate) -> str:
+def _estimate_report(estimate: Estimate) -> str:
     verdict = estimate.verdict
     parts = [
-        textwrap.fill(_plain(f"{verdict.lead} {verdict.text}"), _WIDTH),
-        _figures(estimate.figures),
-        _working(estimate.steps),
-        *("\n".join(_bullets(title, lines)) for title, lines in _rest(estimate)),
+        textwrap.fill(_with_plain_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),
+        _figure_lines(estimate.figures),
+        _step_lines(estimate.steps),
+        *("\n".join(_bullet_lines(title, lines)) for title, lines in _other_sections(estimate)),
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def _figures(figures: Sequence[Figure]) -> str:
+def _figure_lines(figures: Sequence[Figure]) -> str:
     wide = max((len(f.label) for f in figures), default=0)
-    return "\n".join(f"  {f.label:{wide}}  {_value(f)}" for f in figures)
+    return "\n".join(f"  {f.label:{wide}}  {_format_figure(f)}" for f in figures)
 
 
-def _value(figure: Figure) -> str:
-    text = _plain(figure.words)
+def _format_figure(figure: Figure) -> str:
+    text = _with_plain_spaces(figure.words)
     if not figure.exact:
-        text += f"  ({_plain(interval(figure))})"
+        text += f"  ({_with_plain_spaces(interval_text(figure))})"
     return f"{text}  {figure.note}" if figure.note else text
 
 
-def _working(steps: Sequence[FormulaStep]) -> str:
+def _step_lines(steps: Sequence[FormulaStep]) -> str:
     if not steps:
         return ""
     lines = ["The working"]
     for step in steps:
-        lines.append(f"  {step.label}: {_plain(format_value(step.value, step.unit))}")
+        lines.append(f"  {step.label}: {_with_plain_spaces(format_value(step.value, step.unit))}")
         lines.append(f"      {step.formula}")
         if step.substituted:
             lines.append(f"      {step.substituted}")
@@ -236,8 +236,10 @@ def _working(steps: Sequence[FormulaStep]) -> str:
     return "\n".join(lines)
 
 
-def _rest(estimate: Estimate) -> list[tuple[str, list[str]]]:
-    changes = [f"{c.label}: now {c.now}; at {c.at}: {within(c.becomes)}" for c in estimate.changes]
+def _other_sections(estimate: Estimate) -> list[tuple[str, list[str]]]:
+    changes = [
+        f"{c.label}: now {c.now}; at {c.at}: {verdict_phrase(c.becomes)}" for c in estimate.changes
+    ]
     found = (
         ("What would change the verdict", changes),
         ("What this assumes", list(estimate.notes)),
@@ -245,40 +247,42 @@ def _rest(estimate: Estimate) -> list[tuple[str, list[str]]]:
     return [(title, lines) for title, lines in found if lines]
 
 
-def _bullets(title: str, lines: Sequence[str]) -> list[str]:
+def _bullet_lines(title: str, lines: Sequence[str]) -> list[str]:
     return [
         title,
         *(
-            textwrap.fill(_plain(line), _WIDTH, initial_indent="  - ", subsequent_indent="    ")
+            textwrap.fill(
+                _with_plain_spaces(line), _WIDTH, initial_indent="  - ", subsequent_indent="    "
+            )
             for line in lines
         ),
     ]
 
 
-def _plain(text: str) -> str:
+def _with_plain_spaces(text: str) -> str:
     return text.replace(NBSP, " ")
 
 
 def catalogue_command(arguments: Sequence[str]) -> int:
     """Run `headroom catalogue …`. Returns 0, or 1 if nothing matches."""
-    given = _parser().parse_args(arguments)
-    chosen = [part for part in parts() if _matches(part, given)]
+    given = _build_parser().parse_args(arguments)
+    chosen = [part for part in list_parts() if _matches_name(part, given)]
     if not chosen:
-        sys.stderr.write(f"headroom catalogue: nothing is like that; {_offered()}\n")
+        sys.stderr.write(f"headroom catalogue: nothing is like that; {_list_offered_makers()}\n")
         return 1
     if given.json:
-        told = [_as_json(part, missing=given.missing) for part in chosen]
+        told = [_part_json(part, missing=given.missing) for part in chosen]
         sys.stdout.write(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
     elif given.missing:
-        sys.stdout.write("\n".join(_gaps(chosen)) + "\n")
+        sys.stdout.write("\n".join(_unknown_value_lines(chosen)) + "\n")
     elif given.part:
-        sys.stdout.write("\n\n".join(_whole(part) for part in chosen) + "\n")
+        sys.stdout.write("\n\n".join(_full_part_text(part) for part in chosen) + "\n")
     else:
-        sys.stdout.write("\n".join(_lines(chosen)) + "\n")
+        sys.stdout.write("\n".join(_part_lines(chosen)) + "\n")
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headroom catalogue", description="List the hardware of the catalog."
     )
@@ -292,7 +296,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _matches(part: CatalogPart, given: argparse.Namespace) -> bool:
+def _matches_name(part: CatalogPart, given: argparse.Namespace) -> bool:
     maker = (given.vendor or "").casefold()
     return (
         (not given.part or part.id in given.part)
@@ -302,28 +306,28 @@ def _matches(part: CatalogPart, given: argparse.Namespace) -> bool:
     )
 
 
-def _offered() -> str:
-    makers = ", ".join(dict.fromkeys(part.vendor for part in parts()))
+def _list_offered_makers() -> str:
+    makers = ", ".join(dict.fromkeys(part.vendor for part in list_parts()))
     return f"makers are {makers}."
 
 
-def _lines(chosen: Sequence[CatalogPart]) -> list[str]:
+def _part_lines(chosen: Sequence[CatalogPart]) -> list[str]:
     """Return one line per part, with the number of its unknown values."""
     wide = max(len(part.id) for part in chosen)
     kinds = max(len(part.kind) for part in chosen)
     lines = [
-        f"{part.id:{wide}}  {part.kind:{kinds}}  {part.vendor}, {part.name}{_short(part)}"
+        f"{part.id:{wide}}  {part.kind:{kinds}}  {part.vendor}, {part.name}{_unknown_count_suffix(part)}"
         for part in chosen
     ]
     return [*lines, f"{len(chosen)} parts"]
 
 
-def _short(part: CatalogPart) -> str:
+def _unknown_count_suffix(part: CatalogPart) -> str:
     count = len(part.missing)
     return f" ({count} unknown)" if count else ""
 
 
-def _gaps(chosen: Iterable[CatalogPart]) -> list[str]:
+def _unknown_value_lines(chosen: Iterable[CatalogPart]) -> list[str]:
     lines = []
     for part in chosen:
         lines.append(f"{part.id}")
@@ -331,16 +335,16 @@ def _gaps(chosen: Iterable[CatalogPart]) -> list[str]:
     return lines
 
 
-def _whole(part: CatalogPart) -> str:
+def _full_part_text(part: CatalogPart) -> str:
     """Return every value of a part with its convention, source and date."""
     lines = [f"{part.id}: {part.vendor}, {part.name}"]
     for group, values in part.groups.items():
         lines.append(f"  {group}")
-        lines += [f"    {_line(value)}" for value in values]
+        lines += [f"    {_value_line(value)}" for value in values]
     return "\n".join(lines).replace("\u00a0", " ")
 
 
-def _line(value: PartValue) -> str:
+def _value_line(value: PartValue) -> str:
     told = ", ".join(t for t in (value.words, value.field.says, value.beside) if t)
     if value.state != "known":
         return f"{value.field.label}: {value.words}. {value.reason}"
@@ -349,7 +353,7 @@ def _line(value: PartValue) -> str:
     return f"{value.field.label}: {told}{doubt} [{cited}, {value.read_on}]"
 
 
-def _as_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
+def _part_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
     """Return a part in base units. With `missing`, only its unknown values."""
     values = part.missing if missing else part.values
     return {

@@ -13,13 +13,19 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
 from app.content.courses import name_course
-from app.database.engine import make_engine, redact_url, without_password
-from app.import_export.course_files import about, add_items, items_of, place_of, write_files
-from app.import_export.export_store import COLUMNS, attempts
-from app.import_export.formats.csv_json import table
+from app.database.engine import hide_passwords, make_engine, redact_url
+from app.import_export.course_files import (
+    add_items,
+    describe_course,
+    export_items,
+    read_target_topic,
+    write_files,
+)
+from app.import_export.export_store import COLUMNS, list_attempts
+from app.import_export.formats.csv_json import write_table
 from app.import_export.formats.registry import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
 from app.import_export.items import Item, ItemRemark, UnusableFileError, list_losses
-from app.import_export.markdown_to_html import with_plain_braces
+from app.import_export.markdown_to_html import escape_braces
 from app.import_export.xml_files import MOST_BYTES
 
 _MAX_REMARKS_SHOWN = 4
@@ -33,7 +39,7 @@ def exchange_command(
 
     `course` selects the course whose attempts are exported, None for all.
     """
-    given = _parser(content).parse_args(words)
+    given = _build_parser(content).parse_args(words)
     folder: Path = given.content
     try:
         _expect_course(folder)
@@ -56,7 +62,7 @@ def _expect_course(folder: Path) -> None:
         raise UnusableFileError(f"{folder} is not a folder; name the course with --content.")
 
 
-def _parser(content: Path) -> argparse.ArgumentParser:
+def _build_parser(content: Path) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="headroom")
     commands = parser.add_subparsers(dest="command", required=True)
     into = commands.add_parser("import", help="take questions in")
@@ -81,8 +87,8 @@ def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = 
     With `dry`, nothing is written and the report says what would be. Raises
     UnusableFileError and writes nothing if the file or the topic cannot be used.
     """
-    place = place_of(folder, topic)
-    content = _content(path)
+    place = read_target_topic(folder, topic)
+    content = _read_content(path)
     try:
         reading = READERS[form](content)
     except UnusableFileError as error:
@@ -90,17 +96,17 @@ def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = 
         sentence = f"{path} cannot be used. {error} {wanted[0].upper()}{wanted[1:]}"
         raise UnusableFileError(sentence) from None
     if form not in WHOLE:  # our own format already has its placeholders filled
-        items = tuple(map(with_plain_braces, reading.items))
+        items = tuple(map(escape_braces, reading.items))
         reading = dataclasses.replace(reading, items=items)
     taken = add_items(reading, place)
     if not dry:
         write_files(folder, topic, taken)
     written = (*taken.files, *taken.pictures)
     where = ", ".join(f"topics/{topic}/{name}" for name in written)
-    head = f"{_count(len(taken.carried), 'item')} {'would be ' * dry}carried"
+    head = f"{_format_count_noun(len(taken.carried), 'item')} {'would be ' * dry}carried"
     head += f" into {where}." if where else "; nothing was written."
     head = "\n".join((head, *reading.notes))
-    return _report(head, taken.refused, taken.lost, _FIX_BY_HAND)
+    return _import_report(head, taken.refused, taken.lost, _FIX_BY_HAND)
 
 
 def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> str:
@@ -109,59 +115,59 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> st
     `place` is the folder of the course and the slug of the topic, empty for all.
     """
     folder, topic = place
-    reading = items_of(folder, topic, seed)
-    wanted = tuple(i for i in reading.items if _takes(form, i))
-    written = WRITERS[form](wanted, about(folder))
-    _write(path, written.content)
+    reading = export_items(folder, topic, seed)
+    wanted = tuple(i for i in reading.items if _is_supported(form, i))
+    written = WRITERS[form](wanted, describe_course(folder))
+    _write_output(path, written.content)
     refused = (*(reading.refused if form not in CARDS else ()), *written.refused)
     lost = (*(r for item in wanted for r in list_losses(item)), *written.lost)
     left = len(reading.items) - len(wanted)
-    head = f"{_count(written.carried, 'item')} written."
+    head = f"{_format_count_noun(written.carried, 'item')} written."
     if left and form not in CARDS:
-        head += f" {_count(left, 'card')} left out; apkg takes them."
+        head += f" {_format_count_noun(left, 'card')} left out; apkg takes them."
     kept = sum(item.use == "exam" for item in wanted)
     if kept:
-        head += f" {_count(kept, 'item')} kept for mock exams among them, with answers."
-    waiting = sum(_takes(form, item) for item in reading.waiting)
+        head += f" {_format_count_noun(kept, 'item')} kept for mock exams among them, with answers."
+    waiting = sum(_is_supported(form, item) for item in reading.waiting)
     if waiting:
-        head += f" {_count(waiting, 'item')} left out as not live (draft or review)."
-    return _report(head, refused, lost)
+        head += f" {_format_count_noun(waiting, 'item')} left out as not live (draft or review)."
+    return _import_report(head, refused, lost)
 
 
-def _takes(form: str, item: Item) -> bool:
+def _is_supported(form: str, item: Item) -> bool:
     return form in WHOLE or (item.kind == "card") == (form in CARDS)
 
 
 def export_attempts(form: str, path: Path, database: str, course: str | None) -> str:
     """Export all attempts of a database to `path` (`-`: standard output); returns the report."""
-    engine = _engine(database)
+    engine = _open_engine(database)
     try:
         with Session(engine) as session:
-            rows = list(attempts(session, course))
+            rows = list(list_attempts(session, course))
     except DBAPIError as error:
         raise UnusableFileError(
             f"the database {redact_url(database)} cannot be read "
-            f"({without_password(error.orig, database)})."
+            f"({hide_passwords(error.orig, database)})."
         ) from None
     finally:
         engine.dispose()
     if form == "attempts-csv":
-        content = table(COLUMNS, rows)
+        content = write_table(COLUMNS, rows)
     else:
         content = json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n"
-    _write(path, content)
-    return f"{_count(len(rows), 'attempt')} written."
+    _write_output(path, content)
+    return f"{_format_count_noun(len(rows), 'attempt')} written."
 
 
-def _engine(database: str) -> Engine:
+def _open_engine(database: str) -> Engine:
     try:
         return make_engine(database)
     except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-        said = without_password(error, database)
+        said = hide_passwords(error, database)
         raise UnusableFileError(f"the database address cannot be used ({said}).") from None
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
@@ -172,7 +178,7 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_output(path: Path, content: bytes) -> None:
     if str(path) == "-":
         sys.stdout.buffer.write(content)
         return
@@ -182,20 +188,20 @@ def _write(path: Path, content: bytes) -> None:
         raise UnusableFileError(f"{path} cannot be written ({error.strerror}).") from None
 
 
-def _report(
+def _import_report(
     head: str, refused: Sequence[ItemRemark], lost: Sequence[ItemRemark], advice: str = ""
 ) -> str:
     lines = [head]
     if refused:
-        lines += [f"{_count(len(refused), 'item')} refused:", *_grouped(refused)]
+        lines += [f"{_format_count_noun(len(refused), 'item')} refused:", *_group_remarks(refused)]
     if lost:
         items = {(remark.name, remark.line) for remark in lost}
-        lines.append(f"{_count(len(items), 'item')} carried with a loss{advice}:")
-        lines += _grouped(lost)
+        lines.append(f"{_format_count_noun(len(items), 'item')} carried with a loss{advice}:")
+        lines += _group_remarks(lost)
     return "\n".join(lines)
 
 
-def _grouped(remarks: Sequence[ItemRemark]) -> list[str]:
+def _group_remarks(remarks: Sequence[ItemRemark]) -> list[str]:
     """Format the remarks, grouping those with the same reason if there are many.
 
     Every item is named, so that a loss can be found in what was written.
@@ -216,5 +222,5 @@ def _grouped(remarks: Sequence[ItemRemark]) -> list[str]:
     return lines
 
 
-def _count(number: int, word: str) -> str:
+def _format_count_noun(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 
-def load(address: str) -> Any:
+def load_attribute(address: str) -> Any:
     """Import and return the object named `module:name`.
 
     Imported objects are permanent. Excluding them from garbage collection saves a
@@ -23,11 +23,11 @@ def load(address: str) -> Any:
     """
     module, _, name = address.partition(":")
     if module not in sys.modules:
-        _import(module)
+        _import_module(module)
     return getattr(sys.modules[module], name)
 
 
-def _import(module: str) -> None:
+def _import_module(module: str) -> None:
     running = gc.isenabled()
     gc.disable()
     try:
@@ -40,20 +40,22 @@ def _import(module: str) -> None:
 
 def serve(given: argparse.Namespace) -> int:
     """Run the server. A stop signal during startup exits with status 0."""
-    with _ending_at_once():
-        status: int = load("app.cli.server:serve")(given)
+    with _end_on_first_signal():
+        status: int = load_attribute("app.cli.server:serve")(given)
         return status
 
 
 def serve_app() -> Any:
     """Create the app of a server process. A stop signal during the import exits at once."""
-    with _ending_at_once():
-        return load("app.main:serve_app")()
+    with _end_on_first_signal():
+        return load_attribute("app.main:serve_app")()
 
 
 @contextlib.contextmanager
-def _ending_at_once() -> Iterator[None]:
-    before = {number: signal.signal(number, _end) for number in (signal.SIGINT, signal.SIGTERM)}
+def _end_on_first_signal() -> Iterator[None]:
+    before = {
+        number: signal.signal(number, _exit_on_signal) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
@@ -61,7 +63,7 @@ def _ending_at_once() -> Iterator[None]:
             signal.signal(number, action)
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
+def _exit_on_signal(_number: int, _frame: FrameType | None) -> None:
     """Exit with status 0, like a server that is stopped later.
 
     By default, SIGINT would print a traceback, and SIGTERM would do nothing if this is

@@ -11,10 +11,16 @@ import uvicorn
 from fastapi import FastAPI
 from sqlmodel import Session
 
-from app.accounts.learner_store import in_course
-from app.cli.database import address_of, database, make_folder, prepared_database, read_settings
+from app.accounts.learner_store import count_course_learners
+from app.cli.database import (
+    local_server_url,
+    make_folder,
+    open_database,
+    prepared_database,
+    read_settings,
+)
 from app.cli.launcher import CommandError
-from app.cli.people import new_link, words_of_link
+from app.cli.people import format_link, new_link
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library
@@ -43,11 +49,11 @@ def serve(_given: argparse.Namespace) -> int:
     _claim_port(settings)
     with prepared_database(settings):
         app = create_app(settings)
-        _announce(settings, app.state.courses)
+        _announce_start(settings, app.state.courses)
         _announce_prices(settings, app.state.prices)
         use_temporary_folder(settings.data / "tmp")
         gc.freeze()  # the course is permanent: exclude it from garbage collection
-        _run(settings, app)
+        _run_server(settings, app)
     return 0
 
 
@@ -65,13 +71,13 @@ def _claim_port(settings: Settings) -> None:
             ) from None
 
 
-def _announce(settings: Settings, courses: CourseRegistry) -> None:
+def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     for name, live in courses.libraries.items():
         _announce_course(name, live.current(), live.folder)
     if courses.named:
         _announce_rest(settings)
     print(f"Data:   {settings.data}")
-    print(f"Open    {address_of(settings)}", flush=True)
+    print(f"Open    {local_server_url(settings)}", flush=True)
     if settings.authoring and sys.stdout.isatty():
         _print_link(settings)
 
@@ -83,14 +89,14 @@ def _announce_course(name: str, library: Library, folder: Path) -> None:
         "question": library.questions,
         "card": library.cards,
     }
-    told = ", ".join(_count(len(found), noun) for noun, found in parts.items())
+    told = ", ".join(_format_count_noun(len(found), noun) for noun, found in parts.items())
     print(f"Course: {told} from {folder}")
     if errors:
         command = f"headroom check{f' --course {name}' if name else ''}"
-        print(f"{_count(errors, 'error')} in the content; `{command}` names each.")
+        print(f"{_format_count_noun(errors, 'error')} in the content; `{command}` names each.")
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count_noun(number: int, noun: str) -> str:
     return format_count(number, noun).replace(NBSP, " ")
 
 
@@ -103,8 +109,8 @@ def _announce_prices(settings: Settings, prices: PriceList) -> None:
 
 def _announce_rest(settings: Settings) -> None:
     """Report learners of the former single course, which no course shows now."""
-    with database(settings) as engine, Session(engine) as db:
-        left = in_course(db, SINGLE_COURSE)
+    with open_database(settings) as engine, Session(engine) as db:
+        left = count_course_learners(db, SINGLE_COURSE)
     if left:
         print(
             f"What {left} learners did before this server had several courses belongs "
@@ -113,14 +119,14 @@ def _announce_rest(settings: Settings) -> None:
 
 
 def _print_link(settings: Settings) -> None:
-    with database(settings) as engine:
-        link = words_of_link(new_link(engine, address_of(settings), utc_now()))
+    with open_database(settings) as engine:
+        link = format_link(new_link(engine, local_server_url(settings), utc_now()))
     print(f"Author  {link}", flush=True)
 
 
-def _run(settings: Settings, app: FastAPI) -> None:
+def _run_server(settings: Settings, app: FastAPI) -> None:
     """Run uvicorn. `app` is used if there is a single process."""
-    monitoring.configure(settings.log)
+    monitoring.configure_logging(settings.log)
     if settings.metrics_token and settings.workers > 1:
         begin_shared(settings.data / "metrics")
 

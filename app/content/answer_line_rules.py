@@ -41,21 +41,21 @@ def check_answer_lines(draft: ItemDraft, parts: ItemParts, kind: str, sheet: Sou
     if kind == "card":
         return
     read = {p.line for p in sheet.problems if p.severity == "error"}
-    read |= {option.line for option in parts.options} | _within(draft, *_LITERAL)
+    read |= {option.line for option in parts.options} | _block_lines(draft, *_LITERAL)
     if kind == "order":
         read |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
-    lines = {*_matches(_OPTION, draft, sheet, read)}
+    lines = {*_matching_lines(_OPTION, draft, sheet, read)}
     if parts.options:
-        lines |= _near_options(draft) & {*_matches(_BESIDE, draft, sheet, read)}
+        lines |= _near_options(draft) & {*_matching_lines(_BESIDE, draft, sheet, read)}
         lines |= _second_lists(draft, parts, sheet) - read
-    _report(sorted(lines), "E24", sheet)
+    _report_lines(sorted(lines), "E24", sheet)
     if parts.options:
         _check_reasons(draft, parts, sheet, read | lines)
-    read |= _within(draft, "blockquote_open")
+    read |= _block_lines(draft, "blockquote_open")
     if kind == "order":
-        _report(_matches(_STEP, draft, sheet, read), "E50", sheet)
+        _report_lines(_matching_lines(_STEP, draft, sheet, read), "E50", sheet)
     elif kind == "match" and parts.block:
-        _report(_matches(_ROW, draft, sheet, read), "E52", sheet)
+        _report_lines(_matching_lines(_ROW, draft, sheet, read), "E52", sheet)
 
 
 _WORDS = {
@@ -65,7 +65,7 @@ _WORDS = {
 }
 
 
-def _report(lines: Iterable[int], code: str, sheet: SourceFile) -> None:
+def _report_lines(lines: Iterable[int], code: str, sheet: SourceFile) -> None:
     what, hint = _WORDS[code]
     for line in lines:
         words = sheet.lines[line - 1].strip()[:_MOST_SHOWN]
@@ -73,7 +73,7 @@ def _report(lines: Iterable[int], code: str, sheet: SourceFile) -> None:
         sheet.report(code, line, 1, message, hint)
 
 
-def _matches(
+def _matching_lines(
     pattern: re.Pattern[str], draft: ItemDraft, sheet: SourceFile, read: set[int]
 ) -> Iterator[int]:
     """Yield the matching lines below the item's comment, except those in `read`."""
@@ -86,7 +86,7 @@ def _matches(
 
 def _near_options(draft: ItemDraft) -> set[int]:
     """Return lines of lists and adjacent lines, and lines with a quote below."""
-    lists = _within(draft, "bullet_list_open")
+    lists = _block_lines(draft, "bullet_list_open")
     quotes = (t for t in draft.body if t.type == "blockquote_open")
     above = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
     return above | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
@@ -117,7 +117,7 @@ def _check_reasons(draft: ItemDraft, parts: ItemParts, sheet: SourceFile, read: 
     probably meant as the option's reason.
     """
     firsts = {option.line for option in parts.options}
-    quotes = _within(draft, "blockquote_open")
+    quotes = _block_lines(draft, "blockquote_open")
     items = [t for t in draft.body if t.type == "list_item_open" and t.level == 1]
     own = {
         line
@@ -135,7 +135,7 @@ def _check_reasons(draft: ItemDraft, parts: ItemParts, sheet: SourceFile, read: 
             sheet.report("E24", line, 1, f"{message} above it.", hint)
 
 
-def _within(draft: ItemDraft, *kinds: str) -> set[int]:
+def _block_lines(draft: ItemDraft, *kinds: str) -> set[int]:
     """Return the lines of all blocks of these kinds."""
     blocks = (token for token in draft.body if token.type in kinds)
     return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}

@@ -11,19 +11,19 @@ from pathlib import Path
 
 from app.content.course_rules import (
     ParsedCourse,
+    accepted_owners,
     is_unreviewed,
-    locked_keys,
-    owners_of,
-    reviewed_of,
+    map_locked_keys,
+    page_review_date,
 )
-from app.content.file_reader import parse
-from app.content.file_watcher import WatchedFiles, file_of, without_collection
+from app.content.file_reader import parse_file
+from app.content.file_watcher import WatchedFiles, course_file_path, pause_garbage_collection
 from app.content.id_ownership import LOCK, IdClaim, IdOwners
-from app.content.library import problems_of
+from app.content.library import find_problems
 from app.content.parse_cache import replace_file
-from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, used_ids
+from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, list_used_ids
 from app.content.toml_reader import write_lock
-from app.markup.ids import LONGEST_ID, slug
+from app.markup.ids import LONGEST_ID, slugify
 from app.markup.problems import ContentProblem, TextEdit, make_problem
 
 _MAX_SLUG_LENGTH = 48
@@ -42,30 +42,34 @@ class FileChange:
 
 def fix_folder(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[FileChange]:
     """Apply all automatic fixes. Raises OSError if a file cannot be written."""
-    made = changes(folder, today, accepted)
+    made = plan_file_changes(folder, today, accepted)
     for change in made:
-        replace_file(file_of(folder, change.path), change.after.encode())
+        replace_file(course_file_path(folder, change.path), change.after.encode())
     return made
 
 
-def changes(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[FileChange]:
+def plan_file_changes(
+    folder: Path, today: dt.date, accepted: Collection[str] = ()
+) -> list[FileChange]:
     """Return what `fix_folder` would write: missing ids, stale figures, then ids.lock.
 
     `accepted` are ids whose items count as unchanged, even if their text differs.
     """
     readings, _ = WatchedFiles(folder, None).read()
-    ids = _id_edits(owners_of(ParsedCourse(readings, today), accepted), used_ids(readings))
+    ids = _id_edits(
+        accepted_owners(ParsedCourse(readings, today), accepted), list_used_ids(readings)
+    )
     made = []
     for path, reading in readings.items():
         edits = [*reading.edits, *ids.get(path, ())]
         if edits:
-            made.append(_edited(folder, path, edits))
-            readings[path] = parse(made[-1].after, path)
-    lock = _lock(folder, readings, today, accepted)
+            made.append(_edited_file(folder, path, edits))
+            readings[path] = parse_file(made[-1].after, path)
+    lock = _updated_lock(folder, readings, today, accepted)
     return [c for c in (*made, lock) if c.before != c.after]
 
 
-def as_diff(made: Iterable[FileChange]) -> str:
+def format_diff(made: Iterable[FileChange]) -> str:
     """Return the changes as a unified diff."""
     found: list[str] = []
     for change in made:
@@ -80,7 +84,7 @@ def as_diff(made: Iterable[FileChange]) -> str:
     return "\n".join(found)
 
 
-def note_on(made: Iterable[FileChange], *, written: bool) -> str:
+def describe_new_lock(made: Iterable[FileChange], *, written: bool) -> str:
     """Return a note about a newly created ids.lock, which has lost all history.
 
     `written` is False in a dry run.
@@ -102,20 +106,20 @@ def _id_edits(owners: IdOwners, used: set[str]) -> dict[str, list[TextEdit]]:
     """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified:
-        edits[path].append(item.edit(_new(_heading_slug(item.title), used)))
+        edits[path].append(item.edit(_new_id(_heading_slug(item.title), used)))
     for copy in owners.copies:
         line, column = copy.fact.id_at
         old = copy.fact.id
-        edits[copy.path].append(TextEdit(line, column, old, _new(old, used)))
+        edits[copy.path].append(TextEdit(line, column, old, _new_id(old, used)))
     return edits
 
 
 def _heading_slug(heading: str) -> str:
-    words = slug(heading)[:_MAX_SLUG_LENGTH].strip("-") or "item"
+    words = slugify(heading)[:_MAX_SLUG_LENGTH].strip("-") or "item"
     return words.rpartition("-")[0] if len(words) == _MAX_SLUG_LENGTH else words
 
 
-def _new(name: str, ids: set[str]) -> str:
+def _new_id(name: str, ids: set[str]) -> str:
     """Return an unused id based on `name`, and add it to `ids`."""
     found, count = name, 1
     while found in ids:
@@ -126,9 +130,9 @@ def _new(name: str, ids: set[str]) -> str:
     return found
 
 
-def _edited(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChange:
+def _edited_file(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChange:
     """Apply the edits from last to first, keeping the file's line endings."""
-    raw = file_of(folder, path).read_bytes().decode("utf-8")
+    raw = course_file_path(folder, path).read_bytes().decode("utf-8")
     parts = _LINE_END.split(raw)  # the lines, with their line endings in between
     ends = [*parts[1::2], parts[1] if len(parts) > 1 else "\n"]
     ordered = sorted(edits, key=lambda e: (e.line, e.column), reverse=True)
@@ -142,7 +146,7 @@ def _edited(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChange:
     return FileChange(path, raw, "".join(parts))
 
 
-def _lock(
+def _updated_lock(
     folder: Path,
     readings: Mapping[str, ParsedFile],
     today: dt.date,
@@ -154,15 +158,15 @@ def _lock(
     """
     before = readings.get(LOCK)
     entries = {e.id: e for e in before.lock} if before else {}
-    owners = owners_of(ParsedCourse(readings, today), accepted)
-    refused = {p.item for p in problems_of(readings, folder, today) if _is_error(p)}
+    owners = accepted_owners(ParsedCourse(readings, today), accepted)
+    refused = {p.item for p in find_problems(readings, folder, today) if _is_error(p)}
     for name, owner in owners.items.items():
         refuses = owner.fact.broken if name in accepted else name in refused
         if refuses or name in owners.doubtful:
             continue
-        read = reviewed_of(owner.path, readings)
-        entry = _entered(owner, entries.get(name), today)
-        entries[name] = _reviewed(entry, owner.fact, read, today)
+        read = page_review_date(owner.path, readings)
+        entry = _new_lock_entry(owner, entries.get(name), today)
+        entries[name] = _with_review_date(entry, owner.fact, read, today)
     lock = folder / LOCK
     old = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # Do not rewrite a file that cannot be parsed: its content would be lost.
@@ -174,7 +178,7 @@ def _is_error(found: ContentProblem) -> bool:
     return found.severity == "error"
 
 
-def _reviewed(
+def _with_review_date(
     entry: LockEntry, fact: ItemFingerprint, read: dt.date | None, today: dt.date
 ) -> LockEntry:
     """Return the entry with the reviewed key. A changed key is entered only after a review."""
@@ -185,9 +189,9 @@ def _reviewed(
     return dataclasses.replace(entry, key=fact.key, read=read.isoformat())
 
 
-def _entered(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
+def _new_lock_entry(owner: IdClaim, known: LockEntry | None, today: dt.date) -> LockEntry:
     fact = owner.fact
-    names = locked_keys(known, fact) if known else {}
+    names = map_locked_keys(known, fact) if known else {}
     return LockEntry(
         fact.id,
         fact.type,
@@ -214,7 +218,7 @@ def is_tracked(file: Path) -> bool:
     write it. Returns False if there is no such index.
     """
     for root in file.absolute().parents:
-        index = _index_of(root)
+        index = _read_git_index(root)
         if index is not None:
             name = file.absolute().relative_to(root).as_posix().encode()
             flags = min(len(name), _NAME).to_bytes(2)
@@ -222,7 +226,7 @@ def is_tracked(file: Path) -> bool:
     return False
 
 
-def _index_of(root: Path) -> bytes | None:
+def _read_git_index(root: Path) -> bytes | None:
     """Return the Git index of the work tree `root`; None if it is not one."""
     git = root / ".git"
     try:
@@ -237,7 +241,7 @@ def _index_of(root: Path) -> bytes | None:
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
 
 
-def check(
+def check_course(
     folder: Path,
     fix: bool = False,
     cache: Path | None = None,
@@ -250,13 +254,13 @@ def check(
     day = today or dt.datetime.now(dt.UTC).date()
     if fix:
         fix_folder(folder, day)
-    with without_collection():
+    with pause_garbage_collection():
         readings, _ = WatchedFiles(folder, cache).read()
-        found = [*problems_of(readings, folder, day), *_lost(folder / LOCK)]
+        found = [*find_problems(readings, folder, day), *_check_lost_lock(folder / LOCK)]
         return sorted(found)
 
 
-def _lost(lock: Path) -> Iterator[ContentProblem]:
+def _check_lost_lock(lock: Path) -> Iterator[ContentProblem]:
     """Report E79 if ids.lock is missing but tracked by Git."""
     if not lock.is_file() and is_tracked(lock):
         message = "ids.lock is gone, which guards the ids of the course."
@@ -264,43 +268,43 @@ def _lost(lock: Path) -> Iterator[ContentProblem]:
         yield make_problem((LOCK, 1, 1), "E79", message, hint)
 
 
-def write(problems: Sequence[ContentProblem], form: str = "text") -> str:
+def format_problems(problems: Sequence[ContentProblem], form: str = "text") -> str:
     """Format the problems as `text`, `json` or `github` workflow commands."""
     if form == "json":
         rows = [{name: getattr(p, name) for name in _FIELDS} for p in problems]
         return json.dumps(rows, ensure_ascii=False, indent=1)
     if form == "github":
-        return "\n".join(map(_annotation, problems))
-    return "\n".join([*map(_sentence, problems), _summary(problems)])
+        return "\n".join(map(_github_annotation, problems))
+    return "\n".join([*map(_problem_sentence, problems), _problem_summary(problems)])
 
 
-def _sentence(problem: ContentProblem) -> str:
+def _problem_sentence(problem: ContentProblem) -> str:
     place = f"{problem.path}:{problem.line}:{problem.column}"
     line = f"{place} {problem.code} {problem.message}"
     return f"{line}\n    {problem.hint}" if problem.hint else line
 
 
-def _summary(problems: Sequence[ContentProblem]) -> str:
+def _problem_summary(problems: Sequence[ContentProblem]) -> str:
     if not problems:
         return "No problems."
     errors = sum(p.severity == "error" for p in problems)
-    return f"{_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}."
+    return f"{_format_count_noun(errors, 'error')}, {_format_count_noun(len(problems) - errors, 'warning')}."
 
 
-def _count(number: int, word: str) -> str:
+def _format_count_noun(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _annotation(problem: ContentProblem) -> str:
+def _github_annotation(problem: ContentProblem) -> str:
     """Format a problem as a GitHub annotation."""
-    fields = f"file={_property(problem.path)},line={problem.line},col={problem.column}"
+    fields = f"file={_escape_property(problem.path)},line={problem.line},col={problem.column}"
     text = f"{problem.message} {problem.hint}".strip()
-    return f"::{problem.severity} {fields},title={problem.code}::{_data(text)}"
+    return f"::{problem.severity} {fields},title={problem.code}::{_escape_data(text)}"
 
 
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape_data(text).replace(":", "%3A").replace(",", "%2C")

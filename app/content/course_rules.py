@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from app.content.id_ownership import IdOwners, find_owners
 from app.content.link_rules import check_drawing, check_link, check_picture, check_related
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
-from app.markup.ids import SLUG, closest_word, content_hash, did_you_mean, normalize_text, slug
+from app.markup.ids import SLUG, closest_word, content_hash, did_you_mean, normalize_text, slugify
 from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import ContentProblem, CrossReference, make_problem
 from app.questions.model import Question
@@ -89,12 +89,12 @@ class ParsedCourse:
         return [(p, f) for p, r in self.in_order() for f in r.facts]
 
 
-def owners_of(bank: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
+def accepted_owners(bank: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
     """Return the owner of each id; see `find_owners`."""
     return find_owners(bank.facts(), bank.readings, accepted)
 
 
-def locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
+def map_locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
     """Map new option keys to the keys under which their responses were counted before.
 
     An option with unchanged text keeps its key. The others are paired in order.
@@ -141,15 +141,17 @@ def check_mentions(bank: ParsedCourse) -> list[ContentProblem]:
             if mention.kind in unread:
                 continue
             if mention.kind not in known:
-                found += _beyond(path, mention, bank)
+                found += _check_mention_path(path, mention, bank)
             elif mention.value not in known[mention.kind]:
                 words = known[mention.kind]
-                hint = _moved(path, mention, renamed) or _hint(mention, words, hints)
-                found.append(_unknown(path, mention, hint))
+                hint = _moved_topic_hint(path, mention, renamed) or _nearest_hint(
+                    mention, words, hints
+                )
+                found.append(_unknown_mention_problem(path, mention, hint))
     return found
 
 
-def _moved(path: str, mention: CrossReference, renamed: Mapping[str, str]) -> str:
+def _moved_topic_hint(path: str, mention: CrossReference, renamed: Mapping[str, str]) -> str:
     """Return a hint if the topic's folder was probably renamed."""
     now = renamed.get(mention.value, "") if mention.kind == "topic" else ""
     if now and path == "syllabus.toml":
@@ -158,12 +160,14 @@ def _moved(path: str, mention: CrossReference, renamed: Mapping[str, str]) -> st
     return f"Did you mean “{now}”?" if now else ""
 
 
-def _beyond(path: str, mention: CrossReference, bank: ParsedCourse) -> Iterable[ContentProblem]:
+def _check_mention_path(
+    path: str, mention: CrossReference, bank: ParsedCourse
+) -> Iterable[ContentProblem]:
     """Check references that are not looked up in a register."""
     if mention.kind == "day":
-        yield from _ahead(path, mention, bank.today)
+        yield from _check_future_date(path, mention, bank.today)
     elif mention.kind == "calculator":
-        yield from _switched_off(path, mention, bank)
+        yield from _calculators_off_problem(path, mention, bank)
     elif mention.kind == "file":
         yield from check_picture(path, mention, bank.files)
     elif mention.kind in {"drawing", "picture"}:
@@ -174,7 +178,7 @@ def _beyond(path: str, mention: CrossReference, bank: ParsedCourse) -> Iterable[
         yield from check_link(path, mention, bank.readings)
 
 
-def _switched_off(
+def _calculators_off_problem(
     path: str, mention: CrossReference, bank: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Report W95: a calculator in a course that offers none."""
@@ -185,7 +189,9 @@ def _switched_off(
         yield make_problem(place, "W95", message, hint, mention.item)
 
 
-def _hint(mention: CrossReference, known: set[str], hints: dict[tuple[str, str], str]) -> str:
+def _nearest_hint(
+    mention: CrossReference, known: set[str], hints: dict[tuple[str, str], str]
+) -> str:
     """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
     word = (mention.kind, mention.value)
     if word not in hints and len(hints) < _MOST_HINTS:
@@ -193,7 +199,7 @@ def _hint(mention: CrossReference, known: set[str], hints: dict[tuple[str, str],
     return hints.get(word, "")
 
 
-def _unknown(path: str, mention: CrossReference, hint: str) -> ContentProblem:
+def _unknown_mention_problem(path: str, mention: CrossReference, hint: str) -> ContentProblem:
     code, where = {
         "objective": ("E14", "an objective of syllabus.toml"),
         "source": ("E86", "a key of sources.toml"),
@@ -206,7 +212,9 @@ def _unknown(path: str, mention: CrossReference, hint: str) -> ContentProblem:
     return make_problem(place, code, message, hint, mention.item)
 
 
-def _ahead(path: str, mention: CrossReference, today: dt.date) -> Iterable[ContentProblem]:
+def _check_future_date(
+    path: str, mention: CrossReference, today: dt.date
+) -> Iterable[ContentProblem]:
     """Report E13: a review date in the future. One day is allowed, for time zones."""
     if dt.date.fromisoformat(mention.value) > today + dt.timedelta(days=1):
         message = f"“{mention.value}” lies in the future."
@@ -248,7 +256,7 @@ def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[C
         rarest = rarest[: len(words) - math.ceil(_SAME_STEM_SHARE * len(words)) + 1]
         near = (pair for word in rarest for pair in known[word])
         some = itertools.islice(near, _MOST_COMPARED)
-        other = next((i for i, w in some if i != fact.id and _same(words, w)), "")
+        other = next((i for i, w in some if i != fact.id and _have_same_stem(words, w)), "")
         if other:
             where = questions[other].place
             message = f"The stem nearly repeats “{other}” in {where.path}:{where.line}."
@@ -260,7 +268,7 @@ def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[C
     return found
 
 
-def _same(words: frozenset[str], others: frozenset[str]) -> bool:
+def _have_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
     """Return whether two stems share nearly all words, and all numbers and short words."""
     different = words ^ others
     if len(different) > (1 - _SAME_STEM_SHARE) * len(words | others):
@@ -271,13 +279,13 @@ def _same(words: frozenset[str], others: frozenset[str]) -> bool:
 def check_order(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
     """Report W36, W37, E39: topics missing or repeated in the order, same title, cycles."""
     return [
-        *_ordered(bank, pages),
-        *_titled(pages),
-        *(p for slug in pages for p in _circling(slug, pages, bank)),
+        *_check_topic_order(bank, pages),
+        *_check_titles(pages),
+        *(p for slug in pages for p in _check_prerequisite_cycle(slug, pages, bank)),
     ]
 
 
-def _ordered(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
+def _check_topic_order(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     register = bank.readings.get("syllabus.toml")
     order = bank.syllabus.topics
     if register is None or not order:
@@ -296,7 +304,7 @@ def _ordered(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[Content
             yield make_problem((pages[topic].place.path, 1, 1), "W36", message, hint)
 
 
-def _titled(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
+def _check_titles(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     first: dict[str, Topic] = {}
     for page in pages.values():
         other = first.setdefault(normalize_text(page.title), page)
@@ -306,14 +314,14 @@ def _titled(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
             yield make_problem((page.place.path, 1, 1), "W37", message, hint)
 
 
-def _circling(
+def _check_prerequisite_cycle(
     slug: str, pages: Mapping[str, Topic], bank: ParsedCourse
 ) -> Iterator[ContentProblem]:
     """Report E39: a topic that requires itself, directly or through others."""
     page = pages[slug]
     mentions = bank.readings[page.place.path].mentions
     for wanted in page.requires:
-        way = _way(wanted, slug, pages)
+        way = _prerequisite_path(wanted, slug, pages)
         if not way:
             continue
         at = [(m.line, m.column) for m in mentions if m.value == wanted]
@@ -323,7 +331,7 @@ def _circling(
         yield make_problem((page.place.path, *(at or [(1, 1)])[0]), "E39", message, hint)
 
 
-def _way(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
+def _prerequisite_path(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
     """Return the shortest path between two topics along their requirements."""
     ways: list[tuple[str, ...]] = [(start,)]
     seen = {start}
@@ -380,17 +388,20 @@ def check_coverage(
     asked = list(questions)
     pages = [r.topic for r in bank.readings.values() if r.topic]
     learned = [c for c in cards if not c.is_reverse]
-    return [*_blueprints(bank, asked), *_uncovered(bank, pages, asked, learned)]
+    return [
+        *_check_blueprints(bank, asked),
+        *_check_objective_coverage(bank, pages, asked, learned),
+    ]
 
 
-def counting(drafts: Sequence[str]) -> str:
+def count_drafts_hint(drafts: Sequence[str]) -> str:
     """Return the hint to finish drafts. `drafts` describes them."""
     named = ", ".join(drafts[:_NAMED])
     more = f" and {len(drafts) - _NAMED} more" if len(drafts) > _NAMED else ""
     return f"Drafts would count: {named}{more}. Finish them, and take their line “status” out."
 
 
-def _uncovered(
+def _check_objective_coverage(
     bank: ParsedCourse,
     pages: Sequence[Topic],
     questions: Sequence[Question],
@@ -420,14 +431,16 @@ def _uncovered(
         hint = "Write a topic for it, or add its number to one that is live."
         if drafts:
             message += " that learners see"
-            hint = counting(drafts)
+            hint = count_drafts_hint(drafts)
             absent = [name for name in lacking if not serving[name]]
             hint += f" Beside it, write {' and '.join(absent)}." if absent else ""
         place = ("syllabus.toml", lines.get(number, 1), 1)
         yield make_problem(place, "W73", f"{message}.", hint)
 
 
-def _blueprints(bank: ParsedCourse, questions: Iterable[Question]) -> Iterable[ContentProblem]:
+def _check_blueprints(
+    bank: ParsedCourse, questions: Iterable[Question]
+) -> Iterable[ContentProblem]:
     """Report E70, E71: exams that use unknown domains or need more questions than exist."""
     domain_of = {o.number: o.domain for d in bank.syllabus.domains for o in d.objectives}
     drawn = [(q.home(domain_of), q) for q in questions if q.drawable]
@@ -446,22 +459,22 @@ def _blueprints(bank: ParsedCourse, questions: Iterable[Question]) -> Iterable[C
                 yield make_problem(place, "E70", message, did_you_mean(number, domains))
             elif held[number] < wanted:
                 counts = (number, wanted, held[number])
-                yield make_problem(place, "E71", *_unfilled(counts, drafts[number]))
+                yield make_problem(place, "E71", *_domain_shortage_message(counts, drafts[number]))
 
 
-def _unfilled(counts: tuple[str, int, int], drafts: Counter[str]) -> tuple[str, str]:
+def _domain_shortage_message(counts: tuple[str, int, int], drafts: Counter[str]) -> tuple[str, str]:
     """Return message and hint for E71. `counts`: domain, needed questions, live questions."""
     number, wanted, held = counts
     message = f"The exam asks {wanted} questions of domain {number}, "
     message += f"the course has {held}"
     if drafts:
-        return f"{message} that are live.", _filling(drafts, wanted - held)
+        return f"{message} that are live.", _fill_domain_hint(drafts, wanted - held)
     return f"{message}.", "Write more questions, or ask fewer."
 
 
-def _filling(drafts: Counter[str], lacking: int) -> str:
+def _fill_domain_hint(drafts: Counter[str], lacking: int) -> str:
     """Return the hint to finish drafts and write the remaining questions."""
-    hint = counting([f"{count} of {path}" for path, count in drafts.items()])
+    hint = count_drafts_hint([f"{count} of {path}" for path, count in drafts.items()])
     rest = lacking - drafts.total()
     return f"{hint} Write {rest} more beside them, or ask fewer." if rest > 0 else hint
 
@@ -482,7 +495,7 @@ def check_topics(
     found: list[ContentProblem] = []
     for topic in topics.values():
         reading = readings[topic.place.path]
-        found += _unsaid(topic)
+        found += _check_unsaid(topic)
         lacking = []
         boxes = [kind for kind, _ in reading.alerts]
         if "IMPORTANT" not in boxes:
@@ -490,22 +503,22 @@ def check_topics(
         if "TIP" not in boxes:
             lacking.append("memory hook ([!TIP])")
         carded = (c for c in cards.values() if not c.is_reverse)
-        drafts = [] if topic.cards else _drafts(topic, carded, "card")
+        drafts = [] if topic.cards else _list_draft_items(topic, carded, "card")
         if not topic.cards and not drafts:
             lacking.append("cards")
         if lacking:
             message = f"“{topic.title}” has no {', no '.join(lacking)}."
-            found.append(_lack(topic, message))
+            found.append(_lacking_problem(topic, message))
         if drafts:
             message = f"“{topic.title}” has no cards that are live."
-            found.append(_lack(topic, message, drafts))
-        found += _hooks(topic, reading)
-        found += _unasked(topic, readings, questions.values())
-        found += _unaddressed(topic)
+            found.append(_lacking_problem(topic, message, drafts))
+        found += _check_hooks(topic, reading)
+        found += _check_unasked(topic, readings, questions.values())
+        found += _check_unaddressed(topic)
     return found
 
 
-def _hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
+def _check_hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
     hooks = [line for kind, line in reading.alerts if kind == "TIP"]
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
@@ -513,23 +526,23 @@ def _hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
         yield make_problem((topic.place.path, hooks[1], 1), "W87", message, hint)
 
 
-def _unasked(
+def _check_unasked(
     topic: Topic, readings: Mapping[str, ParsedFile], questions: Iterable[Question]
 ) -> Iterator[ContentProblem]:
     count = len(topic.questions)
     if count >= _LEAST_QUESTIONS:
         return
-    drafts = _drafts(topic, questions, "question")
+    drafts = _list_draft_items(topic, questions, "question")
     live = f" that {'is' if count == 1 else 'are'} live" if drafts else ""
     questions_ = f"{count} question{'s' * (count != 1)}"
     message = f"“{topic.title}” has {questions_}{live}, not five."
     if f"topics/{topic.slug}/quiz.md" not in readings:
         asked = f"{count or 'no'} question{'s' * (count != 1)} on its page"
         message = f"“{topic.title}” has no quiz.md, and {asked}."
-    yield _lack(topic, message, drafts)
+    yield _lacking_problem(topic, message, drafts)
 
 
-def _drafts(topic: Topic, items: Iterable[Question | Flashcard], what: str) -> list[str]:
+def _list_draft_items(topic: Topic, items: Iterable[Question | Flashcard], what: str) -> list[str]:
     """Describe the topic's items that are not live, by file."""
     own = [i for i in items if i.topic == topic.slug and i.status != "live"]
     return [
@@ -538,15 +551,15 @@ def _drafts(topic: Topic, items: Iterable[Question | Flashcard], what: str) -> l
     ]
 
 
-def _unaddressed(topic: Topic) -> Iterator[ContentProblem]:
+def _check_unaddressed(topic: Topic) -> Iterator[ContentProblem]:
     if not SLUG.match(topic.slug):
         message = f"The folder “{topic.slug}” makes a poor address."
         hint = "Rename it in lower-case letters, digits and hyphens"
-        hint += f": {slug(topic.slug)}." if slug(topic.slug) else "."
+        hint += f": {slugify(topic.slug)}." if slugify(topic.slug) else "."
         yield make_problem((f"topics/{topic.slug}", 1, 1), "W94", message, hint)
 
 
-def _unsaid(topic: Topic) -> Iterator[ContentProblem]:
+def _check_unsaid(topic: Topic) -> Iterator[ContentProblem]:
     for name, value in (("summary", topic.summary), ("reviewed", topic.reviewed)):
         if not value:
             message = f"The page has no “{name}” in its front matter."
@@ -554,8 +567,8 @@ def _unsaid(topic: Topic) -> Iterator[ContentProblem]:
             yield make_problem((topic.place.path, 1, 1), "W38", message, hint)
 
 
-def _lack(topic: Topic, message: str, drafts: Sequence[str] = ()) -> ContentProblem:
-    hint = counting(drafts) if drafts else "Add what is missing."
+def _lacking_problem(topic: Topic, message: str, drafts: Sequence[str] = ()) -> ContentProblem:
+    hint = count_drafts_hint(drafts) if drafts else "Add what is missing."
     return make_problem((topic.place.path, 1, 1), "W87", message, hint)
 
 
@@ -571,8 +584,8 @@ def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterato
     lock = readings.get("ids.lock")
     entries = {e.id: e for e in lock.lock} if lock else {}
     for path, reading in readings.items():
-        page = page_of(path)
-        read = reviewed_of(path, readings)
+        page = page_path(path)
+        read = page_review_date(path, readings)
         for fact in reading.facts:
             entry = entries.get(fact.id)
             if entry and read and is_unreviewed(entry, fact, read, today):
@@ -585,14 +598,14 @@ def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterato
                 yield make_problem(place, "W19", message, hint, fact.id)
 
 
-def page_of(path: str) -> str:
+def page_path(path: str) -> str:
     """Return the path of the page whose review date covers all items of its folder."""
     return f"{path.rpartition('/')[0]}/concept.md"
 
 
-def reviewed_of(path: str, readings: Mapping[str, ParsedFile]) -> dt.date | None:
+def page_review_date(path: str, readings: Mapping[str, ParsedFile]) -> dt.date | None:
     """Return the date on which the page of an item's topic was last reviewed."""
-    page = readings.get(page_of(path))
+    page = readings.get(page_path(path))
     return page.topic.reviewed if page and page.topic else None
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from app.content.file_watcher import SHARED, exists
+from app.content.file_watcher import SHARED, file_exists
 from app.content.library import LiveLibrary
-from app.markup.problems import on_one_line
+from app.markup.problems import remove_line_breaks
 
 _log = logging.getLogger("headroom")
 
@@ -23,26 +23,26 @@ def name_course(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--course", metavar="NAME", help="which course, where there are several")
 
 
-def folders(content: Path) -> dict[str, Path]:
+def find_course_folders(content: Path) -> dict[str, Path]:
     """Return the folders of all courses by name; a single course is named `ALONE`.
 
     A folder with a syllabus is a course. Otherwise its subfolders with a syllabus are
     courses.
     """
-    if exists(content / "syllabus.toml"):
+    if file_exists(content / "syllabus.toml"):
         return {SINGLE_COURSE: content}
     found = sorted(f.parent for f in content.glob("*/syllabus.toml"))
     courses = {f.name: f for f in found if _NAME.fullmatch(f.name)}
     return courses or {SINGLE_COURSE: content}
 
 
-def passed_over(content: Path) -> dict[str, str]:
+def skipped_folders(content: Path) -> dict[str, str]:
     """Return folders that look like courses but are not served, with the reason."""
-    if exists(content / "syllabus.toml"):
+    if file_exists(content / "syllabus.toml"):
         return {}
     found = {}
     for folder in sorted(f for f in content.glob("[!.]*/") if f.name != SHARED):
-        if not exists(folder / "syllabus.toml"):
+        if not file_exists(folder / "syllabus.toml"):
             if any((folder / name).exists() for name in _PARTS):
                 found[folder.name] = "it has no syllabus.toml"
         elif not _NAME.fullmatch(folder.name):
@@ -59,10 +59,10 @@ class CourseRegistry:
     @classmethod
     def under(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "CourseRegistry":
         """Create the registry for a content folder, with `make` creating each library."""
-        for name, why in passed_over(content).items():
+        for name, why in skipped_folders(content).items():
             words = "content %s: this folder is not served as a course: %s"
-            _log.warning(words, on_one_line(name), why)
-        return cls({name: make(folder) for name, folder in folders(content).items()})
+            _log.warning(words, remove_line_breaks(name), why)
+        return cls({name: make(folder) for name, folder in find_course_folders(content).items()})
 
     @property
     def named(self) -> bool:

@@ -14,9 +14,9 @@ from app.content.item_reader import (
     ParsedItem,
     ProseRegion,
     Region,
-    answers_in,
-    build,
-    glued,
+    build_item,
+    find_stray_answers,
+    match_glued_heading,
     read_regions,
     report_glued,
 )
@@ -26,28 +26,28 @@ from app.content.parsed_file import (
     GlossaryNames,
     ItemFingerprint,
     ParsedFile,
-    names_of,
+    glossary_names,
 )
-from app.content.toml_reader import entries, read_exam, read_lock, read_sources, read_syllabus
+from app.content.toml_reader import entry_lines, read_exam, read_lock, read_sources, read_syllabus
 from app.markup import strict_yaml
-from app.markup.expressions import FigureError, compute
-from app.markup.html_renderer import RenderContext, anchor, render_tokens
+from app.markup.expressions import FigureError, compute_estimate
+from app.markup.html_renderer import RenderContext, heading_anchor, render_tokens
 from app.markup.ids import (
     bottom_k_sketch,
     content_hash,
     hashed_text,
     lies_within,
     normalize_text,
-    slug,
+    slugify,
     words_hash,
 )
 from app.markup.markdown_tokens import (
     closing_index,
     first_line,
     last_line,
+    parse_markdown,
     plain_text,
     take_pin,
-    tokens,
 )
 from app.markup.model import (
     NO_TEXT,
@@ -71,7 +71,7 @@ from app.markup.problems import (
     LimitExceededError,
     SourceFile,
     UnidentifiedItem,
-    price_of,
+    estimate_price,
 )
 from app.markup.strict_yaml import YamlText
 from app.markup.svg_sanitizer import read_drawing
@@ -126,14 +126,14 @@ def lay_out_page(
         if isinstance(region, ItemDraft):
             desk.embed(items.get((region.comment.id, region.line)))
         else:
-            desk.lay(_shown(region.tokens))
+            desk.lay(_shown_tokens(region.tokens))
     desk.close()
     return PageLayout(tuple(desk.sections), desk.notes, tuple(desk.alerts))
 
 
-def _shown(prose: list[Token]) -> list[Token]:
+def _shown_tokens(prose: list[Token]) -> list[Token]:
     """Return the prose without answers that belong to no question."""
-    hidden = {index for block in answers_in(prose) for index in block}
+    hidden = {index for block in find_stray_answers(prose) for index in block}
     return [token for index, token in enumerate(prose) if index not in hidden]
 
 
@@ -174,7 +174,7 @@ class _PageBuilder:
             self.open.pieces.append(QuestionBlock(item.id))
             self.open.minutes += _QUESTION_MINUTES
         elif isinstance(item, Flashcard):
-            html = f"<details><summary>{item.front.html}</summary>{_as_block(item.back)}</details>"
+            html = f"<details><summary>{item.front.html}</summary>{_wrap_in_paragraph(item.back)}</details>"
             self.open.pieces.append(HtmlBlock(html))
             self.open.words.append(f"{item.front.plain} {item.back.plain}")
 
@@ -185,7 +185,7 @@ class _PageBuilder:
         while at < len(tokens):
             end = closing_index(tokens, at) + 1
             block = tokens[at:end]
-            if self._interrupts_paragraph(tokens[at]) or picture_in(block):
+            if self._interrupts_paragraph(tokens[at]) or find_single_image(block):
                 self._add_tokens(tokens[start:at])
                 self._add_special_block(block)
                 start = end
@@ -217,7 +217,7 @@ class _PageBuilder:
         if block[0].type == "heading_open":
             self.close()
             self.numbered += 1
-            address = anchor(block[1], self.scope)
+            address = heading_anchor(block[1], self.scope)
             title = plain_text(block[1:2])
             if not title:
                 message, hint = (
@@ -230,7 +230,7 @@ class _PageBuilder:
             self.scope.worked = False
         elif block[0].type == "note_open":
             self._note(block)
-        elif image := picture_in(block):
+        elif image := find_single_image(block):
             self._picture(image, block)
         else:
             self._add_calculator(block[0])
@@ -245,7 +245,7 @@ class _PageBuilder:
 
     def _picture(self, image: Token, block: list[Token]) -> None:
         """Add an SVG file. Whether it is a drawing or a picture is decided on assembly."""
-        text = render_tokens(_as_page(block), self.scope)
+        text = render_tokens(_keep_page_paragraphs(block), self.scope)
         file = str(image.attrs.get("src", ""))
         caption = str(image.attrs.get("title", ""))
         self.open.pieces.append(ImageBlock(file, caption, text.html))
@@ -259,7 +259,7 @@ class _PageBuilder:
             return
         boxes = [t for t in tokens if t.meta.get("alert")]
         self.alerts += [(str(t.meta["alert"]), first_line(t)) for t in boxes]
-        text = render_tokens(_as_page(tokens), self.scope)
+        text = render_tokens(_keep_page_paragraphs(tokens), self.scope)
         if text.html:
             self.open.pieces.append(HtmlBlock(self.linker.link(text.html)))
             self.open.words.append(text.plain)
@@ -268,13 +268,13 @@ class _PageBuilder:
         sheet = self.scope.sheet
         name = token.info.strip().partition(" ")[2].strip()
         line = first_line(token)
-        fields = strict_yaml.read(token.content, sheet.report, line + 1)
+        fields = strict_yaml.read_mapping(token.content, sheet.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
-        sheet.spend_effort(price_of(name), token.info + token.content)
+        sheet.spend_effort(estimate_price(name), token.info + token.content)
         try:
-            compute(name, inputs)
+            compute_estimate(name, inputs)
         except FigureError as error:
-            place = _place_of(error.message, fields, line)
+            place = _locate_message(error.message, fields, line)
             sheet.report(error.code, *place, error.message, error.hint)
             return
         sheet.add_mention("calculator", name.replace("_", "-"), line, 1)
@@ -282,7 +282,7 @@ class _PageBuilder:
         self.open.minutes += _CALCULATOR_MINUTES
 
 
-def _place_of(message: str, fields: strict_yaml.YamlMapping, line: int) -> tuple[int, int]:
+def _locate_message(message: str, fields: strict_yaml.YamlMapping, line: int) -> tuple[int, int]:
     """Return the position of the input that a message quotes, or of the block."""
     for name, key in fields.keys.items():
         value = fields.values[name]
@@ -292,7 +292,7 @@ def _place_of(message: str, fields: strict_yaml.YamlMapping, line: int) -> tuple
     return line, 1
 
 
-def picture_in(block: Sequence[Token]) -> Token | None:
+def find_single_image(block: Sequence[Token]) -> Token | None:
     """Return the image of a paragraph that contains only an SVG file of the topic."""
     if len(block) != 3 or block[0].type != "paragraph_open" or block[0].level:
         return None
@@ -304,12 +304,12 @@ def picture_in(block: Sequence[Token]) -> Token | None:
     return children[0] if local else None
 
 
-def _as_page(tokens: list[Token]) -> list[Token]:
+def _keep_page_paragraphs(tokens: list[Token]) -> list[Token]:
     """Append a token, so that a single paragraph keeps its `<p>`."""
     return tokens if len(tokens) != 3 else [*tokens, Token("nothing", "", 0)]
 
 
-def _as_block(text: RichText) -> str:
+def _wrap_in_paragraph(text: RichText) -> str:
     """Wrap inline text in a paragraph. Longer texts are blocks already."""
     return text.html if _BLOCK.match(text.html) else f"<p>{text.html}</p>"
 
@@ -331,34 +331,34 @@ def read_topic_file(sheet: SourceFile, where: PurePosixPath, names: GlossaryName
     front, text = front_matter(sheet, page=kind == "page")
     regions = read_regions(text, sheet, kind)
     scope = RenderContext(sheet, folder=slug)
-    items, facts = _items(regions, kind, front, scope)
+    items, facts = _build_items(regions, kind, front, scope)
     check_balance(items.values(), sheet)
     parsed = ParsedFile(sheet.path, facts=tuple(facts))
     if kind == "page":
-        return _with_page(parsed, (regions, items, front, slug), sheet, names)
+        return _add_page(parsed, (regions, items, front, slug), sheet, names)
     return dataclasses.replace(
         parsed,
         questions=tuple(i for i in items.values() if isinstance(i, Question)),
-        cards=_cards(items),
+        cards=_flashcards_only(items),
     )
 
 
-def _items(
+def _build_items(
     regions: Sequence[Region], kind: FileKind, front: FrontMatter, scope: RenderContext
 ) -> tuple[Items, list[ItemFingerprint]]:
     """Return the valid items by id and line, and the fingerprints of all items."""
     items: Items = {}
     facts: list[ItemFingerprint] = []
     sheet = scope.sheet
-    for draft in _few([r for r in regions if isinstance(r, ItemDraft)], sheet):
+    for draft in _limit_items([r for r in regions if isinstance(r, ItemDraft)], sheet):
         before = sheet.mark = len(sheet.problems)
-        built, stopped = _built(draft, kind, front, scope)
+        built, stopped = _build_item_or_stop(draft, kind, front, scope)
         errors = any(p.severity == "error" for p in sheet.problems[before:])
         broken = draft.broken or errors or built is None
         if draft.comment.id:
-            facts.append(_fact(draft, built, sheet, broken=broken))
+            facts.append(_item_fingerprint(draft, built, sheet, broken=broken))
         elif _lacks_id(draft):
-            sheet.unidentified.append(_unidentified(draft, sheet))
+            sheet.unidentified.append(_unidentified_item(draft, sheet))
         if built is not None and not broken:
             items[built.item.id, draft.line] = built.item
             _add_reverse(built, items)
@@ -374,7 +374,7 @@ def _lacks_id(draft: ItemDraft) -> bool:
     return isinstance(node, YamlText) and not node.text
 
 
-def _unidentified(draft: ItemDraft, sheet: SourceFile) -> UnidentifiedItem:
+def _unidentified_item(draft: ItemDraft, sheet: SourceFile) -> UnidentifiedItem:
     key = draft.comment.fields.keys["q"]
     rest = sheet.lines[key.line - 1][key.column - 1 :]
     old = (_EMPTY_KEY.match(rest) or [""])[0]
@@ -393,7 +393,7 @@ def _unidentified(draft: ItemDraft, sheet: SourceFile) -> UnidentifiedItem:
     )
 
 
-def _few(drafts: list[ItemDraft], sheet: SourceFile) -> list[ItemDraft]:
+def _limit_items(drafts: list[ItemDraft], sheet: SourceFile) -> list[ItemDraft]:
     """Return the items up to the limit, reporting the first beyond it."""
     if len(drafts) > MOST_ITEMS:
         sheet.item = ""
@@ -403,7 +403,7 @@ def _few(drafts: list[ItemDraft], sheet: SourceFile) -> list[ItemDraft]:
     return drafts[:MOST_ITEMS]
 
 
-def _built(
+def _build_item_or_stop(
     draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
 ) -> tuple[ParsedItem | None, bool]:
     """Build an item, or None if it is unreadable. The second value tells to stop reading.
@@ -413,7 +413,7 @@ def _built(
     sheet = scope.sheet
     sheet.line = draft.line
     try:
-        built = build(draft, kind, front, scope)
+        built = build_item(draft, kind, front, scope)
         if built is not None:
             check_item(built.item, built.written, sheet, exam=kind == "quiz")
     except LimitExceededError as error:
@@ -439,7 +439,7 @@ def _add_reverse(built: ParsedItem, items: Items) -> None:
     )
 
 
-def _fact(
+def _item_fingerprint(
     draft: ItemDraft, built: ParsedItem | None, sheet: SourceFile, *, broken: bool
 ) -> ItemFingerprint:
     item = built.item if built is not None else None
@@ -470,18 +470,18 @@ def _fact(
         words_hash(draft.heading.content),
         words_hash(draft.below),
         bottom_k_sketch(draft.text),
-        _id_at(draft, sheet),
+        _locate_id(draft, sheet),
     )
 
 
-def _id_at(draft: ItemDraft, sheet: SourceFile) -> tuple[int, int]:
+def _locate_id(draft: ItemDraft, sheet: SourceFile) -> tuple[int, int]:
     """Return line and column of the id, after a quotation mark if there is one."""
     line, column = draft.comment.place("q")
     at = sheet.lines[line - 1].find(draft.comment.id, column - 1)
     return line, max(at + 1, column)
 
 
-def _with_page(
+def _add_page(
     parsed: ParsedFile,
     read: tuple[Sequence[Region], Items, FrontMatter, str],
     sheet: SourceFile,
@@ -500,8 +500,8 @@ def _with_page(
     }
     page = lay_out_page(regions, shown, scope, linker)
     check_prose([r.tokens for r in regions if isinstance(r, ProseRegion)], scope)
-    topic = _topic(page, front, scope, tuple(linker.linked))
-    sections = _sections_of(page)
+    topic = _build_topic(page, front, scope, tuple(linker.linked))
+    sections = _embedding_sections(page)
     questions = tuple(
         dataclasses.replace(item, section=sections.get(item.id, ""))
         for item in items.values()
@@ -511,13 +511,13 @@ def _with_page(
         parsed,
         topic=topic,
         questions=questions,
-        cards=_cards(items),
+        cards=_flashcards_only(items),
         anchors=tuple(scope.anchors),
         alerts=page.alerts,
     )
 
 
-def _topic(
+def _build_topic(
     page: PageLayout, front: FrontMatter, scope: RenderContext, linked: tuple[str, ...]
 ) -> Topic:
     sheet = scope.sheet
@@ -561,7 +561,7 @@ def _check_notes(page: PageLayout, cited: Collection[str], sheet: SourceFile) ->
             sheet.report("W96", *place, message, hint)
 
 
-def _sections_of(page: PageLayout) -> dict[str, str]:
+def _embedding_sections(page: PageLayout) -> dict[str, str]:
     """Return the anchor of the section that contains each embedded question."""
     return {
         piece.question: section.anchor
@@ -571,7 +571,7 @@ def _sections_of(page: PageLayout) -> dict[str, str]:
     }
 
 
-def _cards(items: Items) -> tuple[Flashcard, ...]:
+def _flashcards_only(items: Items) -> tuple[Flashcard, ...]:
     return tuple(i for i in items.values() if isinstance(i, Flashcard))
 
 
@@ -582,7 +582,7 @@ _SEE = re.compile(r"^See:\s*(.+)$", re.DOTALL)
 def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
     _, text = front_matter(sheet)
-    found = tokens(text)
+    found = parse_markdown(text)
     scope = RenderContext(sheet, folder="..")
     terms: list[GlossaryTerm] = []
     at = 0
@@ -593,13 +593,13 @@ def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
                 sheet.report("E88", first_line(found[at]), 1, message, "Keep fewer.")
                 break
-            terms.append(_term(found[at:end], scope))
+            terms.append(_build_term(found[at:end], scope))
         elif found[at].type == "heading_open" and at and found[at].tag == "h1":
             words = plain_text(found[at + 1 : at + 2])[:60]
             message = f"“{words}” is a title, and no term."
             sheet.report("W64", first_line(found[at]), 1, message, f"Write ## {words}")
         at = end
-    return _without_doubles([t for t in terms if t.meaning.html], sheet)
+    return _drop_duplicate_terms([t for t in terms if t.meaning.html], sheet)
 
 
 def _next_heading(found: list[Token], start: int) -> int:
@@ -609,7 +609,7 @@ def _next_heading(found: list[Token], start: int) -> int:
     return len(found)
 
 
-def _term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
+def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     pinned = take_pin(block[1])
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = first_line(block[0])
@@ -622,16 +622,16 @@ def _term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
         hint = "Write the term behind the ##."
         scope.sheet.report("E10", line, 1, "A term has no name.", hint)
     for token in body:
-        if token.type == "inline" and (no_heading := glued(token)):
+        if token.type == "inline" and (no_heading := match_glued_heading(token)):
             report_glued("E10", first_line(token), no_heading, scope.sheet)
     meaning = render_tokens(body, scope) if body else NO_TEXT
     if not meaning.html:
         hint = "Write one paragraph below the heading."
         scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
-    see = [slug(other) for other in related]
+    see = [slugify(other) for other in related]
     see += re.findall(r'href="(/[^"]+)"', meaning.html)
     place = SourceLocation(scope.sheet.path, line)
-    return GlossaryTerm(pinned or slug(name), name, meaning, tuple(dict.fromkeys(see)), place)
+    return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
 
 def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
@@ -642,12 +642,12 @@ def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
         match = _SEE.match(body[at + 1].content) if end - at == 3 else None
         if match:
             names = [" ".join(n.split()) for n in match[1].split(",")]
-            return body[:at] + body[end:], [n for n in names if slug(n)]
+            return body[:at] + body[end:], [n for n in names if slugify(n)]
         at = end
     return body, []
 
 
-def _without_doubles(terms: list[GlossaryTerm], sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
+def _drop_duplicate_terms(terms: list[GlossaryTerm], sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
     kept: dict[str, GlossaryTerm] = {}
     for term in terms:
         first = kept.get(term.anchor)
@@ -659,10 +659,10 @@ def _without_doubles(terms: list[GlossaryTerm], sheet: SourceFile) -> tuple[Glos
     return tuple(kept.values())
 
 
-_NO_NAMES = names_of(())
+_NO_NAMES = glossary_names(())
 
 
-def parse(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> ParsedFile:
+def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> ParsedFile:
     """Parse one file. `path` is relative to the content folder and determines the type.
 
     `names` are the glossary names to link on pages. Broken items are left out.
@@ -671,7 +671,7 @@ def parse(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> ParsedFile:
     valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
     sheet = SourceFile(path, valid)
     try:
-        parsed = _read(sheet, names)
+        parsed = _read_source(sheet, names)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
         sheet.item = ""
         sheet.give_up(error, "This file")
@@ -679,10 +679,10 @@ def parse(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> ParsedFile:
         sheet.edits.clear()
         sheet.unidentified.clear()
         parsed = ParsedFile(path)
-    return _closed(sheet, parsed)
+    return _with_notes(sheet, parsed)
 
 
-def _read(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
+def _read_source(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
     where = PurePosixPath(sheet.path)
     if where.suffix == ".svg":
         return ParsedFile(sheet.path, drawing=read_drawing(sheet.text))
@@ -691,7 +691,7 @@ def _read(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
         raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
     if where.parts[:1] == ("exams",):
         exam = read_exam(sheet, where.stem)
-        return ParsedFile(sheet.path, exam=exam, entries=_counted(sheet))
+        return ParsedFile(sheet.path, exam=exam, entries=_domain_count_lines(sheet))
     check_source(sheet)
     read = _READERS.get(sheet.path)
     return read(sheet) if read else read_topic_file(sheet, where, names)
@@ -700,7 +700,7 @@ def _read(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
 
 
-def _counted(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
+def _domain_count_lines(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
     """Return the (number, line) of each domain in a mock exam's [domains] table."""
     lines = [text.strip() for text in sheet.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
@@ -708,21 +708,23 @@ def _counted(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
     return tuple((match[1], line) for line, match in found if match)
 
 
-def _sources(sheet: SourceFile) -> ParsedFile:
-    return ParsedFile(sheet.path, sources=read_sources(sheet), entries=entries(sheet))
+def _read_source_register(sheet: SourceFile) -> ParsedFile:
+    return ParsedFile(sheet.path, sources=read_sources(sheet), entries=entry_lines(sheet))
 
 
 _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
-    "syllabus.toml": lambda s: ParsedFile(s.path, syllabus=read_syllabus(s), entries=entries(s)),
-    "sources.toml": _sources,
-    "shared/sources.toml": _sources,
+    "syllabus.toml": lambda s: ParsedFile(
+        s.path, syllabus=read_syllabus(s), entries=entry_lines(s)
+    ),
+    "sources.toml": _read_source_register,
+    "shared/sources.toml": _read_source_register,
     "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
     "shared/glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
     "ids.lock": lambda s: ParsedFile(s.path, lock=read_lock(s)),
 }
 
 
-def _closed(sheet: SourceFile, parsed: ParsedFile) -> ParsedFile:
+def _with_notes(sheet: SourceFile, parsed: ParsedFile) -> ParsedFile:
     """Add what was collected while reading: problems, edits, references."""
     text = hashlib.sha256(sheet.text.encode())
     return dataclasses.replace(

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from app.content.file_reader import parse
+from app.content.file_reader import parse_file
 from app.content.parse_cache import LastGoodFiles, ParseCache
-from app.content.parsed_file import GlossaryNames, ParsedFile, anchors_of, names_of
+from app.content.parsed_file import GlossaryNames, ParsedFile, glossary_names, term_anchors
 from app.markup.model import SvgProblem
 from app.markup.problems import MOST_BYTES, make_problem
 
@@ -26,44 +26,46 @@ _MOST_PROCESSES = 8
 
 def read_all(jobs: Sequence[Job]) -> list[ParsedFile]:
     """Parse many files; returns the results in order."""
-    count = min(_processors(), _MOST_PROCESSES)
+    count = min(_count_processors(), _MOST_PROCESSES)
     # Forking with other threads running would copy their locks in locked state.
     lone = threading.active_count() == 1 and hasattr(os, "fork")
     if len(jobs) < _MIN_FILES_PER_PROCESS or count < 2 or not lone:
-        return [parse(*job) for job in jobs]
-    return _shared(jobs, count)
+        return [parse_file(*job) for job in jobs]
+    return _deal_jobs(jobs, count)
 
 
-def _processors() -> int:
+def _count_processors() -> int:
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not available on every system
         return os.cpu_count() or 1
 
 
-def _shared(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
+def _deal_jobs(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
     """Distribute the jobs round-robin, so that long files spread evenly."""
     context = multiprocessing.get_context("fork")
     crew = []
     for number in range(1, count):
         ours, theirs = context.Pipe(duplex=False)
         # A daemon process is terminated, not waited for, if reading fails here.
-        worker = context.Process(target=_work, args=(jobs[number::count], theirs), daemon=True)
+        worker = context.Process(
+            target=_run_worker, args=(jobs[number::count], theirs), daemon=True
+        )
         worker.start()
         theirs.close()
         crew.append((number, ours, worker))
     done: list[ParsedFile | None] = [None] * len(jobs)
-    done[::count] = [parse(*job) for job in jobs[::count]]
+    done[::count] = [parse_file(*job) for job in jobs[::count]]
     for number, ours, worker in crew:
         try:
             done[number::count] = ours.recv()
         except EOFError:  # the worker was killed: parse its part here
-            done[number::count] = [parse(*job) for job in jobs[number::count]]
+            done[number::count] = [parse_file(*job) for job in jobs[number::count]]
         worker.join()
     return [reading for reading in done if reading is not None]
 
 
-def _work(jobs: Sequence[Job], answer: "Connection[list[ParsedFile], None]") -> None:
+def _run_worker(jobs: Sequence[Job], answer: "Connection[list[ParsedFile], None]") -> None:
     """Parse the jobs and send the results. Exits if the parent process ends first.
 
     Writing to the pipe would not fail then, because the fork also holds its read end;
@@ -72,7 +74,7 @@ def _work(jobs: Sequence[Job], answer: "Connection[list[ParsedFile], None]") -> 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)  # drop the server's signal handlers
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    answer.send([parse(*job) for job in jobs])
+    answer.send([parse_file(*job) for job in jobs])
     answer.close()
 
 
@@ -88,7 +90,7 @@ SHARED = "shared"
 _FILES = ("sources.toml", "glossary.md")
 
 
-def shared_files(folder: Path) -> list[str]:
+def list_shared_files(folder: Path) -> list[str]:
     """Return the shared files next to the course `folder` that it also reads.
 
     A folder named “shared” with a syllabus is an ordinary course.
@@ -102,7 +104,7 @@ def shared_files(folder: Path) -> list[str]:
         return []
 
 
-def file_of(folder: Path, path: str) -> Path:
+def course_file_path(folder: Path, path: str) -> Path:
     """Return the path of a file of the course, or of a shared file."""
     beside, _, name = path.partition("/")
     if beside == SHARED and name in _FILES:
@@ -113,14 +115,14 @@ def file_of(folder: Path, path: str) -> Path:
 def drop_overridden(readings: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
     """Remove entries from shared files that the course defines itself."""
     return {
-        path: _less(reading, readings.get(path.removeprefix(f"{SHARED}/")))
+        path: _without_overridden(reading, readings.get(path.removeprefix(f"{SHARED}/")))
         if path.startswith(f"{SHARED}/")
         else reading
         for path, reading in readings.items()
     }
 
 
-def _less(reading: ParsedFile, own: ParsedFile | None) -> ParsedFile:
+def _without_overridden(reading: ParsedFile, own: ParsedFile | None) -> ParsedFile:
     if own is None:
         return reading
     terms, sources = {t.anchor for t in own.terms}, {s.key for s in own.sources}
@@ -139,24 +141,24 @@ _EMPTY = ("it is empty", "Write it, or delete it.")
 _FRESH_SECONDS = 0.1  # seconds in which a file may change again without a new timestamp
 
 Stamp = tuple[int, int, int]
-NO_NAMES = names_of(())
+NO_NAMES = glossary_names(())
 
 
-def paths(folder: Path) -> list[str]:
+def list_course_files(folder: Path) -> list[str]:
     """Return the files of a course in reading order, relative to its folder."""
-    found = [name for name in _SINGLE if exists(folder / name)]
-    found += shared_files(folder)
+    found = [name for name in _SINGLE if file_exists(folder / name)]
+    found += list_shared_files(folder)
     found += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
     for topic in sorted(folder.glob("topics/*")):
         for name in TOPIC_FILES:
-            if exists(topic / name):
+            if file_exists(topic / name):
                 found.append(f"topics/{topic.name}/{name}")
         drawings = (f.relative_to(folder).as_posix() for f in topic.rglob("*.svg"))
         found += sorted(drawings)
     return [path for path in found if _is_text(path)]
 
 
-def exists(file: Path) -> bool:
+def file_exists(file: Path) -> bool:
     """Return whether a file exists; False for an invalid name."""
     try:
         return file.is_file()
@@ -172,7 +174,7 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def unnamed(folder: Path) -> list[str]:
+def list_undecodable_names(folder: Path) -> list[str]:
     """Return topic folders and exams whose names are not UTF-8, with replacement characters."""
     found = [*folder.glob("topics/*"), *folder.glob("exams/*.toml")]
     paths = (str(f.relative_to(folder)) for f in found)
@@ -202,7 +204,7 @@ def empty_topic_folders(folder: Path) -> list[str]:
     )
 
 
-def _stamp(path: str) -> Stamp | None:
+def _file_stamp(path: str) -> Stamp | None:
     try:
         state = os.stat(path)  # noqa: PTH116 - faster than Path.stat, and called for every file
     except OSError:
@@ -221,16 +223,16 @@ class FileStamps:
         """Return whether any file has changed, appeared or disappeared."""
         if not self.settled:
             return True
-        return any(_stamp(path) != stamp for path, stamp in self.stamps.items())
+        return any(_file_stamp(path) != stamp for path, stamp in self.stamps.items())
 
 
-def watch(folder: Path, names: list[str]) -> FileStamps:
+def take_stamps(folder: Path, names: list[str]) -> FileStamps:
     """Record the timestamps of the files, and of folders in which new files may appear."""
     places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
     places += folder.glob("topics/*/**/")  # folders with pictures
     places += [folder.absolute().parent / SHARED]
-    every = [str(p) for p in places] + [str(file_of(folder, name)) for name in names]
-    stamps = {path: _stamp(path) for path in every}
+    every = [str(p) for p in places] + [str(course_file_path(folder, name)) for name in names]
+    stamps = {path: _file_stamp(path) for path in every}
     newest = max((s[0] for s in stamps.values() if s), default=0)
     return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH_SECONDS)
 
@@ -247,9 +249,9 @@ class WatchedFiles:
 
     def read(self) -> tuple[dict[str, ParsedFile], FileStamps]:
         """Parse all files; returns the results and the timestamps at reading."""
-        found = paths(self.folder)
-        stamps = watch(self.folder, found)
-        with without_collection():
+        found = list_course_files(self.folder)
+        stamps = take_stamps(self.folder, found)
+        with pause_garbage_collection():
             names = self._names(found)
             readings = self._readings(found, names)
             read = {p: self._shown(p, r, names) for p, r in readings.items()}
@@ -265,9 +267,9 @@ class WatchedFiles:
         """Save a copy of every file whose current version has no errors."""
         if self.kept is None:
             return
-        self.kept.forget_all_but(paths(self.folder))
+        self.kept.forget_all_but(list_course_files(self.folder))
         for path, ((content, _), reading) in self.readings.items():
-            if path in without or _errors(reading):
+            if path in without or _count_errors(reading):
                 continue
             if self.good.get(path) is reading:
                 self.kept.keep(path, content)
@@ -276,14 +278,14 @@ class WatchedFiles:
         read = self._readings([p for p in found if p in _GLOSSARIES], NO_NAMES)
         known = {p: self._shown(p, r, NO_NAMES) for p, r in read.items()}
         terms = [t for r in drop_overridden(known).values() for t in r.terms]
-        return names_of(anchors_of(terms))
+        return glossary_names(term_anchors(terms))
 
     def _shown(self, path: str, now: ParsedFile, names: GlossaryNames) -> ParsedFile:
         """Return the current version, or the last good one with the current problems."""
         good = self.good.get(path)
-        if good is None and _errors(now):
+        if good is None and _count_errors(now):
             good = self._last_good(path, names)
-        if good is None or _errors(now) <= _errors(good):
+        if good is None or _count_errors(now) <= _count_errors(good):
             self.good[path] = now
             return now
         self.good[path] = good
@@ -295,7 +297,7 @@ class WatchedFiles:
         if content is None:
             return None
         fitting = names if path.endswith("concept.md") else NO_NAMES
-        return parse(content.decode("utf-8", "replace"), path, fitting)
+        return parse_file(content.decode("utf-8", "replace"), path, fitting)
 
     def _readings(self, found: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
         """Return the parsed files: known, cached or newly parsed."""
@@ -319,15 +321,15 @@ class WatchedFiles:
     def _read_bytes(self, path: str) -> bytes | ParsedFile:
         """Return the bytes of a file, or an empty result with the error."""
         try:
-            with file_of(self.folder, path).open("rb") as stream:
+            with course_file_path(self.folder, path).open("rb") as stream:
                 content = stream.read(MOST_BYTES + 1)
             content.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            return _unreadable(path, error)
+            return _unreadable_file(path, error)
         if len(content) > MOST_BYTES:
-            return _unreadable(path, ValueError(*_TOO_LARGE))
+            return _unreadable_file(path, ValueError(*_TOO_LARGE))
         if not content.strip():  # truncated by an editor or a full disk, or never written
-            return _unreadable(path, ValueError(*_EMPTY))
+            return _unreadable_file(path, ValueError(*_EMPTY))
         return content
 
     def _known(self, path: str, content: bytes, names: GlossaryNames) -> ParsedFile | None:
@@ -357,7 +359,7 @@ class WatchedFiles:
 
 
 @contextlib.contextmanager
-def without_collection() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Disable the garbage collector while creating permanent objects.
 
     It would scan them repeatedly, which takes a fifth of a cold start.
@@ -371,7 +373,7 @@ def without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _unreadable(path: str, error: Exception) -> ParsedFile:
+def _unreadable_file(path: str, error: Exception) -> ParsedFile:
     if path.endswith(".svg"):  # it may still be shown as a picture
         return ParsedFile(path, drawing=SvgProblem(1, "it cannot be read as a short text"))
     place = (path, 1, 1)
@@ -388,5 +390,5 @@ def _unreadable(path: str, error: Exception) -> ParsedFile:
     return ParsedFile(path, problems=(make_problem(place, "E00", message, hint),))
 
 
-def _errors(reading: ParsedFile) -> int:
+def _count_errors(reading: ParsedFile) -> int:
     return sum(p.severity == "error" for p in reading.problems)

@@ -134,20 +134,20 @@ def front_matter(sheet: SourceFile, *, page: bool = True) -> tuple[FrontMatter, 
             message = "The front matter is never closed."
             sheet.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
         return FrontMatter(), sheet.text
-    fields = strict_yaml.read(match[1], sheet.report, 2)
+    fields = strict_yaml.read_mapping(match[1], sheet.report, 2)
     _refuse_unknown(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, sheet)
     _refuse_shapes(fields, sheet)
     blank = "\n" * match[0].count("\n")
     front = FrontMatter(
         strict_yaml.single_text(fields.values.get("title")),
-        _mentioned(fields, "objective", sheet),
-        _mentioned(fields, "source", sheet),
+        _read_mentions(fields, "objective", sheet),
+        _read_mentions(fields, "source", sheet),
         strict_yaml.single_text(fields.values.get("summary")),
-        _date(fields, sheet),
-        _requires(fields, sheet),
+        _read_date(fields, sheet),
+        _read_requires(fields, sheet),
         tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags"))),
-        _level(fields, sheet),
-        _status_of(fields, sheet) or "live",
+        _read_level(fields, sheet),
+        _read_status(fields, sheet) or "live",
     )
     return front, blank + sheet.text[match.end() :]
 
@@ -184,7 +184,7 @@ def _is_words(node: strict_yaml.Node) -> bool:
     return several or isinstance(node, YamlText)
 
 
-def _mentioned(
+def _read_mentions(
     fields: YamlMapping, name: Literal["objective", "source"], sheet: SourceFile
 ) -> tuple[str, ...]:
     """Return the names in `objective(s)` or `source(s)`, and record them as references."""
@@ -205,12 +205,12 @@ def _mentioned(
     return tuple(dict.fromkeys(found))
 
 
-def _level(fields: YamlMapping, sheet: SourceFile) -> Level:
+def _read_level(fields: YamlMapping, sheet: SourceFile) -> Level:
     """Return the level; anything but `deeper` is reported."""
-    return "deeper" if _says(fields, "level", "deeper", sheet) else ""
+    return "deeper" if _read_keyword(fields, "level", "deeper", sheet) else ""
 
 
-def _status_of(fields: YamlMapping, sheet: SourceFile) -> Status | None:
+def _read_status(fields: YamlMapping, sheet: SourceFile) -> Status | None:
     """Return the status, None without one. Reports an unknown value and treats it as draft."""
     node = fields.values.get("status")
     if node is None:
@@ -223,7 +223,7 @@ def _status_of(fields: YamlMapping, sheet: SourceFile) -> Status | None:
     return found or "draft"
 
 
-def _says(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -> bool:
+def _read_keyword(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -> bool:
     """Return whether a key has its only valid value."""
     node = fields.values.get(key)
     if node is None or strict_yaml.single_text(node) == word:
@@ -234,14 +234,14 @@ def _says(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -> bool:
     return False
 
 
-def _requires(fields: YamlMapping, sheet: SourceFile) -> tuple[str, ...]:
+def _read_requires(fields: YamlMapping, sheet: SourceFile) -> tuple[str, ...]:
     scalars = strict_yaml.text_list(fields.values.get("requires"))
     for scalar in scalars:
         sheet.add_mention("topic", scalar.text, scalar.line, scalar.column)
     return tuple(s.text for s in scalars)
 
 
-def _date(fields: YamlMapping, sheet: SourceFile) -> dt.date | None:
+def _read_date(fields: YamlMapping, sheet: SourceFile) -> dt.date | None:
     node = fields.values.get("reviewed")
     if not isinstance(node, YamlText):
         return None
@@ -255,7 +255,7 @@ def _date(fields: YamlMapping, sheet: SourceFile) -> dt.date | None:
     return day
 
 
-def said_of(
+def read_item_metadata(
     comment: ItemComment, kind: str, front: FrontMatter, sheet: SourceFile, *, page: bool
 ) -> ItemMetadata:
     """Return the item's metadata from its comment, with defaults from the front matter.
@@ -265,17 +265,17 @@ def said_of(
     fields = comment.fields
     _refuse_foreign(comment, kind, sheet)
     asks = page or kind != "card"
-    for_exam = asks and _says(fields, "use", "exam", sheet)
+    for_exam = asks and _read_keyword(fields, "use", "exam", sheet)
     if page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
         sheet.report("E13", *comment.place("use"), message, "Put it into quiz.md.")
     tags = tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags")))
     return ItemMetadata(
-        _mentioned(fields, "objective", sheet) or front.objectives,
-        _mentioned(fields, "source", sheet) or front.sources,
+        _read_mentions(fields, "objective", sheet) or front.objectives,
+        _read_mentions(fields, "source", sheet) or front.sources,
         tags or front.tags,
-        _level(fields, sheet) or front.level,
-        _status_of(fields, sheet) or front.status,
+        _read_level(fields, sheet) or front.level,
+        _read_status(fields, sheet) or front.status,
         "exam" if for_exam else "",
     )
 
@@ -292,14 +292,14 @@ def read_comment(content: str, line: int, sheet: SourceFile) -> ItemComment:
     name = re.match(r"q\s*:\s*([^\s#]+)", stripped)
     if name and SLUG.match(name[1]):
         sheet.item = name[1]
-    fields = strict_yaml.read(stripped, sheet.report, line, column)
+    fields = strict_yaml.read_mapping(stripped, sheet.report, line, column)
     _refuse_unknown(fields, ITEM_KEYS, sheet)
     _refuse_shapes(fields, sheet)
     _refuse_maybe(fields, sheet)
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."
         sheet.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
-    found = _id(fields, sheet, (line, column))
+    found = _read_item_id(fields, sheet, (line, column))
     if not found:
         sheet.claim_id(content, line)
     return ItemComment(found, fields, line, column)
@@ -330,7 +330,7 @@ def _refuse_foreign(comment: ItemComment, kind: str, sheet: SourceFile) -> None:
             sheet.report("E12", key.line, key.column, message, "Leave the line out.")
 
 
-def _id(fields: YamlMapping, sheet: SourceFile, where: tuple[int, int]) -> str:
+def _read_item_id(fields: YamlMapping, sheet: SourceFile, where: tuple[int, int]) -> str:
     node = fields.values.get("q")
     if node is None:
         return ""
@@ -367,25 +367,25 @@ def read_computed(comment: ItemComment, sheet: SourceFile) -> ComputedParameters
     if "params" not in values and "let" not in values:
         return None
     params: dict[str, tuple[str | float, ...]] = {}
-    for name, node in _mapping(values.get("params"), "params", sheet).items():
+    for name, node in _read_mapping(values.get("params"), "params", sheet).items():
         _check_name(name, node, sheet)
-        params[name] = _values(name, node, sheet)
+        params[name] = _read_values(name, node, sheet)
     lets: list[tuple[str, str]] = []
     named: list[str] = []
-    for name, node in _mapping(values.get("let"), "let", sheet).items():
+    for name, node in _read_mapping(values.get("let"), "let", sheet).items():
         _check_name(name, node, sheet)
         if name in params:
             message = f"“{name}” is a parameter already."
             sheet.report("E11", node.line, node.column, message, "Use another name.")
         known = {*params, *named}  # a name with a faulty expression is reported only once
         named.append(name)
-        text = _expression(node, known, sheet)
+        text = _read_expression(node, known, sheet)
         if text:
             lets.append((name, text))
     return ComputedParameters(params, tuple(lets))
 
 
-def _mapping(node: Node | None, what: str, sheet: SourceFile) -> dict[str, Node]:
+def _read_mapping(node: Node | None, what: str, sheet: SourceFile) -> dict[str, Node]:
     if isinstance(node, YamlMapping):
         if len(node.values) > MOST_PARAMETERS:
             message = f"“{what}” has {len(node.values)} names."
@@ -407,17 +407,17 @@ def _check_name(name: str, node: Node, sheet: SourceFile) -> None:
         sheet.report("E45", node.line, node.column, message, hint)
 
 
-def _values(name: str, node: Node, sheet: SourceFile) -> tuple[str | float, ...]:
-    if slip := _slip(name, node):
+def _read_values(name: str, node: Node, sheet: SourceFile) -> tuple[str | float, ...]:
+    if slip := _find_list_mistake(name, node):
         sheet.report(slip[0], node.line, node.column, *slip[1:])
         return (0,)
     found: tuple[str | float, ...] = ()
     if isinstance(node, YamlList):
-        found = tuple(value_of(n.text) for n in node.items if isinstance(n, YamlText))
+        found = tuple(parse_value(n.text) for n in node.items if isinstance(n, YamlText))
     elif isinstance(node, YamlText) and ".." in node.text:
-        found = _range(name, node, sheet)
+        found = _read_range(name, node, sheet)
     elif isinstance(node, YamlText):
-        found = (value_of(node.text),)
+        found = (parse_value(node.text),)
     large = [v for v in found if not isinstance(v, str) and not math.isfinite(v)]
     if large:
         message = f"A value of the parameter “{name}” is too large to compute with."
@@ -430,7 +430,7 @@ def _values(name: str, node: Node, sheet: SourceFile) -> tuple[str | float, ...]
     return found or (0,)
 
 
-def _slip(name: str, node: Node) -> tuple[str, str, str] | None:
+def _find_list_mistake(name: str, node: Node) -> tuple[str, str, str] | None:
     """Detect a mistyped list or range; returns code, message and hint."""
     if isinstance(node, YamlList):
         words = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
@@ -452,7 +452,7 @@ def _slip(name: str, node: Node) -> tuple[str, str, str] | None:
     return None
 
 
-def value_of(text: str) -> str | float:
+def parse_value(text: str) -> str | float:
     """Return a number if the whole text is one, else the text."""
     if not _NUMBER.match(text.strip()):
         return text.strip()
@@ -461,7 +461,7 @@ def value_of(text: str) -> str | float:
     return int(number) if whole else number
 
 
-def _range(name: str, node: YamlText, sheet: SourceFile) -> tuple[float, ...]:
+def _read_range(name: str, node: YamlText, sheet: SourceFile) -> tuple[float, ...]:
     match = _RANGE.match(node.text.strip())
     if match is None:
         return ()
@@ -483,7 +483,7 @@ def _range(name: str, node: YamlText, sheet: SourceFile) -> tuple[float, ...]:
     return tuple(int(v) if v == int(v) else v for v in values)
 
 
-def _expression(node: Node, known: set[str], sheet: SourceFile) -> str:
+def _read_expression(node: Node, known: set[str], sheet: SourceFile) -> str:
     if not isinstance(node, YamlText):
         message = "An expression has to be written as text."
         sheet.report("E45", node.line, node.column, message)

@@ -97,19 +97,19 @@ class IdEvidence:
     def entry_resemblance(self, entry: LockEntry, words: ItemWords) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
         same = entry.heading == words.heading != "", entry.body == words.body != ""
-        return _likeness(entry, words) + sum(same)
+        return _similarity_to_entry(entry, words) + sum(same)
 
     def is_replaced(self, entry: LockEntry, words: ItemWords) -> bool:
         """Return whether an item's text is quite different from its line."""
         if entry in self._with_same(words):
             return False
-        return bool(entry.sketch) and _likeness(entry, words) < _REPLACED
+        return bool(entry.sketch) and _similarity_to_entry(entry, words) < _REPLACED
 
     def closest_rival(self, own: LockEntry, words: ItemWords) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
         if (own.heading, own.body) == (words.heading, words.body):
             return None
-        like = _likeness(own, words)
+        like = _similarity_to_entry(own, words)
         others = self._partly_same(words)
         if like < COPIED:
             others += self._entries_like(words, self.entries)
@@ -119,7 +119,7 @@ class IdEvidence:
         # The same heading is stronger evidence than the same answers, such as True and
         # False.
         least = like - _SLIGHT_MARGIN if best.heading == words.heading else like
-        if _likeness(best, words) <= least:
+        if _similarity_to_entry(best, words) <= least:
             return None
         lead = self.entry_resemblance(best, words) - self.entry_resemblance(own, words)
         return best if lead >= CLEAR_MARGIN else None
@@ -148,7 +148,7 @@ class IdEvidence:
     def _partly_same(self, words: ItemWords) -> list[LockEntry]:
         """Return those of them whose text is not entirely different."""
         same = self._with_same(words)
-        return [e for e in same if _likeness(e, words) >= _REPLACED]
+        return [e for e in same if _similarity_to_entry(e, words) >= _REPLACED]
 
     def _entries_like(self, words: ItemWords, among: Mapping[str, LockEntry]) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
@@ -156,10 +156,10 @@ class IdEvidence:
         rare = (self._sampled.get(number, ()) for number in sampled)
         shared = Counter(name for names in rare if len(names) <= _RARE for name in names)
         near = [among[name] for name, _ in shared.most_common() if name in among]
-        return [e for e in near[:_MOST_COMPARED] if _likeness(e, words) >= COPIED]
+        return [e for e in near[:_MOST_COMPARED] if _similarity_to_entry(e, words) >= COPIED]
 
 
-def _likeness(entry: LockEntry, words: ItemWords) -> float:
+def _similarity_to_entry(entry: LockEntry, words: ItemWords) -> float:
     """Return the similarity of an item to a line of ids.lock, from 0 to 1."""
     like = jaccard_similarity(entry.sketch, words.sketch)
     if entry.heading or entry.body:
@@ -236,7 +236,7 @@ def _report_broken(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwner
 
 def _settle_new(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
     """Settle an id that is not in ids.lock."""
-    owner, name = _owner(None, claimed, evidence), claimed[0].fact.id
+    owner, name = _first_owner(None, claimed, evidence), claimed[0].fact.id
     if owner is None:
         _report_doubt(claimed, "ids.lock does not know it", owners)
         return
@@ -288,7 +288,7 @@ def _settle_known(
         if rival := rivals[claim.place]:
             _report_taken(entry, claim, rival, evidence, owners)
     left = [claim for claim in claimed if rivals[claim.place] is None]
-    owner = _owner(entry, left, evidence)
+    owner = _first_owner(entry, left, evidence)
     if owner is None:
         owners.doubtful.add(entry.id)
         if left:
@@ -297,7 +297,7 @@ def _settle_known(
         return
     owners.items[entry.id] = owner
     _report_copies(left, owner, evidence, owners)
-    _compare(entry, owner, evidence, owners)
+    _compare_with_lock(entry, owner, evidence, owners)
 
 
 def _report_taken(
@@ -319,7 +319,9 @@ def _report_taken(
     owners.report(claim, "E07", message, hint)
 
 
-def _owner(entry: LockEntry | None, claimed: list[IdClaim], evidence: IdEvidence) -> IdClaim | None:
+def _first_owner(
+    entry: LockEntry | None, claimed: list[IdClaim], evidence: IdEvidence
+) -> IdClaim | None:
     """Return the item that had the id first, if the evidence is unambiguous; else None.
 
     That is the item most similar to ids.lock; of several, the one in the file recorded
@@ -327,7 +329,7 @@ def _owner(entry: LockEntry | None, claimed: list[IdClaim], evidence: IdEvidence
     """
     if len(claimed) < 2:
         return claimed[0] if claimed else None
-    best = _nearest_to(entry, claimed, evidence) if entry else claimed
+    best = _find_nearest_claims(entry, claimed, evidence) if entry else claimed
     beside = [c for c in claimed if entry is not None and c.path == entry.path]
     if beside:
         both = [claim for claim in best if claim in beside]
@@ -337,7 +339,9 @@ def _owner(entry: LockEntry | None, claimed: list[IdClaim], evidence: IdEvidence
     return best[0] if len(best) == 1 else None
 
 
-def _nearest_to(entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence) -> list[IdClaim]:
+def _find_nearest_claims(
+    entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence
+) -> list[IdClaim]:
     """Return the items that are most similar to a line of ids.lock."""
     known = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
     ranks = [evidence.entry_resemblance(entry, claim.fact) for claim in known]
@@ -372,7 +376,9 @@ def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: I
         owners.report(claim, "E08", message, hint)
 
 
-def _compare(entry: LockEntry, owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
+def _compare_with_lock(
+    entry: LockEntry, owner: IdClaim, evidence: IdEvidence, owners: IdOwners
+) -> None:
     """Report W07, W34, W09: differences between an item and its line of ids.lock."""
     fact = owner.fact
     if evidence.is_replaced(entry, fact):

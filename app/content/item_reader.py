@@ -21,13 +21,19 @@ from app.content.front_matter import (
     front_matter,
     read_comment,
     read_computed,
-    said_of,
+    read_item_metadata,
 )
 from app.content.item_rules import check_blocks
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.ids import bottom_k_sketch, content_hash, did_you_mean, normalize_text, words_hash
-from app.markup.markdown_tokens import MISBEGUN, closing_index, first_line, last_line, tokens
+from app.markup.markdown_tokens import (
+    MISBEGUN,
+    closing_index,
+    first_line,
+    last_line,
+    parse_markdown,
+)
 from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile, UnidentifiedItem
 from app.questions.model import Question
@@ -53,7 +59,7 @@ class ParsedItem:
     written: AuthoredItem
 
 
-def build(
+def build_item(
     draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
 ) -> ParsedItem | None:
     """Build one item; None if its comment or type is invalid."""
@@ -68,19 +74,19 @@ def build(
         sheet.report("E32", draft.line, 1, "The item has no words to ask with.", hint)
     computed = read_computed(draft.comment, sheet)
     if computed:
-        expressions.protect([draft.heading, *draft.body], computed)
-    parts = _sort(draft, sheet)
-    kind_of = _type(draft, parts, kind, sheet)
+        expressions.protect_placeholders([draft.heading, *draft.body], computed)
+    parts = _sort_parts(draft, sheet)
+    kind_of = _item_type(draft, parts, kind, sheet)
     check_answer_lines(draft, parts, kind_of, sheet)
-    _limit(draft, parts, sheet)
+    _limit_parts(draft, parts, sheet)
     if not kind_of:
         return None
     _check_taken(draft, parts, kind_of, sheet)
-    said = said_of(draft.comment, kind_of, front, sheet, page=kind == "page")
+    said = read_item_metadata(draft.comment, kind_of, front, sheet, page=kind == "page")
     written = AuthoredItem(draft, parts, scope, computed is not None)
     if kind_of == "card":
-        return ParsedItem(_card(draft, said, scope), written)
-    return ParsedItem(_question(written, KINDS[kind_of], computed, said), written)
+        return ParsedItem(_build_flashcard(draft, said, scope), written)
+    return ParsedItem(_build_question(written, KINDS[kind_of], computed, said), written)
 
 
 def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
@@ -91,7 +97,7 @@ def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFil
         sheet.report("E24", parts.list_line or draft.line, 1, message, hint)
 
 
-def _sort(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
+def _sort_parts(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
     wanted = draft.comment.word("type")
@@ -114,7 +120,7 @@ def _sort(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
     return parts
 
 
-def _limit(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> None:
+def _limit_parts(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> None:
     """Report and drop options and hints beyond the limits."""
     for what, most, found in (
         ("options", MOST_OPTIONS, parts.options),
@@ -168,12 +174,12 @@ def _take_reason(
         return False
     parts.options[-1].feedback = block[1:-1]
     message = "This reason is not indented, so that it stands below no option."
-    hint = f"Write two spaces before its >; it is taken for “{_short(parts)}”."
+    hint = f"Write two spaces before its >; it is taken for “{_excerpt_last_option(parts)}”."
     sheet.report("W25", first_line(block[0]), 1, message, hint)
     return True
 
 
-def _short(parts: ItemParts) -> str:
+def _excerpt_last_option(parts: ItemParts) -> str:
     words = parts.options[-1].words
     return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…"
 
@@ -181,7 +187,7 @@ def _short(parts: ItemParts) -> str:
 _MOST_SHOWN = 40
 
 
-def _told(body: list[Token], options: list[ParsedOption]) -> tuple[str, str]:
+def _infer_type(body: list[Token], options: list[ParsedOption]) -> tuple[str, str]:
     """Return the type that an untyped item probably has, and the evidence."""
     blocks = [] if any(option.ticked for option in options) else body
     told = itertools.chain(
@@ -191,7 +197,7 @@ def _told(body: list[Token], options: list[ParsedOption]) -> tuple[str, str]:
     return next((found for found in told if found[1]), ("", ""))
 
 
-def _type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
+def _item_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
     said = draft.comment.word("type")
     if said and said not in TYPES:
@@ -201,14 +207,14 @@ def _type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile)
         return ""
     if said:
         return said
-    return _untyped(draft, parts, kind, sheet)
+    return _inferred_type(draft, parts, kind, sheet)
 
 
-def _untyped(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
+def _inferred_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
     """Infer the type of an item without one."""
     if kind == "cards" and not parts.options:
         return "card"
-    meant, shows = _told(draft.body, parts.options)
+    meant, shows = _infer_type(draft.body, parts.options)
     if parts.options and (kind == "cards" or not meant):
         return choice_type(parts.options)
     message = "This question has no answers and no type."
@@ -222,7 +228,7 @@ def _untyped(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFi
     return ""
 
 
-def _card(draft: ItemDraft, said: ItemMetadata, scope: RenderContext) -> Flashcard:
+def _build_flashcard(draft: ItemDraft, said: ItemMetadata, scope: RenderContext) -> Flashcard:
     front = render_tokens([draft.heading], scope)
     back = render_tokens([t for t in draft.body if t.type != "hr"], scope)
     if back.plain.strip() and normalize_text(back.plain) == normalize_text(front.plain):
@@ -248,7 +254,7 @@ def _card(draft: ItemDraft, said: ItemMetadata, scope: RenderContext) -> Flashca
     )
 
 
-def _question(
+def _build_question(
     written: AuthoredItem,
     kind: QuestionType[Any],
     computed: ComputedParameters | None,
@@ -260,7 +266,7 @@ def _question(
     answer = kind.parse(written)
     if not kind.weighed:
         check_credits(parts.options, kind.name, scope.sheet)
-    stem = _stem(written, kind)
+    stem = _build_stem(written, kind)
     question = Question(
         draft.comment.id,
         scope.folder,
@@ -270,13 +276,13 @@ def _question(
         said.objectives,
         SourceLocation(scope.sheet.path, draft.line),
         content_hash(draft.text),
-        _difficulty(draft, scope.sheet),
+        _read_difficulty(draft, scope.sheet),
         said.sources,
         said.tags,
         tuple(render_tokens(hint, scope) for hint in parts.hints),
-        _text(parts.explanation, scope),
-        _text(parts.mistake, scope),
-        _partial(draft, kind, scope.sheet),
+        _rich_text(parts.explanation, scope),
+        _rich_text(parts.mistake, scope),
+        _read_partial(draft, kind, scope.sheet),
         computed,
         level=said.level,
         use=said.use,
@@ -285,14 +291,14 @@ def _question(
     sources = tuple(dict.fromkeys((*said.sources, *scope.cited)))
     scope.cited[:] = cited
     question = dataclasses.replace(question, sources=sources)
-    return expressions.restored(question, computed) if computed else question
+    return expressions.restore_placeholders(question, computed) if computed else question
 
 
-def _text(tokens: list[Token], scope: RenderContext) -> RichText:
+def _rich_text(tokens: list[Token], scope: RenderContext) -> RichText:
     return render_tokens(tokens, scope) if tokens else NO_TEXT
 
 
-def _stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
+def _build_stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     """Return the heading, followed by everything before the answers."""
     scope = written.scope
     heading = render_tokens([written.draft.heading], scope)
@@ -306,7 +312,7 @@ def _stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     return RichText(f"<p>{heading.html}</p>\n{more}", f"{heading.plain}\n{rest.plain}")
 
 
-def _difficulty(draft: ItemDraft, sheet: SourceFile) -> int:
+def _read_difficulty(draft: ItemDraft, sheet: SourceFile) -> int:
     said = draft.comment.word("difficulty")
     if "difficulty" not in draft.comment.fields.values:
         return 3
@@ -318,7 +324,7 @@ def _difficulty(draft: ItemDraft, sheet: SourceFile) -> int:
     return 3
 
 
-def _partial(draft: ItemDraft, kind: QuestionType[Any], sheet: SourceFile) -> Partial:
+def _read_partial(draft: ItemDraft, kind: QuestionType[Any], sheet: SourceFile) -> Partial:
     said = draft.comment.word("partial")
     found = PARTIAL.get(said)
     place = draft.comment.place("partial")
@@ -346,7 +352,7 @@ _BLANKS = {kind.name: kind.blank for kind in KINDS.values() if kind.blank}
 _ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 
 
-def answers_in(prose: Sequence[Token], *, page: bool = True) -> Iterator[range]:
+def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator[range]:
     """Yield the blocks with answers that belong to no item, up to the next heading.
 
     They must not be shown to learners: a ticked option or a blank below a question that
@@ -386,7 +392,7 @@ def is_question(prose: Sequence[Token], at: int) -> bool:
     return title.rstrip(" *_`").endswith(_ASKING)
 
 
-def box_in(token: Token) -> str:
+def find_box(token: Token) -> str:
     """Return the check box at the start of a line; "" if there is none or it is a link."""
     found = _BOX.match(token.content) if token.type == "inline" else None
     return found[0] if found and not _is_linked(token) else ""
@@ -400,17 +406,17 @@ def is_lost_comment(token: Token) -> bool:
 
 def report_lost(prose: Sequence[Token], sheet: SourceFile, *, page: bool) -> None:
     """Report E10, E24, E54: answers without a question, unless an error is already reported."""
-    for block in answers_in(prose, page=page):
+    for block in find_stray_answers(prose, page=page):
         above = block.start
         while above > 0 and prose[above].type != "heading_open":
             above -= 1
         last = max(last_line(prose[at]) for at in block)
         told = range(first_line(prose[above]), last + 1)
         if not any(p.line in told for p in sheet.problems if p.severity == "error"):
-            _report(prose[block.start : block.stop], sheet)
+            _report_block(prose[block.start : block.stop], sheet)
 
 
-def _report(block: Sequence[Token], sheet: SourceFile) -> None:
+def _report_block(block: Sequence[Token], sheet: SourceFile) -> None:
     token = next(t for t in block if _tells_answer(t, asked=True))
     first, last = first_line(token), last_line(token)
     if _COMMENT.match(token.content):
@@ -418,7 +424,7 @@ def _report(block: Sequence[Token], sheet: SourceFile) -> None:
         hint = "Write <!-- before q: and --> behind it."
         sheet.report("E10", first, 1, message, hint)
         return
-    if found := _blank_in(token):
+    if found := _find_blank(token):
         kind, blank = found
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
         hint = f"Write <!-- q: some-id and type: {kind} below a heading above it."
@@ -435,7 +441,7 @@ def _tells_answer(token: Token, asked: bool) -> bool:
         return token.content.strip() == UNCLOSED
     if token.type != "inline":
         return False
-    lost = _COMMENT.match(token.content) or _blank_in(token)
+    lost = _COMMENT.match(token.content) or _find_blank(token)
     return lost is not None or (asked and _is_ticked(token))
 
 
@@ -449,7 +455,7 @@ def _line_is_ticked(line: str) -> bool:
     return bool(_TICKED.match(line) or _ROUND.match(line))
 
 
-def _blank_in(token: Token) -> tuple[str, str] | None:
+def _find_blank(token: Token) -> tuple[str, str] | None:
     """Return kind and text of the first blank outside of code and links."""
     texts = [c.content for c in token.children or () if c.type == "text"]
     for kind, blank in _BLANKS.items():
@@ -508,7 +514,7 @@ def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
 
 def split_into_items(text: str, sheet: SourceFile) -> list[Region]:
     """Split a text without front matter. Misplaced comments are reported."""
-    found = tokens(_with_comments_closed(text, sheet))
+    found = parse_markdown(_blank_unclosed_comments(text, sheet))
     regions: list[Region] = []
     prose: list[Token] = []
     at = 0
@@ -517,8 +523,8 @@ def split_into_items(text: str, sheet: SourceFile) -> list[Region]:
             if prose:
                 regions.append(ProseRegion(prose))
                 prose = []
-            end = _end(found, at)
-            regions.append(_draft(found, at, end, sheet))
+            end = _end_of_item(found, at)
+            regions.append(_build_draft(found, at, end, sheet))
             at = end
             continue
         if _is_comment(found[at]):
@@ -534,7 +540,7 @@ def _is_comment(token: Token) -> bool:
     return token.type == "html_block" and bool(_REGION_COMMENT.match(token.content))
 
 
-def _with_comments_closed(text: str, sheet: SourceFile) -> str:
+def _blank_unclosed_comments(text: str, sheet: SourceFile) -> str:
     """Empty the opening of an unclosed comment, which would swallow the following items."""
     if "<!--" not in text:
         return text
@@ -549,15 +555,15 @@ def _with_comments_closed(text: str, sheet: SourceFile) -> str:
             opened = -1
         elif line.startswith("##") and re.match(r"#{2,6} ", line):
             _report_unclosed(opened, sheet)
-            _empty(lines, opened)
+            _drop_unclosed_comment(lines, opened)
             opened = -1
     if opened >= 0:
         _report_unclosed(opened, sheet)
-        _empty(lines, opened)
+        _drop_unclosed_comment(lines, opened)
     return "\n".join(lines)
 
 
-def _empty(lines: list[str], opened: int) -> None:
+def _drop_unclosed_comment(lines: list[str], opened: int) -> None:
     """Blank an unclosed comment and the lines with its keys."""
     lines[opened] = UNCLOSED
     for index in range(opened + 1, len(lines)):
@@ -618,7 +624,7 @@ def _is_item(found: list[Token], at: int) -> bool:
     return after < len(found) and _is_comment(found[after])
 
 
-def _end(found: list[Token], at: int) -> int:
+def _end_of_item(found: list[Token], at: int) -> int:
     level = found[at].tag
     for index in range(at + 4, len(found)):
         token = found[index]
@@ -628,7 +634,7 @@ def _end(found: list[Token], at: int) -> int:
     return len(found)
 
 
-def _draft(found: list[Token], at: int, end: int, sheet: SourceFile) -> ItemDraft:
+def _build_draft(found: list[Token], at: int, end: int, sheet: SourceFile) -> ItemDraft:
     line = first_line(found[at])
     last = first_line(found[end]) - 1 if end < len(found) else len(sheet.lines)
     before = len(sheet.problems)
@@ -663,7 +669,7 @@ def _report_parted(above: Region | None, below: ProseRegion, sheet: SourceFile) 
     heads = prose[0].type == "heading_open" and len(prose) > 3
     if above.comment.word("type") or answered or not heads:
         return False
-    if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _boxes(prose, 3)):
+    if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _boxes_at(prose, 3)):
         return False
     sheet.item = above.comment.id
     message = f"The answers of the question in line {above.line} stand apart from it."
@@ -682,14 +688,14 @@ def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> No
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = -1 if _has_broken_comment(prose, at) else at
-            back = kind == "cards" and _has_back(prose, at)
+            back = kind == "cards" and _has_card_back(prose, at)
             if heading >= 0 and (back or _nameless_below(prose, at)):
                 _report_nameless(prose, at, sheet)
                 heading = -1
-        elif token.type == "paragraph_open" and glued(prose[at + 1]):
+        elif token.type == "paragraph_open" and match_glued_heading(prose[at + 1]):
             heading = at + 1
         elif token.type == "bullet_list_open" and not token.level and heading >= 0:
-            boxes = _boxes(prose, at)
+            boxes = _boxes_at(prose, at)
             ticked = any("x" in box.lower() for box in boxes)
             if boxes and (kind != "page" or (ticked and is_question(prose, heading))):
                 _report_nameless(prose, heading, sheet)
@@ -699,7 +705,7 @@ def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> No
 def _report_unread(prose: list[Token], sheet: SourceFile) -> None:
     """Report E01: text below a heading in quiz.md that is no item."""
     for at, token in enumerate(prose):
-        if token.type != "heading_open" or token.level or not _has_back(prose, at):
+        if token.type != "heading_open" or token.level or not _has_card_back(prose, at):
             continue
         section = prose[at : end_of_section(prose, at)]
         lines = range(first_line(token), max(map(last_line, section)) + 1)
@@ -711,7 +717,7 @@ def _report_unread(prose: list[Token], sheet: SourceFile) -> None:
             sheet.report("E01", first_line(token), 1, message, hint)
 
 
-def glued(inline: Token) -> re.Match[str] | None:
+def match_glued_heading(inline: Token) -> re.Match[str] | None:
     """Match a paragraph that lacks the space after its hashes to be a heading."""
     return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
 
@@ -726,7 +732,7 @@ def _has_broken_comment(prose: list[Token], at: int) -> bool:
     return any(map(_is_comment, prose[at : end_of_section(prose, at)]))
 
 
-def _has_back(prose: list[Token], at: int) -> bool:
+def _has_card_back(prose: list[Token], at: int) -> bool:
     """Return whether there is text below a heading of a card's level."""
     below = prose[at + 3 : at + 5]
     if below and below[0].type == "html_block":
@@ -742,9 +748,9 @@ def _nameless_below(prose: list[Token], at: int) -> Token | None:
     return below if _NAMELESS.match(below.content) else None
 
 
-def _boxes(prose: list[Token], at: int) -> list[str]:
+def _boxes_at(prose: list[Token], at: int) -> list[str]:
     inside = prose[at : closing_index(prose, at)]
-    return [box for t in inside if t.level == 3 and (box := box_in(t))]
+    return [box for t in inside if t.level == 3 and (box := find_box(t))]
 
 
 def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
@@ -757,7 +763,7 @@ def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
         hint = "Begin it with q: and an id: <!-- q: some-id"
         sheet.report("E01", first_line(below), 1, message, hint)
         return
-    found = glued(heading)
+    found = match_glued_heading(heading)
     if found:
         report_glued("E01", first_line(heading), found, sheet)
         return
@@ -770,7 +776,7 @@ def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
     hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
     message = "This heading has answers but no id."
     sheet.report("E01", first_line(heading), 1, message, hint)
-    sheet.unidentified.append(_unidentified(prose, at, sheet))
+    sheet.unidentified.append(_unidentified_item(prose, at, sheet))
 
 
 def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
@@ -790,7 +796,7 @@ def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
     return 0
 
 
-def _unidentified(prose: list[Token], at: int, sheet: SourceFile) -> UnidentifiedItem:
+def _unidentified_item(prose: list[Token], at: int, sheet: SourceFile) -> UnidentifiedItem:
     """Describe the item of a heading without a comment."""
     section = prose[at : end_of_section(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
@@ -828,28 +834,28 @@ def page_without_items(text: str) -> str:
         if isinstance(region, ItemDraft):
             gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue
-        for block in answers_in(region.tokens):
-            gone |= {n for at in block for n in _numbers(region.tokens[at])}
+        for block in find_stray_answers(region.tokens):
+            gone |= {n for at in block for n in _line_numbers(region.tokens[at])}
         for token in region.tokens:
             if token.type == "html_block" and _OPENING in token.content:
-                gone |= set(_numbers(token))
+                gone |= set(_line_numbers(token))
             elif token.type == "inline":
-                _take_out(lines, token)
+                _blank_comments(lines, token)
     kept = [line for number, line in enumerate(lines, 1) if number not in gone]
     return "\n".join(kept).strip("\n") + "\n"
 
 
-def _numbers(token: Token) -> range:
+def _line_numbers(token: Token) -> range:
     """Return the lines of a block, counted from 1."""
     start, end = token.map or (0, 0)
     first = first_line(token)
     return range(first, first + end - start)
 
 
-def _take_out(lines: list[str], inline: Token) -> None:
+def _blank_comments(lines: list[str], inline: Token) -> None:
     """Remove the comments from the lines of a paragraph or heading."""
-    for comment in _comments(inline):
-        block = _numbers(inline)
+    for comment in _find_comments(inline):
+        block = _line_numbers(inline)
         whole = "\n".join(lines[block.start - 1 : block.stop - 1])
         # Each line of a quotation has a marker, which the comment's content lacks.
         parts = (re.escape(part.strip()) for part in comment.split("\n"))
@@ -858,7 +864,7 @@ def _take_out(lines: list[str], inline: Token) -> None:
         lines[block.start - 1 : block.stop - 1] = left.split("\n")
 
 
-def _comments(inline: Token) -> Iterator[str]:
+def _find_comments(inline: Token) -> Iterator[str]:
     for child in inline.children or []:
         if child.type == "html_inline" and child.content.startswith(_OPENING):
             yield child.content

@@ -12,8 +12,8 @@ from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.ids import did_you_mean, normalize_text
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import ComputedParameters, Flashcard
-from app.markup.problems import A_COMBINATION, SourceFile, price_of
-from app.markup.quantities import TYPED, UNITS, kind, show
+from app.markup.problems import A_COMBINATION, SourceFile, estimate_price
+from app.markup.quantities import TYPED, UNITS, show_number, unit_kind
 from app.questions import types, variants
 from app.questions.model import Question
 from app.questions.question_type import AuthoredItem, ItemComment, ItemDraft, VariantFault
@@ -30,11 +30,14 @@ def check_computed(question: Question, comment: ItemComment, sheet: SourceFile) 
         return
     if not _check_names(question, computed, comment, sheet):
         return
-    sheet.spend_effort(_effort(question, computed))
+    sheet.spend_effort(_count_effort(question, computed))
     if not _check_combinations(question, computed, (comment, sheet)):
         return
-    places = variants.indices(question)
-    rights = (_rights(question, computed, variants.combination(computed, i)) for i in places)
+    places = variants.variant_seeds(question)
+    rights = (
+        _right_answers_for(question, computed, variants.nth_combination(computed, i))
+        for i in places
+    )
     first = next(rights, ())
     if first and len(places) > 1 and all(other == first for other in rights):
         message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
@@ -48,23 +51,23 @@ def _check_combinations(
     """Return whether every combination has an answer. Stops after three kinds of faults."""
     comment, sheet = where
     told: set[str] = set()
-    for index in variants.indices(question):
-        chosen = variants.combination(computed, index)
-        for code, message, hint in _faults(question, computed, chosen):
+    for index in variants.variant_seeds(question):
+        chosen = variants.nth_combination(computed, index)
+        for code, message, hint in _combination_faults(question, computed, chosen):
             if code in told:
                 continue
             told.add(code)
-            given = ", ".join(f"{n} = {_word(v)}" for n, v in chosen.items())
+            given = ", ".join(f"{n} = {_value_word(v)}" for n, v in chosen.items())
             place = comment.place("params")
             if code != "W48":  # it is caused by a parameter, not an answer
-                place = _place(message, question, computed, where)
+                place = _locate_message(message, question, computed, where)
             sheet.report(code, *place, f"With {given}: {message}", hint)
         if len(told) >= 3:
             break
     return not told
 
 
-def _place(
+def _locate_message(
     message: str,
     question: Question,
     computed: ComputedParameters,
@@ -86,7 +89,7 @@ def _place(
     return comment.place("params")
 
 
-def _rights(
+def _right_answers_for(
     question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> tuple[str, ...]:
     """Return the correct answers of one combination; empty if they are not computed."""
@@ -94,28 +97,28 @@ def _rights(
     if not any(map(templates.PLACEHOLDER.search, kind.right_words(question.answer))):
         return ()
     try:
-        answer = kind.filled(question.answer, variants.resolve(computed, chosen))
+        answer = kind.filled(question.answer, variants.resolve_values(computed, chosen))
     except ExpressionError:
         return ()
     return tuple(kind.right_words(answer))
 
 
-def _effort(question: Question, computed: ComputedParameters) -> float:
+def _count_effort(question: Question, computed: ComputedParameters) -> float:
     """Return the cost of trying every combination."""
     each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
     each += types.type_of(question).effort(question.answer)
     for _, text in computed.lets:
         each += len(text)
-        each += sum(price_of(_called(c)) for c in compile_expression(text).calls)
-    return each * len(variants.indices(question))
+        each += sum(estimate_price(_called_name(c)) for c in compile_expression(text).calls)
+    return each * len(variants.variant_seeds(question))
 
 
-def _called(call: ast.Call) -> str:
+def _called_name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _word(value: str | float) -> str:
-    return value if isinstance(value, str) else show(value)
+def _value_word(value: str | float) -> str:
+    return value if isinstance(value, str) else show_number(value)
 
 
 def _check_names(
@@ -128,35 +131,35 @@ def _check_names(
     where = (question.place.line, 10**6)
     for text in _all_templates(question):
         fine = _check_broken(text, known, where, sheet) and fine
-        for name, spec in dict.fromkeys(templates.placeholders(text)):
+        for name, spec in dict.fromkeys(templates.find_placeholders(text)):
             used.add(name)
             if name not in known:
                 place = sheet.find(f"{{{name}", *where)
                 message = f"The placeholder {{{name}}} is not defined."
                 sheet.report("E46", *place, message, f"Known: {', '.join(sorted(known))}.")
                 fine = False
-            elif not _formats(spec):
+            elif not _accepts_format(spec):
                 place = sheet.find(f"{{{name}:{spec}", *where)
                 message = f"“{spec}” is not a number format."
                 sheet.report("E46", *place, message, "Use , or .2f or .3g.")
                 fine = False
     expressions = " ".join(text for _, text in computed.lets)
     for name in computed.params:
-        if name not in used and not _mentions(expressions, name):
+        if name not in used and not _expressions_mention(expressions, name):
             message = f"The parameter “{name}” is never used."
             sheet.report("E46", *comment.place("params"), message, "Use or delete it.")
             fine = False
     return fine
 
 
-def _mentions(expressions: str, name: str) -> bool:
+def _expressions_mention(expressions: str, name: str) -> bool:
     words = "".join(c if c.isalnum() or c == "_" else " " for c in expressions)
     return name in words.split()
 
 
 def _check_broken(text: str, known: set[str], where: tuple[int, int], sheet: SourceFile) -> bool:
     """Report E46: text that looks like a placeholder but is none."""
-    broken = templates.broken(text, known)
+    broken = templates.broken_placeholders(text, known)
     for words in broken:
         message = f"“{words[:40]}” is not a placeholder, and is shown as it is."
         hint = "Write {name} or {name:.3g}, and compute in let."
@@ -164,9 +167,9 @@ def _check_broken(text: str, known: set[str], where: tuple[int, int], sheet: Sou
     return not broken
 
 
-def _formats(spec: str) -> bool:
+def _accepts_format(spec: str) -> bool:
     try:
-        show(1.5, spec)
+        show_number(1.5, spec)
     except ValueError:
         return False
     return True
@@ -178,12 +181,12 @@ def _all_templates(question: Question) -> list[str]:
     return found + types.type_of(question).templates(question.answer)
 
 
-def _faults(
+def _combination_faults(
     question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> list[VariantFault]:
     """Return what is wrong with one combination of parameters."""
     try:
-        values = variants.resolve(computed, chosen)
+        values = variants.resolve_values(computed, chosen)
         return types.type_of(question).faults(question.answer, question.stem, values)
     except ExpressionError as error:
         code = error.code if error.code in {"E41", "E42", "E44"} else "E47"
@@ -316,7 +319,7 @@ _NO_AMOUNTS = frozenset({"B", "bits"})
 _SIGNS = "€£¥₹"  # before a number; a dollar sign may belong to a shell command
 _AMOUNTS = sorted(
     {
-        *(u for u in UNITS if kind(u) and u not in _NO_AMOUNTS),
+        *(u for u in UNITS if unit_kind(u) and u not in _NO_AMOUNTS),
         *TYPED,
         *(f"{letter}FLOPS" for letter in "GTPE"),
     },
@@ -359,7 +362,7 @@ def _check_blocks(tokens: Sequence[Token], scope: RenderContext) -> None:
 
 
 def _check_inline(inline: Token, scope: RenderContext) -> None:
-    for sentence in _sentences(inline.children or []):
+    for sentence in _split_sentences(inline.children or []):
         if "\0" in sentence:
             continue
         for match in _NUMBER.finditer(sentence):
@@ -373,7 +376,7 @@ def _check_inline(inline: Token, scope: RenderContext) -> None:
             scope.sheet.report("W85", line, column, message, hint)
 
 
-def _sentences(children: Sequence[Token]) -> list[str]:
+def _split_sentences(children: Sequence[Token]) -> list[str]:
     """Return the sentences as plain text; NUL marks a footnote in or right after one."""
     text = ""
     linked = 0
@@ -578,22 +581,22 @@ def _check_table(token: Token, sheet: SourceFile) -> None:
     first, last = token.map or (0, 0)
     wanted = 0
     for number in range(first, last):
-        cells = _cells(sheet.lines[number])
+        cells = _count_cells(sheet.lines[number])
         wanted = wanted or cells
         if cells != wanted:
-            message = f"The row has {_count(cells)}, the head of the table {wanted}."
+            message = f"The row has {_format_cell_count(cells)}, the head of the table {wanted}."
             hint = "Give each row as many cells as the head; write \\| for a bar."
             sheet.report("W68", number + 1, 1, message, hint)
 
 
-def _cells(line: str) -> int:
+def _count_cells(line: str) -> int:
     """Return the number of cells in a table row."""
     row = line.strip().lstrip("> ").removeprefix("|")
     row = re.sub(r"\\\\|\\\|", "", row)
     return row.removesuffix("|").count("|") + 1
 
 
-def _count(cells: int) -> str:
+def _format_cell_count(cells: int) -> str:
     return f"{cells} cell{'s' * (cells != 1)}"
 
 

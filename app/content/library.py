@@ -33,17 +33,17 @@ from app.content.file_watcher import (
     FileStamps,
     WatchedFiles,
     empty_topic_folders,
-    unnamed,
+    list_undecodable_names,
+    pause_garbage_collection,
     unread_files,
-    without_collection,
 )
 from app.content.id_ownership import IdClaim
-from app.content.link_rules import drawings_at
+from app.content.link_rules import find_drawings
 from app.content.parse_cache import LastGoodFiles, code_version
 from app.content.parsed_file import ParsedFile
 from app.content.root_causes import drop_consequences
 from app.markup.ids import closest_word, content_hash, hashed_text, lies_within
-from app.markup.images import ENOUGH, Size, kind_of, size_of
+from app.markup.images import ENOUGH, Size, image_kind, image_size
 from app.markup.model import (
     REVERSE,
     CitedSource,
@@ -60,8 +60,13 @@ from app.markup.model import (
     Syllabus,
     Topic,
 )
-from app.markup.problems import ContentProblem, internal_error_problem, make_problem, on_one_line
-from app.markup.svg_sanitizer import figure
+from app.markup.problems import (
+    ContentProblem,
+    internal_error_problem,
+    make_problem,
+    remove_line_breaks,
+)
+from app.markup.svg_sanitizer import render_figure
 from app.questions import types
 from app.questions.model import Question
 
@@ -95,12 +100,12 @@ def only_live(items: Mapping[str, Item]) -> dict[str, Item]:
     return {name: item for name, item in items.items() if item.status == "live"}
 
 
-def less_live(one: Status, other: Status) -> Status:
+def less_live_status(one: Status, other: Status) -> Status:
     """Return the less finished of two statuses: an item is never ahead of its page."""
     return max(one, other, key=_ORDER.index)
 
 
-def without_beginnings(
+def drop_draft_warnings(
     problems: Iterable[ContentProblem], authored: CourseWithDrafts
 ) -> list[ContentProblem]:
     """Drop W77 (scaffold text) in what is not live: it is allowed there."""
@@ -118,11 +123,12 @@ def without_beginnings(
     return [
         p
         for p in problems
-        if p.code != "W77" or not (_topic(p) in drafts or _is_in_draft(p, starts.get(p.path, [])))
+        if p.code != "W77"
+        or not (_topic_of_problem(p) in drafts or _is_in_draft(p, starts.get(p.path, [])))
     ]
 
 
-def _topic(found: ContentProblem) -> str:
+def _topic_of_problem(found: ContentProblem) -> str:
     parts = found.path.split("/")
     return parts[1] if len(parts) > 2 else ""
 
@@ -151,35 +157,35 @@ class AssembledCourse:
     authored: CourseWithDrafts = NOTHING
 
 
-def assemble(bank: ParsedCourse) -> AssembledCourse:
+def assemble_course(bank: ParsedCourse) -> AssembledCourse:
     """Assemble the files. Items with errors are left out."""
-    owners = course_rules.owners_of(bank)
+    owners = course_rules.accepted_owners(bank)
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
-    questions, cards = _items(bank, pages, owners.items)
+    questions, cards = _owned_items(bank, pages, owners.items)
     found = [
-        *_across(bank, pages, questions, cards),
-        *_unreviewed(bank, owners.items),
+        *_check_across_files(bank, pages, questions, cards),
+        *_check_unreviewed(bank, owners.items),
     ]
-    homeless = _homeless(bank, pages)
+    homeless = _check_homeless_items(bank, pages)
     found += homeless
-    out = _left_out(found)
+    out = _items_kept_out(found)
     out |= {(fact.id, p.path) for p in homeless for fact in bank.readings[p.path].facts}
     questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
     cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
-    authored = CourseWithDrafts(_topics(bank, pages, questions, cards), questions, cards)
+    authored = CourseWithDrafts(_ordered_topics(bank, pages, questions, cards), questions, cards)
     questions, cards, shown = only_live(questions), only_live(cards), only_live(pages)
-    topics = _topics(bank, shown, questions, cards)
+    topics = _ordered_topics(bank, shown, questions, cards)
     found += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
     # good version, so its current problems must not remove items.
     found += [p for r in bank.readings.values() for p in r.problems]
     found += check_coverage(bank, authored.questions.values(), authored.cards.values())
     found += check_topics(topics, bank.readings, authored.questions, authored.cards)
-    told = tuple(sorted(set(without_beginnings(found, authored))))
+    told = tuple(sorted(set(drop_draft_warnings(found, authored))))
     return AssembledCourse(topics, questions, cards, told, authored)
 
 
-def _across(
+def _check_across_files(
     bank: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
@@ -192,24 +198,26 @@ def _across(
     yield from check_fronts(cards)
     yield from check_order(bank, pages)
     yield from check_drafts(bank, pages)
-    yield from _aimless(questions, pages)
-    yield from (_unsourced(q) for q in questions.values() if not q.sources)
+    yield from _check_missing_objectives(questions, pages)
+    yield from (_unsourced_problem(q) for q in questions.values() if not q.sources)
 
 
-def _unreviewed(bank: ParsedCourse, owners: Mapping[str, IdClaim]) -> Iterator[ContentProblem]:
+def _check_unreviewed(
+    bank: ParsedCourse, owners: Mapping[str, IdClaim]
+) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
     for found in check_reviews(bank.readings, bank.today):
-        if _is_of(owners.get(found.item), found.path, found.line):
+        if _is_owner_at(owners.get(found.item), found.path, found.line):
             yield found
 
 
-def _left_out(found: list[ContentProblem]) -> set[tuple[str, str]]:
+def _items_kept_out(found: list[ContentProblem]) -> set[tuple[str, str]]:
     """Return the items that errors leave out, as (id, path)."""
     refused = [p for p in found if p.item and p.severity == "error"]
-    return {(p.item, path) for p in refused for path in _users(p)}
+    return {(p.item, path) for p in refused for path in _files_using(p)}
 
 
-def _users(found: ContentProblem) -> tuple[str, ...]:
+def _files_using(found: ContentProblem) -> tuple[str, ...]:
     """Return the files that may contain a problem's item. A drawing may be used by several."""
     if not found.path.endswith(".svg"):
         return (found.path,)
@@ -218,14 +226,14 @@ def _users(found: ContentProblem) -> tuple[str, ...]:
     return tuple("/".join([*folder, name]) for name in names)
 
 
-def _unsourced(question: Question) -> ContentProblem:
+def _unsourced_problem(question: Question) -> ContentProblem:
     place = (question.place.path, question.place.line, 1)
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
     return make_problem(place, "E16", message, hint, question.id)
 
 
-def _aimless(
+def _check_missing_objectives(
     questions: Mapping[str, Question], pages: Mapping[str, Topic]
 ) -> Iterator[ContentProblem]:
     """Report E14 once per page: neither it nor some of its questions name an objective."""
@@ -237,7 +245,7 @@ def _aimless(
             yield make_problem((pages[slug].place.path, 1, 1), "E14", message, hint)
 
 
-def _homeless(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
+def _check_homeless_items(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
     """Report files of items whose topic has no page."""
     found = []
     for path, reading in bank.readings.items():
@@ -249,31 +257,31 @@ def _homeless(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentPro
     return found
 
 
-def _items(
+def _owned_items(
     bank: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
 ) -> tuple[dict[str, Question], dict[str, Flashcard]]:
     """Return the owners of all ids, with defaults from their pages."""
-    renamed = _renamed(bank, owners)
+    renamed = _renamed_keys(bank, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
     for path, reading in bank.in_order():
         for question in reading.questions:
-            if _is_of(owners.get(question.id), path, question.place.line):
-                heir = _drawn(_inherit(question, pages), bank)
-                questions[question.id] = _rekeyed(heir, renamed.get(question.id, {}))
+            if _is_owner_at(owners.get(question.id), path, question.place.line):
+                heir = _with_drawings(_inherit_from_page(question, pages), bank)
+                questions[question.id] = _with_counted_keys(heir, renamed.get(question.id, {}))
         for card in reading.cards:
             owner = owners.get(card.id.removesuffix(REVERSE))
-            if _is_of(owner, path, card.place.line):
-                cards[card.id] = _inherit(card, pages)
+            if _is_owner_at(owner, path, card.place.line):
+                cards[card.id] = _inherit_from_page(card, pages)
     return questions, cards
 
 
-def _is_of(owner: IdClaim | None, path: str, line: int) -> bool:
+def _is_owner_at(owner: IdClaim | None, path: str, line: int) -> bool:
     """Return whether the item at this path and line owns the id."""
     return owner is not None and (owner.path, owner.fact.line) == (path, line)
 
 
-def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
+def _inherit_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
     """Return an item with missing objectives, sources and level taken from its page."""
     page = pages.get(item.topic)
     if page is None:
@@ -286,11 +294,11 @@ def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
         objectives=item.objectives or page.objectives,
         sources=item.sources or page.sources,
         level=item.level or page.level,
-        status=less_live(item.status, page.status),
+        status=less_live_status(item.status, page.status),
     )
 
 
-def _drawn(question: Question, bank: ParsedCourse) -> Question:
+def _with_drawings(question: Question, bank: ParsedCourse) -> Question:
     """Return a question with its drawings, which are part of it."""
     kind = types.type_of(question)
     folder = question.place.path.rpartition("/")[0]
@@ -309,16 +317,16 @@ def _drawn(question: Question, bank: ParsedCourse) -> Question:
     return dataclasses.replace(question, answer=answer, revision=words)
 
 
-def _renamed(bank: ParsedCourse, owners: Mapping[str, IdClaim]) -> Renamed:
+def _renamed_keys(bank: ParsedCourse, owners: Mapping[str, IdClaim]) -> Renamed:
     lock = bank.readings.get("ids.lock")
     return {
         e.id: names
         for e in (lock.lock if lock else ())
-        if e.id in owners and (names := course_rules.locked_keys(e, owners[e.id].fact))
+        if e.id in owners and (names := course_rules.map_locked_keys(e, owners[e.id].fact))
     }
 
 
-def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
+def _with_counted_keys(question: Question, names: Mapping[str, str]) -> Question:
     """Return a question with the option keys under which responses were counted before."""
     if not names:
         return question
@@ -326,7 +334,7 @@ def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
     return dataclasses.replace(question, answer=answer)
 
 
-def _topics(
+def _ordered_topics(
     bank: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
@@ -344,7 +352,7 @@ def _topics(
     return {
         slug: dataclasses.replace(
             pages[slug],
-            sections=_sections(pages[slug], questions, bank),
+            sections=_live_sections(pages[slug], questions, bank),
             questions=tuple(asked[slug]),
             cards=tuple(learned[slug]),
         )
@@ -352,7 +360,7 @@ def _topics(
     }
 
 
-def _sections(
+def _live_sections(
     page: Topic, questions: Mapping[str, Question], bank: ParsedCourse
 ) -> tuple[Section, ...]:
     """Return the sections without omitted questions, with their drawings."""
@@ -364,15 +372,15 @@ def _sections(
         for piece in section.pieces:
             if isinstance(piece, ImageBlock):
                 shown[piece.file] += 1
-                found = drawings_at(bank.readings, f"{folder}/{piece.file}")
-                pieces.append(HtmlBlock(figure(piece, found, shown[piece.file])))
+                found = find_drawings(bank.readings, f"{folder}/{piece.file}")
+                pieces.append(HtmlBlock(render_figure(piece, found, shown[piece.file])))
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
         sections.append(dataclasses.replace(section, pieces=tuple(pieces)))
     return tuple(sections)
 
 
-def version_of(readings: Mapping[str, ParsedFile]) -> str:
+def library_version(readings: Mapping[str, ParsedFile]) -> str:
     """Return a hash that changes with any content, and with the code that parses it."""
     digest = hashlib.sha256(code_version().encode())
     for path, reading in sorted(readings.items()):
@@ -407,14 +415,14 @@ def image_problem(folder: Path, name: str) -> str:
     shown = "/".join(place[2:]) or place[-1]
     try:
         if len(place) < 3 or not lies_within(shown) or not file.is_file():
-            return f"There is no file “{shown}”.{_near(folder, place)}"
-        why = _why_not(file, folder)
+            return f"There is no file “{shown}”.{_nearest_picture_hint(folder, place)}"
+        why = _picture_fault(file, folder)
     except (OSError, ValueError):
         return f"There is no file “{shown}”."
     return f"“{shown}” {why}." if why else ""
 
 
-def with_sizes(topic: Topic, folder: Path) -> Topic:
+def add_image_sizes(topic: Topic, folder: Path) -> Topic:
     """Return the topic with width and height set on each picture, to avoid layout shifts."""
     if not any(
         isinstance(piece, HtmlBlock) and _SHOWN.search(piece.html)
@@ -425,7 +433,7 @@ def with_sizes(topic: Topic, folder: Path) -> Topic:
     own = folder / "topics" / topic.slug
 
     def sized(found: re.Match[str]) -> str:
-        size = _size(own / unescape(found["file"]))
+        size = _image_size(own / unescape(found["file"]))
         sides = f' width="{size[0]}" height="{size[1]}"' if size else ""
         return f"{found[0]}{sides}"
 
@@ -446,15 +454,15 @@ def with_sizes(topic: Topic, folder: Path) -> Topic:
     )
 
 
-def _size(file: Path) -> Size | None:
+def _image_size(file: Path) -> Size | None:
     try:
         with file.open("rb") as stream:
-            return size_of(stream.read(ENOUGH))
+            return image_size(stream.read(ENOUGH))
     except (OSError, ValueError):
         return None
 
 
-def _near(folder: Path, place: list[str]) -> str:
+def _nearest_picture_hint(folder: Path, place: list[str]) -> str:
     """Return a second line that suggests the topic's picture with the most similar name."""
     topic = folder.joinpath(*place[:2])
     if len(place) < 3 or not lies_within("/".join(place[2:])) or not topic.is_dir():
@@ -465,14 +473,14 @@ def _near(folder: Path, place: list[str]) -> str:
     return f"\nDid you mean “{near}”?" if near else ""
 
 
-def _why_not(file: Path, folder: Path) -> str:
+def _picture_fault(file: Path, folder: Path) -> str:
     if file.resolve() != folder.resolve() / file.relative_to(folder):
         return "is a link to another file, which is not served"
     if file.suffix not in _KINDS:
         return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
     with file.open("rb") as stream:
         start = stream.read(12)
-    fine = _KINDS[file.suffix] in {"", kind_of(start)}
+    fine = _KINDS[file.suffix] in {"", image_kind(start)}
     return "" if fine else "does not hold what the end of its name says"
 
 
@@ -526,9 +534,9 @@ class CourseStatus:
     errors: int
 
 
-def load(folder: Path, cache: Path | None = None) -> Library:
+def load_library(folder: Path, cache: Path | None = None) -> Library:
     """Load the whole course in `folder`. `cache` is a folder for parsed files."""
-    with without_collection():
+    with pause_garbage_collection():
         return assemble_library(WatchedFiles(folder, cache).read()[0], folder)
 
 
@@ -543,56 +551,56 @@ def assemble_library(
     `earlier` are the files of the previous state. If one file makes assembling fail,
     its earlier version is used.
     """
-    bank, made = _assembled(readings, folder, today, earlier)
+    bank, made = _assemble_readings(readings, folder, today, earlier)
     readings = bank.readings
     return Library(
-        version_of(readings),
+        library_version(readings),
         bank.syllabus,
-        {slug: with_sizes(topic, folder) for slug, topic in made.topics.items()},
+        {slug: add_image_sizes(topic, folder) for slug, topic in made.topics.items()},
         made.questions,
         made.cards,
         {t.anchor: t for r in readings.values() for t in r.terms},
         {s.key: s for r in readings.values() for s in r.sources},
         {r.exam.slug: r.exam for r in readings.values() if r.exam},
-        tuple(drop_consequences([*_absent(readings, folder), *made.problems])),
+        tuple(drop_consequences([*_check_absent_files(readings, folder), *made.problems])),
         tuple(path for path, reading in readings.items() if reading.outdated),
         made.authored,
     )
 
 
-def problems_of(
+def find_problems(
     readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
 ) -> tuple[ContentProblem, ...]:
     """Return the problems that `assemble_library` would find, without building the library."""
-    _, made = _assembled(readings, folder, today)
-    return tuple(drop_consequences([*_absent(readings, folder), *made.problems]))
+    _, made = _assemble_readings(readings, folder, today)
+    return tuple(drop_consequences([*_check_absent_files(readings, folder), *made.problems]))
 
 
-def _assembled(
+def _assemble_readings(
     readings: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date | None,
     earlier: Mapping[str, ParsedFile] = _NOTHING,
 ) -> tuple[ParsedCourse, AssembledCourse]:
     day = today or dt.datetime.now(dt.UTC).date()
-    bank = ParsedCourse(readings, day, _pictures(readings, folder))
+    bank = ParsedCourse(readings, day, _check_pictures(readings, folder))
     try:
-        return bank, assemble(bank)
+        return bank, assemble_course(bank)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
-        return _spared(bank, error, earlier)
+        return _assemble_without_file(bank, error, earlier)
 
 
-def _spared(
+def _assemble_without_file(
     bank: ParsedCourse, error: Exception, earlier: Mapping[str, ParsedFile]
 ) -> tuple[ParsedCourse, AssembledCourse]:
     """Assemble the course without the current version of the one file that fails.
 
     If several files fail, the whole previous course is used.
     """
-    for path, others in _candidates(bank.readings, earlier):
+    for path, others in _fallback_candidates(bank.readings, earlier):
         spared = dataclasses.replace(bank, readings=others)
         try:
-            made = assemble(spared)
+            made = assemble_course(spared)
         except Exception:  # noqa: BLE001, S112 - another file is at fault
             continue
         own = bank.readings[path].problems if path in bank.readings else ()
@@ -605,7 +613,7 @@ def _spared(
     return empty, AssembledCourse({}, {}, {}, (found,))
 
 
-def _candidates(
+def _fallback_candidates(
     readings: Mapping[str, ParsedFile], earlier: Mapping[str, ParsedFile]
 ) -> Iterator[tuple[str, Mapping[str, ParsedFile]]]:
     """Yield the alternatives to assemble, with the file each replaces; "" for all."""
@@ -625,16 +633,16 @@ def _candidates(
         )
 
 
-def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentProblem]:
+def _check_absent_files(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentProblem]:
     return [
-        *_missing(readings),
-        *map(_stray, unread_files(folder)),
-        *map(_hollow, empty_topic_folders(folder)),
-        *map(_unnamed, unnamed(folder)),
+        *_check_missing_files(readings),
+        *map(_unread_file_problem, unread_files(folder)),
+        *map(_empty_folder_problem, empty_topic_folders(folder)),
+        *map(_undecodable_name_problem, list_undecodable_names(folder)),
     ]
 
 
-def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
+def _check_pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
     """Return the pictures that pages show, with what is wrong with each."""
     wanted = (
         f"{path.rpartition('/')[0]}/{mention.value}"
@@ -645,7 +653,7 @@ def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str
     return {name: image_problem(folder, name) for name in wanted}
 
 
-def _missing(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
+def _check_missing_files(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
     return [
         make_problem((name, 1, 1), "E00", f"The course has no {name}.", hint)
         for name, hint in (
@@ -656,12 +664,12 @@ def _missing(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
     ]
 
 
-def _hollow(path: str) -> ContentProblem:
+def _empty_folder_problem(path: str) -> ContentProblem:
     hint = "Write its concept.md, or delete the folder."
     return make_problem((path, 1, 1), "E00", "The folder of this topic is empty.", hint)
 
 
-def _stray(path: str) -> ContentProblem:
+def _unread_file_problem(path: str) -> ContentProblem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
     near = closest_word(path.rpartition("/")[2].lower(), TOPIC_FILES)
     if near:
@@ -671,7 +679,7 @@ def _stray(path: str) -> ContentProblem:
     return make_problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
 
 
-def _unnamed(path: str) -> ContentProblem:
+def _undecodable_name_problem(path: str) -> ContentProblem:
     hint = "Rename it in lower-case letters, digits and hyphens."
     return make_problem((path, 1, 1), "E00", "This name is not UTF-8 text.", hint)
 
@@ -739,7 +747,7 @@ class LiveLibrary:
         """Reload the course. On failure, return the previous state with the error."""
         try:
             readings, watch = self._files.read()
-            if self._state and self._failed == version_of(readings):
+            if self._state and self._failed == library_version(readings):
                 return self._state[0], watch  # it would fail and be logged again
             library = assemble_library(readings, self.folder, earlier=self._readings)
             failed = {p.path for p in library.problems if p.code == "E00"}
@@ -750,7 +758,7 @@ class LiveLibrary:
             problems = tuple(p for p in shown.problems if p != found)
             shown = dataclasses.replace(shown, problems=(*problems, found))
             return shown, _RetryTimes(time.monotonic() + _RETRY)
-        self._failed = version_of(readings) if failed else ""
+        self._failed = library_version(readings) if failed else ""
         sound = {p: r for p, r in readings.items() if p not in failed}
         before = {p: r for p, r in self._readings.items() if p in failed & {*readings}}
         self._readings = {**before, **sound}
@@ -768,8 +776,8 @@ class LiveLibrary:
                 words = "what is sound in it is served"
                 if path in library.outdated:
                     words = "its last good version is served"
-                place = on_one_line(f"{path}:{found.line}")
-                said = on_one_line(f"{found.code} {found.message}")
+                place = remove_line_breaks(f"{path}:{found.line}")
+                said = remove_line_breaks(f"{found.code} {found.message}")
                 _log.warning("content %s: %s: %s", place, words, said)
         self._told = first
 

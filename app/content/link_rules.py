@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
 
 from app.content.parsed_file import ParsedFile
-from app.markup.ids import closest_word, did_you_mean, slug
+from app.markup.ids import closest_word, did_you_mean, slugify
 from app.markup.model import SvgFigure, SvgProblem
 from app.markup.problems import ContentProblem, CrossReference, make_problem
 from app.markup.svg_sanitizer import LEAST, phone_variant
@@ -24,7 +24,7 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
     if address.startswith(_TERM):
         known = {t.anchor for r in readings.values() for t in r.terms}
         found = not anchor or anchor in known
-        hint = "" if found else _near(anchor, known)
+        hint = "" if found else _nearest_name_hint(anchor, known)
     else:
         slug = address.removeprefix(_PAGE) or path.split("/")[-2]
         reading = readings.get(f"topics/{slug}/concept.md")
@@ -33,7 +33,11 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
         found = reading is not None and (not anchor or given or anchor in anchors)
         hint = ""
         if not found:
-            hint = _near(anchor, anchors) if reading else _near(slug, _slugs(readings))
+            hint = (
+                _nearest_name_hint(anchor, anchors)
+                if reading
+                else _nearest_name_hint(slug, _all_slugs(readings))
+            )
         if not found and (slug.endswith(".md") or "/" in slug):
             hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."
             if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
@@ -49,10 +53,10 @@ def check_related(
 ) -> Iterable[ContentProblem]:
     """Report E61: a name after `See:` that is no glossary heading."""
     terms = [t for r in readings.values() for t in r.terms]
-    anchor = slug(mention.value)
+    anchor = slugify(mention.value)
     if any(term.anchor == anchor for term in terms):
         return
-    called = {form: t.name for t in terms for form in (t.anchor, *_forms(t.name))}
+    called = {form: t.name for t in terms for form in (t.anchor, *_heading_forms(t.name))}
     near = called.get(anchor) or called.get(closest_word(anchor, called))
     hint = "Write the whole heading of a term, and a comma between two."
     if near:
@@ -62,16 +66,16 @@ def check_related(
     yield make_problem(place, "E61", message, hint)
 
 
-def _forms(name: str) -> Iterable[str]:
+def _heading_forms(name: str) -> Iterable[str]:
     """Return the parts that may be used for a heading: “Time to first token (TTFT)”."""
-    return filter(None, map(slug, _FORMS.split(name)))
+    return filter(None, map(slugify, _FORMS.split(name)))
 
 
-def _slugs(readings: Readings) -> set[str]:
+def _all_slugs(readings: Readings) -> set[str]:
     return {r.topic.slug for r in readings.values() if r.topic}
 
 
-def _near(word: str, known: set[str]) -> str:
+def _nearest_name_hint(word: str, known: set[str]) -> str:
     """Suggest the nearest known name, or else what to do."""
     hint = did_you_mean(word, known)
     return hint if hint.startswith("Did you mean") else _OTHERWISE
@@ -103,9 +107,9 @@ _POINTED = (
 _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 
-def drawings_at(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
+def find_drawings(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
     """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
-    found = [_of(readings, path), _of(readings, phone_variant(path))]
+    found = [_drawing_at(readings, path), _drawing_at(readings, phone_variant(path))]
     if not isinstance(found[0], SvgFigure) or not found[0].meant:
         return ()
     return tuple(d for d in found if isinstance(d, SvgFigure))
@@ -118,7 +122,7 @@ def check_drawing(
     file, _, region = mention.value.partition("#")
     folder = path.rpartition("/")[0]
     place = (path, mention.line, mention.column)
-    pair = {n: _of(readings, f"{folder}/{n}") for n in (file, phone_variant(file))}
+    pair = {n: _drawing_at(readings, f"{folder}/{n}") for n in (file, phone_variant(file))}
     asked = mention.kind == "drawing"
     if not asked and not any(d and d.meant for d in pair.values()):
         return
@@ -136,11 +140,11 @@ def check_drawing(
             yield make_problem(place, "E59", message, hint, mention.item)
     if not region:
         sound = {n: d for n, d in pair.items() if isinstance(d, SvgFigure)}
-        yield from _legible(sound, place, mention.item)
-        yield from _agreeing(sound, place, mention.item)
+        yield from _check_legible(sound, place, mention.item)
+        yield from _check_agreeing(sound, place, mention.item)
 
 
-def _legible(
+def _check_legible(
     pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
 ) -> Iterable[ContentProblem]:
     """Report W90: text under 11 px at the minimum width of the drawing."""
@@ -156,7 +160,7 @@ def _legible(
             yield make_problem(place, "W90", message, hint, item)
 
 
-def _agreeing(
+def _check_agreeing(
     pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
 ) -> Iterable[ContentProblem]:
     """Report W91: the two variants of a drawing differ."""
@@ -177,6 +181,6 @@ def _agreeing(
         yield make_problem(place, "W91", message, hint, item)
 
 
-def _of(readings: Readings, path: str) -> SvgFigure | SvgProblem | None:
+def _drawing_at(readings: Readings, path: str) -> SvgFigure | SvgProblem | None:
     reading = readings.get(path)
     return reading.drawing if reading else None

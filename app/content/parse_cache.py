@@ -52,30 +52,32 @@ VERSIONED_PACKAGES = ("content", "estimator", "markup", "questions", "widgets")
 _LIBRARIES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
 
 
-def encode(value: Any) -> Any:
+def encode_value(value: Any) -> Any:
     """Encode a value of the model as JSON: lists that begin with a type number."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, tuple):
-        return [_TUPLE, *map(encode, value)]
+        return [_TUPLE, *map(encode_value, value)]
     if isinstance(value, dt.date):
         return [_DATE, value.isoformat()]
     if isinstance(value, dict):
-        return {k: encode(v) for k, v in value.items()}
+        return {k: encode_value(v) for k, v in value.items()}
     kind = type(value)
-    return [_NUMBER[kind], *(encode(getattr(value, f)) for f in _FIELDS[kind])]
+    return [_NUMBER[kind], *(encode_value(getattr(value, f)) for f in _FIELDS[kind])]
 
 
-def decode(value: Any) -> Any:
+def decode_value(value: Any) -> Any:
     """Inverse of `encode`. Raises an exception for anything that `encode` does not write."""
     if isinstance(value, list):
         number = value[0]
-        inner = [decode(v) if v.__class__ is list or v.__class__ is dict else v for v in value[1:]]
+        inner = [
+            decode_value(v) if v.__class__ is list or v.__class__ is dict else v for v in value[1:]
+        ]
         if number >= 0:
             return _TYPES[number](*inner)
         return tuple(inner) if number == _TUPLE else dt.date.fromisoformat(inner[0])
     if isinstance(value, dict):
-        return {k: decode(v) for k, v in value.items()}
+        return {k: decode_value(v) for k, v in value.items()}
     return value
 
 
@@ -155,7 +157,7 @@ class ParseCache:
         """Return a cached entry; None if it is missing or damaged."""
         self.used.add(name)
         try:
-            found = decode(json.loads((self.folder / name).read_bytes()))
+            found = decode_value(json.loads((self.folder / name).read_bytes()))
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
         return found if isinstance(found, ParsedFile) else None
@@ -165,7 +167,7 @@ class ParseCache:
         # Values that JSON cannot represent are parsed again at each start.
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
             make_below(self._data, self.folder)
-            text = json.dumps(encode(reading), ensure_ascii=False, separators=(",", ":"))
+            text = json.dumps(encode_value(reading), ensure_ascii=False, separators=(",", ":"))
             replace_file(self.folder / name, text.encode())
 
     def prune(self) -> None:

@@ -101,7 +101,7 @@ class ParsedFile:
     outdated: bool = False
 
 
-def used_ids(readings: Mapping[str, ParsedFile]) -> set[str]:
+def list_used_ids(readings: Mapping[str, ParsedFile]) -> set[str]:
     """Return every id that is or was in use, or appears in a broken comment."""
     every = readings.values()
     used = {fact.id for r in every for fact in r.facts}
@@ -130,12 +130,12 @@ class GlossaryNames:
     capitals: frozenset[str] = frozenset()
 
 
-def names_of(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
+def glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
     """Prepare (name, anchor) pairs for linking, longest names first.
 
     "Time to first token (TTFT)" is also found as either of its two forms.
     """
-    forms = [(form, anchor) for name, anchor in terms for form in _forms(name)]
+    forms = [(form, anchor) for name, anchor in terms for form in _name_forms(name)]
     anchors: dict[str, str] = {}
     for form, anchor in forms:
         anchors.setdefault(form.lower(), anchor)
@@ -153,7 +153,7 @@ def names_of(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
     )
 
 
-def _forms(name: str) -> list[str]:
+def _name_forms(name: str) -> list[str]:
     match = re.match(r"^(.*?)\s*\(([^()]+)\)$", name)
     return [match[1], match[2]] if match else [name]
 
@@ -174,7 +174,7 @@ class FirstMentionLinker:
         out: list[str] = []
         for part in _TAG.split(html):
             if part.startswith("<"):
-                _follow(part, closed)
+                _follow_tag(part, closed)
                 out.append(part)
             elif closed or not part.strip():
                 out.append(part)
@@ -204,7 +204,7 @@ class FirstMentionLinker:
         return "".join([*out, text[done:]])
 
 
-def _follow(tag: str, closed: list[str]) -> None:
+def _follow_tag(tag: str, closed: list[str]) -> None:
     match = re.match(r"</?([a-zA-Z0-9]+)", tag)
     if match is None or match[1].lower() not in _CLOSED:
         return
@@ -215,6 +215,6 @@ def _follow(tag: str, closed: list[str]) -> None:
         closed.append(match[1])
 
 
-def anchors_of(terms: Sequence[GlossaryTerm]) -> list[tuple[str, str]]:
+def term_anchors(terms: Sequence[GlossaryTerm]) -> list[tuple[str, str]]:
     """Return the (name, anchor) pairs for `names_of`."""
     return [(term.name, term.anchor) for term in terms]

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterable
 
-from app.markup.ids import slug
+from app.markup.ids import slugify
 from app.markup.problems import ContentProblem
 
 # With these codes the whole file is unread, if the problem names no item.
@@ -44,30 +44,30 @@ def drop_consequences(found: Iterable[ContentProblem]) -> list[ContentProblem]:
     codes = frozenset[str]().union(*(_REGISTERS.get(c, ()) for c in causes))
     if topics:
         codes |= _COUNTS | {"E06"}  # what is unread is not gone
-    seen = _seen(problems)
+    seen = _collect_causes(problems)
     if any(path.startswith("topics/") for path in seen.frontless):
         codes |= _COUNTS
     broken = {p.path.split("/")[1] for p in problems if _leaves_out(p)}
     torn = {p.item for p in problems if p.code in _TORN and p.item}
-    problems = _without_derived(problems, seen)
+    problems = _drop_derived(problems, seen)
     problems = [p for p in problems if not (p.code == "E06" and p.item in torn)]
     opened = {p.path for p in problems if not p.item and _hides_boxes(p)}
-    problems = _unguarded_together(_gone_together(problems))
+    problems = _merge_unlocked_ids(_merge_deleted_items(problems))
     if any(p.code == "E06" and not p.item for p in problems):
         codes |= _COUNTS
     return [
         p
-        for p in _without_twins(problems)
+        for p in _drop_twin_problems(problems)
         if _is_cause(p)
         or not (
-            _follows(p, codes, topics)
+            _follows_from_unread(p, codes, topics)
             or (p.code == "W87" and p.path in opened)
             or _counts_broken(p, broken)
         )
     ]
 
 
-def _without_derived(problems: list[ContentProblem], seen: "_RootCauses") -> list[ContentProblem]:
+def _drop_derived(problems: list[ContentProblem], seen: "_RootCauses") -> list[ContentProblem]:
     """Drop derived problems. A file whose only errors are derived keeps them."""
     causal = {p for p in problems if not _is_derived(p, seen)}
     failing = {p.path for p in causal if p.severity == "error"}
@@ -95,14 +95,14 @@ def _hides_boxes(found: ContentProblem) -> bool:
     return found.code == "E10" or _LOST in found.message
 
 
-def _gone_together(problems: list[ContentProblem]) -> list[ContentProblem]:
+def _merge_deleted_items(problems: list[ContentProblem]) -> list[ContentProblem]:
     """Combine many missing items into one problem: they usually have one cause."""
     gone = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
     if len(gone) < _MANY:
         return problems
     told = dataclasses.replace(
         gone[0],
-        message=f"{len(gone)} items are gone and were not retired: {_names(gone)}.",
+        message=f"{len(gone)} items are gone and were not retired: {_list_item_names(gone)}.",
         hint="If a file was deleted or renamed, bring it back; else write the date of "
         "today in place of the “-” of each.",
         item="",
@@ -110,26 +110,26 @@ def _gone_together(problems: list[ContentProblem]) -> list[ContentProblem]:
     return [told, *(p for p in problems if p not in gone)]
 
 
-def _unguarded_together(problems: list[ContentProblem]) -> list[ContentProblem]:
+def _merge_unlocked_ids(problems: list[ContentProblem]) -> list[ContentProblem]:
     """Combine many ids that are missing in ids.lock into one problem."""
     unguarded = sorted(p for p in problems if p.code == "W97")
     if len(unguarded) < _MANY:
         return problems
     message = f"{len(unguarded)} ids are not in ids.lock yet, so that nothing guards "
     told = dataclasses.replace(
-        unguarded[0], message=f"{message}them: {_names(unguarded)}.", item=""
+        unguarded[0], message=f"{message}them: {_list_item_names(unguarded)}.", item=""
     )
     return [told, *(p for p in problems if p.code != "W97")]
 
 
-def _names(items: list[ContentProblem]) -> str:
+def _list_item_names(items: list[ContentProblem]) -> str:
     """Name the first few items of the problems, and how many more there are."""
     names = ", ".join(f"“{p.item}”" for p in items[:_NAMED])
     more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     return f"{names}{more}"
 
 
-def _without_twins(problems: Iterable[ContentProblem]) -> Iterable[ContentProblem]:
+def _drop_twin_problems(problems: Iterable[ContentProblem]) -> Iterable[ContentProblem]:
     """Report a broken drawing once, even if several items show it."""
     told: set[tuple[str, str]] = set()
     for found in problems:
@@ -161,7 +161,7 @@ class _RootCauses:
     meaningless: frozenset[str]
 
 
-def _seen(problems: Iterable[ContentProblem]) -> _RootCauses:
+def _collect_causes(problems: Iterable[ContentProblem]) -> _RootCauses:
     every = list(problems)
     keyed = (p.path for p in every if p.code in _KEYS)
     return _RootCauses(
@@ -171,7 +171,9 @@ def _seen(problems: Iterable[ContentProblem]) -> _RootCauses:
         frozenset((p.path, p.line) for p in every if p.code == "E74"),
         frozenset(p.path for p in every if p.code == "E75"),
         frozenset(p for p in every if p.message.endswith(_SWALLOWS)),
-        frozenset(f"{p.path} {meant}" for p in every if p.code == "E12" and (meant := _meant(p))),
+        frozenset(
+            f"{p.path} {meant}" for p in every if p.code == "E12" and (meant := _proposed_word(p))
+        ),
         frozenset(
             f"{p.path} {box}"
             for p in every
@@ -179,24 +181,24 @@ def _seen(problems: Iterable[ContentProblem]) -> _RootCauses:
             for box in _BOXES.findall(f"{p.message} {p.hint}")
         ),
         frozenset(p.item for p in every if _is_parted(p)),
-        _items_of([p for p in every if p.code == "E52"], _TEXTUAL),
-        _items_of(every, " has 0 steps; three are needed."),
-        _items_of(every, "and is no part of them."),
-        _items_of(every, "The text has no blank."),
+        _items_with_ending([p for p in every if p.code == "E52"], _TEXTUAL),
+        _items_with_ending(every, " has 0 steps; three are needed."),
+        _items_with_ending(every, "and is no part of them."),
+        _items_with_ending(every, "The text has no blank."),
         frozenset(
-            _slug_of(p)
+            _quoted_slug(p)
             for p in every
             if p.code == "E10" and p.message.endswith("” has no meaning.")
         ),
     )
 
 
-def _slug_of(found: ContentProblem) -> str:
+def _quoted_slug(found: ContentProblem) -> str:
     """Return the slug of the first quoted text in the message."""
-    return slug(next(iter(_QUOTED.findall(found.message)), ""))
+    return slugify(next(iter(_QUOTED.findall(found.message)), ""))
 
 
-def _items_of(problems: list[ContentProblem], ending: str) -> frozenset[str]:
+def _items_with_ending(problems: list[ContentProblem], ending: str) -> frozenset[str]:
     """Return path and item of the problems whose message has this ending."""
     return frozenset(f"{p.path} {p.item}" for p in problems if p.message.endswith(ending))
 
@@ -206,7 +208,7 @@ def _is_parted(found: ContentProblem) -> bool:
     return found.message.endswith(_PARTED) or found.message.startswith(_LISTED_TYPE)
 
 
-def _meant(found: ContentProblem) -> str:
+def _proposed_word(found: ContentProblem) -> str:
     """Return the word that a “Did you mean” hint suggests."""
     words = _QUOTED.findall(found.hint)
     return words[0] if found.hint.startswith("Did you mean") and words else ""
@@ -248,7 +250,7 @@ def _is_of_list(found: ContentProblem, seen: _RootCauses) -> bool:
     if found.code == "E50" and found.message.endswith("three are needed."):
         return where in seen.parted_lists
     meaningless = found.message.endswith(_NO_TERM)
-    return meaningless and _slug_of(found) in seen.meaningless
+    return meaningless and _quoted_slug(found) in seen.meaningless
 
 
 def _is_swallowed(found: ContentProblem, seen: _RootCauses) -> bool:
@@ -301,17 +303,17 @@ def _is_cause(found: ContentProblem) -> bool:
     return found.code in _UNREAD and not found.item
 
 
-def _follows(found: ContentProblem, codes: frozenset[str], topics: set[str]) -> bool:
+def _follows_from_unread(found: ContentProblem, codes: frozenset[str], topics: set[str]) -> bool:
     """Return whether a problem refers to content of an unread file."""
     if found.code in codes:
         return True
     if found.code == "W87":
         return found.path.split("/")[1] in topics
     if found.code in {"E61", "W36"}:
-        return any(_topic_of(words) in topics for words in _QUOTED.findall(found.message))
+        return any(_quoted_topic(words) in topics for words in _QUOTED.findall(found.message))
     return False
 
 
-def _topic_of(words: str) -> str:
+def _quoted_topic(words: str) -> str:
     """Return the topic that a quoted slug or link refers to."""
     return words.removeprefix("/concepts/").partition("#")[0]

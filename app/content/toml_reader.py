@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from app.content.parsed_file import LockEntry
-from app.markup.ids import LARGEST_SAMPLE, MOST_SAMPLES, SLUG, did_you_mean, is_isbn, tag_of
+from app.markup.ids import LARGEST_SAMPLE, MOST_SAMPLES, SLUG, did_you_mean, is_isbn, language_tag
 from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, SourceLocation, Syllabus
-from app.markup.problems import MOST_ENTRIES, MOST_MINUTES, MOST_OPTIONS, SourceFile, place_of
+from app.markup.problems import MOST_ENTRIES, MOST_MINUTES, MOST_OPTIONS, SourceFile, value_location
 
 _SETTING = re.compile(r"^\s*(?P<key>[\w-]+)\s*=\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
 _QUOTES = "\"'\u201c\u201d\u201e\u2018\u2019"
@@ -40,20 +40,20 @@ _PLAINLY = {
 }
 
 
-def in_words(what: str, row: str) -> tuple[str, str]:
+def describe_toml_error(what: str, row: str) -> tuple[str, str]:
     """Return message and hint for a TOML error in a line; empty if unknown."""
     for begins, said in _PLAINLY.items():
         if what.startswith(begins):
             return said
     if found := _SETTING.match(row):
         if what == "Invalid value":
-            return _unquoted(found["key"], found["value"])
+            return _unquoted_value(found["key"], found["value"])
         if what.startswith("Expected newline"):
-            return _behind(found["key"], found["value"])
+            return _trailing_text(found["key"], found["value"])
     return "", ""
 
 
-def _unquoted(key: str, value: str) -> tuple[str, str]:
+def _unquoted_value(key: str, value: str) -> tuple[str, str]:
     """Return message and hint for a value that is no quoted text or other valid value."""
     if value.startswith("["):
         message = "A text of this list does not stand in straight quotation marks."
@@ -68,7 +68,7 @@ def _unquoted(key: str, value: str) -> tuple[str, str]:
     return message, f'Write {key} = "{words}"'
 
 
-def _behind(key: str, value: str) -> tuple[str, str]:
+def _trailing_text(key: str, value: str) -> tuple[str, str]:
     """Return message and hint for something after a value on its line."""
     if number := _PERCENT.match(value):
         return "A number has a percent sign.", f"Write {key} = {number[1]}"
@@ -116,7 +116,7 @@ def read_toml(sheet: SourceFile) -> dict[str, Any]:
         if twice:
             hint = "Keep one; of what may stand several times, write [[two brackets]]."
         code = "E11" if twice else "E10"
-        said, remedy = in_words(what, sheet.lines[line - 1])
+        said, remedy = describe_toml_error(what, sheet.lines[line - 1])
         message = said or f"The file cannot be read: {what}."
         sheet.report(code, line, column, message, remedy or hint)
         return {}
@@ -133,7 +133,7 @@ _MAX_WHOLE_NUMBER = 10**15
 _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
 
-def entries(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
+def entry_lines(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
     """Return the (name, line) of each number and key in a register."""
     return tuple(
         (match[1] or match[2], line)
@@ -150,62 +150,62 @@ def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], sheet: Sou
             sheet.report("E12", *place, f"“{name}” is not a key here.", hint)
 
 
-def _texts(table: Mapping[str, Any], key: str, sheet: SourceFile) -> tuple[str, ...]:
+def _read_texts(table: Mapping[str, Any], key: str, sheet: SourceFile) -> tuple[str, ...]:
     """Return a list of texts. Other values are reported and left out."""
     found = table.get(key, [])
     if not isinstance(found, list):
-        _refuse(key, "a list of texts in quotes", sheet)
+        _refuse_value(key, "a list of texts in quotes", sheet)
         return ()
-    words = [word for value in found if (word := _plain(value)) is not None]
+    words = [word for value in found if (word := _plain_text_value(value)) is not None]
     if len(words) < len(found):
-        _refuse(key, "a list of texts in quotes", sheet)
-    return tuple(_few(words, key, sheet))
+        _refuse_value(key, "a list of texts in quotes", sheet)
+    return tuple(_limit_rows(words, key, sheet))
 
 
-def _text(table: Mapping[str, Any], key: str, sheet: SourceFile, otherwise: str = "") -> str:
+def _read_text(table: Mapping[str, Any], key: str, sheet: SourceFile, otherwise: str = "") -> str:
     """Return the text of a key. Other values are reported."""
-    word = _plain(table.get(key, otherwise))
+    word = _plain_text_value(table.get(key, otherwise))
     if word is None:
-        _refuse(key, "a text in quotes", sheet)
+        _refuse_value(key, "a text in quotes", sheet)
         return otherwise
     return word
 
 
-def _plain(value: Any) -> str | None:
+def _plain_text_value(value: Any) -> str | None:
     """Return a text, or a short number or date as text; None for everything else."""
     if isinstance(value, int | float) and not abs(value) < _MAX_WHOLE_NUMBER:
         return None
     return str(value) if isinstance(value, str | int | float | dt.date) else None
 
 
-def _rows(table: Mapping[str, Any], key: str, sheet: SourceFile) -> list[Any]:
+def _read_rows(table: Mapping[str, Any], key: str, sheet: SourceFile) -> list[Any]:
     """Return the tables of an array of tables."""
     found = table.get(key, [])
     rows = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
     if not isinstance(found, list) or len(rows) < len(found):
-        _refuse(key, f"written as [[{key}]]", sheet)
-    return _few(rows, key, sheet)
+        _refuse_value(key, f"written as [[{key}]]", sheet)
+    return _limit_rows(rows, key, sheet)
 
 
-def _few(found: list[Any], key: str, sheet: SourceFile) -> list[Any]:
+def _limit_rows(found: list[Any], key: str, sheet: SourceFile) -> list[Any]:
     if len(found) > MOST_ENTRIES:
-        place = place_of(key, sheet)
+        place = value_location(key, sheet)
         message = f"“{key}” has {len(found):,} entries."
         sheet.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
     return found[:MOST_ENTRIES]
 
 
-def _refuse(key: str, wanted: str, sheet: SourceFile) -> None:
-    place = place_of(key, sheet)
+def _refuse_value(key: str, wanted: str, sheet: SourceFile) -> None:
+    place = value_location(key, sheet)
     sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
 
 
 def read_sources(sheet: SourceFile) -> tuple[CitedSource, ...]:
     """Return the sources. An entry without a title is reported and left out."""
     found = []
-    lines = dict(entries(sheet))
+    lines = dict(entry_lines(sheet))
     tables = read_toml(sheet)
-    for key in _few(list(tables), "sources", sheet):
+    for key in _limit_rows(list(tables), "sources", sheet):
         table, place = tables[key], (lines.get(key, 1), 1)
         if not isinstance(table, dict):
             message = f"“{key}” stands outside of an entry."
@@ -224,16 +224,16 @@ def read_sources(sheet: SourceFile) -> tuple[CitedSource, ...]:
             message = f"The source “{key}” has no title."
             sheet.report("E10", *place, message, 'Write title = "…" below it.')
             continue
-        found.append(_source(key, table, place, sheet))
+        found.append(_read_source(key, table, place, sheet))
     return tuple(found)
 
 
-def _source(
+def _read_source(
     key: str, table: Mapping[str, Any], place: tuple[int, int], sheet: SourceFile
 ) -> CitedSource:
-    address, isbn = _text(table, "address", sheet), _text(table, "isbn", sheet)
+    address, isbn = _read_text(table, "address", sheet), _read_text(table, "isbn", sheet)
     if isbn and not is_isbn(isbn):
-        at = place_of("isbn", sheet, place[0])
+        at = value_location("isbn", sheet, place[0])
         message = f"“{isbn}” is not an ISBN: its check digit does not fit."
         sheet.report("E13", *at, message, "Copy it from the book, 10 or 13 digits.")
     if not address.startswith("https://") and (address or not isbn):
@@ -241,7 +241,7 @@ def _source(
         hint = 'Write address = "https://…", or isbn = "978…" for a book.'
         sheet.report("W17", *place, message, hint)
     read = table.get("read")
-    at = place_of("read", sheet, place[0])
+    at = value_location("read", sheet, place[0])
     if isinstance(read, dt.date):
         sheet.add_mention("day", str(read)[:10], *at)
     elif read is not None:
@@ -250,12 +250,12 @@ def _source(
         sheet.report("E13", *at, message, hint)
     return CitedSource(
         key,
-        _text(table, "title", sheet, key),
-        _text(table, "publisher", sheet),
+        _read_text(table, "title", sheet, key),
+        _read_text(table, "publisher", sheet),
         address if address.startswith(("https://", "http://")) else "",
         read if isinstance(read, dt.date) else None,
-        _text(table, "year", sheet),
-        _text(table, "note", sheet),
+        _read_text(table, "year", sheet),
+        _read_text(table, "note", sheet),
         sheet.path,
         isbn,
     )
@@ -265,9 +265,9 @@ def read_syllabus(sheet: SourceFile) -> Syllabus:
     """Return the exam's domains and objectives, and the order of the topics."""
     tables = read_toml(sheet)
     _refuse_unknown(tables, _SYLLABUS_KEYS, sheet)
-    rows = _rows(tables, "domains", sheet)
+    rows = _read_rows(tables, "domains", sheet)
     full = _whole_weight(rows)
-    domains = tuple(_domain(r, full, sheet) for r in rows)
+    domains = tuple(_read_domain(r, full, sheet) for r in rows)
     _refuse_twins(domains, sheet)
     if not domains and not sheet.problems:
         hint = "Name each domain of the exam below a line [[domains]]."
@@ -275,18 +275,18 @@ def read_syllabus(sheet: SourceFile) -> Syllabus:
     if tables and not any("weight" in p.message for p in sheet.problems):
         _add_up(domains, full, sheet)
     _expect_title(tables, domains, sheet)
-    order = _texts(tables, "order", sheet)
+    order = _read_texts(tables, "order", sheet)
     for name in order:
         sheet.add_mention("topic", name, *sheet.find(f'"{name}"', 1, len(sheet.lines)))
     return Syllabus(
-        _text(tables, "exam", sheet),
-        _text(tables, "title", sheet),
+        _read_text(tables, "exam", sheet),
+        _read_text(tables, "title", sheet),
         domains,
         order,
-        _texts(tables, "notes", sheet),
-        _text(tables, "license", sheet) if "license" in tables else "",
-        _switch(tables, "calculators", sheet),
-        _language(tables, sheet),
+        _read_texts(tables, "notes", sheet),
+        _read_text(tables, "license", sheet) if "license" in tables else "",
+        _read_switch(tables, "calculators", sheet),
+        _read_language(tables, sheet),
     )
 
 
@@ -298,21 +298,21 @@ def _expect_title(
         sheet.report("E10", 1, 1, "The course has no title.", hint)
 
 
-def _switch(table: Mapping[str, Any], key: str, sheet: SourceFile) -> bool:
+def _read_switch(table: Mapping[str, Any], key: str, sheet: SourceFile) -> bool:
     """Return a boolean key, True by default."""
     found = table.get(key, True)
     if not isinstance(found, bool):
-        _refuse(key, "true or false", sheet)
+        _refuse_value(key, "true or false", sheet)
         return True
     return found
 
 
-def _language(table: Mapping[str, Any], sheet: SourceFile) -> str:
+def _read_language(table: Mapping[str, Any], sheet: SourceFile) -> str:
     """Return the course's language tag, English by default."""
-    found = _text(table, "language", sheet, _ENGLISH)
-    tag = tag_of(found)
+    found = _read_text(table, "language", sheet, _ENGLISH)
+    tag = language_tag(found)
     if not tag:
-        place = place_of("language", sheet)
+        place = value_location("language", sheet)
         message = f"“{found}” is not the tag of a language."
         hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
         sheet.report("E13", *place, message, hint)
@@ -333,38 +333,38 @@ def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
     message = f"The weights of the domains add up to {total:.0%}, not to 100%."
     parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
     hint = f"They are {parts}. Correct one of them."
-    sheet.report("E70", *place_of("weight", sheet), message, hint)
+    sheet.report("E70", *value_location("weight", sheet), message, hint)
 
 
 def _refuse_twins(domains: tuple[Domain, ...], sheet: SourceFile) -> None:
     """Report E11: a number used for two domains or objectives."""
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
-        lines = [line for name, line in entries(sheet) if name == number]
+        lines = [line for name, line in entry_lines(sheet) if name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
         sheet.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
-def _domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Domain:
-    number = _text(table, "number", sheet)
+def _read_domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Domain:
+    number = _read_text(table, "number", sheet)
     _refuse_unknown(table, _DOMAIN_KEYS, sheet)
-    _expect("domain", table, sheet)
+    _expect_number_and_title("domain", table, sheet)
     if number and "weight" not in table:
         place = sheet.find(f'"{number}"', 1, len(sheet.lines))
         message = f"The domain “{number}” has no weight."
         sheet.report("E10", *place, message, "Write weight = 40 below it.")
-    for row in _rows(table, "objectives", sheet):
+    for row in _read_rows(table, "objectives", sheet):
         _refuse_unknown(row, _OBJECTIVE_KEYS, sheet)
-        _expect("objective", row, sheet)
+        _expect_number_and_title("objective", row, sheet)
     objectives = tuple(
         Objective(
-            _text(r, "number", sheet),
-            _text(r, "title", sheet),
+            _read_text(r, "number", sheet),
+            _read_text(r, "title", sheet),
             number,
-            _short(r, sheet),
+            _read_short_name(r, sheet),
         )
-        for r in _rows(table, "objectives", sheet)
+        for r in _read_rows(table, "objectives", sheet)
     )
     if not objectives:
         place = sheet.find(f'"{number}"', 1, len(sheet.lines))
@@ -372,13 +372,13 @@ def _domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Domain:
         sheet.report("E10", *place, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
-        at = place_of("weight", sheet, dict(entries(sheet)).get(number, 1))
+        at = value_location("weight", sheet, dict(entry_lines(sheet)).get(number, 1))
         sheet.report("E13", *at, "“weight” has to be a number from 0 to 100.")
         weight = 0
-    return Domain(number, _text(table, "title", sheet), weight / full, objectives)
+    return Domain(number, _read_text(table, "title", sheet), weight / full, objectives)
 
 
-def _expect(what: str, table: Mapping[str, Any], sheet: SourceFile) -> None:
+def _expect_number_and_title(what: str, table: Mapping[str, Any], sheet: SourceFile) -> None:
     """Report E10: a domain or an objective without a number or a title."""
     for key, other in (("number", "title"), ("title", "number")):
         if not table.get(key):
@@ -388,12 +388,12 @@ def _expect(what: str, table: Mapping[str, Any], sheet: SourceFile) -> None:
             sheet.report("E10", *place, message, f'Write {key} = "…" below it.')
 
 
-def _short(table: Mapping[str, Any], sheet: SourceFile) -> str:
+def _read_short_name(table: Mapping[str, Any], sheet: SourceFile) -> str:
     """Return the short name of an objective. One as long as a sentence is reported."""
-    short = _text(table, "short", sheet)
+    short = _read_text(table, "short", sheet)
     if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:
         wanted = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
-        _refuse("short", wanted, sheet)
+        _refuse_value("short", wanted, sheet)
     return short
 
 
@@ -401,42 +401,45 @@ def read_exam(sheet: SourceFile, slug: str) -> ExamBlueprint | None:
     """Return a mock exam; None if it is incomplete."""
     tables = read_toml(sheet)
     _refuse_unknown(tables, _EXAM_KEYS, sheet)
-    counts = _counts(tables, sheet)
-    questions = _whole(tables, "questions", MOST_ENTRIES, sheet)
-    minutes = _whole(tables, "minutes", MOST_MINUTES, sheet)
+    counts = _read_counts(tables, sheet)
+    questions = _read_whole_number(tables, "questions", MOST_ENTRIES, sheet)
+    minutes = _read_whole_number(tables, "minutes", MOST_MINUTES, sheet)
     if not questions or not minutes or not counts:
         if tables:
             hint = "Write questions = 50, minutes = 60 and [domains] with a count each."
             sheet.report("E10", 1, 1, "The mock exam is incomplete.", hint)
         return None
     if sum(counts.values()) != questions and not sheet.problems:
-        place = place_of("questions", sheet)
+        place = value_location("questions", sheet)
         total = sum(counts.values())
         message = f"The domains hold {total} questions, the exam says {questions}."
         sheet.report("E70", *place, message, "Make them equal.")
-    title = _text(tables, "title", sheet, slug)
-    notes = _texts(tables, "notes", sheet)
+    title = _read_text(tables, "title", sheet, slug)
+    notes = _read_texts(tables, "notes", sheet)
     place_ = SourceLocation(sheet.path, 1)
     return ExamBlueprint(slug, title, questions, minutes, counts, place_, notes)
 
 
-def _counts(tables: Mapping[str, Any], sheet: SourceFile) -> dict[str, int]:
+def _read_counts(tables: Mapping[str, Any], sheet: SourceFile) -> dict[str, int]:
     """Return the number of questions per domain, without domains that have none."""
     domains = tables.get("domains")
     if not isinstance(domains, dict):
         return {}
     names = [n for n in domains if domains[n] != 0]
-    counts = {n: _whole(domains, n, MOST_ENTRIES, sheet) for n in _few(names, "domains", sheet)}
+    counts = {
+        n: _read_whole_number(domains, n, MOST_ENTRIES, sheet)
+        for n in _limit_rows(names, "domains", sheet)
+    }
     return {name: count for name, count in counts.items() if count}
 
 
-def _whole(table: Mapping[str, Any], key: str, most: int, sheet: SourceFile) -> int:
+def _read_whole_number(table: Mapping[str, Any], key: str, most: int, sheet: SourceFile) -> int:
     """Return a positive whole number. Anything else is reported and returns 0."""
     value = table.get(key, 0)
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most:
         return value
     if key in table:
-        _refuse(key, f"a whole number from 1 to {most:,}", sheet)
+        _refuse_value(key, f"a whole number from 1 to {most:,}", sheet)
     return 0
 
 
@@ -455,7 +458,7 @@ def read_lock(sheet: SourceFile) -> tuple[LockEntry, ...]:
         if not line.strip() or line.startswith("#"):
             continue
         try:
-            entry = _entry(line.split(), number)
+            entry = _read_lock_entry(line.split(), number)
         except (ValueError, IndexError):
             hint = "Restore the line, or delete it and run the check with --fix."
             sheet.report("E10", number, 1, "This line cannot be read.", hint)
@@ -468,7 +471,7 @@ def read_lock(sheet: SourceFile) -> tuple[LockEntry, ...]:
     return tuple(found.values())
 
 
-def _entry(fields: list[str], line: int) -> LockEntry:
+def _read_lock_entry(fields: list[str], line: int) -> LockEntry:
     name, kind, seen, retired, sketch, options = fields[:6]
     rest = [*fields[6:], "", "", ""]
     key, _, read = rest[0].removeprefix("-").partition("@")
@@ -504,9 +507,9 @@ def write_lock(entries: Iterable[LockEntry]) -> str:
                 e.type,
                 e.first_seen,
                 e.retired or "-",
-                ".".join(map(_base36, e.sketch)) or "-",
+                ".".join(map(_to_base36, e.sketch)) or "-",
                 ",".join(f"{k}:{d}" for k, d in e.options) or "-",
-                *_further(e),
+                *_optional_columns(e),
             )
         )
         for e in sorted(entries, key=lambda e: e.id)
@@ -514,7 +517,7 @@ def write_lock(entries: Iterable[LockEntry]) -> str:
     return HEAD + "\n".join(lines) + "\n"
 
 
-def _further(entry: LockEntry) -> list[str]:
+def _optional_columns(entry: LockEntry) -> list[str]:
     """Return the columns that older lines lack, without empty ones at the end."""
     columns = [
         f"{entry.key}@{entry.read}" if entry.key else "-",
@@ -526,7 +529,7 @@ def _further(entry: LockEntry) -> list[str]:
     return columns
 
 
-def _base36(number: int) -> str:
+def _to_base36(number: int) -> str:
     digits = ""
     while number:
         number, rest = divmod(number, 36)

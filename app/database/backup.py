@@ -21,14 +21,14 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.database import dump_tools
-from app.database.engine import without_password
+from app.database.engine import hide_passwords
 from app.database.file_guards import (
     PRIVATE_FOLDER,
     make_private_folder,
     name_aside,
     open_private,
     private_temp_folder,
-    sync,
+    sync_to_disk,
 )
 from app.database.installation import Installation, InstallationError, read_secret_file
 from app.database.schema import (
@@ -109,11 +109,11 @@ def read_manifest(content: bytes) -> BackupManifest:
     return manifest
 
 
-def program() -> str:
+def program_version() -> str:
     return version("headroom")
 
 
-def stamp(now: dt.datetime) -> str:
+def format_timestamp(now: dt.datetime) -> str:
     """Format a time for a manifest, in UTC."""
     return now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -149,12 +149,12 @@ class BackupArchive:
         """Extract a file to a new private path. Raises InstallationError if it is damaged."""
         with os.fdopen(open_private(place), "wb") as stream:
             self._copy_member(name, stream)
-        sync(place)
+        sync_to_disk(place)
 
     def _copy_member(self, name: str, target: IO[bytes] | None) -> None:
         told = self.manifest.files[name]
         digest, size = hashlib.sha256(), 0
-        with _readable(self._path), self._zipped.open(name) as source:
+        with _expect_readable_archive(self._path), self._zipped.open(name) as source:
             # One byte beyond the expected size proves that it is another file.
             while size <= told.size and (part := source.read(_PART)):
                 size += len(part)
@@ -162,10 +162,10 @@ class BackupArchive:
                 if target is not None:
                     target.write(part)
         if (size, digest.hexdigest()) != (told.size, told.sha256):
-            raise _damaged(self._path, f"{name} is not what the manifest says")
+            raise _damaged_backup_error(self._path, f"{name} is not what the manifest says")
 
     def _read_manifest(self) -> BackupManifest:
-        with _readable(self._path), self._zipped.open(MANIFEST) as source:
+        with _expect_readable_archive(self._path), self._zipped.open(MANIFEST) as source:
             content = source.read(_LONGEST)
         try:
             return read_manifest(content)
@@ -177,12 +177,12 @@ class BackupArchive:
 def open_backup(path: Path) -> Iterator[BackupArchive]:
     """Open a backup for reading. Raises InstallationError if the file is no valid backup."""
     with contextlib.ExitStack() as stack:
-        with _readable(path):
+        with _expect_readable_archive(path):
             zipped = stack.enter_context(zipfile.ZipFile(path))
         yield BackupArchive(zipped, path)
 
 
-def write(target: Path, members: Mapping[str, Path], breath: Breath) -> None:
+def write_archive(target: Path, members: Mapping[str, Path], breath: Breath) -> None:
     """Write files into an archive at `target`. Calls `breath` regularly, which may raise."""
     with (
         os.fdopen(open_private(target), "wb") as stream,
@@ -196,10 +196,10 @@ def write(target: Path, members: Mapping[str, Path], breath: Breath) -> None:
                 while part := source.read(_PART):
                     into.write(part)
                     breath()
-    sync(target)
+    sync_to_disk(target)
 
 
-def member(path: Path, breath: Breath) -> BackupMember:
+def describe_member(path: Path, breath: Breath) -> BackupMember:
     """Return the size and checksum of a file for the manifest. Calls `breath` regularly."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as source:
@@ -211,17 +211,17 @@ def member(path: Path, breath: Breath) -> BackupMember:
 
 
 @contextlib.contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _expect_readable_archive(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         words = error.strerror or "it ends too early"
         raise InstallationError(f"{path} cannot be read ({words}).") from None
     except _BROKEN as error:
-        raise _damaged(path, str(error).rstrip(".") or "it ends too early") from None
+        raise _damaged_backup_error(path, str(error).rstrip(".") or "it ends too early") from None
 
 
-def _damaged(path: Path, words: str) -> InstallationError:
+def _damaged_backup_error(path: Path, words: str) -> InstallationError:
     return InstallationError(
         f"{path} is not a sound backup of Headroom ({words}); nothing was changed: "
         "use another copy."
@@ -268,19 +268,19 @@ def write_backup(
         members = {path.name: path for path in sorted(folder.iterdir())}
         manifest = BackupManifest(
             format=FORMAT,
-            headroom=program(),
+            headroom=program_version(),
             schema_revision=revision,
-            made_at=stamp(now),
-            database=kind_of(engine),
+            made_at=format_timestamp(now),
+            database=database_kind(engine),
             rows=rows,
             secret=key,
-            files={n: member(p, breath) for n, p in members.items()},
+            files={n: describe_member(p, breath) for n, p in members.items()},
         )
-        _pack(manifest, members, target, breath)
+        _pack_archive(manifest, members, target, breath)
     return manifest
 
 
-def kind_of(engine: Engine) -> Kind:
+def database_kind(engine: Engine) -> Kind:
     return "sqlite" if engine.dialect.name == "sqlite" else "postgresql"
 
 
@@ -292,7 +292,7 @@ def _backup_readable(installation: Installation, target: Path) -> Iterator[Engin
     except UnusableDatabaseError as error:
         raise InstallationError(str(error)) from None
     except DBAPIError as error:
-        said = without_password(error.orig, installation.database)
+        said = hide_passwords(error.orig, installation.database)
         raise InstallationError(f"the database cannot be read ({said}).") from None
     except (OSError, sqlite3.Error) as error:
         said = getattr(error, "strerror", None) or str(error)
@@ -305,9 +305,9 @@ def _backup_readable(installation: Installation, target: Path) -> Iterator[Engin
 
 
 def _expect_space(engine: Engine, folder: Path) -> None:
-    if kind_of(engine) != "sqlite":
+    if database_kind(engine) != "sqlite":
         return  # the size of a dump is not known in advance
-    size = sum(path.stat().st_size for path in dump_tools.files_of(sqlite_file(engine)))
+    size = sum(path.stat().st_size for path in dump_tools.database_files(sqlite_file(engine)))
     free = shutil.disk_usage(folder).free
     if free < _SPARE * size:
         raise InstallationError(
@@ -318,14 +318,14 @@ def _expect_space(engine: Engine, folder: Path) -> None:
 
 
 def _copy_database(engine: Engine, folder: Path, breath: Breath) -> dict[str, int]:
-    place = folder / DATABASE[kind_of(engine)]
+    place = folder / DATABASE[database_kind(engine)]
     os.close(open_private(place))
-    if kind_of(engine) == "sqlite":
-        dump_tools.copy(sqlite_file(engine), place, breath)
-        return dump_tools.counts(place)
+    if database_kind(engine) == "sqlite":
+        dump_tools.copy_database(sqlite_file(engine), place, breath)
+        return dump_tools.count_rows(place)
     dump_tools.expect_programs()
-    with dump_tools.one_moment(engine) as (connection, moment):
-        dump_tools.dump(engine, place, moment, breath)
+    with dump_tools.hold_snapshot(engine) as (connection, moment):
+        dump_tools.dump_database(engine, place, moment, breath)
         return dump_tools.count_server_rows(connection)
 
 
@@ -338,14 +338,16 @@ def _copy_key(installation: Installation, place: Path) -> KeySource:
     return "HEADROOM_SECRET" if installation.secret else "data folder"
 
 
-def _pack(manifest: BackupManifest, members: dict[str, Path], target: Path, breath: Breath) -> None:
+def _pack_archive(
+    manifest: BackupManifest, members: dict[str, Path], target: Path, breath: Breath
+) -> None:
     folder = next(iter(members.values())).parent
     told = folder / MANIFEST
     told.write_bytes(manifest.written())
     whole = folder / "whole"
-    write(whole, {MANIFEST: told, **members}, breath)
+    write_archive(whole, {MANIFEST: told, **members}, breath)
     whole.replace(target)
-    sync(target.parent)
+    sync_to_disk(target.parent)
 
 
 DAYS, WEEKS, MONTHS = 7, 4, 6
@@ -361,12 +363,12 @@ def dates_to_keep(dates: Iterable[dt.date]) -> set[dt.date]:
     newest_first = sorted(set(dates), reverse=True)
     return {
         *newest_first[:DAYS],
-        *_last_of_each(newest_first, lambda day: day.isocalendar()[:2])[:WEEKS],
-        *_last_of_each(newest_first, lambda day: (day.year, day.month))[:MONTHS],
+        *_last_per_period(newest_first, lambda day: day.isocalendar()[:2])[:WEEKS],
+        *_last_per_period(newest_first, lambda day: (day.year, day.month))[:MONTHS],
     }
 
 
-def _last_of_each(
+def _last_per_period(
     newest_first: list[dt.date], period: Callable[[dt.date], Hashable]
 ) -> list[dt.date]:
     last: dict[Hashable, dt.date] = {}
@@ -375,7 +377,7 @@ def _last_of_each(
     return list(last.values())
 
 
-def name_of(day: dt.date) -> str:
+def daily_backup_name(day: dt.date) -> str:
     """Return the file name of a daily backup."""
     return f"headroom-{day.isoformat()}.zip"
 
@@ -385,7 +387,7 @@ def name_before(day: dt.date, old: str, new: str) -> str:
     return f"headroom-{day.isoformat()}-before-{old}-to-{new}.zip"
 
 
-def copies(folder: Path) -> dict[Path, dt.date]:
+def list_daily_backups(folder: Path) -> dict[Path, dt.date]:
     """Return the backups in a folder with their dates, newest last. Other files are ignored."""
     found = {}
     for path in folder.glob("headroom-*.zip"):
@@ -397,9 +399,9 @@ def copies(folder: Path) -> dict[Path, dt.date]:
     return dict(sorted(found.items(), key=lambda copy: (copy[1], copy[0].name)))
 
 
-def expired_backups(folder: Path) -> list[Path]:
+def find_expired_backups(folder: Path) -> list[Path]:
     """Return the backups in a folder that can be deleted."""
-    found = copies(folder)
+    found = list_daily_backups(folder)
     stay = dates_to_keep(found.values())
     return [path for path, day in found.items() if day not in stay]
 
@@ -415,7 +417,7 @@ class RestoreResult:
     kept: tuple[Path, ...]
 
 
-def restore(installation: Installation, source: Path, now: dt.datetime) -> RestoreResult:
+def restore_backup(installation: Installation, source: Path, now: dt.datetime) -> RestoreResult:
     """Check a backup, then replace the database and the key with its contents.
 
     Raises InstallationError and changes nothing if the backup is invalid or the data
@@ -428,11 +430,11 @@ def restore(installation: Installation, source: Path, now: dt.datetime) -> Resto
             opened.check()
             make_private_folder(installation.data)
             with installation.alone():
-                return _replace(installation, engine, opened, now)
+                return _replace_installation(installation, engine, opened, now)
     except UnusableDatabaseError as error:
         raise InstallationError(str(error)) from None
     except (DBAPIError, sqlite3.Error) as error:
-        said = without_password(getattr(error, "orig", error), installation.database)
+        said = hide_passwords(getattr(error, "orig", error), installation.database)
         raise InstallationError(f"the database cannot be reached ({said}).") from None
     except OSError as error:
         raise InstallationError(
@@ -444,10 +446,10 @@ def restore(installation: Installation, source: Path, now: dt.datetime) -> Resto
 
 
 def _expect_readable(manifest: BackupManifest, engine: Engine, source: Path) -> None:
-    if manifest.database != kind_of(engine):
+    if manifest.database != database_kind(engine):
         raise InstallationError(
             f"{source} holds {_NAMED[manifest.database]}, but this installation uses "
-            f"{_NAMED[kind_of(engine)]}: set HEADROOM_DATABASE_URL to one of the same "
+            f"{_NAMED[database_kind(engine)]}: set HEADROOM_DATABASE_URL to one of the same "
             "kind."
         )
     if manifest.schema_revision > latest_revision():
@@ -458,7 +460,7 @@ def _expect_readable(manifest: BackupManifest, engine: Engine, source: Path) -> 
         )
 
 
-def _replace(
+def _replace_installation(
     installation: Installation, engine: Engine, opened: BackupArchive, now: dt.datetime
 ) -> RestoreResult:
     manifest = opened.manifest
@@ -528,11 +530,11 @@ class _ReplacedFiles:
 
 
 def _expect_sound(database: Path, manifest: BackupManifest) -> None:
-    wrong = dump_tools.damage(database)
+    wrong = dump_tools.find_damage(database)
     try:
         if not wrong and examine_file(database) != manifest.schema_revision:
             wrong = "its schema is not the one that its manifest names"
-        elif not wrong and dump_tools.counts(database) != manifest.rows:
+        elif not wrong and dump_tools.count_rows(database) != manifest.rows:
             wrong = "its rows are not those that its manifest counts"
     except UnusableDatabaseError as error:
         wrong = str(error).partition(": ")[0]
@@ -546,14 +548,14 @@ def _expect_sound(database: Path, manifest: BackupManifest) -> None:
 def _replace_file(
     installation: Installation, place: Path, new: _BackupContents, aside: _ReplacedFiles
 ) -> None:
-    dump_tools.take_out_of_use(place)
+    dump_tools.fold_in_wal(place)
     # While a file of this name exists, no server starts. So a crash at this point
     # leaves neither a new, empty database nor one with another's log.
     ready = Path(f"{place}{RESTORING}")
     new.database.replace(ready)
-    sync(place.parent)
+    sync_to_disk(place.parent)
     try:
-        for path in dump_tools.files_of(place):
+        for path in dump_tools.database_files(place):
             aside.put(path)
         _replace_key(installation, new, aside)
         ready.replace(place)
@@ -561,7 +563,7 @@ def _replace_file(
         aside.put_back()
         ready.unlink()
         raise
-    sync(place.parent)
+    sync_to_disk(place.parent)
 
 
 def _replace_tables(
@@ -572,18 +574,18 @@ def _replace_tables(
 ) -> None:
     dump_tools.expect_programs()
     dump_tools.expect_dump(engine, new.database)
-    if others := dump_tools.others(engine):
+    if others := dump_tools.count_other_connections(engine):
         raise InstallationError(
             f"{others} other connection{'s use' if others > 1 else ' uses'} the "
             "database: stop every server of this database first."
         )
     aside, now = keeping
-    revision = dump_tools.revision(engine)
+    revision = dump_tools.server_revision(engine)
     if revision is not None:
         kept = aside.place(installation.data / "database.zip")
         write_backup(installation, engine, revision, kept, now)
     engine.dispose()
-    dump_tools.replace(engine, new.database, new.database.parent)
+    dump_tools.replace_tables(engine, new.database, new.database.parent)
     _replace_key(installation, new, aside)
 
 
@@ -592,4 +594,4 @@ def _replace_key(installation: Installation, new: _BackupContents, aside: _Repla
         return
     aside.put(installation.secret_file)
     new.key.replace(installation.secret_file)
-    sync(installation.data)
+    sync_to_disk(installation.data)

@@ -12,7 +12,13 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from app.database import dump_tools
-from app.database.backup import Breath, create_backup, expired_backups, name_before, name_of
+from app.database.backup import (
+    Breath,
+    create_backup,
+    daily_backup_name,
+    find_expired_backups,
+    name_before,
+)
 from app.database.file_guards import PRIVATE_FOLDER, LockHeldError, file_lock
 from app.database.installation import Installation, InstallationError
 from app.database.schema import latest_revision
@@ -41,7 +47,9 @@ async def daily_copies(
     """
     leaving, stop = asyncio.Event(), threading.Event()
     with installation.in_use():
-        watch = asyncio.create_task(_watch(_DailyBackup(installation, clock, stop), leaving, first))
+        watch = asyncio.create_task(
+            _watch_schedule(_DailyBackup(installation, clock, stop), leaving, first)
+        )
         try:
             yield
         finally:
@@ -62,7 +70,7 @@ def copy_if_due(
     exists, if another process is making it, or if backups are disabled.
     """
     folder = installation.backups
-    if folder is None or (target := folder / name_of(_day(now))).exists():
+    if folder is None or (target := folder / daily_backup_name(_local_day(now))).exists():
         return None
     if not installation.data.is_dir():
         raise InstallationError(f"the data folder {installation.data} is gone: put it back.")
@@ -74,7 +82,7 @@ def copy_if_due(
                 return None
             before()
             create_backup(installation, target, now, breath)
-            for path in expired_backups(folder):
+            for path in find_expired_backups(folder):
                 path.unlink()
     except LockHeldError:
         return None
@@ -88,11 +96,11 @@ def copy_before_migration(installation: Installation, revision: str, now: dt.dat
         return
     if _lacks_programs(installation):
         _log.warning(
-            "No copy is made before the migration: %s was not found.", dump_tools.missing()
+            "No copy is made before the migration: %s was not found.", dump_tools.missing_program()
         )
         return
     _make_folder(folder)
-    target = folder / name_before(_day(now), revision, latest_revision())
+    target = folder / name_before(_local_day(now), revision, latest_revision())
     try:
         with file_lock(folder / _LOCK):
             create_backup(installation, target, now)
@@ -118,7 +126,7 @@ class _DailyBackup:
             if _lacks_programs(self._installation):
                 dump_tools.expect_programs()
             now = self._clock()
-            vacuum = functools.partial(self._vacuum, _day(now))
+            vacuum = functools.partial(self._vacuum, _local_day(now))
             copy_if_due(self._installation, now, self._check_stopping, vacuum)
         except _ServerStoppingError:
             return
@@ -150,14 +158,14 @@ class _DailyBackup:
             raise _ServerStoppingError
 
 
-async def _watch(copier: _DailyBackup, leaving: asyncio.Event, first: float) -> None:
+async def _watch_schedule(copier: _DailyBackup, leaving: asyncio.Event, first: float) -> None:
     pause = first
-    while not await _told(leaving, pause):
+    while not await _wait_for_stop(leaving, pause):
         await asyncio.to_thread(copier.look)
         pause = _EVERY
 
 
-async def _told(leaving: asyncio.Event, seconds: float) -> bool:
+async def _wait_for_stop(leaving: asyncio.Event, seconds: float) -> bool:
     try:
         await asyncio.wait_for(leaving.wait(), seconds)
     except TimeoutError:
@@ -167,7 +175,7 @@ async def _told(leaving: asyncio.Event, seconds: float) -> bool:
 
 def _lacks_programs(installation: Installation) -> bool:
     sqlite = installation.database.startswith("sqlite")
-    return not sqlite and installation.backups is not None and bool(dump_tools.missing())
+    return not sqlite and installation.backups is not None and bool(dump_tools.missing_program())
 
 
 def _make_folder(folder: Path) -> None:
@@ -186,5 +194,5 @@ def _remove_drafts(folder: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _day(now: dt.datetime) -> dt.date:
+def _local_day(now: dt.datetime) -> dt.date:
     return now.astimezone(dt.UTC).date()

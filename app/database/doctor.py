@@ -15,11 +15,11 @@ from typing import Literal
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from app.content.check import check
-from app.content.courses import folders
+from app.content.check import check_course
+from app.content.courses import find_course_folders
 from app.database import backup, dump_tools
-from app.database.backup import SECRET, copies
-from app.database.engine import redact_url, without_password
+from app.database.backup import SECRET, list_daily_backups
+from app.database.engine import hide_passwords, redact_url
 from app.database.file_guards import folders_aside
 from app.database.installation import (
     Installation,
@@ -64,20 +64,20 @@ class CheckedDeployment:
 def run_checks(deployment: CheckedDeployment, now: dt.datetime) -> Iterator[DoctorFinding]:
     """Run every check; none of them changes anything."""
     installation = deployment.installation
-    yield _settings(deployment.settings, deployment.environment)
+    yield _check_settings(deployment.settings, deployment.environment)
     yield from _data_folder(installation.data)
-    yield _modes(installation)
-    yield from _database(deployment, now)
-    yield _secret(installation)
-    for folder in folders(deployment.content).values():
-        yield _content(folder)
-    yield from _backups(installation, now)
-    yield from _aside(installation, now)
+    yield _check_file_modes(installation)
+    yield from _check_database(deployment, now)
+    yield _check_secret_key(installation)
+    for folder in find_course_folders(deployment.content).values():
+        yield _check_content(folder)
+    yield from _check_backups(installation, now)
+    yield from _check_replaced_files(installation, now)
     if not installation.database.startswith("sqlite"):
-        yield _programs()
+        yield _check_programs()
 
 
-def _settings(known: frozenset[str], environment: Mapping[str, str]) -> DoctorFinding:
+def _check_settings(known: frozenset[str], environment: Mapping[str, str]) -> DoctorFinding:
     given = sorted(name for name in environment if name.startswith("HEADROOM_"))
     unknown = [name for name in given if name not in known]
     if not unknown:
@@ -116,12 +116,12 @@ def _data_folder(data: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding("ok", subject, words)
 
 
-def _modes(installation: Installation) -> DoctorFinding:
+def _check_file_modes(installation: Installation) -> DoctorFinding:
     paths = [installation.secret_file]
     if installation.database.startswith("sqlite"):
-        paths += dump_tools.files_of(Path(installation.database.partition(":///")[2]))
+        paths += dump_tools.database_files(Path(installation.database.partition(":///")[2]))
     if installation.backups is not None:
-        paths += copies(installation.backups)
+        paths += list_daily_backups(installation.backups)
     open_ = [p for p in paths if p.is_file() and p.stat().st_mode & 0o077]
     if open_:
         names = " ".join(str(p) for p in open_)
@@ -130,7 +130,7 @@ def _modes(installation: Installation) -> DoctorFinding:
     return DoctorFinding("ok", "file modes", "nobody else can read what is kept")
 
 
-def _database(deployment: CheckedDeployment, now: dt.datetime) -> Iterator[DoctorFinding]:
+def _check_database(deployment: CheckedDeployment, now: dt.datetime) -> Iterator[DoctorFinding]:
     installation = deployment.installation
     name = redact_url(installation.database)
     try:
@@ -144,13 +144,13 @@ def _database(deployment: CheckedDeployment, now: dt.datetime) -> Iterator[Docto
             words = f"{name} does not exist yet or is empty"
             yield DoctorFinding("warning", "database", words, "The first start makes it.")
             return
-        yield _schema(name, revision)
-        yield from _stored(engine, deployment)
-        yield _clock(_newest_moment(engine), now)
+        yield _check_schema(name, revision)
+        yield from _check_stored_data(engine, deployment)
+        yield _check_clock(_newest_moment(engine), now)
     except UnusableDatabaseError as error:
         yield DoctorFinding("problem", "database", name, f"{error}")
     except (DBAPIError, sqlite3.Error) as error:
-        said = without_password(getattr(error, "orig", error), installation.database)
+        said = hide_passwords(getattr(error, "orig", error), installation.database)
         words = f"{name} cannot be opened ({' '.join(said.split())})"
         remedy = "Check the address, and that the server runs and lets this user in."
         yield DoctorFinding("problem", "database", words, remedy)
@@ -158,7 +158,7 @@ def _database(deployment: CheckedDeployment, now: dt.datetime) -> Iterator[Docto
         engine.dispose()
 
 
-def _schema(name: str, revision: str) -> DoctorFinding:
+def _check_schema(name: str, revision: str) -> DoctorFinding:
     words = f"{name} opens; schema {revision}, newest {latest_revision()}"
     if revision == latest_revision():
         return DoctorFinding("ok", "database", words)
@@ -166,14 +166,14 @@ def _schema(name: str, revision: str) -> DoctorFinding:
     return DoctorFinding("warning", "database", words, remedy)
 
 
-def _stored(engine: Engine, deployment: CheckedDeployment) -> Iterator[DoctorFinding]:
+def _check_stored_data(engine: Engine, deployment: CheckedDeployment) -> Iterator[DoctorFinding]:
     folder, max_gb = deployment.installation.data, deployment.max_data_gb
-    yield _size(StorageLimit(engine, folder, max_gb))
+    yield _check_size(StorageLimit(engine, folder, max_gb))
     if engine.dialect.name == "sqlite":
-        yield from _file(sqlite_file(engine))
+        yield from _check_database_file(sqlite_file(engine))
 
 
-def _size(limit: StorageLimit) -> DoctorFinding:
+def _check_size(limit: StorageLimit) -> DoctorFinding:
     words = f"{limit.database_size() / 1e9:.2f} GB"
     if not limit.is_reached():
         return DoctorFinding("ok", "size", words)
@@ -181,12 +181,12 @@ def _size(limit: StorageLimit) -> DoctorFinding:
     return DoctorFinding("warning", "size", words, "Raise HEADROOM_MAX_DATA_GB.")
 
 
-def _file(path: Path) -> Iterator[DoctorFinding]:
-    if wrong := dump_tools.damage(path):
+def _check_database_file(path: Path) -> Iterator[DoctorFinding]:
+    if wrong := dump_tools.find_damage(path):
         words = f"{path} is damaged ({wrong})"
         yield DoctorFinding("problem", "integrity", words, "Run `headroom restore FILE`.")
         return
-    if count := dump_tools.orphans(path):
+    if count := dump_tools.count_orphan_rows(path):
         words = f"{count} rows point to a row that is not there"
         remedy = "Report it with the version; a backup from before may be sound."
         yield DoctorFinding("problem", "integrity", words, remedy)
@@ -209,7 +209,7 @@ def _newest_moment(engine: Engine) -> int | None:
         return dump_tools.newest_server_moment(connection)
 
 
-def _clock(newest_moment: int | None, now: dt.datetime) -> DoctorFinding:
+def _check_clock(newest_moment: int | None, now: dt.datetime) -> DoctorFinding:
     words = f"{now:%Y-%m-%d %H:%M} UTC"
     if newest_moment is None:
         return DoctorFinding("ok", "clock", f"{words}; no row to compare it with")
@@ -223,7 +223,7 @@ def _clock(newest_moment: int | None, now: dt.datetime) -> DoctorFinding:
     return DoctorFinding("ok", "clock", words)
 
 
-def _secret(installation: Installation) -> DoctorFinding:
+def _check_secret_key(installation: Installation) -> DoctorFinding:
     path = installation.secret_file
     if not installation.secret and not path.exists():
         return DoctorFinding(
@@ -233,36 +233,36 @@ def _secret(installation: Installation) -> DoctorFinding:
             "If there were learners before: `headroom restore FILE` brings it back.",
         )
     try:
-        key = read_secret_file(path) if not installation.secret else _given(installation)
+        key = read_secret_file(path) if not installation.secret else _load_key(installation)
     except InstallationError as error:
         return DoctorFinding("problem", "key", "cannot be used", str(error))
     where = "HEADROOM_SECRET" if installation.secret else str(path)
     return DoctorFinding("ok", "key", f"{where} has {len(key)} characters")
 
 
-def _given(installation: Installation) -> str:
+def _load_key(installation: Installation) -> str:
     return load_secret_key(installation.secret, installation.secret_file)
 
 
-def _content(folder: Path) -> DoctorFinding:
+def _check_content(folder: Path) -> DoctorFinding:
     if not folder.is_dir():
         words = f"{folder} is not a folder"
         remedy = "Set HEADROOM_CONTENT to the folder that holds syllabus.toml."
         return DoctorFinding("problem", "content", words, remedy)
-    errors = sum(p.severity == "error" for p in check(folder))
+    errors = sum(p.severity == "error" for p in check_course(folder))
     if errors:
         words = f"{errors} error{'' if errors == 1 else 's'} in {folder}"
         return DoctorFinding("warning", "content", words, "`headroom check` names each.")
     return DoctorFinding("ok", "content", f"no errors in {folder}")
 
 
-def _backups(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
+def _check_backups(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
     folder = installation.backups
     if folder is None:
         words = "HEADROOM_BACKUPS=off, so no daily copies are made"
         yield DoctorFinding("warning", "backups", words, "Run `headroom backup FILE` daily.")
         return
-    found = list(copies(folder)) if folder.is_dir() else []
+    found = list(list_daily_backups(folder)) if folder.is_dir() else []
     if not found:
         words = f"there is none in {folder}"
         remedy = "A running server makes one within ten minutes; or `headroom backup`."
@@ -288,7 +288,7 @@ def _newest_copy(found: list[Path], now: dt.datetime) -> DoctorFinding:
     return DoctorFinding("ok", "backups", words)
 
 
-def _aside(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
+def _check_replaced_files(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
     """Report folders with the files that a restore replaced. Only the owner may delete them."""
     places = {installation.data}
     if installation.database.startswith("sqlite"):
@@ -323,8 +323,8 @@ def _same_key(installation: Installation, path: Path) -> Iterator[DoctorFinding]
         )
 
 
-def _programs() -> DoctorFinding:
-    if name := dump_tools.missing():
+def _check_programs() -> DoctorFinding:
+    if name := dump_tools.missing_program():
         return DoctorFinding(
             "warning",
             "PostgreSQL programs",

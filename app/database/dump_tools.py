@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
-from app.database.engine import without_password
+from app.database.engine import hide_passwords
 from app.database.installation import InstallationError
 from app.database.schema import SQLITE_SIDE_FILES, open_read_only
 
@@ -24,7 +24,7 @@ _MOMENTS = {
 }
 
 
-def copy(source: Path, target: Path, breath: Callable[[], object]) -> None:
+def copy_database(source: Path, target: Path, breath: Callable[[], object]) -> None:
     """Copy everything that was committed when the copy began, page by page.
 
     A read transaction fixes the snapshot, so that writers neither wait nor restart the
@@ -42,7 +42,7 @@ def copy(source: Path, target: Path, breath: Callable[[], object]) -> None:
         copied.execute("PRAGMA journal_mode=DELETE")  # one file, without a write-ahead log
 
 
-def damage(path: Path) -> str:
+def find_damage(path: Path) -> str:
     """Return the first problem that SQLite finds in a file, or an empty string."""
     try:
         with open_read_only(path) as connection:
@@ -52,16 +52,16 @@ def damage(path: Path) -> str:
     return "" if words == "ok" else " ".join(str(words).split())
 
 
-def orphans(path: Path) -> int:
+def count_orphan_rows(path: Path) -> int:
     """Return how many foreign keys point to a missing row."""
     with open_read_only(path) as connection:
         return len(connection.execute("PRAGMA foreign_key_check").fetchall())
 
 
-def counts(path: Path) -> dict[str, int]:
+def count_rows(path: Path) -> dict[str, int]:
     """Return the number of rows of each table."""
     with open_read_only(path) as connection:
-        return {t: _count(connection, t) for t in sorted(_tables(connection))}
+        return {t: _count_table_rows(connection, t) for t in sorted(_table_names(connection))}
 
 
 def newest_moment(path: Path) -> int | None:
@@ -70,17 +70,17 @@ def newest_moment(path: Path) -> int | None:
         found = [
             connection.execute(f'SELECT max("{column}") FROM "{table}"').fetchone()[0]  # noqa: S608 - constant names
             for table, column in _MOMENTS.items()
-            if table in _tables(connection)
+            if table in _table_names(connection)
         ]
     return max((moment for moment in found if moment is not None), default=None)
 
 
-def take_out_of_use(path: Path) -> None:
+def fold_in_wal(path: Path) -> None:
     """Checkpoint a database file before it is replaced. Raises InstallationError if in use.
 
     Leaves a damaged or empty database alone: SQLite would delete its log.
     """
-    if not path.exists() or not path.stat().st_size or damage(path):
+    if not path.exists() or not path.stat().st_size or find_damage(path):
         return
     address = f"{path.absolute().as_uri()}?mode=rw"
     with contextlib.closing(sqlite3.connect(address, uri=True, timeout=0)) as database:
@@ -94,18 +94,18 @@ def take_out_of_use(path: Path) -> None:
             raise
 
 
-def files_of(path: Path) -> list[Path]:
+def database_files(path: Path) -> list[Path]:
     """Return the database file and the files SQLite stores next to it, as far as they exist."""
     names = (path, *(Path(f"{path}{end}") for end in SQLITE_SIDE_FILES))
     return [name for name in names if name.exists()]
 
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
+def _table_names(connection: sqlite3.Connection) -> set[str]:
     rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     return {name for (name,) in rows if not name.startswith("sqlite_")}
 
 
-def _count(connection: sqlite3.Connection, table: str) -> int:
+def _count_table_rows(connection: sqlite3.Connection, table: str) -> int:
     quoted = table.replace('"', '""')
     found = connection.execute(f'SELECT count(*) FROM "{quoted}"')  # noqa: S608 - quoted
     return int(found.fetchone()[0])
@@ -131,14 +131,14 @@ _SERVER_MOMENTS = (
 )
 
 
-def missing() -> str:
+def missing_program() -> str:
     """Return the first PostgreSQL program that is not installed, or an empty string."""
     return next((name for name in PROGRAMS if shutil.which(name) is None), "")
 
 
 def expect_programs() -> None:
     """Raise InstallationError if PostgreSQL's client programs are not installed."""
-    if name := missing():
+    if name := missing_program():
         raise InstallationError(
             f"{name} was not found, and PostgreSQL is copied with it: install the "
             "PostgreSQL client programs of your server's version (on Debian: apt "
@@ -147,7 +147,7 @@ def expect_programs() -> None:
 
 
 @contextlib.contextmanager
-def one_moment(engine: Engine) -> Iterator[tuple[Connection, str]]:
+def hold_snapshot(engine: Engine) -> Iterator[tuple[Connection, str]]:
     """Yield a connection with a snapshot, and the snapshot's name for pg_dump."""
     with engine.connect() as connection:
         for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
@@ -156,32 +156,32 @@ def one_moment(engine: Engine) -> Iterator[tuple[Connection, str]]:
         yield connection, str(name)
 
 
-def dump(engine: Engine, target: Path, moment: str, breath: Callable[[], object]) -> None:
+def dump_database(engine: Engine, target: Path, moment: str, breath: Callable[[], object]) -> None:
     """Dump the database in PostgreSQL's custom format, as of the snapshot `moment`."""
     words = [DUMP, "--format=custom", *_OPTIONS, f"--snapshot={moment}"]
-    _run(engine, [*words, f"--file={target}"], breath)
+    _run_program(engine, [*words, f"--file={target}"], breath)
 
 
 def expect_dump(engine: Engine, dumped: Path) -> None:
     """Raise InstallationError if pg_restore cannot read a dump."""
-    _run(engine, ["pg_restore", "--list", f"--file={os.devnull}", str(dumped)])
+    _run_program(engine, ["pg_restore", "--list", f"--file={os.devnull}", str(dumped)])
 
 
-def replace(engine: Engine, dumped: Path, folder: Path) -> None:
+def replace_tables(engine: Engine, dumped: Path, folder: Path) -> None:
     """Replace all tables with those of a dump, in one transaction."""
     with engine.connect() as connection:
         quote = connection.dialect.identifier_preparer.quote_identifier
-        names = [quote(name) for name in tables(connection)]
+        names = [quote(name) for name in list_server_tables(connection)]
     drops = folder / "drop.sql"
     drops.write_text("".join(f"DROP TABLE {name} CASCADE;\n" for name in names))
     script = folder / "restore.sql"
-    _run(engine, ["pg_restore", *_OPTIONS, f"--file={script}", str(dumped)])
+    _run_program(engine, ["pg_restore", *_OPTIONS, f"--file={script}", str(dumped)])
     psql = ["psql", "--no-psqlrc", "--quiet", "--single-transaction"]
     stop = ["--set=ON_ERROR_STOP=1", "--output", os.devnull]
-    _run(engine, [*psql, *stop, f"--file={drops}", f"--file={script}"])
+    _run_program(engine, [*psql, *stop, f"--file={drops}", f"--file={script}"])
 
 
-def tables(connection: Connection) -> list[str]:
+def list_server_tables(connection: Connection) -> list[str]:
     return list(connection.execute(_TABLES).scalars())
 
 
@@ -192,23 +192,23 @@ def count_server_rows(connection: Connection) -> dict[str, int]:
         name: connection.execute(
             text(f"SELECT count(*) FROM {quote(name)}")  # noqa: S608 - quoted
         ).scalar_one()
-        for name in tables(connection)
+        for name in list_server_tables(connection)
     }
 
 
-def others(engine: Engine) -> int:
+def count_other_connections(engine: Engine) -> int:
     """Return the number of other client connections to the database."""
     with engine.connect() as connection:
         return int(connection.execute(_OTHERS).scalar_one())
 
 
-def revision(engine: Engine) -> str | None:
+def server_revision(engine: Engine) -> str | None:
     """Return the schema revision; None for a database without tables.
 
     Raises InstallationError if the tables belong to another program.
     """
     with engine.connect() as connection:
-        there = tables(connection)
+        there = list_server_tables(connection)
         if not there:
             return None
         if "alembic_version" not in there:
@@ -222,7 +222,7 @@ def revision(engine: Engine) -> str | None:
 
 def newest_server_moment(connection: Connection) -> int | None:
     """Return the time of the newest row, in milliseconds since 1970; None without rows."""
-    there = set(tables(connection))
+    there = set(list_server_tables(connection))
     found = [
         connection.execute(text(f"SELECT max({column}) FROM {table}")).scalar()  # noqa: S608 - constant names
         for table, column in _SERVER_MOMENTS
@@ -231,27 +231,29 @@ def newest_server_moment(connection: Connection) -> int | None:
     return max((moment for moment in found if moment is not None), default=None)
 
 
-def _run(engine: Engine, words: list[str], breath: Callable[[], object] = lambda: None) -> None:
+def _run_program(
+    engine: Engine, words: list[str], breath: Callable[[], object] = lambda: None
+) -> None:
     """Run a PostgreSQL program. Raises InstallationError with its last line of output."""
     with subprocess.Popen(  # noqa: S603 - PostgreSQL programs, arguments from this code
         words,
-        env={**os.environ, **_environment(engine)},
+        env={**os.environ, **_program_environment(engine)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     ) as running:
         try:
-            said = _wait(running, breath)
+            said = _wait_for_program(running, breath)
         except BaseException:
             running.kill()
             raise
     if running.returncode:
         address = engine.url.render_as_string(hide_password=False)
-        last = without_password(said.strip().rpartition("\n")[2], address)
+        last = hide_passwords(said.strip().rpartition("\n")[2], address)
         raise InstallationError(f"{words[0]} failed ({last or running.returncode}).")
 
 
-def _wait(running: "subprocess.Popen[bytes]", breath: Callable[[], object]) -> str:
+def _wait_for_program(running: "subprocess.Popen[bytes]", breath: Callable[[], object]) -> str:
     while True:
         breath()
         try:
@@ -261,7 +263,7 @@ def _wait(running: "subprocess.Popen[bytes]", breath: Callable[[], object]) -> s
         return said.decode(errors="replace")
 
 
-def _environment(engine: Engine) -> Mapping[str, str]:
+def _program_environment(engine: Engine) -> Mapping[str, str]:
     """Return the connection parameters as environment variables: command lines are public."""
     _nothing, given = engine.dialect.create_connect_args(engine.url)
     names = {"dbname": "PGDATABASE", "application_name": "PGAPPNAME"}

@@ -49,7 +49,7 @@ _MESSAGE = (
 
 def refuse_bad_values(engine: Engine) -> None:
     """Convert errors about unstorable values on this engine to `InvalidInputError`."""
-    event.listen(engine, "handle_error", _instead)
+    event.listen(engine, "handle_error", _replacement_error)
 
 
 def invalid_value_error(error: BaseException) -> InvalidInputError:
@@ -58,7 +58,7 @@ def invalid_value_error(error: BaseException) -> InvalidInputError:
     return InvalidInputError(_MESSAGE, hint="Check what was typed, then send it again.")
 
 
-def _instead(context: ExceptionContext) -> Exception | None:
+def _replacement_error(context: ExceptionContext) -> Exception | None:
     error = context.original_exception
     # The SQLite driver raises Python errors before the database sees the value.
     if isinstance(error, OverflowError | UnicodeEncodeError) or isinstance(
@@ -104,17 +104,17 @@ class PlainSavepoints(SQLiteDialect_pysqlite):
     supports_statement_cache = True
 
     def do_savepoint(self, connection: Connection, name: str) -> None:
-        _say(connection, f"SAVEPOINT {name}")
+        _execute_statement(connection, f"SAVEPOINT {name}")
 
     def do_rollback_to_savepoint(self, connection: Connection, name: str) -> None:
         # A full disk rolls the whole transaction back, savepoints included. Rolling
         # back to one would hide the real error behind “no such savepoint”.
         driver: Any = connection.connection.dbapi_connection
         if driver.in_transaction:
-            _say(connection, f"ROLLBACK TO {name}")
+            _execute_statement(connection, f"ROLLBACK TO {name}")
 
     def do_release_savepoint(self, connection: Connection, name: str) -> None:
-        _say(connection, f"RELEASE {name}")
+        _execute_statement(connection, f"RELEASE {name}")
 
 
 def make_engine(address: str) -> Engine:
@@ -272,7 +272,7 @@ def _see_commits(_connection: Connection, options: MutableMapping[str, Any]) -> 
         options["isolation_level"] = "READ COMMITTED"
 
 
-def _say(connection: Connection, words: str) -> None:
+def _execute_statement(connection: Connection, words: str) -> None:
     connection.connection.cursor().execute(words)
 
 
@@ -310,7 +310,7 @@ _UNREADABLE = "(an address that cannot be read)"
 
 def redact_url(address: str) -> str:
     """Return the database URL with every password replaced by stars."""
-    url = _parsed(address)
+    url = _parse_url(address)
     if url is None:
         return _UNREADABLE
     # A password with an “@” that was not escaped continues in the host.
@@ -321,25 +321,25 @@ def redact_url(address: str) -> str:
     return url.render_as_string(hide_password=True).replace("%2A", "*")
 
 
-def without_password(words: object, address: str) -> str:
+def hide_passwords(words: object, address: str) -> str:
     """Return a message about a database with the passwords of its URL `address` hidden."""
     said = str(words)
-    url = _parsed(address)
+    url = _parse_url(address)
     if url is None:
         return said.replace(address, _UNREADABLE) if address else said
-    for secret in sorted(_passwords(url), key=len, reverse=True):
+    for secret in sorted(_url_passwords(url), key=len, reverse=True):
         said = said.replace(secret, _HIDDEN)
     return said
 
 
-def _parsed(address: str) -> URL | None:
+def _parse_url(address: str) -> URL | None:
     try:
         return make_url(address)
     except (ArgumentError, ValueError):
         return None
 
 
-def _passwords(url: URL) -> set[str]:
+def _url_passwords(url: URL) -> set[str]:
     rest, _at, _host = (url.host or "").rpartition("@")
     given = (url.password, rest, *(url.query.get(name) for name in _SECRETS))
     return {g for g in given if isinstance(g, str) and g}
@@ -354,13 +354,13 @@ def insert_if_absent(db: Session, table: type[SQLModel], values: Mapping[str, An
 
     A request repeated while the first is in progress waits here and then finds the row.
     """
-    statement = _statement(table, db.connection().dialect.name)
+    statement = _insert_statement(table, db.connection().dialect.name)
     row = db.connection().execute(statement, values).first()
     return int(row[0]) if row else None
 
 
 @functools.cache
-def _statement(table: type[SQLModel], dialect: str) -> Any:
+def _insert_statement(table: type[SQLModel], dialect: str) -> Any:
     columns = TABLES[str(table.__tablename__)]
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
     return insert(columns).on_conflict_do_nothing().returning(columns.c.id)

@@ -36,16 +36,18 @@ def find_refusal(error: BaseException) -> AppError | None:
 def is_busy(error: BaseException) -> bool:
     """Return whether a driver reports that another connection holds the lock."""
     state = getattr(error, "sqlstate", None)
-    return _code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
+    return _primary_error_code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
 
 
 def is_full(error: BaseException) -> bool:
     """Return whether the driver or the system reports a full disk."""
     if isinstance(error, OSError):
         return error.errno in _FULL_ERRNOS
-    return _code(error) in _FULL_CODES or getattr(error, "sqlstate", "") in _FULL_STATES
+    return (
+        _primary_error_code(error) in _FULL_CODES or getattr(error, "sqlstate", "") in _FULL_STATES
+    )
 
 
-def _code(error: BaseException) -> int:
+def _primary_error_code(error: BaseException) -> int:
     """Return the extended SQLite error code; its lowest eight bits are the primary code."""
     return getattr(error, "sqlite_errorcode", 0)

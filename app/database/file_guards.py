@@ -184,7 +184,7 @@ def give_to_owner(folder: Path, *beginnings: str) -> None:
     """
     if os.geteuid() != _ROOT or not folder.is_dir():
         return
-    owner = _owner_of(folder)
+    owner = _folder_owner(folder)
     if owner[0] == _ROOT:
         return
     for path, folders, files, handle in os.fwalk(folder):
@@ -194,7 +194,7 @@ def give_to_owner(folder: Path, *beginnings: str) -> None:
         for name in (*folders, *files):
             # Skip links, and pipes without a reader.
             with contextlib.suppress(OSError):
-                _give(name, handle, owner)
+                _give_away(name, handle, owner)
 
 
 def _give_new(folder: Path) -> None:
@@ -203,17 +203,17 @@ def _give_new(folder: Path) -> None:
         return
     place = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _give(folder.name, place, _owner_of(folder.parent))
+        _give_away(folder.name, place, _folder_owner(folder.parent))
     finally:
         os.close(place)
 
 
-def _owner_of(folder: Path) -> tuple[int, int]:
+def _folder_owner(folder: Path) -> tuple[int, int]:
     found = folder.stat()
     return found.st_uid, found.st_gid
 
 
-def _give(name: str, place: int, owner: tuple[int, int]) -> None:
+def _give_away(name: str, place: int, owner: tuple[int, int]) -> None:
     """Change the owner of one file or folder that root owns.
 
     Skips a file with several hard links: the folder's owner could have linked a system
@@ -239,7 +239,7 @@ def open_private(path: Path) -> int:
     return os.open(path, flags, PRIVATE)
 
 
-def sync(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     """Wait until a file, or the entries of a folder, are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

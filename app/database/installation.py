@@ -11,13 +11,13 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.database.engine import make_engine, without_password
+from app.database.engine import hide_passwords, make_engine
 from app.database.file_guards import (
     LockHeldError,
     file_lock,
     make_private,
     make_private_folder,
-    sync,
+    sync_to_disk,
 )
 
 
@@ -53,7 +53,7 @@ class Installation:
         try:
             return make_engine(self.database)
         except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-            said = without_password(error, self.database)
+            said = hide_passwords(error, self.database)
             raise InstallationError(
                 f"the database address cannot be used ({said}); for PostgreSQL write "
                 "postgresql+psycopg://user@host/name."
@@ -105,7 +105,7 @@ def load_secret_key(given: str, path: Path) -> str:
         return given
     if not path.exists():
         make_private_folder(path.parent)
-        _make(path)
+        _make_secret_key(path)
     make_private(path)
     return read_secret_file(path)
 
@@ -134,14 +134,14 @@ def read_secret_file(path: Path) -> str:
     return key
 
 
-def _make(path: Path) -> None:
+def _make_secret_key(path: Path) -> None:
     # Several server processes may start at once: the first link wins, and all read it.
     handle, name = tempfile.mkstemp(prefix="secret.", dir=path.parent)
     draft = Path(name)
     with os.fdopen(handle, "w", encoding="ascii") as stream:
         stream.write(secrets.token_urlsafe(48))
-    sync(draft)
+    sync_to_disk(draft)
     with contextlib.suppress(FileExistsError):
         path.hardlink_to(draft)
     draft.unlink()
-    sync(path.parent)
+    sync_to_disk(path.parent)

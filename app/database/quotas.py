@@ -178,7 +178,7 @@ class StorageLimit:
     def database_size(self) -> int:
         """Return the size of the database in bytes, including SQLite's write-ahead log."""
         if self._file is not None:
-            return _size_of(self._file) + _size_of(Path(f"{self._file}-wal"))
+            return _file_size(self._file) + _file_size(Path(f"{self._file}-wal"))
         if time.monotonic() - self._told_at >= _ASKED_AGAIN:
             with self._engine.connect() as connection:
                 self._told = int(connection.execute(_SIZE).scalar_one())
@@ -186,7 +186,7 @@ class StorageLimit:
         return self._told
 
 
-def _size_of(path: Path) -> int:
+def _file_size(path: Path) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:  # SQLite creates and deletes its log

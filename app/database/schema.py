@@ -45,7 +45,7 @@ def is_current(engine: Engine) -> bool:
     """Return whether the last migration has run; False if the database cannot be read."""
     try:
         with engine.connect() as connection:
-            return _revision(connection) == latest_revision()
+            return _read_revision(connection) == latest_revision()
     except DBAPIError:
         return False
 
@@ -68,7 +68,7 @@ def schema_revision(engine: Engine) -> str:
                 )
             )
         }
-        return _judge(tables, lambda: _revision(connection), "the database")
+        return _judge_revision(tables, lambda: _read_revision(connection), "the database")
 
 
 def sqlite_file(engine: Engine) -> Path:
@@ -104,7 +104,7 @@ def examine_file(path: Path) -> str:
                 "HEADROOM_DATABASE_URL to another place."
             ) from None
         if code in _DAMAGED:
-            raise _damaged(path, str(error)) from None
+            raise _damaged_database_error(path, str(error)) from None
         if is_full(error):
             raise UnusableDatabaseError(full_disk(path.parent)) from None
         raise UnusableDatabaseError(
@@ -163,19 +163,19 @@ def _examine_contents(path: Path, connection: sqlite3.Connection) -> str:
         found = connection.execute("SELECT version_num FROM alembic_version")
         return str((found.fetchone() or ("",))[0])
 
-    found = _judge(tables, revision, f"the database {path}")
+    found = _judge_revision(tables, revision, f"the database {path}")
     (word,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if word != "ok":
-        raise _damaged(path, word)
+        raise _damaged_database_error(path, word)
     return found
 
 
-def _damaged(path: Path, words: str) -> UnusableDatabaseError:
+def _damaged_database_error(path: Path, words: str) -> UnusableDatabaseError:
     detail = " ".join(words.split()).rstrip(".")
     return UnusableDatabaseError(f"the database {path} is damaged ({detail}): {_RESTORE}.")
 
 
-def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
+def _judge_revision(tables: set[str], revision: Callable[[], str], subject: str) -> str:
     if not tables:
         return ""
     found = revision() if "alembic_version" in tables else ""
@@ -184,7 +184,7 @@ def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
         raise UnusableDatabaseError(
             f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE}."
         )
-    if found in _known() or (not found and tables == {"alembic_version"}):
+    if found in _known_revisions() or (not found and tables == {"alembic_version"}):
         return found
     if _REVISION_PATTERN.fullmatch(found) and found > latest_revision():
         raise UnusableDatabaseError(
@@ -199,11 +199,11 @@ def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
     )
 
 
-def _known() -> set[str]:
+def _known_revisions() -> set[str]:
     return {path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py")}
 
 
-def _revision(connection: Connection) -> str:
+def _read_revision(connection: Connection) -> str:
     row = connection.execute(text("SELECT version_num FROM alembic_version"))
     return row.scalar() or ""
 
@@ -211,24 +211,24 @@ def _revision(connection: Connection) -> str:
 FOLDER = Path(__file__).resolve().parents[2] / "migrations"
 
 
-def upgrade(engine: Engine) -> None:
+def upgrade_schema(engine: Engine) -> None:
     """Run every migration that this database lacks."""
-    _run(engine, lambda config: command.upgrade(config, "head"))
+    _run_migration(engine, lambda config: command.upgrade(config, "head"))
 
 
-def downgrade(engine: Engine, revision: str = "base") -> None:
+def downgrade_schema(engine: Engine, revision: str = "base") -> None:
     """Undo migrations down to `revision`."""
-    _run(engine, lambda config: command.downgrade(config, revision))
+    _run_migration(engine, lambda config: command.downgrade(config, revision))
 
 
-def _run(engine: Engine, action: Callable[[Config], object]) -> None:
+def _run_migration(engine: Engine, action: Callable[[Config], object]) -> None:
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
     with engine.connect() as connection:
-        _without_foreign_keys(connection, config, action)
+        _run_without_foreign_keys(connection, config, action)
 
 
-def _without_foreign_keys(
+def _run_without_foreign_keys(
     connection: Connection, config: Config, action: Callable[[Config], object]
 ) -> None:
     # Batch mode rebuilds SQLite tables. With foreign keys on, dropping the old table
@@ -265,17 +265,17 @@ def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
     """
     if engine.dialect.name != "sqlite" and schema_revision(engine) == latest_revision():
         return
-    with migrating_alone(engine):
+    with hold_migration_lock(engine):
         revision = schema_revision(engine)
         if revision == latest_revision():
             return
 
         if revision:
             before(revision)
-        upgrade(engine)
+        upgrade_schema(engine)
 
 
-def migrating_alone(engine: Engine) -> AbstractContextManager[None]:
+def hold_migration_lock(engine: Engine) -> AbstractContextManager[None]:
     """Return a lock that keeps all other processes from migrating this database."""
     if engine.dialect.name != "sqlite":
         return _server_lock(engine)

@@ -79,8 +79,8 @@ def truncate_log(path: Path) -> bool:
 
     Writers wait only for the last part, at most `_PATIENCE` milliseconds.
     """
-    with _opened(path, _BUSY_TIMEOUT_MS) as file:
-        return _truncate(file)
+    with _open_waiting(path, _BUSY_TIMEOUT_MS) as file:
+        return _truncate_wal(file)
 
 
 def vacuum_daily(path: Path) -> bool:
@@ -91,9 +91,9 @@ def vacuum_daily(path: Path) -> bool:
     if not _is_noted(path) or path.stat().st_size > LARGEST_DAILY:
         return False
     _expect_room(path)
-    with _opened(path, _BUSY_TIMEOUT_MS) as file:
+    with _open_waiting(path, _BUSY_TIMEOUT_MS) as file:
         file.execute("PRAGMA temp_store=MEMORY")
-        return _vacuum(file)
+        return _vacuum_file(file)
 
 
 def vacuum_at_start(path: Path) -> bool:
@@ -108,38 +108,38 @@ def vacuum_at_start(path: Path) -> bool:
         )
         return False
     try:
-        return vacuum_alone(path)
+        return vacuum_exclusively(path)
     except sqlite3.OperationalError as error:
         if is_busy(error):  # another server or a command uses the file
             return False
         raise
 
 
-def vacuum_alone(path: Path) -> bool:
+def vacuum_exclusively(path: Path) -> bool:
     """Vacuum a file of any size that no other process has open.
 
     Raises sqlite3.OperationalError if one has, or if the disk has too little space.
     """
     _expect_room(path)
-    with _opened(path, 0) as file:
+    with _open_waiting(path, 0) as file:
         file.execute("PRAGMA locking_mode=EXCLUSIVE")
         # In containers the temporary folder may be in memory, which could be too small.
         file.execute("PRAGMA temp_store=FILE")
         folder = str(path.parent).replace("'", "''")
         file.execute(f"PRAGMA temp_store_directory='{folder}'")
         try:
-            return _vacuum(file)
+            return _vacuum_file(file)
         finally:
             file.execute("PRAGMA temp_store_directory=''")
 
 
-def _vacuum(file: sqlite3.Connection) -> bool:
+def _vacuum_file(file: sqlite3.Connection) -> bool:
     """Vacuum the file. Clears the mark once no old pages are left; returns whether it did."""
     (note,) = file.execute("PRAGMA user_version").fetchone()
     file.execute("PRAGMA busy_timeout=5000")  # waiting for others blocks nobody
     file.execute("VACUUM")
     file.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
-    if not _truncate(file):
+    if not _truncate_wal(file):
         return False  # a reader still uses old pages; the mark stays
     file.execute("BEGIN IMMEDIATE")
     if file.execute("PRAGMA user_version").fetchone() == (note,):
@@ -148,7 +148,7 @@ def _vacuum(file: sqlite3.Connection) -> bool:
     return True
 
 
-def _truncate(file: sqlite3.Connection) -> bool:
+def _truncate_wal(file: sqlite3.Connection) -> bool:
     file.execute("PRAGMA wal_checkpoint(PASSIVE)")  # does most of the work without blocking anyone
     busy, _pages, _moved = file.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy
@@ -163,7 +163,7 @@ def _truncate_quietly(path: Path) -> bool:
 
 
 def _is_noted(path: Path) -> bool:
-    with _opened(path, _BUSY_TIMEOUT_MS) as file:
+    with _open_waiting(path, _BUSY_TIMEOUT_MS) as file:
         return bool(file.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -178,7 +178,7 @@ def _expect_room(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, milliseconds: int) -> Iterator[sqlite3.Connection]:
+def _open_waiting(path: Path, milliseconds: int) -> Iterator[sqlite3.Connection]:
     """Yield a connection that waits so long for locks and never creates a file."""
     with contextlib.closing(
         sqlite3.connect(

@@ -54,11 +54,11 @@ def create_write_session(engine: Engine) -> Turn:
     """
     if engine.dialect.name == "sqlite":
         return _WriteQueue(engine).turn
-    return functools.partial(_alone, engine, asyncio.Semaphore(WRITERS))
+    return functools.partial(_write_alone, engine, asyncio.Semaphore(WRITERS))
 
 
 @contextlib.asynccontextmanager
-async def _alone(engine: Engine, room: asyncio.Semaphore) -> AsyncIterator[Session]:
+async def _write_alone(engine: Engine, room: asyncio.Semaphore) -> AsyncIterator[Session]:
     """Yield a session with its own transaction, on a database with concurrent writers."""
     async with room:
         session = Session(engine, expire_on_commit=False)
@@ -117,12 +117,12 @@ class _WriteQueue:
 
     async def _begin(self, latest: float) -> Connection:
         try:
-            return _begin(self._engine)
+            return _begin_write(self._engine)
         except OperationalError:
             # Wait in a thread for the writer of another process.
             self._met = time.monotonic()
             latest = max(latest, self._met + _LEAST_WAIT)
-            return await run_in_threadpool(_begin_soon, self._engine, latest)
+            return await run_in_threadpool(_begin_when_free, self._engine, latest)
 
     async def _settle_if_left(self) -> None:
         """Commit a group whose last expected member was canceled before it wrote."""
@@ -219,7 +219,7 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     await asyncio.shield(asyncio.ensure_future(work))
 
 
-def _begin_soon(engine: Engine, latest: float) -> Connection:
+def _begin_when_free(engine: Engine, latest: float) -> Connection:
     """Begin a write transaction as soon as other processes allow it.
 
     Polls at a fixed interval: SQLite's own busy handler backs off and would miss the
@@ -227,7 +227,7 @@ def _begin_soon(engine: Engine, latest: float) -> Connection:
     """
     while True:
         try:
-            return _begin(engine)
+            return _begin_write(engine)
         except OperationalError as error:
             busy = error.orig is not None and is_busy(error.orig)
             if not busy or time.monotonic() > latest:
@@ -235,7 +235,7 @@ def _begin_soon(engine: Engine, latest: float) -> Connection:
         time.sleep(_LOOK)
 
 
-def _begin(engine: Engine) -> Connection:
+def _begin_write(engine: Engine) -> Connection:
     """Begin a write transaction. Raises OperationalError if another connection is writing."""
     expect_database(engine)
     connection = engine.connect().execution_options(**WRITING)

@@ -265,7 +265,7 @@ def ask_engine() -> Any:
     return ENGINE.ask(
         "vllm",
         "Engine",
-        choices=engine.engines(),
+        choices=engine.list_engines(),
         help="Which measured engine the overheads are modeled on.",
         advanced=True,
     )

@@ -29,10 +29,10 @@ def load_table(file: str, table: str) -> dict[str, dict[str, Any]]:
 
     Raises IncompleteEntryError when one has no `source` or no `read_on`.
     """
-    return {row["id"]: checked(row, file) for row in load_toml(file).get(table, [])}
+    return {row["id"]: require_sourced_row(row, file) for row in load_toml(file).get(table, [])}
 
 
-def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
+def require_sourced_row(row: dict[str, Any], file: str) -> dict[str, Any]:
     """Return `row` if it has sources and a date; else raise IncompleteEntryError."""
     sources = row.get("source") or []
     if not sources or not all(isinstance(s, str) and s for s in sources):
@@ -64,7 +64,7 @@ def normalize_name(name: str) -> str:
 
 
 @functools.cache
-def aliases(file: str, table: str) -> dict[str, str]:
+def alias_ids(file: str, table: str) -> dict[str, str]:
     """Map every alias of an entry to its id."""
     names: dict[str, str] = {}
     for key, row in load_table(file, table).items():
@@ -76,7 +76,7 @@ def aliases(file: str, table: str) -> dict[str, str]:
 
 def find_id(file: str, table: str, name: str, what: str) -> str:
     """Return the id for `name`; raises LookupError with the closest name."""
-    names = aliases(file, table)
+    names = alias_ids(file, table)
     found = names.get(normalize_name(name))
     if found is not None:
         return found

@@ -13,10 +13,10 @@ from app.estimator.units import NBSP, format_number, format_value, parse_quantit
 TIGHT = 0.1
 
 
-def status_of(need: float, limit: float) -> Status:
+def memory_status(need: float, limit: float) -> Status:
     """Return `no` above the limit, `tight` with less than 10 % free, else `fits`.
 
-    >>> status_of(149.4e9, 80e9), status_of(75e9, 80e9), status_of(40e9, 80e9)
+    >>> memory_status(149.4e9, 80e9), memory_status(75e9, 80e9), memory_status(40e9, 80e9)
     ('no', 'tight', 'fits')
     """
     if need > limit:
@@ -72,7 +72,7 @@ def memory_verdict(
     'Each GPU needs 76 GB and has 80 GB; the estimate may be as high as 82 GB.'
     """
     limit, whole, label = room.limit, room.whole, room.label
-    status = status_of(need, limit)
+    status = memory_status(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
     holds = decimals_that_hold((limit, -need), "B") if need <= limit else 0
     more = min(holds, 1)
@@ -82,7 +82,7 @@ def memory_verdict(
     words = format_value(need, "B", more)
     if status == "no" and words == format_value(limit, "B"):
         words = f"{format_value(need - limit, 'B')} more than {words}"
-    if close := _close(need, limit, least, most):
+    if close := _crossed_limit_text(need, limit, least, most):
         verb = "would need" if need > limit else "needs"
         text = f"{subject} {verb} {words} and {has}; {close}"
         return Verdict("tight", "May not fit.", text)
@@ -91,12 +91,12 @@ def memory_verdict(
     else:
         free = format_value(limit - need, "B")
         if holds > 1:
-            free = _left(words, format_value(limit, "B", more))
+            free = _printed_difference(words, format_value(limit, "B", more))
         text = f"{subject} needs {words} and {has}: {free} free."
     return Verdict(status, _LEADS[status], text)
 
 
-def _close(need: float, limit: float, least: float | None, most: float | None) -> str:
+def _crossed_limit_text(need: float, limit: float, least: float | None, most: float | None) -> str:
     """Return a note if one bound of a modeled need is on the other side of the limit."""
     if need > limit and least is not None and least <= limit:
         return f"the estimate may be as low as {format_value(least, 'B')}."
@@ -105,10 +105,10 @@ def _close(need: float, limit: float, least: float | None, most: float | None) -
     return ""
 
 
-def _left(need: str, limit: str) -> str:
+def _printed_difference(need: str, limit: str) -> str:
     r"""Return the difference of two printed numbers, in the unit of the limit.
 
-    >>> _left("76.42\u00a0GB", "76.97\u00a0GB").replace("\u00a0", " ")
+    >>> _printed_difference("76.42\u00a0GB", "76.97\u00a0GB").replace("\u00a0", " ")
     '0.55 GB'
     """
     whole, used = (parse_quantity(w.replace(NBSP, " "), "B") for w in (limit, need))
@@ -195,7 +195,7 @@ def round_past_limit(value: float, *, up: bool) -> str:
     return format_number(float(f"{whole * scale:.6g}"))
 
 
-def within(inputs: type, field: str, value: float) -> bool:
+def is_value_allowed(inputs: type, field: str, value: float) -> bool:
     """Return whether a value in base units is valid for a field after rounding."""
     asked = input_specs(inputs)[field]
     low, high = asked.minimum or 0.0, asked.maximum or math.inf

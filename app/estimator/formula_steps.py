@@ -8,7 +8,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 
-from app.estimator.memory.kv_cache import cached_elements, share
+from app.estimator.memory.kv_cache import cache_share, cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import FormulaStep, Output
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
@@ -63,10 +63,10 @@ def format_term(value: float, unit: str = "") -> str:
 _DIGITS = 5
 
 
-def terms(values: Iterable[float], unit: str) -> str:
+def format_terms(values: Iterable[float], unit: str) -> str:
     """Format the terms of a sum within a line, without zeros.
 
-    >>> terms([1e9, 0.0, 2.345e9], "B").replace("\u00a0", " ")
+    >>> format_terms([1e9, 0.0, 2.345e9], "B").replace("\u00a0", " ")
     '1 GB + 2.345 GB'
     """
     return " + ".join(format_term(value, unit) for value in values if value) or format_term(0, unit)
@@ -107,22 +107,24 @@ def format_sum(values: Iterable[float], unit: str) -> str:
     return " + ".join(words) or format_value(0.0, unit)
 
 
-def split(whole: str, total: float, each: float, ways: int) -> str:
+def format_split(whole: str, total: float, each: float, ways: int) -> str:
     """Return what one of `ways` GPUs stores of `whole`: one part is divided, the rest copied.
 
-    >>> split("8 GB", 8e9, 2e9, 4), split("8 GB", 8e9, 8e9, 1)
+    >>> format_split("8 GB", 8e9, 2e9, 4), format_split("8 GB", 8e9, 8e9, 1)
     ('8 GB ÷ 4', '8 GB')
     """
     if ways == 1:
         return whole
     copied = (each - total / ways) / (1 - 1 / ways)
     if abs(copied) < 1e-9 * total:
-        return f"{_bracketed(whole)} ÷ {ways}"
+        return f"{_put_in_brackets(whole)} ÷ {ways}"
     kept = format_term(copied, "B")
     return f"({whole} − {kept}) ÷ {ways} + {kept}"
 
 
-def cached(model: Architecture, tokens: int, width: float, state: float, gpus: int = 1) -> str:
+def format_cached_bytes(
+    model: Architecture, tokens: int, width: float, state: float, gpus: int = 1
+) -> str:
     """Return the cache of one sequence on one GPU as a formula, grouped by layer kind.
 
     Bytes per token times the cached tokens. GPUs divide the cache only as far as there
@@ -131,7 +133,7 @@ def cached(model: Architecture, tokens: int, width: float, state: float, gpus: i
     groups: dict[tuple[int, int], float] = {}
     for layer, number in model.runs:
         mixer = layer.mixer
-        ways = round(1 / share(mixer.kv_heads, gpus))
+        ways = round(1 / cache_share(mixer.kv_heads, gpus))
         if mixer.cache:
             kept = min(tokens, mixer.window) if mixer.window else tokens
             each = number * cached_elements(mixer, width)
@@ -170,14 +172,14 @@ def format_product(line: str, number: float, *, sign: str = "×") -> str:
     >>> format_product("1 + 2", 3), format_product("1 × 2", 3)
     ('(1 + 2) × 3', '1 × 2 × 3')
     """
-    return f"{_bracketed(line)} {sign} {format_term(number)}"
+    return f"{_put_in_brackets(line)} {sign} {format_term(number)}"
 
 
-def _bracketed(line: str) -> str:
+def _put_in_brackets(line: str) -> str:
     return f"({line})" if " + " in line or " − " in line else line
 
 
-def multiplied(model: Architecture, training: float) -> str:
+def format_training_flops(model: Architecture, training: float) -> str:
     """Return the FLOPs to train on a token as a formula: weights and attention."""
     weights = model.embedding_parameters + sum(
         matrix.active_parameters * number

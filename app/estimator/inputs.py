@@ -114,15 +114,15 @@ def parse_inputs(inputs: type, typed: Mapping[str, Any]) -> Any:
         raise InvalidInputsError((InputProblem("", "", message),))
     problems: list[InputProblem] = []
     values: dict[str, Any] = {}
-    for name, raw in _expanded(fields, typed).items():
+    for name, raw in _expand_card_count(fields, typed).items():
         field = fields.get(name)
         if field is None:
-            problems.append(_unknown(name, raw, fields))
+            problems.append(_unknown_field_problem(name, raw, fields))
         elif not _is_left_out(raw, field):
             try:
-                values[name] = _value(field, raw)
+                values[name] = _parse_value(field, raw)
             except ValueError as error:
-                problems.append(InputProblem(name, _cut(raw), str(error)))
+                problems.append(InputProblem(name, _shorten_value(raw), str(error)))
     if problems:
         raise InvalidInputsError(tuple(problems))
     return inputs(**values)
@@ -152,13 +152,13 @@ def format_input(field: InputSpec, value: Any) -> str:
     if isinstance(value, str):
         return value
     if field.typed_unit:
-        typed = units.convert(float(value), field.unit, field.typed_unit)
-        for short in (f"{typed:.12g}", _shortest(typed)):
+        typed = units.convert_unit(float(value), field.unit, field.typed_unit)
+        for short in (f"{typed:.12g}", _shortest_number(typed)):
             if units.parse_quantity(short, field.unit, field.typed_unit) == value:
                 return short
         if not field.unit:  # Shares are always typed without another unit.
             return f"{typed:.12g}"
-    number = _shortest(value)
+    number = _shortest_number(value)
     return f"{number} {field.unit}" if field.typed_unit and field.unit else number
 
 
@@ -169,10 +169,10 @@ def describe_range(field: InputSpec) -> str:
     '1 to 8'
     """
     if field.kind == "choice":
-        return _listed(tuple(value for value, _ in field.choices))
+        return _join_words(tuple(value for value, _ in field.choices))
     if field.kind == "flag":
         return "yes or no"
-    least, most = (_bound(field, b) for b in (field.minimum, field.maximum))
+    least, most = (_format_bound(field, b) for b in (field.minimum, field.maximum))
     if least and most:
         return f"{least} to {most}"
     if least:
@@ -180,7 +180,7 @@ def describe_range(field: InputSpec) -> str:
     return f"at most {most}" if most else "a number"
 
 
-def _expanded(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -> dict[str, Any]:
+def _expand_card_count(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -> dict[str, Any]:
     """Split a counted GPU, `8x H100`, into the GPU and the count field."""
     given = dict(typed)
     for name, raw in typed.items():
@@ -205,39 +205,39 @@ def _is_left_out(raw: Any, field: InputSpec) -> bool:
     return raw is None or (raw == "" and field.kind != "flag")
 
 
-def _unknown(name: str, raw: Any, fields: dict[str, InputSpec]) -> InputProblem:
+def _unknown_field_problem(name: str, raw: Any, fields: dict[str, InputSpec]) -> InputProblem:
     if len(name) > LONGEST_VALUE:
         message = f"The name of an input has {len(name):,} characters; none here has."
-        return InputProblem(_cut(name), _cut(raw), message)
+        return InputProblem(_shorten_value(name), _shorten_value(raw), message)
     near = difflib.get_close_matches(name.replace("-", "_"), fields, n=1, cutoff=0.4)
-    hint = f"Did you mean “{near[0]}”?" if near else f"Known: {_listed(tuple(fields))}."
-    return InputProblem(name, _cut(raw), f"“{name}” is not an input here. {hint}")
+    hint = f"Did you mean “{near[0]}”?" if near else f"Known: {_join_words(tuple(fields))}."
+    return InputProblem(name, _shorten_value(raw), f"“{name}” is not an input here. {hint}")
 
 
-def _cut(raw: Any) -> str:
+def _shorten_value(raw: Any) -> str:
     """Shorten a value for error messages."""
     words = str(raw)
     return words if len(words) <= LONGEST_VALUE else f"{words[: LONGEST_VALUE - 1]}…"
 
 
-def _value(field: InputSpec, raw: Any) -> Any:
-    most = _longest(field, raw)
+def _parse_value(field: InputSpec, raw: Any) -> Any:
+    most = _max_length(field, raw)
     if most is not None and len(str(raw)) > most:
-        message = f"The value for {_named(field)} has {len(str(raw)):,} characters"
+        message = f"The value for {_field_label(field)} has {len(str(raw)):,} characters"
         raise ValueError(f"{message}; at most {most} can be read.")
     reader = _READERS.get(field.kind)
     if reader is not None:
         return reader(field, raw)
-    number = _number(field, raw)
+    number = _parse_number(field, raw)
     if field.kind == "count":
         if number != int(number):
-            raise ValueError(f"“{raw}” for {_named(field)} is not a whole number.")
+            raise ValueError(f"“{raw}” for {_field_label(field)} is not a whole number.")
         number = int(number)
     _check_range(field, raw, number)
     return number
 
 
-def _longest(field: InputSpec, raw: Any) -> int | None:
+def _max_length(field: InputSpec, raw: Any) -> int | None:
     """Return the maximum length of a value; None for texts, which have their own maximum."""
     if field.kind == "text":
         return None
@@ -245,9 +245,9 @@ def _longest(field: InputSpec, raw: Any) -> int | None:
     return LONGEST_CONFIG if is_config else LONGEST_VALUE
 
 
-def _number(field: InputSpec, raw: Any) -> float:
+def _parse_number(field: InputSpec, raw: Any) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
-        message = f"“{raw}” for {_named(field)} is not a number."
+        message = f"“{raw}” for {_field_label(field)} is not a number."
         raise ValueError(message)  # noqa: TRY004 - all errors of typed values are ValueError
     try:
         if isinstance(raw, str):
@@ -255,10 +255,10 @@ def _number(field: InputSpec, raw: Any) -> float:
         else:
             number = float(raw)
     except (ValueError, OverflowError):
-        message = f"“{raw}” for {_named(field)} cannot be read; {_example(field)}."
+        message = f"“{raw}” for {_field_label(field)} cannot be read; {_input_hint(field)}."
         raise ValueError(message) from None
     if not math.isfinite(number):
-        raise ValueError(f"“{raw}” for {_named(field)} is not a finite number.")
+        raise ValueError(f"“{raw}” for {_field_label(field)} is not a finite number.")
     return number
 
 
@@ -266,16 +266,16 @@ def _check_range(field: InputSpec, raw: Any, number: float) -> None:
     too_small = field.minimum is not None and number < field.minimum
     if too_small or (field.maximum is not None and number > field.maximum):
         size = "small" if too_small else "large"
-        message = f"“{raw}” for {_named(field)} is too {size}: {describe_range(field)}."
+        message = f"“{raw}” for {_field_label(field)} is too {size}: {describe_range(field)}."
         raise ValueError(message)
 
 
-def _choice(field: InputSpec, raw: Any) -> str:
+def _parse_choice(field: InputSpec, raw: Any) -> str:
     word = str(raw).strip().lower()
     for value, label in field.choices:
         if word in {value.lower(), label.lower()}:
             return value
-    message = f"“{raw}” is not a choice for {_named(field)}: {describe_range(field)}."
+    message = f"“{raw}” is not a choice for {_field_label(field)}: {describe_range(field)}."
     raise ValueError(message)
 
 
@@ -283,23 +283,25 @@ _TRUE = frozenset({"yes", "true", "on", "1", "y"})
 _FALSE = frozenset({"no", "false", "off", "0", "n", ""})
 
 
-def _flag(field: InputSpec, raw: Any) -> bool:
+def _parse_flag(field: InputSpec, raw: Any) -> bool:
     if isinstance(raw, bool):
         return raw
     word = str(raw).strip().lower()
     if word in _TRUE or word in _FALSE:
         return word in _TRUE
-    raise ValueError(f"“{raw}” for {_named(field)} is neither yes nor no.")
+    raise ValueError(f"“{raw}” for {_field_label(field)} is neither yes nor no.")
 
 
-def _text(field: InputSpec, raw: Any) -> str:
+def _parse_text(field: InputSpec, raw: Any) -> str:
     text = raw if isinstance(raw, str) else json.dumps(raw)
     if field.maximum is not None and len(text) > field.maximum:
-        raise ValueError(f"The text for {_named(field)} is too long: {describe_range(field)}.")
+        raise ValueError(
+            f"The text for {_field_label(field)} is too long: {describe_range(field)}."
+        )
     return text
 
 
-def _catalogued(field: InputSpec, raw: Any) -> str:
+def _parse_catalog_name(field: InputSpec, raw: Any) -> str:
     """Return the catalog id for a common name."""
     finders: dict[str, Callable[[str], str]] = {
         "model": model_id,
@@ -314,43 +316,43 @@ def _catalogued(field: InputSpec, raw: Any) -> str:
 
 
 _READERS: dict[str, Callable[[InputSpec, Any], Any]] = {
-    "choice": _choice,
-    "flag": _flag,
-    "text": _text,
-    "model": _catalogued,
-    "gpu": _catalogued,
-    "system": _catalogued,
-    "network": _catalogued,
+    "choice": _parse_choice,
+    "flag": _parse_flag,
+    "text": _parse_text,
+    "model": _parse_catalog_name,
+    "gpu": _parse_catalog_name,
+    "system": _parse_catalog_name,
+    "network": _parse_catalog_name,
 }
 
 
-def _named(field: InputSpec) -> str:
+def _field_label(field: InputSpec) -> str:
     label = field.label or "the field"
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
-def _example(field: InputSpec) -> str:
+def _input_hint(field: InputSpec) -> str:
     if field.minimum is not None or field.maximum is not None:
         return f"write {describe_range(field)}"
     unit = field.typed_unit or units.PLURALS.get(field.unit, field.unit)
     return f"write a number{' in ' + unit if unit else ''}"
 
 
-def _bound(field: InputSpec, bound: float | None) -> str:
+def _format_bound(field: InputSpec, bound: float | None) -> str:
     if bound is None:
         return ""
     if field.typed_unit:
-        bound = units.convert(bound, field.unit, field.typed_unit)
-        text = units.with_unit(units.format_number(bound), field.typed_unit)
+        bound = units.convert_unit(bound, field.unit, field.typed_unit)
+        text = units.append_unit(units.format_number(bound), field.typed_unit)
         return text.replace(units.NBSP, " ")
     unit = units.PLURALS.get(field.unit, field.unit) if bound != 1 else ""
     return f"{units.format_number(bound)} {unit}".rstrip()
 
 
-def _listed(words: tuple[str, ...]) -> str:
+def _join_words(words: tuple[str, ...]) -> str:
     return " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
 
 
-def _shortest(number: float) -> str:
+def _shortest_number(number: float) -> str:
     text = repr(number)
     return text.removesuffix(".0")

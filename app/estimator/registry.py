@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.inputs import input_specs, parse_inputs
-from app.estimator.models.lookup import caveats, find_model, read_pasted, weights_words
+from app.estimator.models.lookup import find_model, model_caveats, read_pasted, weights_words
 from app.estimator.models.number_formats import PUBLISHED
 from app.estimator.result import Estimate, Output
 
@@ -37,7 +37,7 @@ class EstimateSpec:
     def compute(self, inputs: Any) -> Estimate:
         """Compute the estimate, with notes on weight formats and unread configuration fields."""
         found = self.answer(inputs)
-        unclear = _unclear(inputs)
+        unclear = _model_caveats(inputs)
         counted = _counted_weights(inputs)
         if unclear:
             found = dataclasses.replace(found, notes=found.notes + unclear)
@@ -48,12 +48,12 @@ class EstimateSpec:
         return found
 
 
-def _unclear(inputs: Any) -> tuple[str, ...]:
+def _model_caveats(inputs: Any) -> tuple[str, ...]:
     pasted = getattr(inputs, "config", "").strip()
     if pasted:
-        return caveats(read_pasted(pasted))
+        return model_caveats(read_pasted(pasted))
     name = getattr(inputs, "model", "")
-    return caveats(find_model(name)) if name else ()
+    return model_caveats(find_model(name)) if name else ()
 
 
 def _counted_weights(inputs: Any) -> str:

@@ -27,7 +27,7 @@ class Output:
     modeled: bool = False
 
 
-def by_name(outputs: Iterable[Output]) -> Mapping[str, Output]:
+def outputs_by_name(outputs: Iterable[Output]) -> Mapping[str, Output]:
     """Map outputs by name."""
     return {output.name: output for output in outputs}
 

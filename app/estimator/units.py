@@ -136,14 +136,14 @@ def refuse_decimal_comma(number: str) -> None:
         raise ValueError(f"{message}: write decimals with a point, such as 12.5")
 
 
-def convert(value: float, unit: str, to: str) -> float:
+def convert_unit(value: float, unit: str, to: str) -> float:
     """Convert `value` from one unit to another of the same kind.
 
     Raises ValueError for an unknown unit or for two units of different kinds.
 
-    >>> convert(80.0, "GB", "B")
+    >>> convert_unit(80.0, "GB", "B")
     80000000000.0
-    >>> convert(1.0, "GiB", "MB")
+    >>> convert_unit(1.0, "GiB", "MB")
     1073.741824
     """
     if unit == to:
@@ -154,10 +154,10 @@ def convert(value: float, unit: str, to: str) -> float:
     (base, factor), (to_base, to_factor) = UNITS[unit], UNITS[to]
     if base != to_base:
         raise ValueError(f"{unit} cannot be turned into {to}")
-    return _times(_times(value, factor), to_factor, inverse=True)
+    return _multiply_exactly(_multiply_exactly(value, factor), to_factor, inverse=True)
 
 
-def _times(value: float, factor: float, *, inverse: bool = False) -> float:
+def _multiply_exactly(value: float, factor: float, *, inverse: bool = False) -> float:
     """Multiply or divide `value` by a factor so that 18.1 % is 0.181 and not 0.181…02.
 
     Small factors are powers of ten that binary fractions miss, but their inverses are
@@ -185,10 +185,10 @@ def parse_quantity(text: str, unit: str, typed_unit: str = "") -> float:
     """
     number, written = split_number(text)
     if not written:
-        return convert(number, typed_unit, unit) if typed_unit else number
+        return convert_unit(number, typed_unit, unit) if typed_unit else number
     known = UNITS.get(written)
     if known is not None and known[0] == unit and written:
-        return _times(number, known[1])
+        return _multiply_exactly(number, known[1])
     return number * _count_factor(written, unit, typed_unit)
 
 
@@ -227,29 +227,29 @@ def format_number(value: float, digits: int = 3) -> str:
     if value == int(value) and size < 1e15:
         text = f"{int(size):,}"
     elif size >= 1e15 or size < 1e-4:
-        text = _scientific(size, digits)
+        text = _format_scientific(size, digits)
     elif size >= 100:
-        text = _trimmed(f"{size:,.{max(1, _decimals(size, digits))}f}")
+        text = _trim_zeros(f"{size:,.{max(1, _count_decimals(size, digits))}f}")
     else:
-        text = _trimmed(f"{size:.{_decimals(size, digits)}f}")
+        text = _trim_zeros(f"{size:.{_count_decimals(size, digits)}f}")
     return (MINUS if value < 0 else "") + text
 
 
-def _decimals(size: float, digits: int) -> int:
+def _count_decimals(size: float, digits: int) -> int:
     return max(0, digits - 1 - math.floor(math.log10(size))) if size else 0
 
 
-def _trimmed(text: str) -> str:
+def _trim_zeros(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-def _scientific(size: float, digits: int) -> str:
+def _format_scientific(size: float, digits: int) -> str:
     mantissa, _, exponent = f"{size:.{digits - 1}e}".partition("e")
     power = str(int(exponent)).translate(_SUPERSCRIPT)
-    return f"{_trimmed(mantissa)}×10{power}"
+    return f"{_trim_zeros(mantissa)}×10{power}"
 
 
 # The size from which each unit is used, largest first; memory stays in GB up to 10 TB.
@@ -319,10 +319,10 @@ def format_value(value: float | str | bool | None, unit: str = "", more: int = 0
     if value is None or isinstance(value, bool | str):
         return _WORDS.get(value, str(value))
     if unit == "FLOP" and abs(value) >= 1e21:
-        return f"{_scientific(value, 3 + more)}{NBSP}FLOP"
+        return f"{_format_scientific(value, 3 + more)}{NBSP}FLOP"
     if unit in _MONEY:
-        return f"{_money(value, more)}{NBSP}{unit}"
-    return _scaled(value, unit, more)
+        return f"{_format_money(value, more)}{NBSP}{unit}"
+    return _format_scaled(value, unit, more)
 
 
 def format_range(low: float, high: float, unit: str = "") -> str:
@@ -333,39 +333,39 @@ def format_range(low: float, high: float, unit: str = "") -> str:
     """
     least, most = format_value(low, unit), format_value(high, unit)
     number, _, word = most.partition(NBSP)
-    name, factor = _rung(abs(high), unit)
+    name, factor = _display_unit(abs(high), unit)
     if least.endswith(f"{NBSP}{word}"):
         least = least.partition(NBSP)[0]
     elif word in {name, PLURALS.get(name)} and (not low or low >= _LEAST * factor):
         shown = low / factor
-        least = _one_decimal(shown) if shown >= 1 else format_number(shown, 2)
+        least = _format_one_decimal(shown) if shown >= 1 else format_number(shown, 2)
     return most if least in {number, most} else f"{least} to {most}"
 
 
 _LEAST = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.
 
 
-def _scaled(value: float, unit: str, more: int) -> str:
-    shown, factor = _rung(abs(value), unit)
+def _format_scaled(value: float, unit: str, more: int) -> str:
+    shown, factor = _display_unit(abs(value), unit)
     scaled = value if factor == 1.0 else value / factor
     decimal = unit in _ONE_DECIMAL
-    text = _one_decimal(scaled, more) if decimal else format_number(scaled, 3 + more)
+    text = _format_one_decimal(scaled, more) if decimal else format_number(scaled, 3 + more)
     if not shown:
         return text
     word = shown if abs(scaled) == 1 else PLURALS.get(shown, shown)
-    return with_unit(text, word)
+    return append_unit(text, word)
 
 
-def with_unit(number: str, unit: str) -> str:
+def append_unit(number: str, unit: str) -> str:
     """Join a formatted number and its unit; a percent sign follows its number directly.
 
-    >>> with_unit("42.7", "ms").replace(NBSP, " "), with_unit("41.3", "%")
+    >>> append_unit("42.7", "ms").replace(NBSP, " "), append_unit("41.3", "%")
     ('42.7 ms', '41.3%')
     """
     return f"{number}{'' if unit in {'', '%', '×'} else NBSP}{unit}"
 
 
-def _rung(size: float, unit: str) -> tuple[str, float]:
+def _display_unit(size: float, unit: str) -> tuple[str, float]:
     """Return the display unit of a size, and its factor."""
     if size:
         for least, name, factor in _RUNGS.get(unit, ()):
@@ -374,16 +374,16 @@ def _rung(size: float, unit: str) -> tuple[str, float]:
     return unit, UNITS.get(unit, ("", 1.0))[1]
 
 
-def _one_decimal(value: float, more: int = 0) -> str:
+def _format_one_decimal(value: float, more: int = 0) -> str:
     size = abs(value)
-    text = _trimmed(f"{size:,.{more if size >= 999.95 else 1 + more}f}")
+    text = _trim_zeros(f"{size:,.{more if size >= 999.95 else 1 + more}f}")
     if text == "0" and size:
         return format_number(value, 2 + more)
     return (MINUS if value < 0 else "") + text
 
 
-def _money(value: float, more: int) -> str:
+def _format_money(value: float, more: int) -> str:
     size = abs(value)
     places = 0 if size >= 1000 else 2 if size >= 0.1 or not size else 4
-    usual, exact = f"{size:,.{places}f}", _trimmed(f"{size:,.{places + more}f}")
+    usual, exact = f"{size:,.{places}f}", _trim_zeros(f"{size:,.{places + more}f}")
     return (MINUS if value < 0 else "") + max(usual, exact, key=len)

@@ -43,7 +43,7 @@ class MergedAnswer:
         return "stale" if self.stale else ""
 
 
-def merge(
+def merge_answers(
     saved: AnswerState,
     shown: AnswerState,
     sent: AnswerState,
@@ -60,9 +60,13 @@ def merge(
     raw: dict[str, Sequence[str]] = {}
     replaced = refused = False
     for group in [{name} for name in sorted(names)] if independent else [names]:
-        before, base, now = (_entered(s.raw, group) for s in (saved, shown, sent))
-        touched = not _same(now, base)
-        conflict = touched and not _same(before, base) and not _same(before, now)
+        before, base, now = (_entered_fields(s.raw, group) for s in (saved, shown, sent))
+        touched = not _are_same_responses(now, base)
+        conflict = (
+            touched
+            and not _are_same_responses(before, base)
+            and not _are_same_responses(before, now)
+        )
         replaced |= conflict and newer
         refused |= conflict and not newer
         source = sent if touched and (newer or not conflict) else saved
@@ -70,18 +74,20 @@ def merge(
     state = AnswerState(
         raw,
         sent.flagged if sent.flagged != shown.flagged else saved.flagged,
-        _struck(saved.struck, shown.struck, sent.struck),
+        _merged_strikes(saved.struck, shown.struck, sent.struck),
     )
-    changed = not _same(_entered(raw, raw), _entered(saved.raw, saved.raw))
-    return MergedAnswer(state, changed, replaced, refused, stale=not _alike(state, sent))
+    changed = not _are_same_responses(
+        _entered_fields(raw, raw), _entered_fields(saved.raw, saved.raw)
+    )
+    return MergedAnswer(state, changed, replaced, refused, stale=not _are_same_states(state, sent))
 
 
-def entered(raw: Raw) -> bool:
+def is_entered(raw: Raw) -> bool:
     """Return whether a response holds anything; a unit without a value does not count."""
-    return bool(_entered(raw, raw))
+    return bool(_entered_fields(raw, raw))
 
 
-def _entered(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
+def _entered_fields(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
     """Return the given fields, normalized, without differences that do not matter."""
     typed = {name: sorted(v.strip() for v in raw.get(name, ())) for name in names}
     found = {name: [v for v in values if v] for name, values in typed.items()}
@@ -89,21 +95,25 @@ def _entered(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
     return {} if full.keys() <= {"unit"} else full
 
 
-def _same(one: dict[str, list[str]], other: dict[str, list[str]]) -> bool:
+def _are_same_responses(one: dict[str, list[str]], other: dict[str, list[str]]) -> bool:
     """Return whether two responses are equal, ignoring the unit that a form preselects."""
     if "unit" in one and "unit" in other:
         return one == other
     return {**one, "unit": []} == {**other, "unit": []}
 
 
-def _struck(saved: Sequence[str], shown: Sequence[str], sent: Sequence[str]) -> tuple[str, ...]:
+def _merged_strikes(
+    saved: Sequence[str], shown: Sequence[str], sent: Sequence[str]
+) -> tuple[str, ...]:
     every = dict.fromkeys([*saved, *sent])
     return tuple(
         key for key in every if key in (sent if (key in sent) != (key in shown) else saved)
     )
 
 
-def _alike(one: AnswerState, other: AnswerState) -> bool:
-    same = _same(_entered(one.raw, one.raw), _entered(other.raw, other.raw))
+def _are_same_states(one: AnswerState, other: AnswerState) -> bool:
+    same = _are_same_responses(
+        _entered_fields(one.raw, one.raw), _entered_fields(other.raw, other.raw)
+    )
     flags = one.flagged == other.flagged and {*one.struck} == {*other.struck}
     return same and flags

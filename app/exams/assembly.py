@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from app.markup.model import Domain, ExamBlueprint
 from app.mastery.question_counts import apportion
-from app.mastery.readiness import cut, is_long, short_count, short_of
+from app.mastery.readiness import derive_exam, is_long, short_count, short_exam
 from app.questions import types
 from app.questions.model import Question
 
@@ -49,11 +49,11 @@ def assemble_paper(
     few questions gives all it has, and `missing` counts the rest.
     """
     chance = random.Random(seed)  # noqa: S311 - a paper must be repeatable, not secret
-    bank = drawable(questions, domain_of)
+    bank = drawable_questions(questions, domain_of)
     chosen: list[tuple[str, Question]] = []
     missing: dict[str, int] = {}
     for domain, wanted in blueprint.domains.items():
-        picked = _pick(bank.get(domain, []), wanted, (seen, before), chance)
+        picked = _pick_questions(bank.get(domain, []), wanted, (seen, before), chance)
         chosen += [(domain, question) for question in picked]
         if len(picked) < wanted:
             missing[domain] = wanted - len(picked)
@@ -67,7 +67,7 @@ def assemble_paper(
     )
 
 
-def drawable(
+def drawable_questions(
     questions: Iterable[Question], domain_of: Mapping[str, str]
 ) -> dict[str, list[Question]]:
     """Return the questions that a paper can include, by the domain of their first objective."""
@@ -79,7 +79,7 @@ def drawable(
     return bank
 
 
-def as_in_exam(
+def match_exam_types(
     questions: Sequence[Question],
     domain_of: Mapping[str, str],
     wanted: Mapping[str, int],
@@ -88,8 +88,8 @@ def as_in_exam(
 
     A domain with too few of those keeps all of its questions.
     """
-    held = drawable((q for q in questions if types.type_of(q).of_exam), domain_of)
-    every = drawable(questions, domain_of)
+    held = drawable_questions((q for q in questions if types.type_of(q).of_exam), domain_of)
+    every = drawable_questions(questions, domain_of)
     lacking = {
         domain
         for domain, count in wanted.items()
@@ -98,7 +98,7 @@ def as_in_exam(
     return [q for q in questions if types.type_of(q).of_exam or q.home(domain_of) in lacking]
 
 
-def _pick(
+def _pick_questions(
     candidates: Sequence[Question],
     wanted: int,
     met: tuple[Mapping[str, int], Collection[str]],
@@ -161,10 +161,10 @@ class QuestionPool:
         return sum(n for domain, n in self.missed.items() if domain in exam.domains)
 
 
-def whole_of(slug: str) -> str:
+def whole_exam_slug(slug: str) -> str:
     """Return the full exam that a paper was derived from, or the paper itself.
 
-    >>> whole_of("nca~short"), whole_of("nca")
+    >>> whole_exam_slug("nca~short"), whole_exam_slug("nca")
     ('nca', 'nca')
     """
     return slug.partition("~")[0]
@@ -182,20 +182,20 @@ def derived_exams(
     if not is_long(exam):
         return
     count = short_count(exam)
-    yield short_of(exam)
+    yield short_exam(exam)
     for domain in domains:
         held = min(count, bank.all.get(domain.number, 0))
         if domain.number in exam.domains and held:
             way = f"domain-{domain.number}"
-            yield cut(exam, way, f"{domain.title} only", {domain.number: held})
+            yield derive_exam(exam, way, f"{domain.title} only", {domain.number: held})
     missed = {d: n for d, n in bank.missed.items() if d in exam.domains and n}
     if sum(missed.values()) > exam.questions:
         missed = apportion(missed, exam.questions)
     if missed:
-        yield cut(exam, MISSED, "Only what you missed", missed)
+        yield derive_exam(exam, MISSED, "Only what you missed", missed)
 
 
-def named(slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[str, str]) -> str:
+def exam_title(slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[str, str]) -> str:
     """Return the title of a paper, current or old; `titles` are those of domains."""
     if slug in exams:
         return exams[slug].title

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Request
 
-from app.exams.answer_merge import AnswerState, entered
+from app.exams.answer_merge import AnswerState, is_entered
 from app.quiz.forms import read_sent
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
@@ -48,7 +48,7 @@ class StartExamDraft:
         if self.kinds not in {"", EVERY_KIND}:
             words = f"Kinds of questions: “{self.kinds}” is neither empty nor all."
             found.append({"field": "kinds", "message": words})
-        if self.target and not (_count(self.target) and _count(self.target) <= most):
+        if self.target and not (_parse_count(self.target) and _parse_count(self.target) <= most):
             words = (
                 f"Your target: “{self.target}” is not a whole number of questions. "
                 f"Write one from 1 to {most}, or leave it empty."
@@ -59,7 +59,7 @@ class StartExamDraft:
     @property
     def wish(self) -> StartExamForm:
         """The validated form. Call only without problems."""
-        target = _count(self.target) if self.target else None
+        target = _parse_count(self.target) if self.target else None
         return StartExamForm(self.token, _ALLOWED[self.factor], target, self.kinds == EVERY_KIND)
 
 
@@ -85,7 +85,7 @@ class ExamAnswerForm:
     shown: "ExamAnswerForm | None" = None
 
 
-async def _begin(request: Request) -> StartExamDraft:
+async def _parse_start_form(request: Request) -> StartExamDraft:
     fields = await request.form()
     return StartExamDraft(
         token=str(fields.get("token", ""))[:64],
@@ -95,7 +95,7 @@ async def _begin(request: Request) -> StartExamDraft:
     )
 
 
-async def _answer(request: Request) -> ExamAnswerForm:
+async def _parse_answer_form(request: Request) -> ExamAnswerForm:
     return read_answer((await request.form()).multi_items())
 
 
@@ -111,10 +111,10 @@ def read_answer(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
         struck=tuple(struck[:_MOST_STRUCK]),
         go=fields.get("go", "")[:12],
         move=fields.get("move", "")[:200],
-        since=_count(fields.get("since", "")),
-        age=_count(fields.get("age", "")),
-        settled=_settled([str(v) for k, v in pairs if k == "settled"]),
-        shown=_shown(fields["shown"]) if "shown" in fields else None,
+        since=_parse_count(fields.get("since", "")),
+        age=_parse_count(fields.get("age", "")),
+        settled=_clean_settled([str(v) for k, v in pairs if k == "settled"]),
+        shown=_parse_shown(fields["shown"]) if "shown" in fields else None,
     )
 
 
@@ -123,11 +123,11 @@ def write_shown(state: AnswerState) -> str:
     pairs = [(name, value) for name, values in state.raw.items() for value in values]
     pairs += [("strike", key) for key in state.struck]
     pairs += [("flag", "yes")] * state.flagged
-    pairs += [("settled", "yes")] * entered(state.raw)
+    pairs += [("settled", "yes")] * is_entered(state.raw)
     return urlencode(pairs)
 
 
-def _shown(words: str) -> ExamAnswerForm | None:
+def _parse_shown(words: str) -> ExamAnswerForm | None:
     try:
         pairs = parse_qsl(words, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:  # none of our forms has that many fields
@@ -135,14 +135,14 @@ def _shown(words: str) -> ExamAnswerForm | None:
     return read_answer([(k, v) for k, v in pairs if k != "shown"])
 
 
-def _settled(sent: Sequence[str]) -> str:
+def _clean_settled(sent: Sequence[str]) -> str:
     # An unticked box sends only the hidden field before it.
     return "yes" if "yes" in sent else "no" if "no" in sent else ""
 
 
-def _count(typed: str) -> int:
+def _parse_count(typed: str) -> int:
     return int(typed[:16]) if typed.isascii() and typed.isdigit() else 0
 
 
-Begun = Annotated[StartExamDraft, Depends(_begin)]
-Answered = Annotated[ExamAnswerForm, Depends(_answer)]
+Begun = Annotated[StartExamDraft, Depends(_parse_start_form)]
+Answered = Annotated[ExamAnswerForm, Depends(_parse_answer_form)]

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from markupsafe import Markup
 
 from app.content.library import Library
-from app.mastery.evidence import NINETEEN_IN_TWENTY, wilson
+from app.mastery.evidence import NINETEEN_IN_TWENTY, wilson_interval
 from app.mastery.readiness import says_enough
 from app.web.formatting import format_percent, format_short_date
 from app.widgets.column_charts import ScoreRange, draw_score
-from app.widgets.scales import SHARES, PlotArea, in_percent
-from app.widgets.svg import Box, dot, line, rect, svg_root, text
+from app.widgets.scales import SHARES, PlotArea, format_in_percent
+from app.widgets.svg import Box, draw_dot, draw_line, draw_rect, draw_text, svg_root
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class GradedItem:
         """How changing the first answer changed the result, in words; empty if unchanged."""
         if self.before is None:
             return ""
-        return f"{_word(self.before)} to {_word(self.score)}"
+        return f"{_result_word(self.before)} to {_result_word(self.score)}"
 
 
-def _word(score: float) -> str:
+def _result_word(score: float) -> str:
     return "right" if score >= 1 else "wrong"
 
 
@@ -116,10 +116,10 @@ class ScoreReport:
 CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
 
 
-def summarize(marked: Sequence[GradedItem]) -> ScoreReport:
+def sum_up_exam(marked: Sequence[GradedItem]) -> ScoreReport:
     """Return the score report of a paper; partial credit counts as part of a point."""
     score = sum(m.score for m in marked)
-    low, high = interval(score, len(marked))
+    low, high = score_interval(score, len(marked))
     answered = [m for m in marked if m.answered]
     return ScoreReport(
         score=score,
@@ -127,12 +127,12 @@ def summarize(marked: Sequence[GradedItem]) -> ScoreReport:
         low=low,
         high=high,
         answered=len(answered),
-        domains=_shares((m.domain, m.score) for m in marked),
-        objectives=_shares((m.objective, m.score) for m in marked),
+        domains=_score_shares((m.domain, m.score) for m in marked),
+        objectives=_score_shares((m.objective, m.score) for m in marked),
         missed=tuple(m for m in answered if m.score < 1),
         open=tuple(m for m in marked if not m.answered),
-        weakest=most_lost(_shares((m.objective, m.score) for m in answered)),
-        changes=tuple((way, _numbers(marked, way)) for way in CHANGES),
+        weakest=most_lost(_score_shares((m.objective, m.score) for m in answered)),
+        changes=tuple((way, _changed_question_numbers(marked, way)) for way in CHANGES),
         mended=sum(m.was_mended for m in marked),
         before=sum(m.score if m.old_key is None else m.old_key for m in marked),
     )
@@ -150,34 +150,34 @@ def most_lost(shares: Iterable[ScoreShare], most: int = 3) -> tuple[ScoreShare, 
     return tuple(s for s in order[:most] if s.lost > beyond)
 
 
-def _numbers(marked: Sequence[GradedItem], change: str) -> tuple[int, ...]:
+def _changed_question_numbers(marked: Sequence[GradedItem], change: str) -> tuple[int, ...]:
     """Return the numbers of the questions whose answer was changed this way."""
     return tuple(m.number for m in marked if m.change == change)
 
 
-def interval(score: float, count: int) -> tuple[float, float]:
+def score_interval(score: float, count: int) -> tuple[float, float]:
     """Return the score range that a similar paper would give, in points.
 
     The range holds it in 95% of cases.
 
-    >>> [round(x, 1) for x in interval(37, 50)]
+    >>> [round(x, 1) for x in score_interval(37, 50)]
     [30.2, 42.1]
     """
     if count == 0:
         return 0.0, 0.0
-    low, high = wilson(score, count, NINETEEN_IN_TWENTY)
+    low, high = wilson_interval(score, count, NINETEEN_IN_TWENTY)
     return low * count, high * count
 
 
-def _shares(parts: Iterable[tuple[str, float]]) -> tuple[ScoreShare, ...]:
+def _score_shares(parts: Iterable[tuple[str, float]]) -> tuple[ScoreShare, ...]:
     sums: dict[str, tuple[float, int]] = {}
     for name, score in parts:
         total, count = sums.get(name, (0.0, 0))
         sums[name] = (total + score, count + 1)
-    return tuple(ScoreShare(name, *sums[name]) for name in sorted(sums, key=_number))
+    return tuple(ScoreShare(name, *sums[name]) for name in sorted(sums, key=_objective_sort_key))
 
 
-def _number(name: str) -> tuple[float | str, ...]:
+def _objective_sort_key(name: str) -> tuple[float | str, ...]:
     """Return a sort key that puts 2.10 after 2.9: objective numbers are not decimals."""
     try:
         return tuple(float(part) for part in name.split("."))
@@ -194,7 +194,7 @@ def topics_by_objective(library: Library) -> dict[str, str]:
     return found
 
 
-def names_of(library: Library) -> dict[str, str]:
+def objective_names(library: Library) -> dict[str, str]:
     """Return the short name of each objective by its number."""
     domains = library.syllabus.domains
     return {goal.number: goal.name for domain in domains for goal in domain.objectives}
@@ -255,13 +255,13 @@ def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Mark
     for place, one in enumerate(paper):
         high = _HEIGHT * one.seconds / longest
         look = "fill" if one.score >= 1 else "bad-f"
-        marks.append(rect(look, slot * (place + 0.15), _BASE - high, slot * 0.7, high))
+        marks.append(draw_rect(look, slot * (place + 0.15), _BASE - high, slot * 0.7, high))
         if one.score < 1:
-            marks.append(text("×", slot * (place + 0.5), 81, "m bad-f"))
+            marks.append(draw_text("×", slot * (place + 0.5), 81, "m bad-f"))
     if even <= longest:
         at = _BASE - _HEIGHT * even / longest
-        marks.append(line("dash", 0, at, 100, at))
-    marks += [text("1", 0, 100), text(str(len(paper)), 100, 100, "e")]
+        marks.append(draw_line("dash", 0, at, 100, at))
+    marks += [draw_text("1", 0, 100), draw_text(str(len(paper)), 100, 100, "e")]
     says = f"Seconds per question, {len(paper)} questions; the longest took {longest:.0f} seconds"
     return svg_root(marks, 108, says)
 
@@ -297,7 +297,7 @@ class PastSitting:
         """
         if not says_enough(self.answered, self.questions):
             return None
-        low, high = interval(self.score, self.questions)
+        low, high = score_interval(self.score, self.questions)
         return low / self.questions, high / self.questions
 
 
@@ -309,7 +309,7 @@ class ScoreTrend:
     sentence: str
 
 
-def trend_of(
+def score_trend(
     finished: Sequence[PastSitting],
     target: int | None,
     day_of: Callable[[dt.datetime], dt.date],
@@ -318,17 +318,17 @@ def trend_of(
     if not finished:
         return None
     last = list(reversed(finished[:MAX_TREND_EXAMS]))
-    said = _sentence(finished)
-    return ScoreTrend(_draw(last, target, day_of, f"{said} The table has each."), said)
+    said = _trend_sentence(finished)
+    return ScoreTrend(_draw_trend(last, target, day_of, f"{said} The table has each."), said)
 
 
-def _sentence(finished: Sequence[PastSitting]) -> str:
+def _trend_sentence(finished: Sequence[PastSitting]) -> str:
     full = [past for past in finished if past.whole and past.range]
     if len(full) < 2:
         return "Each point is one exam; the line through it is the likely range."
     now, before = full[:2]
     was, is_ = (format_percent(past.share) for past in (before, now))
-    if _overlap(now.range, before.range):
+    if _ranges_overlap(now.range, before.range):
         return (
             f"Your last two full exams: {was}, then {is_}. Their ranges overlap, so "
             "the difference may be chance."
@@ -337,27 +337,27 @@ def _sentence(finished: Sequence[PastSitting]) -> str:
     return f"Your last full exam, {is_}, was clearly {way} than the one before, {was}."
 
 
-def _overlap(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+def _ranges_overlap(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
     return bool(one and other and one[0] <= other[1] and other[0] <= one[1])
 
 
-def _draw(
+def _draw_trend(
     last: Sequence[PastSitting],
     target: int | None,
     day_of: Callable[[dt.datetime], dt.date],
     says: str,
 ) -> Markup:
-    marks = _PLANE.scale(in_percent)
+    marks = _PLANE.scale(format_in_percent)
     if target:
         at = _PLANE.down(target / 100)
-        marks.append(line("dash", 0, at, _PLANE.box.width, at))
+        marks.append(draw_line("dash", 0, at, _PLANE.box.width, at))
     for place, past in enumerate(last):
         x = _PLANE.box.width * (place + 0.5) / len(last)
         if past.range:
             low, high = (_PLANE.down(share) for share in past.range)
-            marks.append(line("thin", x, high, x, low))
-        marks.append(dot("ink" if past.whole else "hole", x, _PLANE.down(past.share), 5))
+            marks.append(draw_line("thin", x, high, x, low))
+        marks.append(draw_dot("ink" if past.whole else "hole", x, _PLANE.down(past.share), 5))
         if past in (last[0], last[-1]):
             day = day_of(past.started)
-            marks.append(text(format_short_date(day), x, 146, "m"))
+            marks.append(draw_text(format_short_date(day), x, 146, "m"))
     return svg_root(marks, 150, says)

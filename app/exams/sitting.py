@@ -19,13 +19,13 @@ from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.database.write_queue import WRITING
 from app.exams import store
-from app.exams.assembly import PaperItem, as_in_exam, assemble_paper, is_over, minutes_for
+from app.exams.assembly import PaperItem, assemble_paper, is_over, match_exam_types, minutes_for
 from app.exams.forms import StartExamForm
 from app.exams.report import GradedItem
 from app.exams.store import GradedAnswer, ItemScore, NewSitting, SavedAnswer, SittingState
 from app.markup.expressions import ExpressionError
 from app.markup.model import ExamBlueprint
-from app.mastery.question_counts import domain_of
+from app.mastery.question_counts import domain_by_objective
 from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import Question
@@ -51,10 +51,10 @@ def draw_sitting(
     """Draw a paper. Start it in a separate, shorter transaction."""
     seed = secrets.randbits(48)
     blueprint, wish = wanted.exam, wanted.wish
-    domains = domain_of(library)
+    domains = domain_by_objective(library)
     there: Sequence[Question] = list(filter(can_be_asked, wanted.questions))
     if not wish.every_kind:
-        there = as_in_exam(there, domains, blueprint.domains)
+        there = match_exam_types(there, domains, blueprint.domains)
     last, met = store.met_items(db, learner_id)
     paper = assemble_paper(blueprint, domains, there, met, seed, last)
     return NewSitting(
@@ -77,10 +77,10 @@ def start_sitting(
     for slot in sorted(drawn.paper.slots, key=lambda s: s.item):
         quiz_store.keep_revision(db, library.questions[slot.item], now)
     started = dataclasses.replace(drawn, token=f"{learner_id}-{drawn.token}")
-    return store.begin(db, learner_id, started, now)
+    return store.begin_sitting(db, learner_id, started, now)
 
 
-def question_of(db: Session, library: Library, slot: PaperItem) -> Question:
+def drawn_question(db: Session, library: Library, slot: PaperItem) -> Question:
     """Return the question of a paper in the revision that was drawn."""
     current = library.questions.get(slot.item)
     if current is not None and current.revision == slot.revision:
@@ -95,30 +95,30 @@ def close_if_over(
 ) -> SittingState:
     """Return the sitting, closed if its time is up."""
     if sat.closed_at is None and is_over(sat.deadline, now):
-        return close(db, library, sat, "time", sat.deadline)
+        return close_sitting(db, library, sat, "time", sat.deadline)
     return sat
 
 
-def close(
+def close_sitting(
     db: Session, library: Library, sat: SittingState, by: str, at: dt.datetime
 ) -> SittingState:
     """Close a sitting and grade its answers; a second call changes nothing."""
     lock_learner(db, sat.learner_id)  # lock first, as every other write for this learner does
-    if store.close(db, sat, by, at):
-        kept = store.answers(db, sat.id)
+    if store.close_sitting(db, sat, by, at):
+        kept = store.load_answers(db, sat.id)
         graded = [
-            _graded(question_of(db, library, slot), slot, kept[slot.number])
+            _grade_slot(drawn_question(db, library, slot), slot, kept[slot.number])
             for slot in sat.slots
             if slot.number in kept and kept[slot.number].answered
         ]
         store.record_graded_answers(db, sat, graded, at)
-        missed = _missed(library, sat, graded, max(kept, default=0))
+        missed = _missed_cards(library, sat, graded, max(kept, default=0))
         store.readd_missed(db, sat, missed, at)
         store.count_change(db, sat.learner_id)
-    return store.find(db, sat.learner_id, sat.id)
+    return store.load_sitting(db, sat.learner_id, sat.id)
 
 
-def _missed(
+def _missed_cards(
     library: Library, sat: SittingState, graded: Sequence[GradedAnswer], reached: int
 ) -> list[CardToAdd]:
     """Return the questions of a paper that were left unanswered or not fully right, as cards.
@@ -139,11 +139,11 @@ def _missed(
 def graded_items(db: Session, library: Library, sat: SittingState) -> list[GradedItem]:
     """Return each question of a closed sitting with its score."""
     given = store.item_scores(db, sat)
-    kept = store.answers(db, sat.id)
+    kept = store.load_answers(db, sat.id)
     rows = []
     for slot in sat.slots:
         point = given.get(slot.item)
-        question = question_of(db, library, as_graded(slot, point))
+        question = drawn_question(db, library, slot_as_graded(slot, point))
         mine = kept.get(slot.number) or SavedAnswer(slot.number, {})
         rows.append(
             GradedItem(
@@ -154,20 +154,20 @@ def graded_items(db: Session, library: Library, sat: SittingState) -> list[Grade
                 score=point.score if point else 0.0,
                 answered=point is not None,
                 seconds=mine.milliseconds / 1000,
-                before=_before(question, slot, mine),
+                before=_first_answer_score(question, slot, mine),
                 old_key=point.before if point else None,
-                unreadable=_unreadable(question, slot, mine) is not None,
+                unreadable=_unreadable_response(question, slot, mine) is not None,
             )
         )
     return rows
 
 
-def as_graded(slot: PaperItem, point: ItemScore | None) -> PaperItem:
+def slot_as_graded(slot: PaperItem, point: ItemScore | None) -> PaperItem:
     """Return the paper item in the revision it was graded with; its key may have been corrected."""
     return dataclasses.replace(slot, revision=point.revision) if point else slot
 
 
-def _before(question: Question, slot: PaperItem, kept: SavedAnswer) -> float | None:
+def _first_answer_score(question: Question, slot: PaperItem, kept: SavedAnswer) -> float | None:
     """Return what the first answer would have scored; None if it was not changed later.
 
     Only for single choice. Other answers are entered in several steps, so their first state says
@@ -177,14 +177,14 @@ def _before(question: Question, slot: PaperItem, kept: SavedAnswer) -> float | N
     if not kind.chosen or kind.several or kept.first in (None, kept.raw):
         return None
     first = dataclasses.replace(kept, raw=kept.first or {})
-    return _graded(question, slot, first).score
+    return _grade_slot(question, slot, first).score
 
 
 _asked: list[tuple[Library, tuple[Question, ...]]] = []
 _FEW = 6  # courses, or versions of one
 
 
-def askable(library: Library) -> tuple[Question, ...]:
+def askable_questions(library: Library) -> tuple[Question, ...]:
     """Return the questions of a course that have an answer, computed once per version."""
     for known, found in tuple(_asked):
         if known is library:
@@ -211,14 +211,16 @@ def find_unreadable(
 ) -> dict[int, UnreadableResponse]:
     """Return the answers so far that cannot be parsed, with the reason, by number."""
     found = {
-        slot.number: _unreadable(question_of(db, library, slot), slot, kept[slot.number])
+        slot.number: _unreadable_response(
+            drawn_question(db, library, slot), slot, kept[slot.number]
+        )
         for slot in sat.slots
         if slot.number in kept and kept[slot.number].answered
     }
     return {number: why for number, why in found.items() if why}
 
 
-def _unreadable(
+def _unreadable_response(
     question: Question, slot: PaperItem, kept: SavedAnswer
 ) -> UnreadableResponse | None:
     """Return why a response cannot be parsed; None if it can, or if it is empty.
@@ -234,7 +236,7 @@ def _unreadable(
     return verdict if isinstance(verdict, UnreadableResponse) else None
 
 
-def _graded(question: Question, slot: PaperItem, kept: SavedAnswer) -> GradedAnswer:
+def _grade_slot(question: Question, slot: PaperItem, kept: SavedAnswer) -> GradedAnswer:
     try:
         verdict = grade(draw_variant(question, slot.seed), kept.raw)
     except ExpressionError as error:  # the estimator changed during the exam
@@ -315,7 +317,7 @@ class ExamPace:
     words: str
 
 
-def rows(
+def build_paper_rows(
     slots: Sequence[PaperItem],
     kept: Mapping[int, SavedAnswer],
     words: Mapping[int, str],
@@ -335,7 +337,7 @@ def rows(
     ]
 
 
-def pace(sat: SittingState, answered: int, now: dt.datetime) -> ExamPace:
+def compute_exam_pace(sat: SittingState, answered: int, now: dt.datetime) -> ExamPace:
     """Compare the time used with the questions answered."""
     whole = sat.seconds or 1.0
     time = min(1.0, max(0.0, (now - sat.started_at).total_seconds() / whole))
@@ -362,7 +364,7 @@ async def run_sitting_closer(
 
     Several processes may run this at once; each sitting is closed only once.
     """
-    watch = asyncio.create_task(_watch(engine, courses, clock))
+    watch = asyncio.create_task(_watch_deadlines(engine, courses, clock))
     try:
         yield
     finally:
@@ -371,7 +373,7 @@ async def run_sitting_closer(
             await watch
 
 
-def close_now(
+def close_overdue_sittings(
     engine: Engine, library: LiveLibrary, now: dt.datetime, course: str = SINGLE_COURSE
 ) -> int:
     """Close every overdue sitting of a course; returns how many.
@@ -380,22 +382,24 @@ def close_now(
     end at the same moment.
     """
     with Session(engine) as db:
-        late = store.overdue(db, now, course)
+        late = store.overdue_sittings(db, now, course)
     for sat in late:
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
-            close(db, library.current(), sat, "time", sat.deadline)
+            close_sitting(db, library.current(), sat, "time", sat.deadline)
             db.commit()
         time.sleep(_GAP)
     return len(late)
 
 
-async def _watch(engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]) -> None:
+async def _watch_deadlines(
+    engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]
+) -> None:
     while True:
         await asyncio.sleep(_EVERY)
         try:
             for name, live in courses.libraries.items():
-                await asyncio.to_thread(close_now, engine, live, clock(), name)
+                await asyncio.to_thread(close_overdue_sittings, engine, live, clock(), name)
         except SQLAlchemyError:
             # The next round tries again. A locked database must not stop the task.
             _log.exception("overdue papers could not be closed")

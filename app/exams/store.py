@@ -17,7 +17,7 @@ from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCOR
 from app.database.quotas import SITTINGS, check_quota
 from app.database.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFoundError
-from app.exams.answer_merge import AnswerState, MergedAnswer, entered, merge
+from app.exams.answer_merge import AnswerState, MergedAnswer, is_entered, merge_answers
 from app.exams.assembly import ExamPaper, PaperItem
 from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
 from app.spaced_repetition.review_log import DayTotals, add_to_day
@@ -72,7 +72,7 @@ class SavedAnswer:
     @property
     def answered(self) -> bool:
         """Whether the response holds anything."""
-        return entered(self.raw)
+        return is_entered(self.raw)
 
     @property
     def state(self) -> AnswerState:
@@ -144,7 +144,7 @@ class ItemScore:
     before: float | None
 
 
-def begin(db: Session, learner_id: int, wanted: NewSitting, now: dt.datetime) -> int:
+def begin_sitting(db: Session, learner_id: int, wanted: NewSitting, now: dt.datetime) -> int:
     """Start a sitting, or return the one with this token.
 
     Raises ConflictError if the learner has too many.
@@ -173,27 +173,27 @@ def begin(db: Session, learner_id: int, wanted: NewSitting, now: dt.datetime) ->
     return row.id
 
 
-def find(db: Session, learner_id: int, sitting_id: int) -> SittingState:
+def load_sitting(db: Session, learner_id: int, sitting_id: int) -> SittingState:
     """Return the learner's sitting; raises NotFoundError, also for another learner's."""
     row = db.exec(
         select(Sitting).where(Sitting.id == sitting_id, Sitting.learner_id == learner_id)
     ).first()
     if row is None:
         raise NotFoundError(f"There is no mock exam {sitting_id} of yours.")
-    return _value(row)
+    return _sitting_from_row(row)
 
 
-def running(db: Session, learner_id: int) -> SittingState | None:
+def running_sitting(db: Session, learner_id: int) -> SittingState | None:
     """Return the sitting in progress, or None."""
     row = db.exec(
         select(Sitting)
         .where(Sitting.learner_id == learner_id, col(Sitting.closed_at).is_(None))
         .order_by(col(Sitting.started_at).desc())
     ).first()
-    return _value(row) if row else None
+    return _sitting_from_row(row) if row else None
 
 
-def overdue(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
+def overdue_sittings(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
     """Return every open sitting of a course whose time is up."""
     rows = db.exec(
         select(Sitting)
@@ -205,10 +205,10 @@ def overdue(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
         )
         .order_by(col(Sitting.learner_id))
     )
-    return [_value(row) for row in rows]
+    return [_sitting_from_row(row) for row in rows]
 
 
-def finished(db: Session, learner_id: int) -> list[tuple[SittingState, float, int]]:
+def finished_sittings(db: Session, learner_id: int) -> list[tuple[SittingState, float, int]]:
     """Return closed sittings, newest first, each with its score and number of answers."""
     points = func.coalesce(func.sum(SCORE), 0.0)
     rows = db.exec(
@@ -219,7 +219,7 @@ def finished(db: Session, learner_id: int) -> list[tuple[SittingState, float, in
         .group_by(col(Sitting.id))
         .order_by(col(Sitting.started_at).desc())
     )
-    return [(_value(row), float(score), answers) for row, score, answers in rows]
+    return [(_sitting_from_row(row), float(score), answers) for row, score, answers in rows]
 
 
 def seen_items(db: Session, learner_id: int) -> Counter[str]:
@@ -249,10 +249,10 @@ def met_items(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str
     return next(iter(papers), frozenset()), met
 
 
-def answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
+def load_answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
     """Return the saved answers by question number."""
     rows = db.exec(select(SittingAnswer).where(SittingAnswer.sitting_id == sitting_id))
-    return {row.number: _kept(row) for row in rows}
+    return {row.number: _saved_answer_from_row(row) for row in rows}
 
 
 def save_answer(
@@ -268,15 +268,15 @@ def save_answer(
         )
     ).first() or SittingAnswer(sitting_id=sat.id, number=change.number, at=0)
     at = max(to_milliseconds(sat.started_at), to_milliseconds(now) - change.age)
-    merged = merge(
-        _kept(row).state,
+    merged = merge_answers(
+        _saved_answer_from_row(row).state,
         change.shown,
         change.sent,
         newer=at >= row.at,
         independent=change.independent,
     )
     row.raw = json.dumps({name: list(v) for name, v in merged.state.raw.items()})
-    if not row.first and entered(merged.state.raw):
+    if not row.first and is_entered(merged.state.raw):
         row.first = row.raw
     row.flagged = merged.state.flagged
     row.struck = json.dumps(merged.state.struck)
@@ -288,7 +288,7 @@ def save_answer(
     return dataclasses.replace(merged, saved_at=saved_at)
 
 
-def close(db: Session, sat: SittingState, by: str, at: dt.datetime) -> bool:
+def close_sitting(db: Session, sat: SittingState, by: str, at: dt.datetime) -> bool:
     """Close a sitting once; returns False if it was already closed."""
     done = db.execute(
         update(Sitting)
@@ -355,7 +355,7 @@ def count_change(db: Session, learner_id: int) -> None:
     )
 
 
-def _value(row: Sitting) -> SittingState:
+def _sitting_from_row(row: Sitting) -> SittingState:
     assert row.id is not None  # noqa: S101 - it was loaded from the database
     return SittingState(
         id=row.id,
@@ -371,7 +371,7 @@ def _value(row: Sitting) -> SittingState:
     )
 
 
-def _kept(row: SittingAnswer) -> SavedAnswer:
+def _saved_answer_from_row(row: SittingAnswer) -> SavedAnswer:
     return SavedAnswer(
         number=row.number,
         raw=json.loads(row.raw),

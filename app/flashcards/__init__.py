@@ -13,5 +13,5 @@ router.include_router(review_page.router, prefix="/flashcards")
 router.include_router(card_page.router, prefix="/flashcards")
 router.include_router(deck_page.additions_router, prefix="/flashcards")
 
-quick = (Route("/flashcards/{card}/reviews", review_page.review, methods=["POST"]),)
+quick = (Route("/flashcards/{card}/reviews", review_page.grade_review, methods=["POST"]),)
 """Posted for every rating, so it is matched before all other routes, without dependencies."""

@@ -10,9 +10,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.accounts.current_learner import Reader, RequestContext, run_reading, run_writing
 from app.clock import from_milliseconds
 from app.errors import InvalidInputError
-from app.flashcards.deck_page import standing_words, state_words
+from app.flashcards.deck_page import describe_standing, state_words
 from app.flashcards.forms import Acted, ManualEditForm
-from app.flashcards.review_page import find_card, next_card_response, showing_token, wish_of
+from app.flashcards.review_page import (
+    find_card,
+    next_card_response,
+    parse_review_filter,
+    showing_token,
+)
 from app.markup.model import Flashcard
 from app.spaced_repetition import review_log
 from app.spaced_repetition.added_cards import added_cards
@@ -20,7 +25,7 @@ from app.spaced_repetition.card_ids import OWN, is_added_card, parse_card_id
 from app.spaced_repetition.review_log import (
     ReviewHistoryRow,
     last_undoable,
-    log_of,
+    load_history,
     record_manual_edit,
 )
 from app.spaced_repetition.scheduler import (
@@ -65,7 +70,7 @@ class CardDetails:
     last: dt.date
 
 
-def about(desk: RequestContext, name: str) -> CardDetails:
+def load_card_details(desk: RequestContext, name: str) -> CardDetails:
     """Return the details of a card; raises NotFoundError, or ConflictError during an exam with it."""
     found = find_card(desk, name)
     db, learner = desk.db, desk.learner.id
@@ -75,8 +80,8 @@ def about(desk: RequestContext, name: str) -> CardDetails:
         card=found.card,
         title=found.title,
         links=found.links,
-        facts=tuple(_facts(desk, held)),
-        log=tuple(_line(desk, row) for row in log_of(db, learner, name)),
+        facts=tuple(_card_facts(desk, held)),
+        log=tuple(_history_line(desk, row) for row in load_history(db, learner, name)),
         token=showing_token(name, held.turns),
         aside=held.suspended,
         own=parse_card_id(name)[0] == OWN,
@@ -86,9 +91,9 @@ def about(desk: RequestContext, name: str) -> CardDetails:
     )
 
 
-def _facts(desk: RequestContext, held: review_log.CardRecord) -> list[tuple[str, str]]:
+def _card_facts(desk: RequestContext, held: review_log.CardRecord) -> list[tuple[str, str]]:
     standing = held.standing
-    facts = [("State", "put aside" if held.suspended else _state(desk, held))]
+    facts = [("State", "put aside" if held.suspended else _describe_state(desk, held))]
     if standing is not None:
         stability = days_label(max(1, round(standing.stability)))
         known = f"{round(retrievability(standing, desk.day) * 100)}%"
@@ -104,14 +109,14 @@ def _facts(desk: RequestContext, held: review_log.CardRecord) -> list[tuple[str,
     return facts
 
 
-def _state(desk: RequestContext, held: review_log.CardRecord) -> str:
+def _describe_state(desk: RequestContext, held: review_log.CardRecord) -> str:
     if held.standing is None and is_added_card(held.card):
         added = added_cards(desk.db, desk.learner.id, [held.card]).get(held.card)
         return state_words("new", added.due if added else None, desk.day)
-    return standing_words(held.standing, desk)
+    return describe_standing(held.standing, desk)
 
 
-def _line(desk: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
+def _history_line(desk: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
     day = format_date_with_year(desk.learner.study_day(from_milliseconds(row.at)))
     until = format_date_with_year(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
     said = {
@@ -126,41 +131,45 @@ router = APIRouter()
 
 
 @router.get("/{card}/more")
-def show(desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = "") -> HTMLResponse:
+def show_card(
+    desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
+) -> HTMLResponse:
     """The state of a card, its history, and the possible actions."""
     return desk.page(
         "flashcards/about.html",
-        about=about(desk, card),
+        about=load_card_details(desk, card),
         done=done,
     )
 
 
 @router.post("/{card}/acts")
-async def act(request: Request, card: str, sent: Acted) -> Response:
+async def edit_card_state(request: Request, card: str, sent: Acted) -> Response:
     """Save a manual edit; it can be undone like a review.
 
     The next card is looked up after the commit. The plan of the day is computed again, which takes
     long, and other writers would have to wait for it.
     """
-    number = await run_writing(request, lambda desk: _write(desk, card, sent))
+    number = await run_writing(request, lambda desk: _write_edit(desk, card, sent))
     if sent.page:
         return RedirectResponse(f"/flashcards/{card}/more?done={sent.act}", 303)
 
     def answer(desk: RequestContext) -> Response:
-        return next_card_response(desk, wish_of(desk, sent.topic, sent.more), undo=number)
+        return next_card_response(
+            desk, parse_review_filter(desk, sent.topic, sent.more), undo=number
+        )
 
     return await run_reading(request, answer)
 
 
-def _write(desk: RequestContext, card: str, sent: ManualEditForm) -> int:
+def _write_edit(desk: RequestContext, card: str, sent: ManualEditForm) -> int:
     """Save the manual edit; returns its log id, 0 if it was already saved."""
     found = find_card(desk, card).card
-    wish_of(desk, sent.topic, sent.more)  # validate before anything is written
+    parse_review_filter(desk, sent.topic, sent.more)  # validate before anything is written
     when = (desk.now, desk.day, sent.token)
-    return record_manual_edit(desk.db, desk.learner.id, found, _act(desk, sent), when) or 0
+    return record_manual_edit(desk.db, desk.learner.id, found, _parse_edit(desk, sent), when) or 0
 
 
-def _act(desk: RequestContext, sent: ManualEditForm) -> ManualEdit:
+def _parse_edit(desk: RequestContext, sent: ManualEditForm) -> ManualEdit:
     """Return the manual edit as sent; raises InvalidInputError for a day that cannot be set."""
     if sent.act == "forget":
         return ManualEdit("forget")

@@ -20,24 +20,24 @@ from app.spaced_repetition.added_cards import (
     AddedCardRecord,
     CardToAdd,
     add_cards,
-    added_count,
-    added_page,
-    comeback_of,
-    decline,
-    studied,
+    count_added,
+    find_comeback,
+    list_studied,
+    load_added_page,
+    set_declined,
 )
 from app.spaced_repetition.added_cards import added_cards as additions_added_cards
 from app.spaced_repetition.card_ids import (
     OWN,
     QUESTION,
     TERM,
+    card_topic,
     is_added_card,
     parse_card_id,
-    topic_of,
 )
 from app.spaced_repetition.scheduler import LEECH, CardState
 from app.study_plan.card_plan import before_exam
-from app.study_plan.todays_cards import ResolvedCard, aim_of, find_cards_once, todays_plan
+from app.study_plan.todays_cards import ResolvedCard, exam_goal, find_cards_once, todays_plan
 from app.web.dependencies import find_topic
 from app.web.formatting import format_date_with_year
 from app.web.render import is_htmx_request, render_page
@@ -74,19 +74,21 @@ class OwnCardsPage:
     count: int
 
 
-def own_cards(desk: RequestContext, wanted: int) -> OwnCardsPage:
+def page_of_added_cards(desk: RequestContext, wanted: int) -> OwnCardsPage:
     """Return page `wanted` of the added cards, or the last page if there are fewer."""
     db, learner = desk.db, desk.learner.id
-    count = added_count(db, learner)
+    count = count_added(db, learner)
     pages = max(1, -(-count // _PAGE))
     number = min(max(wanted, 1), pages)
-    added = added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
+    added = load_added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
     found = find_cards_once(desk, [one.card for one in added])
-    rows = tuple(row_of(desk, one, found.get(one.card)) for one in added)
+    rows = tuple(listed_card_row(desk, one, found.get(one.card)) for one in added)
     return OwnCardsPage(rows, number, pages, count)
 
 
-def row_of(desk: RequestContext, added: AddedCardRecord, found: ResolvedCard | None) -> ListedCard:
+def listed_card_row(
+    desk: RequestContext, added: AddedCardRecord, found: ResolvedCard | None
+) -> ListedCard:
     """Return an added card as a list row."""
     kind, name = parse_card_id(added.card)
     return ListedCard(
@@ -119,11 +121,11 @@ def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
     return "due tomorrow" if days == 1 else f"due {format_date_with_year(due)}"
 
 
-def standing_words(standing: CardState | None, desk: RequestContext) -> str:
+def describe_standing(standing: CardState | None, desk: RequestContext) -> str:
     """Return the state of a course card in words, with the exam day taken into account."""
     if standing is None:
         return "new"
-    aim = aim_of(desk.learner, desk.day)
+    aim = exam_goal(desk.learner, desk.day)
     if aim and before_exam(standing, aim.exam) != standing:
         plan = todays_plan(desk)
         short = plan is not None and plan.outline.short
@@ -150,25 +152,25 @@ def search_cards(desk: RequestContext, query: str) -> CardSearchResult:
     words = split_query(query)[:_MOST_WORDS]
     if not words:
         return CardSearchResult("", (), more=False)
-    names = list(itertools.islice(_names(desk, words), CARDS_PER_PAGE + 1))
-    rows = tuple(_rows(desk, names[:CARDS_PER_PAGE]))
+    names = list(itertools.islice(_matching_card_names(desk, words), CARDS_PER_PAGE + 1))
+    rows = tuple(_list_rows(desk, names[:CARDS_PER_PAGE]))
     return CardSearchResult(" ".join(query.split()), rows, more=len(names) > CARDS_PER_PAGE)
 
 
-def _names(desk: RequestContext, words: list[str]) -> Iterator[str]:
+def _matching_card_names(desk: RequestContext, words: list[str]) -> Iterator[str]:
     db, learner, library = desk.db, desk.learner.id, desk.library
     if learner:
         yield from added_cards.search_own(db, learner, words)
         for kind in (QUESTION, TERM):
-            for card in sorted(studied(db, learner, kind)):
-                if _has(_text(library, card), words):
+            for card in sorted(list_studied(db, learner, kind)):
+                if _contains_words(_searchable_text(library, card), words):
                     yield card
     for card in library.cards:
-        if _has(_text(library, card), words):
+        if _contains_words(_searchable_text(library, card), words):
             yield card
 
 
-def _text(library: Library, card: str) -> str:
+def _searchable_text(library: Library, card: str) -> str:
     """Return the searchable text of a course card or of an added card's source."""
     kind, name = parse_card_id(card)
     if kind == QUESTION:
@@ -184,26 +186,26 @@ def _text(library: Library, card: str) -> str:
     return fold_text(" ".join(parts))
 
 
-def _has(text: str, words: list[str]) -> bool:
+def _contains_words(text: str, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _rows(desk: RequestContext, names: list[str]) -> Iterator[ListedCard]:
+def _list_rows(desk: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     mine = [name for name in names if is_added_card(name)]
     added = additions_added_cards(desk.db, desk.learner.id, mine)
     course = [name for name in names if not is_added_card(name)]
-    held = queue.standings_of(desk.db, desk.learner.id, course)
+    held = queue.card_standings(desk.db, desk.learner.id, course)
     found = find_cards_once(desk, mine)
     for name in names:
         if name in added:
-            yield row_of(desk, added[name], found.get(name))
+            yield listed_card_row(desk, added[name], found.get(name))
         elif parse_card_id(name)[0] != OWN:
             standing, aside = held.get(name, (None, False))
             card = desk.library.cards[name]
             yield ListedCard(
                 card=name,
                 words=excerpt(card.front),
-                state=standing_words(standing, desk),
+                state=describe_standing(standing, desk),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
                 kind=desk.library.topics[card.topic].title,
@@ -214,7 +216,7 @@ router = APIRouter()
 
 
 @router.get("/deck")
-def deck(desk: Reader, wished: Wished) -> HTMLResponse:
+def show_deck(desk: Reader, wished: Wished) -> HTMLResponse:
     """The cards of one topic; the first topic with cards if none is given.
 
     With a search query, all cards that match it, of any topic.
@@ -222,20 +224,20 @@ def deck(desk: Reader, wished: Wished) -> HTMLResponse:
     topics = [t for t in desk.library.topics.values() if t.cards]
     chosen = find_topic(desk.library, wished.topic) if wished.topic else None
     topic = chosen or (topics[0] if topics else None)
-    aside = review_log.suspended(desk.db, desk.learner.id) if desk.learner.id else ()
+    aside = review_log.list_suspended(desk.db, desk.learner.id) if desk.learner.id else ()
     return desk.page(
         "flashcards/deck.html",
         topics=topics,
         topic=topic,
         rows=_deck_rows(desk, topic) if topic else [],
-        own=own_cards(desk, wished.own),
+        own=page_of_added_cards(desk, wished.own),
         matches=search_cards(desk, wished.q),
         aside=[desk.library.cards[c] for c in aside if c in desk.library.cards],
     )
 
 
 def _deck_rows(desk: RequestContext, topic: Topic) -> list[ListedCard]:
-    held = queue.standings(desk.db, desk.learner.id, topic.slug)
+    held = queue.topic_standings(desk.db, desk.learner.id, topic.slug)
     rows = []
     for card in topic.cards:
         standing, aside = held.get(card, (None, False))
@@ -243,7 +245,7 @@ def _deck_rows(desk: RequestContext, topic: Topic) -> list[ListedCard]:
             ListedCard(
                 card=card,
                 words=excerpt(desk.library.cards[card].front),
-                state=standing_words(standing, desk),
+                state=describe_standing(standing, desk),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
             )
@@ -255,7 +257,7 @@ additions_router = APIRouter()
 
 
 @additions_router.post("/{card}/addition")
-def choose(desk: Writer, card: str, chosen: Chosen) -> Response:
+def choose_card(desk: Writer, card: str, chosen: Chosen) -> Response:
     """Add a card to the learner's cards, or decline it.
 
     Any glossary term can be added; all other cards must have been added before.
@@ -264,21 +266,21 @@ def choose(desk: Writer, card: str, chosen: Chosen) -> Response:
     if kind == TERM and chosen.wanted:
         if name not in desk.library.glossary:
             raise NotFoundError(f"There is no term “{name}”.")
-        new = CardToAdd(card, topic_of(desk.library, card))
+        new = CardToAdd(card, card_topic(desk.library, card))
         add_cards(desk.db, desk.learner.id, [new], desk.day, desk.now)
-    done = decline(desk.db, desk.learner.id, card, declined=not chosen.wanted)
+    done = set_declined(desk.db, desk.learner.id, card, declined=not chosen.wanted)
     if not done and kind != TERM:
         raise NotFoundError(f"There is no card “{card}” of yours.")
-    return _answer(desk, card, wanted=chosen.wanted, back=chosen.back)
+    return _choice_response(desk, card, wanted=chosen.wanted, back=chosen.back)
 
 
-def _answer(desk: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
+def _choice_response(desk: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
     kind, name = parse_card_id(card)
     if not is_htmx_request(desk.request):
         home = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
         return RedirectResponse(back or home, 303)
     if kind == QUESTION:
-        comeback = comeback_of(desk.db, desk.learner.id, name, desk.day)
+        comeback = find_comeback(desk.db, desk.learner.id, name, desk.day)
         return render_page(desk.request, "flashcards/_comeback.html", comeback=comeback, back=back)
     term = desk.library.glossary.get(name)
     if term is None:

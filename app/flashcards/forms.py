@@ -105,14 +105,14 @@ async def parse_form(request: Request, form: type[Form]) -> Form:
 
     An empty field counts as not sent. Raises RequestValidationError.
     """
-    fields = await _fields(request)
+    fields = await _form_fields(request)
     try:
         return form.model_validate({n: v for n, v in fields.items() if v != ""})
     except ValidationError as error:
         raise RequestValidationError(error.errors()) from None
 
 
-async def _fields(request: Request) -> dict[str, str]:
+async def _form_fields(request: Request) -> dict[str, str]:
     if not request.headers.get("content-type", "").startswith(_PLAIN):
         async with request.form(max_files=0, max_fields=_MOST_FIELDS) as parts:
             return {n: v for n, v in parts.items() if isinstance(v, str)}

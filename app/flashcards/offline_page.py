@@ -14,9 +14,9 @@ from app.spaced_repetition.queue import QueueQuery
 from app.study_plan import todays_cards
 from app.study_plan.todays_cards import (
     find_cards_once,
-    limits_of,
     load_queue,
     new_today,
+    queue_query,
     todays_plan,
 )
 from app.web.page_cache import allow_caching
@@ -38,10 +38,10 @@ class OfflineCard:
 
 
 @router.get("/offline")
-def offline(desk: Reader) -> HTMLResponse:
+def show_offline_cards(desk: Reader) -> HTMLResponse:
     """Today's cards and those due by tomorrow, for the browser to cache."""
     allow_caching(desk.request, desk.learner.next_study_day(desk.now))
-    found = leaves(desk)
+    found = build_offline_cards(desk)
     return desk.page(
         "flashcards/offline.html",
         today=[leaf for leaf in found if not leaf.later],
@@ -51,18 +51,18 @@ def offline(desk: Reader) -> HTMLResponse:
     )
 
 
-def leaves(desk: RequestContext) -> list[OfflineCard]:
+def build_offline_cards(desk: RequestContext) -> list[OfflineCard]:
     """Return at most 100 cards: today's in queue order, then those due by tomorrow.
 
     The plan leaves some due cards for another day; these come after its own.
     """
-    limits = limits_of(desk)
+    limits = queue_query(desk)
     tomorrow = dataclasses.replace(limits, day=limits.day + dt.timedelta(days=1))
-    due = _due(desk, limits)
-    ripe = [one for one in due if not _waits(desk, one)]
-    steps = [one for one in due if _waits(desk, one)]
-    today = [*ripe, *_fresh(desk, limits), *steps]
-    held = {one.card: one.turns for one in (*today, *_due(desk, tomorrow))}
+    due = _due_cards(desk, limits)
+    ripe = [one for one in due if not _is_waiting(desk, one)]
+    steps = [one for one in due if _is_waiting(desk, one)]
+    today = [*ripe, *_new_cards_for_day(desk, limits), *steps]
+    held = {one.card: one.turns for one in (*today, *_due_cards(desk, tomorrow))}
     names = {one.card for one in today}
     found = find_cards_once(desk, list(held)[:_MAX_OFFLINE_CARDS])
     return [
@@ -72,7 +72,7 @@ def leaves(desk: RequestContext) -> list[OfflineCard]:
     ]
 
 
-def _waits(desk: RequestContext, held: review_log.CardRecord) -> bool:
+def _is_waiting(desk: RequestContext, held: review_log.CardRecord) -> bool:
     """Return whether a card is in a learning step that is not over."""
     standing = held.standing
     if standing is None or standing.state == "review":
@@ -80,15 +80,15 @@ def _waits(desk: RequestContext, held: review_log.CardRecord) -> bool:
     return standing.due_day <= desk.day and standing.due_at > desk.now
 
 
-def _due(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:
+def _due_cards(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:
     db, learner = desk.db, desk.learner.id
     plan = todays_plan(desk)
     if plan is not None and limits.day == desk.day:
         return todays_cards.upcoming_planned(db, learner, limits, plan, _MAX_OFFLINE_CARDS)
-    return queue.upcoming(db, learner, limits, _MAX_OFFLINE_CARDS)
+    return queue.load_upcoming(db, learner, limits, _MAX_OFFLINE_CARDS)
 
 
-def _fresh(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:
+def _new_cards_for_day(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:
     """Return the new cards that fit into the day, without a card and its reverse."""
     db, learner, library = desk.db, desk.learner.id, desk.library
     room = new_today(desk, load_queue(desk, limits)[0])
@@ -97,5 +97,5 @@ def _fresh(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardReco
     for card in queue.new_cards(db, learner, library, limits, topics):
         if len(found) >= room:
             break
-        found.setdefault(queue.note_of(library, card), card)
-    return [review_log.unseen(db, learner, card) for card in found.values()]
+        found.setdefault(queue.card_note(library, card), card)
+    return [review_log.unseen_card(db, learner, card) for card in found.values()]

@@ -25,7 +25,7 @@ from app.questions.question_form import new_token
 from app.questions.question_type import CardFaces
 from app.spaced_repetition import added_cards
 from app.spaced_repetition.added_cards import CardToAdd, add_cards
-from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, card_of_own, cleaned
+from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, card_of_own, clean_html
 
 MAX_SIDE_LENGTH = 4_000
 """Maximum length of one side in characters."""
@@ -121,20 +121,20 @@ def render_card(typed: OwnCardDraft) -> RenderedCard:
         return f"\ue000{len(words) - 1}\ue001"
 
     bare = typed.front.replace("\ue000", "").replace("\ue001", "")
-    asked, cells = _render(_GAP.sub(marked, bare))
-    back, back_cells = _render(typed.back)
+    asked, cells = _render_text(_GAP.sub(marked, bare))
+    back, back_cells = _render_text(typed.back)
     problems = [*_refuse_cells("front", cells), *_refuse_cells("back", back_cells)]
     if problems:
         return RenderedCard(typed, CardFaces("", ""), problems)
-    front = _filled(asked, [f"[{hint}]" for hint in hints])
+    front = _fill_cloze(asked, [f"[{hint}]" for hint in hints])
     if words:
-        back = _filled(asked, words) + back
+        back = _fill_cloze(asked, words) + back
     # Anki trims fields, so untrimmed sides would count as changed on import.
-    faces = CardFaces(cleaned(front).strip(), cleaned(back).strip())
+    faces = CardFaces(clean_html(front).strip(), clean_html(back).strip())
     return RenderedCard(typed, faces, _refuse_length(faces))
 
 
-def _render(text: str) -> tuple[str, int]:
+def _render_text(text: str) -> tuple[str, int]:
     """Return the text as HTML, and the number of its table cells."""
     env: dict[str, Any] = {"cells": 0}
     return _markdown.render(text, env), env["cells"]
@@ -163,7 +163,7 @@ def _refuse_length(faces: CardFaces) -> Problems:
     ]
 
 
-def typed_of(source: str, faces: CardFaces) -> OwnCardDraft | None:
+def typed_draft(source: str, faces: CardFaces) -> OwnCardDraft | None:
     """Return what was typed for a card; None if its sides were changed in another way since.
 
     A card saved before the size limit existed is returned as it is.
@@ -177,7 +177,7 @@ def typed_of(source: str, faces: CardFaces) -> OwnCardDraft | None:
     return typed if rendered.problems or rendered.faces == bare else None
 
 
-def _filled(html: str, words: list[str]) -> str:
+def _fill_cloze(html: str, words: list[str]) -> str:
     return _MARKED.sub(lambda gap: f"<b>{escape(words[int(gap[1])])}</b>", html)
 
 
@@ -190,7 +190,7 @@ _A_YEAR = 31_536_000
 
 
 @router.get("/pictures/{name}")
-def picture(desk: Reader, name: str) -> Response:
+def show_own_picture(desk: Reader, name: str) -> Response:
     """A picture of an own card. The content of a name never changes."""
     content = added_cards.find_picture(desk.db, desk.learner.id, name)
     if content is None:
@@ -204,9 +204,9 @@ def picture(desk: Reader, name: str) -> Response:
 
 
 @router.get("/own")
-def write(desk: Reader) -> HTMLResponse:
+def show_empty_card(desk: Reader) -> HTMLResponse:
     """The form for a new card."""
-    return _form(desk, OwnCardDraft(""))
+    return _render_card_form(desk, OwnCardDraft(""))
 
 
 def render_sent(front: _Words = "", back: _Words = "") -> RenderedCard:
@@ -219,22 +219,24 @@ SentCard = Annotated[RenderedCard, Depends(render_sent)]
 
 
 @router.post("/own", dependencies=[Depends(expect_storage)])
-async def add(request: Request, sent: SentCard, token: _Words = "") -> Response:
+async def add_own_card(request: Request, sent: SentCard, token: _Words = "") -> Response:
     """Save a new card; it is due from today on."""
     if sent.problems:
         return await run_reading(
-            request, lambda desk: _refuse(desk, sent, sent.problems, token=token)
+            request, lambda desk: _refuse_draft(desk, sent, sent.problems, token=token)
         )
     try:
-        await run_writing(request, lambda desk: _keep(desk, sent, token))
+        await run_writing(request, lambda desk: _save_own_card(desk, sent, token))
     except ConflictError as error:
         problem = {"field": "front", "message": f"{error.message} {error.hint}"}
-        return await run_reading(request, lambda desk: _refuse(desk, sent, [problem], token=token))
+        return await run_reading(
+            request, lambda desk: _refuse_draft(desk, sent, [problem], token=token)
+        )
     count_stored(request, sent.size)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
-def _keep(desk: RequestContext, sent: RenderedCard, token: str) -> None:
+def _save_own_card(desk: RequestContext, sent: RenderedCard, token: str) -> None:
     words = f"{desk.learner.key}:{token or new_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
     kept = added_cards.OwnCardContent(sent.faces, sent.typed.kept)
@@ -243,51 +245,55 @@ def _keep(desk: RequestContext, sent: RenderedCard, token: str) -> None:
 
 
 @router.get("/own/{card}")
-def edit(desk: Reader, card: str) -> HTMLResponse:
+def show_own_card_form(desk: Reader, card: str) -> HTMLResponse:
     """The card as it was typed, or the text of an imported card."""
-    kept = _find(desk, card)
-    typed = typed_of(kept.source, kept.faces)
+    kept = _require_own_card(desk, card)
+    typed = typed_draft(kept.source, kept.faces)
     if typed is not None:
-        return _form(desk, typed, card)
+        return _render_card_form(desk, typed, card)
     plain = card_of_own(card, kept.faces)
-    return _form(desk, OwnCardDraft(plain.front.plain, plain.back.plain), card, bare=True)
+    return _render_card_form(
+        desk, OwnCardDraft(plain.front.plain, plain.back.plain), card, bare=True
+    )
 
 
 @router.post("/own/{card}", dependencies=[Depends(expect_storage)])
-async def change(request: Request, card: str, sent: SentCard) -> Response:
+async def change_own_card(request: Request, card: str, sent: SentCard) -> Response:
     """Change the text of a card."""
     if sent.problems:
-        return await run_reading(request, lambda desk: _refuse(desk, sent, sent.problems, card))
-    await run_writing(request, lambda desk: _change(desk, card, sent))
+        return await run_reading(
+            request, lambda desk: _refuse_draft(desk, sent, sent.problems, card)
+        )
+    await run_writing(request, lambda desk: _save_change(desk, card, sent))
     count_stored(request, sent.size)
     return RedirectResponse("/flashcards/deck#own", 303)
 
 
-def _change(desk: RequestContext, card: str, sent: RenderedCard) -> None:
-    _find(desk, card)
+def _save_change(desk: RequestContext, card: str, sent: RenderedCard) -> None:
+    _require_own_card(desk, card)
     kept = added_cards.OwnCardContent(sent.faces, sent.typed.kept)
     added_cards.change_own(desk.db, desk.learner.id, card, kept)
 
 
-def _find(desk: RequestContext, card: str) -> added_cards.OwnCardContent:
+def _require_own_card(desk: RequestContext, card: str) -> added_cards.OwnCardContent:
     kept = added_cards.find_own(desk.db, desk.learner.id, card) if desk.learner.id else None
     if kept is None:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return kept
 
 
-def _refuse(
+def _refuse_draft(
     desk: RequestContext, sent: RenderedCard, problems: Problems, card: str = "", token: str = ""
 ) -> HTMLResponse:
     """Return the form with everything that was typed, and the problems."""
     if card:
-        _find(desk, card)
+        _require_own_card(desk, card)
     status = 422 if sent.problems else 409
     more = {"problems": problems, "token": token or new_token()}
-    return _form(desk, sent.typed, card, status=status, **more)
+    return _render_card_form(desk, sent.typed, card, status=status, **more)
 
 
-def _form(
+def _render_card_form(
     desk: RequestContext, typed: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
 ) -> HTMLResponse:
     empty = {"bare": False, "problems": [], "token": new_token()}

@@ -13,7 +13,7 @@ from app.accounts.current_learner import (
     LearnerProfile,
     Reader,
     RequestContext,
-    desk_of,
+    build_request_context,
     run_reading,
     run_writing,
     write_dependencies,
@@ -45,22 +45,22 @@ from app.spaced_repetition.scheduler import (
     last_day,
     minutes_words,
     preview_ratings,
-    settled,
+    settle_moment,
 )
 from app.study_plan.card_plan import before_exam
-from app.study_plan.today import QueueCounter, counters_of, over_words
+from app.study_plan.today import QueueCounter, over_words, queue_counters
 from app.study_plan.todays_cards import (
     ExamPlanNotice,
     ResolvedCard,
     TodaysQueue,
-    _unseen,
-    aim_of,
+    _unseen_by_topic,
     can_be_shown,
+    card_origin_note,
+    exam_goal,
+    exam_plan_notice,
     find_cards_once,
-    note_of,
     todays_plan,
     todays_queue,
-    toward_of,
 )
 from app.web.dependencies import find_topic
 from app.web.render import is_htmx_request, render_page
@@ -172,20 +172,20 @@ def build_review_page(
     `token` identifies the showing of the card, if it was shown before.
     """
     stack = todays_queue(desk, wish.topic, wish.more)
-    done, held = stack.queue.finished, _chosen(desk, wish, stack)
+    done, held = stack.queue.finished, _chosen_card(desk, wish, stack)
     left = max(stack.left.cards, 1) if held else 0
     return ReviewPage(
         done=done,
         total=done + left,
         left=left,
         graded=stack.queue.graded,
-        counters=counters_of(stack.left, _kind(held, stack) if held else ""),
+        counters=queue_counters(stack.left, _counter_kind(held, stack) if held else ""),
         turn=(build_card_view(desk, held, show=show, since=since, token=token) if held else None),
-        rest=None if held else _rest(desk, stack.queue, stack.limits),
+        rest=None if held else _build_congrats(desk, stack.queue, stack.limits),
     )
 
 
-def _kind(held: CardRecord, stack: TodaysQueue) -> str:
+def _counter_kind(held: CardRecord, stack: TodaysQueue) -> str:
     """Return the counter that a card belongs to.
 
     The plan counts steps left unfinished on an earlier day as due.
@@ -236,18 +236,18 @@ def build_card_view(
         token=token or showing_token(held.card, held.turns),
         who=learner_marker(desk.learner),
         since=since or to_milliseconds(desk.now),
-        note=note_of(held, desk.day, found.origin),
+        note=card_origin_note(held, desk.day, found.origin),
         title=found.title,
         links=found.links,
         question=found.question,
         sources=tuple(sources[k] for k in card.sources if k in sources),
         day=desk.day,
         last=last_day(desk.day, desk.learner.exam_day),
-        buttons=_buttons(desk, held) if show else (),
+        buttons=_grade_buttons(desk, held) if show else (),
     )
 
 
-def _buttons(desk: RequestContext, held: CardRecord) -> tuple[GradeButton, ...]:
+def _grade_buttons(desk: RequestContext, held: CardRecord) -> tuple[GradeButton, ...]:
     asked = ReviewEvent(3, desk.now, desk.day, desk.learner.retention)
     outcomes = preview_ratings(held.standing, asked, held.card)
     exam = desk.learner.exam_day
@@ -257,7 +257,7 @@ def _buttons(desk: RequestContext, held: CardRecord) -> tuple[GradeButton, ...]:
     )
 
 
-def _chosen(desk: RequestContext, wish: ReviewFilter, stack: TodaysQueue) -> CardRecord | None:
+def _chosen_card(desk: RequestContext, wish: ReviewFilter, stack: TodaysQueue) -> CardRecord | None:
     db, learner, queue = desk.db, desk.learner.id, stack.queue
     if wish.card:
         return review_log.load_card(db, learner, wish.card)
@@ -266,19 +266,19 @@ def _chosen(desk: RequestContext, wish: ReviewFilter, stack: TodaysQueue) -> Car
     if stack.unseen:
         card = store.next_new(db, learner, desk.library, stack.limits, stack.unseen)
         if card is not None:
-            return review_log.unseen(db, learner, card)
+            return review_log.unseen_card(db, learner, card)
     soon = queue.first and queue.first.standing
     return queue.first if soon and soon.due_at - desk.now <= _AHEAD else None
 
 
-def _rest(desk: RequestContext, queue: ReviewQueue, limits: QueueQuery) -> CongratsInfo:
+def _build_congrats(desk: RequestContext, queue: ReviewQueue, limits: QueueQuery) -> CongratsInfo:
     learner, library = desk.learner.id, desk.library
     later = store.next_due(desk.db, learner, limits)
     standing = queue.first.standing if queue.first else None
-    unseen = _unseen(desk, limits)
+    unseen = _unseen_by_topic(desk, limits)
     new = store.next_new(desk.db, learner, library, limits, unseen)
     topic = library.topics.get(library.cards[new].topic) if new else None
-    toward = _toward(desk, queue, later[0] if later else None)
+    toward = _exam_plan_notice(desk, queue, later[0] if later else None)
     stopped, plan = toward is not None and toward.stopped, todays_plan(desk)
     return CongratsInfo(
         on=later[0] if later else None,
@@ -293,16 +293,18 @@ def _rest(desk: RequestContext, queue: ReviewQueue, limits: QueueQuery) -> Congr
     )
 
 
-def _toward(
+def _exam_plan_notice(
     desk: RequestContext, queue: ReviewQueue, later: dt.date | None
 ) -> ExamPlanNotice | None:
-    aim, plan = aim_of(desk.learner, desk.day), todays_plan(desk)
+    aim, plan = exam_goal(desk.learner, desk.day), todays_plan(desk)
     if aim is None or plan is None:
         return None
-    return toward_of(aim, plan, desk.day, later, queue.whole.begun)
+    return exam_plan_notice(aim, plan, desk.day, later, queue.whole.begun)
 
 
-def wish_of(desk: RequestContext, topic: str, more: int, card: str = "") -> ReviewFilter:
+def parse_review_filter(
+    desk: RequestContext, topic: str, more: int, card: str = ""
+) -> ReviewFilter:
     """Return the filter as sent; raises NotFoundError for an unknown topic."""
     if topic:
         find_topic(desk.library, topic)
@@ -333,7 +335,7 @@ def next_card_response(
         return RedirectResponse(address, 303)
     table = dataclasses.replace(
         build_review_page(desk, wish),
-        undo=undo or undoable(desk),
+        undo=undo or last_undoable_grade(desk),
         leech=leech,
         already=grade_words(graded),
     )
@@ -351,7 +353,7 @@ def grade_words(rating: int) -> str:
     return GRADES[rating - 1] if rating else ""
 
 
-def undoable(desk: RequestContext) -> int:
+def last_undoable_grade(desk: RequestContext) -> int:
     """Return the log id of the last review of this study day; 0 if there is none."""
     if not desk.learner.id:
         return 0
@@ -384,9 +386,9 @@ def record_late_grade(desk: RequestContext, card: Flashcard, graded: GradeForm) 
             "given",
         )
     held = review_log.load_card(desk.db, desk.learner.id, card.id)
-    at = settled(given, desk.now, held.standing.last_at if held.standing else None)
+    at = settle_moment(given, desk.now, held.standing.last_at if held.standing else None)
     grade = ReviewEvent(graded.rating, at, desk.learner.study_day(at), desk.learner.retention)
-    sent = review_log.GradeSubmission(graded.token, _looked(graded))
+    sent = review_log.GradeSubmission(graded.token, _looked_milliseconds(graded))
     if review_log.record_review(desk.db, desk.learner.id, card, grade, sent) is None:
         learner = desk.learner.id
         earlier = review_log.find_rating(desk.db, learner, card.id, graded.token)
@@ -398,7 +400,7 @@ def record_late_grade(desk: RequestContext, card: Flashcard, graded: GradeForm) 
     return Response(status_code=204)
 
 
-def _looked(graded: GradeForm) -> int | None:
+def _looked_milliseconds(graded: GradeForm) -> int | None:
     """Return the milliseconds from showing the card to its rating, by the browser's clock.
 
     None if that is not plausible.
@@ -411,12 +413,12 @@ router = APIRouter()
 
 
 @router.get("")
-def index(desk: Reader, wished: Wished) -> HTMLResponse:
+def show_review(desk: Reader, wished: Wished) -> HTMLResponse:
     """The review page: the most urgent card, or the requested one."""
     if wished.card:
         find_card(desk, wished.card)
-    graded = _rating_of(desk, wished.card, wished.token)
-    wish = wish_of(desk, wished.topic, wished.more, "" if graded else wished.card)
+    graded = _rating_for_showing(desk, wished.card, wished.token)
+    wish = parse_review_filter(desk, wished.topic, wished.more, "" if graded else wished.card)
     show = wished.show and not graded
     token = wished.token if wish.card else ""
     table = build_review_page(desk, wish, show=show, since=wished.since, token=token)
@@ -424,18 +426,22 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
     already = grade_words(graded or wished.graded)
     return desk.page(
         "flashcards/index.html",
-        table=dataclasses.replace(table, undo=undoable(desk), leech=leech, already=already),
+        table=dataclasses.replace(
+            table, undo=last_undoable_grade(desk), leech=leech, already=already
+        ),
         wish=wish,
         empty=not desk.library.cards and _is_bare(table),
     )
 
 
 @router.get("/{card}/answer")
-def answer(desk: Reader, card: str, wished: Wished) -> Response:
+def show_answer(desk: Reader, card: str, wished: Wished) -> Response:
     """The card with its answer and the four ratings, as a fragment."""
     name = find_card(desk, card).card.id
-    if graded := _rating_of(desk, name, wished.token):
-        return next_card_response(desk, wish_of(desk, wished.topic, wished.more), graded=graded)
+    if graded := _rating_for_showing(desk, name, wished.token):
+        return next_card_response(
+            desk, parse_review_filter(desk, wished.topic, wished.more), graded=graded
+        )
     held = review_log.load_card(desk.db, desk.learner.id, name)
     token, since = wished.token, wished.since
     return render_page(
@@ -446,7 +452,7 @@ def answer(desk: Reader, card: str, wished: Wished) -> Response:
     )
 
 
-def _rating_of(desk: RequestContext, card: str, token: str) -> int:
+def _rating_for_showing(desk: RequestContext, card: str, token: str) -> int:
     """Return the rating already saved for a showing of a card; 0 for none."""
     if not token or not desk.learner.id:
         return 0
@@ -466,7 +472,7 @@ class _AfterGrade:
     graded: int = 0
 
 
-async def review(request: Request) -> Response:
+async def grade_review(request: Request) -> Response:
     """Save a rating once, and return the next card.
 
     The next card is looked up after the commit: that takes longer than the rating, and other
@@ -475,12 +481,12 @@ async def review(request: Request) -> Response:
     graded = await parse_form(request, GradeForm)
     card: str = request.path_params["card"]
     async with write_dependencies(request) as (db, learner):
-        desk = await desk_of(request, learner, db)
+        desk = await build_request_context(request, learner, db)
         if graded.given:
-            return await run_query(db, lambda: _late(desk, card, graded))
-        done = await run_query(db, lambda: _grade(desk, card, graded))
+            return await run_query(db, lambda: _late_grade_response(desk, card, graded))
+        done = await run_query(db, lambda: _grade_card(desk, card, graded))
     async with read_only_session(request) as db:
-        after = await desk_of(request, learner, db)
+        after = await build_request_context(request, learner, db)
         # In a thread: on some days the first rating waits for the plan of the day.
         return await run_in_threadpool(
             next_card_response,
@@ -492,64 +498,64 @@ async def review(request: Request) -> Response:
         )
 
 
-def _late(desk: RequestContext, card: str, graded: GradeForm) -> Response:
+def _late_grade_response(desk: RequestContext, card: str, graded: GradeForm) -> Response:
     found = find_card(desk, card)
     require_same_learner(desk, graded.who)
     return record_late_grade(desk, found.card, graded)
 
 
-def _grade(desk: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
+def _grade_card(desk: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
     found = find_card(desk, card)
     require_same_learner(desk, graded.who)
-    wish = wish_of(desk, graded.topic, graded.more)
+    wish = parse_review_filter(desk, graded.topic, graded.more)
     grade = ReviewEvent(graded.rating, desk.now, desk.day, desk.learner.retention)
     submission = review_log.GradeSubmission(graded.token, _review_looked(desk, graded.since))
     done = review_log.record_review(desk.db, desk.learner.id, found.card, grade, submission)
     if done is None:
-        return _AfterGrade(wish, graded=_rating_of(desk, found.card.id, graded.token))
+        return _AfterGrade(wish, graded=_rating_for_showing(desk, found.card.id, graded.token))
     leech = done.lapsed and is_leech(done.standing.lapses)
     return _AfterGrade(wish, done.number, found if leech else None)
 
 
 @router.post("/undo")
-async def undo(request: Request, undone: Undone) -> Response:
+async def undo_last(request: Request, undone: Undone) -> Response:
     """Undo the last review or manual edit, and show its card again.
 
     The card is rendered after the commit, as with a rating.
     """
-    card = await run_writing(request, lambda desk: _undo(desk, undone))
+    card = await run_writing(request, lambda desk: _undo_log_entry(desk, undone))
 
     def answer(desk: RequestContext) -> Response:
-        return next_card_response(desk, wish_of(desk, undone.topic, undone.more, card))
+        return next_card_response(desk, parse_review_filter(desk, undone.topic, undone.more, card))
 
     return await run_reading(request, answer)
 
 
-def _undo(desk: RequestContext, undone: UndoForm) -> str:
+def _undo_log_entry(desk: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
-    wish_of(desk, undone.topic, undone.more)  # validate before anything is written
+    parse_review_filter(desk, undone.topic, undone.more)  # validate before anything is written
     when = (desk.now, desk.day)
     cards = desk.library.cards
     return review_log.undo_review(desk.db, desk.learner.id, undone.review, when, cards) or ""
 
 
 @router.post("/{card}/suspension")
-async def suspend(request: Request, card: str, wanted: Suspended) -> Response:
-    topic = await run_writing(request, lambda desk: _suspend(desk, card, wanted))
+async def suspend_card(request: Request, card: str, wanted: Suspended) -> Response:
+    topic = await run_writing(request, lambda desk: _write_suspension(desk, card, wanted))
     if wanted.deck:
         where = "#own" if is_added_card(card) else f"?topic={topic}"
         return RedirectResponse(f"/flashcards/deck{where}", 303)
 
     def answer(desk: RequestContext) -> Response:
-        return next_card_response(desk, wish_of(desk, wanted.topic, wanted.more))
+        return next_card_response(desk, parse_review_filter(desk, wanted.topic, wanted.more))
 
     return await run_reading(request, answer)
 
 
-def _suspend(desk: RequestContext, card: str, wanted: SuspensionForm) -> str:
+def _write_suspension(desk: RequestContext, card: str, wanted: SuspensionForm) -> str:
     """Suspend or unsuspend the card, and return its topic."""
     found = find_card(desk, card).card
-    wish_of(desk, wanted.topic, wanted.more)  # validate before anything is written
+    parse_review_filter(desk, wanted.topic, wanted.more)  # validate before anything is written
     review_log.set_suspended(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
     return found.topic
 

@@ -10,27 +10,27 @@ from app.content.library import Library
 from app.import_export.anki.package_format import (
     CollectionCreation,
     PackageWriter,
-    as_files,
-    file_of,
-    name_of,
-    names_in,
+    find_picture_names,
+    package_file_name,
+    picture_name,
+    use_package_files,
 )
 from app.import_export.anki.package_writer import (
     AddedCardInfo,
     AnkiNote,
     CardHistory,
     CollectionDates,
-    guid,
-    learned,
+    note_guid,
+    replay_for_anki,
     write_learned,
 )
-from app.import_export.course_files import with_pictures
+from app.import_export.course_files import attach_pictures
 from app.import_export.course_items import read_authored
 from app.import_export.export_store import LearnerCards, StudiedCards
-from app.import_export.html_sanitizer import portable
-from app.import_export.images import content_of, renamed
+from app.import_export.html_sanitizer import portable_html
+from app.import_export.images import image_bytes, rename_images
 from app.import_export.items import Item
-from app.import_export.markdown_to_html import illustrated
+from app.import_export.markdown_to_html import to_html_with_pictures
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard
 from app.questions.grading import question_faces
@@ -103,7 +103,7 @@ def has_words(library: Library, own: Collection[str], card: str) -> bool:
 Origins = Mapping[str, tuple[str, int]]
 
 
-def notes_of(
+def group_cards_by_note(
     library: Library, cards: Collection[str], origins: Origins
 ) -> dict[str, tuple[str, ...]]:
     """Group cards into notes, by note name.
@@ -145,13 +145,13 @@ class _PicturePacker:
 
     def pack(self, sheet: AnkiNote) -> AnkiNote:
         """Return the note with pictures as package files, and add these files."""
-        for name in (name for face in sheet.faces for name in names_in(face)):
+        for name in (name for face in sheet.faces for name in find_picture_names(face)):
             if name not in self._packed:
                 self._packed.add(name)
                 content = self.of_course.get(name) or self._find(name)
                 if content:
-                    self._package.add_media(file_of(name), content)
-        return dataclasses.replace(sheet, faces=tuple(map(as_files, sheet.faces)))
+                    self._package.add_media(package_file_name(name), content)
+        return dataclasses.replace(sheet, faces=tuple(map(use_package_files, sheet.faces)))
 
 
 class _NoteBuilder:
@@ -171,7 +171,7 @@ class _NoteBuilder:
         """Yield all notes of a learner."""
         origins = cards.note_origins()
         held = [c for c in cards.names() if has_words(self._library, origins, c)]
-        notes = list(notes_of(self._library, held, origins).items())
+        notes = list(group_cards_by_note(self._library, held, origins).items())
         for begin in range(0, len(notes), _NOTES_AT_ONCE):
             some = notes[begin : begin + _NOTES_AT_ONCE]
             self._studied = cards.read([name for _, names in some for name in names])
@@ -189,7 +189,7 @@ class _NoteBuilder:
             return self._question(note, name)
         if kind == TERM:
             term = self._library.glossary[name]
-            faces = html.escape(term.name), portable(term.meaning.html)
+            faces = html.escape(term.name), portable_html(term.meaning.html)
             return self._build_note((note,), "terms", faces)
         card = self._library.cards[note]
         sheet = self._build_note(cards, card.topic, self._card_faces(card))
@@ -218,16 +218,16 @@ class _NoteBuilder:
             variant = draw_variant(self._library.questions[name], seed)
         except (ExpressionError, ArithmeticError):
             return None
-        faces = question_faces(variant, _gap)
-        front, back = portable(faces.front), portable(faces.back)
+        faces = question_faces(variant, _gap_text)
+        front, back = portable_html(faces.front), portable_html(faces.back)
         return self._build_note((note,), "missed questions", (front, back))
 
     def _build_note(self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]) -> AnkiNote:
         note, made = cards[0], tuple(self._card_history(name) for name in cards)
-        return AnkiNote(note, guid(note), self._deck_name(deck), faces, made)
+        return AnkiNote(note, note_guid(note), self._deck_name(deck), faces, made)
 
     def _card_history(self, card: str) -> CardHistory:
-        made = learned(
+        made = replay_for_anki(
             card,
             self._studied.grades.get(card, ()),
             suspended=card in self._studied.suspended,
@@ -249,7 +249,7 @@ class _NoteBuilder:
         if path not in self._read:
             self._read[path] = dict(self._authored_faces(self._course.folder / path, path))
         words = card.front.html, card.back.html
-        return self._read[path].get(card.id) or (portable(words[0]), portable(words[1]))
+        return self._read[path].get(card.id) or (portable_html(words[0]), portable_html(words[1]))
 
     def _authored_faces(self, file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
         """Yield the faces of the cards in a file, by card id."""
@@ -259,21 +259,21 @@ class _NoteBuilder:
             return
         for item in read_authored(text, path).items:
             if item.kind == "card":
-                yield item.name, self._shown(with_pictures(file.parent, item))
+                yield item.name, self._shown(attach_pictures(file.parent, item))
 
     def _shown(self, card: Item) -> tuple[str, str]:
         """Return both sides as HTML; pictures are named as on own cards."""
-        held = {p.name: content_of(p) for p in card.pictures}
-        names = {name: kept for name, c in held.items() if (kept := name_of(c))}
+        held = {p.name: image_bytes(p) for p in card.pictures}
+        names = {name: kept for name, c in held.items() if (kept := picture_name(c))}
         self._pictures |= {kept: held[name] for name, kept in names.items()}
-        card = renamed(card, {name: name for name in names})
-        front, back = illustrated(card.stem), illustrated(card.text)
+        card = rename_images(card, {name: name for name in names})
+        front, back = to_html_with_pictures(card.stem), to_html_with_pictures(card.text)
         for name, kept in names.items():
             was, now = f'src="{html.escape(name)}"', f'src="{PICTURES}{kept}"'
             front, back = front.replace(was, now), back.replace(was, now)
         return front, back
 
 
-def _gap(hint: str) -> str:
+def _gap_text(hint: str) -> str:
     """Return a gap to fill in, as text."""
     return f"[{hint or '…'}]"

@@ -20,12 +20,12 @@ from app.content.library import Library
 from app.database.write_queue import Turn
 from app.errors import ConflictError
 from app.import_export import import_store
-from app.import_export.anki.card_templates import is_blank, with_math, with_pictures
-from app.import_export.anki.package_format import name_of
+from app.import_export.anki.card_templates import convert_formulas, is_blank, replace_picture_urls
+from app.import_export.anki.package_format import picture_name
 from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
-from app.import_export.anki.package_writer import guid
+from app.import_export.anki.package_writer import note_guid
 from app.import_export.export_store import OwnCardText
-from app.import_export.html_sanitizer import safe
+from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import DEEPEST, is_deep
 from app.import_export.import_store import ImportCounts, ImportedCard, ImportedReview
 from app.spaced_repetition.card_ids import (
@@ -33,11 +33,11 @@ from app.spaced_repetition.card_ids import (
     OWN,
     PICTURES,
     can_be_card,
+    card_topic,
     is_added_card,
     parse_card_id,
     question_card_id,
     term_card,
-    topic_of,
 )
 from app.web.request_limits import FairSlots
 
@@ -74,45 +74,45 @@ class MatchedPackage:
 
 def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
     """Match every card with the course; all others become the learner's own cards."""
-    known = dict(_names(library))
+    known = dict(_cards_by_guid(library))
     cards_left: collections.Counter[str] = collections.Counter()
     grades_left: collections.Counter[str] = collections.Counter()
     media = 0
-    pictures = {n: p for n, c in package.media.items() if (p := name_of(c))}
+    pictures = {n: p for n, c in package.media.items() if (p := picture_name(c))}
     arrivals: dict[str, ImportedCard] = {}
     if package.stray:
         grades_left["about cards that the file does not hold"] = package.stray
     for found in sorted(package.cards, key=lambda c: c.place):
-        card = _card_of(found, known)
+        card = _matching_card(found, known)
         reason = _TWICE if card in arrivals else "" if card else _NO_SIDE
         own, files, lost = None, frozenset[str](), 0
         if parse_card_id(card)[0] == OWN and not reason:
-            own, files, lost, reason = _own(found, pictures)
+            own, files, lost, reason = _read_own_card(found, pictures)
         if reason:
             cards_left[reason] += 1
             continue
         media += lost
-        log = tuple(_came(found, grades_left))
+        log = tuple(_imported_reviews(found, grades_left))
         kept = {pictures[name]: package.media[name] for name in files}
-        arrivals[card] = _arrival(found, card, library, (own, kept, log))
+        arrivals[card] = _build_imported_card(found, card, library, (own, kept, log))
     return MatchedPackage(tuple(arrivals.values()), cards_left, grades_left, media)
 
 
-def _names(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the cards of a note (by ordinal), for each GUID that our export writes."""
     for card in library.cards.values():
         if card.id == min(card.id, card.sibling or card.id):
             names = (card.id, card.sibling) if card.sibling else (card.id,)
-            yield guid(card.id), names
+            yield note_guid(card.id), names
     for question in library.questions.values():
         if can_be_card(question):
             name = question_card_id(question.id)
-            yield guid(name), (name,)
+            yield note_guid(name), (name,)
     for anchor in library.glossary:
-        yield guid(term_card(anchor)), (term_card(anchor),)
+        yield note_guid(term_card(anchor)), (term_card(anchor),)
 
 
-def _card_of(found: PackageCard, known: Mapping[str, tuple[str, ...]]) -> str:
+def _matching_card(found: PackageCard, known: Mapping[str, tuple[str, ...]]) -> str:
     """Return our id of a card; empty if our note has no such card."""
     ours = known.get(found.guid)
     if ours is not None:
@@ -126,21 +126,21 @@ def _card_of(found: PackageCard, known: Mapping[str, tuple[str, ...]]) -> str:
 _Own = tuple[OwnCardText | None, frozenset[str], int, str]
 
 
-def _own(found: PackageCard, pictures: Mapping[str, str]) -> _Own:
+def _read_own_card(found: PackageCard, pictures: Mapping[str, str]) -> _Own:
     """Return the text of an own card, or why it is skipped.
 
     Also returns its pictures in the file, and how many media are lost.
     """
     none = frozenset[str]()
-    refused = _refused(found)
+    refused = _refusal_reason(found)
     if refused:
         return None, none, 0, refused
     addresses = {name: f"{PICTURES}{kept}" for name, kept in pictures.items()}
     lost, shown = 0, none
     faces: list[str] = []
     for face in found.faces:
-        plain, missing, used = with_pictures(with_math(face), addresses)
-        faces.append(safe(plain))
+        plain, missing, used = replace_picture_urls(convert_formulas(face), addresses)
+        faces.append(sanitize_html(plain))
         lost, shown = lost + missing, shown | used
     if any(is_blank(face) for face in faces):
         return None, none, 0, _WORDLESS
@@ -153,7 +153,7 @@ def _own(found: PackageCard, pictures: Mapping[str, str]) -> _Own:
     return text, shown, lost, ""
 
 
-def _refused(found: PackageCard) -> str:
+def _refusal_reason(found: PackageCard) -> str:
     """Return why the text of a card cannot be imported; empty if it can."""
     if any(_OCCLUSION.search(field) for field in found.fields):
         return _MASKED
@@ -167,7 +167,9 @@ def _refused(found: PackageCard) -> str:
     return ""
 
 
-def _came(found: PackageCard, left: collections.Counter[str]) -> Iterator[ImportedReview]:
+def _imported_reviews(
+    found: PackageCard, left: collections.Counter[str]
+) -> Iterator[ImportedReview]:
     """Yield the reviews and manual edits of a card; other rows are counted.
 
     A due date counts only if nothing came after it. A card that is new now was reset, whether its
@@ -178,7 +180,7 @@ def _came(found: PackageCard, left: collections.Counter[str]) -> Iterator[Import
         left[_TOO_MANY] += len(found.log) - _MOST_GRADES
     last = None
     for row in log:
-        came = _row(row, found, is_last=row is log[-1])
+        came = _imported_review(row, found, is_last=row is log[-1])
         if came is None:
             left[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
         else:
@@ -191,7 +193,9 @@ def _came(found: PackageCard, left: collections.Counter[str]) -> Iterator[Import
         yield ImportedReview(max(found.buried, last.at + 1 if last else 0), 0, 0, "bury")
 
 
-def _row(row: RevlogEntry, found: PackageCard, *, is_last: bool) -> ImportedReview | None:
+def _imported_review(
+    row: RevlogEntry, found: PackageCard, *, is_last: bool
+) -> ImportedReview | None:
     if row.ease in _EASES and row.kind in _KINDS:
         return ImportedReview(row.number, row.ease, row.time)
     if row.forgets:
@@ -209,22 +213,22 @@ class CardPlacement:
     topic: str
 
 
-def home_of(library: Library, card: str) -> CardPlacement:
+def card_placement(library: Library, card: str) -> CardPlacement:
     """Return the placement of a card; from its id alone if it left the course."""
     known = library.cards.get(card)
     if known is None:
-        return CardPlacement(card, topic_of(library, card))
+        return CardPlacement(card, card_topic(library, card))
     return CardPlacement(min(card, known.sibling or card), known.topic)
 
 
-def _arrival(
+def _build_imported_card(
     found: PackageCard,
     card: str,
     library: Library,
     carried: tuple[OwnCardText | None, Mapping[str, bytes], tuple[ImportedReview, ...]],
 ) -> ImportedCard:
     own, pictures, log = carried
-    home = home_of(library, card)
+    home = card_placement(library, card)
     return ImportedCard(
         card=card,
         note=home.note,
@@ -321,7 +325,7 @@ class ImportRunner:
     ) -> str:
         """Write all batches; returns how it ended: done, canceled, stopped, or full."""
         waiting = 0
-        for part in import_store.slices_of(arrivals):
+        for part in import_store.slice_cards(arrivals):
             if self._ending:
                 return import_store.STOPPED
             now = self._clock()

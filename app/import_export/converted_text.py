@@ -57,11 +57,11 @@ def read_text(text: str, form: str, losses: ConversionLosses) -> str:
     if form == "markdown":
         return read_html(_MARKDOWN.render(text.strip()), losses)
     if form == "moodle" and _TAG.search(text):
-        return read_html(_with_breaks(text), losses)
+        return read_html(_add_line_breaks(text), losses)
     return read_html(text, losses) if form == "html" else from_plain(text)
 
 
-def _with_breaks(text: str) -> str:
+def _add_line_breaks(text: str) -> str:
     """Return text with tags as HTML; Moodle shows its newlines as line breaks."""
     joined = re.sub(r">[ \t]*\n\s*<", "><", join_formula_lines(text.strip()))
     parts = _PRE.split(joined)
@@ -76,7 +76,7 @@ def read_html(html: str, losses: ConversionLosses) -> str:
     return turned.text
 
 
-def plain_of(markdown: str) -> str | None:
+def plain_words_or_none(markdown: str) -> str | None:
     """Return the text of Markdown that is plain text in one line, otherwise None."""
     html = to_html(markdown)
     if "<" in html or "\n" in html or "\\(" in html or "\\[" in html:
@@ -87,12 +87,12 @@ def plain_of(markdown: str) -> str | None:
     return words if from_plain(words) == markdown else None
 
 
-def with_unit(stem: str, unit: str) -> str:
+def add_unit_to_stem(stem: str, unit: str) -> str:
     """Append the unit to answer in, for formats without units."""
     return f"{stem}\n\nAnswer in {unit}." if unit else stem
 
 
-def without_unit(stem: str) -> tuple[str, str]:
+def split_unit_from_stem(stem: str) -> tuple[str, str]:
     """Return the stem without the unit that `with_unit` appended, and the unit."""
     found = _UNIT.search(stem)
     if found is None or not known_unit(found[1]):
@@ -100,7 +100,7 @@ def without_unit(stem: str) -> tuple[str, str]:
     return stem[: found.start()], known_unit(found[1]) or ""
 
 
-def any_other(item: Item, said: str, losses: ConversionLosses) -> Item:
+def move_default_feedback(item: Item, said: str, losses: ConversionLosses) -> Item:
     """Return the item with the feedback to any other answer as its common mistake."""
     if said and not item.mistake:
         return dataclasses.replace(item, mistake=said)

@@ -5,14 +5,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from app.content.course_rules import NO_SYLLABUS
-from app.content.file_reader import parse
+from app.content.file_reader import parse_file
 from app.content.file_watcher import WatchedFiles
 from app.content.library import image_problem
 from app.content.parse_cache import replace_file
-from app.content.parsed_file import ParsedFile, used_ids
-from app.import_export.course_items import block, headed, new_id, read_authored
-from app.import_export.html_to_markdown import one_line
-from app.import_export.images import content_of, digest, made, name_of, renamed, shown_in
+from app.content.parsed_file import ParsedFile, list_used_ids
+from app.import_export.course_items import new_id, read_authored, with_heading, write_item_block
+from app.import_export.html_to_markdown import join_into_one_line
+from app.import_export.images import (
+    image_bytes,
+    image_digest,
+    image_name,
+    make_image,
+    picture_names_shown,
+    rename_images,
+)
 from app.import_export.items import (
     CourseInfo,
     ImportResult,
@@ -20,7 +27,7 @@ from app.import_export.items import (
     ItemRemark,
     NumberRange,
     UnusableFileError,
-    label,
+    item_label,
 )
 from app.markup.model import Topic
 
@@ -66,34 +73,34 @@ def add_items(reading: ImportResult, place: TargetTopic) -> TopicUpdate:
     An item is refused if it already is in the topic, if the course check would refuse it, or if its
     Markdown would be parsed as something else.
     """
-    texts = {name: _opened(name, text, place) for name, text in place.files.items()}
+    texts = {name: _open_file_text(name, text, place) for name, text in place.files.items()}
     ids = set(place.ids)
-    known = {_likeness(renamed(i, place.pictures)) for i in _standing(place)}
+    known = {_item_likeness(rename_images(i, place.pictures)) for i in _existing_items(place)}
     carried: list[tuple[str, Item]] = []
     refused = list(reading.refused)
     lost: list[ItemRemark] = []
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
     for raw in reading.items:
-        item, shown = _with_pictures(_known_here(raw, place))
+        item, shown = _with_unique_pictures(_known_here(raw, place))
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_id(item, ids)
-        like = _likeness(renamed(item, {n: digest(c) for n, c in shown.items()}))
-        if reason := _KNOWN * (like in known) or _refusal(item, name, file, place):
-            refused.append(ItemRemark(label(raw), raw.line, reason))
+        like = _item_likeness(rename_images(item, {n: image_digest(c) for n, c in shown.items()}))
+        if reason := _KNOWN * (like in known) or _placement_refusal(item, name, file, place):
+            refused.append(ItemRemark(item_label(raw), raw.line, reason))
             continue
         ids.add(name)
         known.add(like)
-        texts[file] = f"{texts[file].rstrip()}\n\n{block(item, name)}"
+        texts[file] = f"{texts[file].rstrip()}\n\n{write_item_block(item, name)}"
         carried.append((name, item))
-        lost += (ItemRemark(label(raw), raw.line, what) for what in item.lost)
+        lost += (ItemRemark(item_label(raw), raw.line, what) for what in item.lost)
         changed.add(file)
         pictures |= shown
     files = {name: texts[name] for name in sorted(changed)}
     return TopicUpdate(files, pictures, tuple(carried), tuple(refused), tuple(lost))
 
 
-def _opened(name: str, text: str, place: TargetTopic) -> str:
+def _open_file_text(name: str, text: str, place: TargetTopic) -> str:
     """Return the file to append to, or new front matter."""
     if text.strip():
         return text
@@ -102,7 +109,7 @@ def _opened(name: str, text: str, place: TargetTopic) -> str:
     return f'---\ntitle: "{title}"\nobjective: {place.objective}\nsource: {place.source}\n---\n'
 
 
-def _standing(place: TargetTopic) -> Iterable[Item]:
+def _existing_items(place: TargetTopic) -> Iterable[Item]:
     for name, text in place.files.items():
         yield from read_authored(text, f"topics/{place.slug}/{name}").items
 
@@ -113,7 +120,7 @@ def _known_here(item: Item, place: TargetTopic) -> Item:
     sources = tuple(s for s in item.sources if s in place.sources)
     gone = {*item.objectives, *item.sources} - {*objectives, *sources}
     if gone:
-        item = _less(
+        item = _item_without(
             item,
             f"unknown here: {', '.join(sorted(gone))}",
         )
@@ -122,28 +129,28 @@ def _known_here(item: Item, place: TargetTopic) -> Item:
     if sources == (place.source,):
         sources = ()
     known = dataclasses.replace(item, objectives=objectives, sources=sources)
-    return _with_reasons(headed(known))
+    return _add_pair_reasons(with_heading(known))
 
 
-def _less(item: Item, what: str) -> Item:
+def _item_without(item: Item, what: str) -> Item:
     return dataclasses.replace(item, lost=(*item.lost, what))
 
 
-def _with_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
+def _with_unique_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
     """Return the item with unique picture names, and the bytes of the pictures."""
-    held = {p.name: content_of(p) for p in item.pictures}
-    names = {name: name_of(content, name) for name, content in held.items()}
-    for name in shown_in(item):
+    held = {p.name: image_bytes(p) for p in item.pictures}
+    names = {name: image_name(content, name) for name, content in held.items()}
+    for name in picture_names_shown(item):
         if not names.get(name):
-            item = _less(
+            item = _item_without(
                 item,
                 f"the picture {name} is left out: it is not in the file",
             )
-    shown = {names[n]: held[n] for n in shown_in(item) if names.get(n)}
-    return renamed(item, names), shown
+    shown = {names[n]: held[n] for n in picture_names_shown(item) if names.get(n)}
+    return rename_images(item, names), shown
 
 
-def _with_reasons(item: Item) -> Item:
+def _add_pair_reasons(item: Item) -> Item:
     """Mark equal right sides as intended, which other formats do not require."""
     rights = [p.right for p in item.pairs if p.left]
     pairs = tuple(
@@ -153,46 +160,46 @@ def _with_reasons(item: Item) -> Item:
     return dataclasses.replace(item, pairs=pairs)
 
 
-def _refusal(item: Item, name: str, file: str, place: TargetTopic) -> str:
+def _placement_refusal(item: Item, name: str, file: str, place: TargetTopic) -> str:
     """Return why an item cannot be added to the topic; empty if it can."""
     words = [word for b in item.blanks for word in (*b.answers, *b.wrong)]
     if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in words):
         return "the answer of a gap holds one of | ? [ ] ~"
     path = f"topics/{place.slug}/{file}"
-    alone = f"{_opened(file, '', place)}\n{block(item, name)}"
-    parsed = parse(alone, path)
+    alone = f"{_open_file_text(file, '', place)}\n{write_item_block(item, name)}"
+    parsed = parse_file(alone, path)
     problems = [p for p in parsed.problems if p.severity == "error"]
     if problems:
         return f"{problems[0].message} [{problems[0].code}]"
     again = read_authored(alone, path).items
-    if len(again) != 1 or _likeness(again[0]) != _likeness(item):
+    if len(again) != 1 or _item_likeness(again[0]) != _item_likeness(item):
         return "its text cannot be written so that it reads the same"
     return ""
 
 
-def _likeness(item: Item) -> object:
+def _item_likeness(item: Item) -> object:
     """Return a key that is equal for items with the same content."""
     return (
         item.kind,
-        _words(item.stem),
-        tuple((_line(o.text), o.right, _span(o.span)) for o in item.options),
-        tuple(_line(s.text) for s in item.steps),
-        tuple((_line(p.left), _line(p.right)) for p in item.pairs),
-        _words(item.text),
+        _normalize_words(item.stem),
+        tuple((_normalize_line(o.text), o.right, _span_key(o.span)) for o in item.options),
+        tuple(_normalize_line(s.text) for s in item.steps),
+        tuple((_normalize_line(p.left), _normalize_line(p.right)) for p in item.pairs),
+        _normalize_words(item.text),
         tuple((b.answers, b.wrong) for b in item.blanks),
     )
 
 
-def _line(text: str) -> str:
-    return _words(one_line(text))
+def _normalize_line(text: str) -> str:
+    return _normalize_words(join_into_one_line(text))
 
 
-def _words(text: str) -> str:
+def _normalize_words(text: str) -> str:
     words = text.replace("<br>", " ").replace("\\\n", " ").replace("\\{", "{")
     return " ".join(words.split())
 
 
-def _span(span: NumberRange | None) -> tuple[str, ...]:
+def _span_key(span: NumberRange | None) -> tuple[str, ...]:
     if span is None:
         return ()
     return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit)
@@ -201,7 +208,7 @@ def _span(span: NumberRange | None) -> tuple[str, ...]:
 _FILES = ("quiz.md", "cards.md")
 
 
-def place_of(folder: Path, slug: str) -> TargetTopic:
+def read_target_topic(folder: Path, slug: str) -> TargetTopic:
     """Return a topic of a course; raises UnusableFileError if there is none."""
     readings, _ = WatchedFiles(folder, None).read()
     page = readings.get(f"topics/{slug}/concept.md")
@@ -211,51 +218,53 @@ def place_of(folder: Path, slug: str) -> TargetTopic:
         raise UnusableFileError(
             f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}."
         )
-    topic, objectives, sources = page.topic, _objectives(readings), _sources(readings)
+    topic, objectives, sources = page.topic, _known_objectives(readings), _known_sources(readings)
     if not topic.objectives or not topic.sources:
         raise UnusableFileError(f"The page of “{slug}” names no objective or no source.")
     return TargetTopic(
         slug,
         topic.title,
-        {name: _text(folder / "topics" / slug / name) for name in _FILES},
-        frozenset(used_ids(readings)),
+        {name: _read_text(folder / "topics" / slug / name) for name in _FILES},
+        frozenset(list_used_ids(readings)),
         topic.objectives[0],
         topic.sources[0],
         objectives,
         sources,
-        _digests(folder, slug),
+        _picture_digests(folder, slug),
     )
 
 
-def _digests(folder: Path, slug: str) -> dict[str, str]:
+def _picture_digests(folder: Path, slug: str) -> dict[str, str]:
     """Return the digest of each picture of a topic, by name."""
     topic = folder / "topics" / slug
     names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
     shown = (n for n in names if not image_problem(folder, f"topics/{slug}/{n}"))
-    return {name: digest((topic / name).read_bytes()) for name in shown}
+    return {name: image_digest((topic / name).read_bytes()) for name in shown}
 
 
-def with_pictures(folder: Path, item: Item) -> Item:
+def attach_pictures(folder: Path, item: Item) -> Item:
     """Return an item with its pictures from its topic's `folder`."""
     course = folder.parent.parent
     sound = (
-        name for name in shown_in(item) if not image_problem(course, f"topics/{folder.name}/{name}")
+        name
+        for name in picture_names_shown(item)
+        if not image_problem(course, f"topics/{folder.name}/{name}")
     )
-    pictures = tuple(made(name, (folder / name).read_bytes()) for name in sound)
+    pictures = tuple(make_image(name, (folder / name).read_bytes()) for name in sound)
     return dataclasses.replace(item, pictures=pictures)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig") if path.is_file() else ""
 
 
-def _objectives(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
+def _known_objectives(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
     syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
     domains = syllabus.domains if syllabus else ()
     return frozenset(o.number for d in domains for o in d.objectives)
 
 
-def _sources(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
+def _known_sources(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
     return frozenset(s.key for r in readings.values() for s in r.sources)
 
 
@@ -271,7 +280,7 @@ def write_files(folder: Path, slug: str, taken: TopicUpdate) -> None:
         replace_file(path, content)
 
 
-def about(folder: Path) -> CourseInfo:
+def describe_course(folder: Path) -> CourseInfo:
     """Return the title and language of a course; the title defaults to its folder name."""
     readings, _ = WatchedFiles(folder, None).read()
     read = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
@@ -279,7 +288,7 @@ def about(folder: Path) -> CourseInfo:
     return CourseInfo(syllabus.exam or folder.resolve().name, syllabus.language)
 
 
-def items_of(folder: Path, slug: str, seed: int) -> ImportResult:
+def export_items(folder: Path, slug: str, seed: int) -> ImportResult:
     """Return every valid item of a course or of one topic, in authored order.
 
     Items that are not live are in `waiting`.
@@ -295,18 +304,18 @@ def items_of(folder: Path, slug: str, seed: int) -> ImportResult:
     for path in wanted:
         topic = path.split("/")[1]
         page = readings.get(f"topics/{topic}/concept.md")
-        live = _live(readings[path], page.topic if page else None)
-        found = read_authored(_text(folder / path), path, seed)
+        live = _live_items(readings[path], page.topic if page else None)
+        found = read_authored(_read_text(folder / path), path, seed)
         for item in found.items:
             if item.name in live:
-                there = with_pictures(folder / "topics" / topic, item)
+                there = attach_pictures(folder / "topics" / topic, item)
                 whole = dataclasses.replace(there, topic=topic)
                 (items if live[item.name] else waiting).append(whole)
         refused += (r for r in found.refused if live.get(r.name, True))
     return ImportResult(tuple(items), tuple(refused), tuple(waiting))
 
 
-def _live(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:
+def _live_items(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:
     """Return the valid items of a file, and whether they are live together with their page."""
     open_page = page is None or page.status == "live"
     questions = {q.id: open_page and q.status == "live" for q in reading.questions}

@@ -20,7 +20,7 @@ from app.database.tables import TABLES, Learner
 from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, TimedReview
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.review_log import acted, grade_in, standing_rows
+from app.spaced_repetition.review_log import edit_from_row, grade_from_row, valid_rows
 
 LOG = TABLES["review"]
 ASIDE = TABLES["suspension"]
@@ -126,7 +126,7 @@ class LearnerCards:
         own = ask(self._rows_about(cards, OWN, OWN.c.card, *OWN_TEXT))
         return StudiedCards(
             {
-                card: standing_log(rows)
+                card: valid_log_entries(rows)
                 for card, rows in itertools.groupby(log, lambda row: str(row.card))
             },
             frozenset(aside),
@@ -148,21 +148,23 @@ class LearnerCards:
         return select(*columns).where(table.c.learner_id == self._learner_id)
 
 
-def own_names(db: Session, learner_id: int) -> frozenset[str]:
+def list_own_names(db: Session, learner_id: int) -> frozenset[str]:
     """Return the ids of the learner's own cards."""
     names = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     return frozenset(db.connection().scalars(names))
 
 
-def standing_log(rows: Iterable[Row[Any]]) -> list[TimedReview | DatedEdit]:
+def valid_log_entries(rows: Iterable[Row[Any]]) -> list[TimedReview | DatedEdit]:
     """Return the reviews and manual edits of one card that were not undone."""
-    return [_logged(row) for row in standing_rows(rows)]
+    return [_review_from_row(row) for row in valid_rows(rows)]
 
 
-def _logged(row: Row[Any]) -> TimedReview | DatedEdit:
+def _review_from_row(row: Row[Any]) -> TimedReview | DatedEdit:
     if row.rating:
-        return TimedReview(grade_in(row), row.milliseconds)
-    return DatedEdit(acted(row), from_milliseconds(row.at), dt.date.fromisoformat(row.study_day))
+        return TimedReview(grade_from_row(row), row.milliseconds)
+    return DatedEdit(
+        edit_from_row(row), from_milliseconds(row.at), dt.date.fromisoformat(row.study_day)
+    )
 
 
 COLUMNS = [
@@ -193,7 +195,7 @@ _COLUMNS = [
 ]
 
 
-def attempts(session: Session, course: str | None = None) -> Iterator[dict[str, Any]]:
+def list_attempts(session: Session, course: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield the attempts of a course, or all, in log order; `at` is in UTC."""
     wanted = select(*_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
     if course is not None:

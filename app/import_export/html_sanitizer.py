@@ -40,7 +40,7 @@ _UNREAD = frozenset(
 _OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
 
 
-def _kept(tag: str, name: str, value: str) -> str | None:
+def _allowed_attribute(tag: str, name: str, value: str) -> str | None:
     """Return the value of an attribute, or None for a picture URL that is not ours."""
     return None if (tag, name) == ("img", "src") and not is_picture(value) else value
 
@@ -55,7 +55,7 @@ _STRANGERS = nh3.Cleaner(
         "img": {"src", "alt"},
         "math": {"display"},
     },
-    attribute_filter=_kept,
+    attribute_filter=_allowed_attribute,
     url_schemes={"http", "https", "mailto"},
     link_rel="noopener noreferrer",
 )
@@ -76,14 +76,14 @@ _PORTABLE = nh3.Cleaner(
 )
 
 
-def safe(text: str) -> str:
+def sanitize_html(text: str) -> str:
     """Remove scripts, styles, foreign media and classes from untrusted HTML."""
     sound = text.encode("utf-8", "replace").decode()  # JSON may contain lone surrogates
     clean = _STRANGERS.clean(sound)
     return _DEAD_LINK.sub(r"\1", clean).strip()
 
 
-def portable(text: str) -> str:
+def portable_html(text: str) -> str:
     """Return HTML of our pages in a form that other programs can show."""
     return _PORTABLE.clean(text).strip()
 
@@ -96,7 +96,7 @@ def clean_for_reading(text: str) -> str:
     """
     named = {name.lower() for name in _NAMED.findall(text)}
     return nh3.clean(
-        _MATHML.sub(_formula, text),
+        _MATHML.sub(_formula_html, text),
         tags=(named | {"img"}) - _OTHER_RULES,
         clean_content_tags=_UNREAD,
         attributes={
@@ -115,7 +115,7 @@ def clean_for_reading(text: str) -> str:
     )
 
 
-def _formula(found: re.Match[str]) -> str:
+def _formula_html(found: re.Match[str]) -> str:
     """Return a formula as its TeX; empty if it has none."""
     tex = _TEX.search(found[0]) or _ALTTEXT.match(found[0])
     inside = html.unescape(tex[1]).strip() if tex else ""
@@ -222,10 +222,10 @@ def find_hiding_selectors(html: str) -> frozenset[str]:
             if is_hiding_style(style):
                 named = (s.split()[-1:] for s in selectors.split(","))
                 found |= {s[0].lower() for s in named if s and _SELECTOR.fullmatch(s[0])}
-    return frozenset(f"{mark}{name}" for one in found for mark, name in _parts(one))
+    return frozenset(f"{mark}{name}" for one in found for mark, name in _selector_parts(one))
 
 
-def _parts(selector: str) -> list[tuple[str, str]]:
+def _selector_parts(selector: str) -> list[tuple[str, str]]:
     return re.findall(r"([.#])([\w-]+)", selector)
 
 

@@ -25,9 +25,9 @@ from app.import_export.markdown_text import (
     LINK,
     clean_line,
     collapse_spaces,
+    escape_markdown,
     escape_words,
-    escaped,
-    fenced,
+    fence_code,
     find_formulas,
     inline_formulas,
     is_display_formula,
@@ -96,22 +96,22 @@ def is_deep(html: str) -> bool:
         if plain is None or name in _WITH_OTHER_RULES:
             closes = False  # parsers may read the rest differently, so count no end tags
         if plain is None or (name and not plain["slash"] and name not in _WITHOUT_END):
-            _open(opened, name)
+            _push_element(opened, name)
         elif name and closes:
-            _close(opened, name)
+            _close_element(opened, name)
         if len(opened) > DEEPEST:
             return True
     return False
 
 
-def _open(opened: list[str], name: str) -> None:
+def _push_element(opened: list[str], name: str) -> None:
     ended = _ENDED_BY.get(name, frozenset() if name in _AMONG_WORDS else {"p"})
     while opened and opened[-1] in ended:
         opened.pop()
     opened.append(name)
 
 
-def _close(opened: list[str], name: str) -> None:
+def _close_element(opened: list[str], name: str) -> None:
     """Close an element and the implicitly closed ones in it; others stay open."""
     depth = len(opened)
     while depth and opened[depth - 1] != name and opened[depth - 1] in _LOOSE:
@@ -165,17 +165,17 @@ def format_label(number: int, style: str) -> str:
     if style == "none":
         return ""
     if kind == "alpha" and number > 0:
-        text = _in_letters(number, _LETTERS)
+        text = _to_letters(number, _LETTERS)
     elif style == "lower-greek" and number > 0:
-        text = _in_letters(number, _GREEK)
+        text = _to_letters(number, _GREEK)
     elif kind == "roman" and 0 < number <= _MOST_ROMAN:
-        text = _roman(number)
+        text = _to_roman(number)
     elif style == "decimal-leading-zero":
         text = f"{number:02d}"
     return f"{text.upper() if case == 'upper' else text}."
 
 
-def _in_letters(number: int, letters: str) -> str:
+def _to_letters(number: int, letters: str) -> str:
     text = ""
     while number:
         number, rest = divmod(number - 1, len(letters))
@@ -183,7 +183,7 @@ def _in_letters(number: int, letters: str) -> str:
     return text
 
 
-def _roman(number: int) -> str:
+def _to_roman(number: int) -> str:
     text = ""
     for value, letters in _ROMAN:
         count, number = divmod(number, value)
@@ -208,7 +208,7 @@ class OpenList:
         """Return the Markdown marker of the next item, or its label as text."""
         style = parse_list_style(given.get("type") or "", given.get("style") or "")
         style = style or self.style
-        told = _whole(given.get("value"))
+        told = _parse_whole_number(given.get("value"))
         number = self.number + self.step if told is None else told
         self.plain &= style in {"", "decimal"} and number == self.number + 1 >= 0
         self.number = number
@@ -232,13 +232,13 @@ class OpenList:
 def start_list(tag: str, given: Mapping[str, str | None]) -> OpenList:
     """Return a list from its tag; bare if it counts down from no number."""
     style = parse_list_style(given.get("type") or "", given.get("style") or "")
-    first = _whole(given.get("start"))
+    first = _parse_whole_number(given.get("start"))
     step = -1 if "reversed" in given else 1
     style = "none" if step < 0 and first is None else style
     return OpenList(tag == "ol", style, (1 if first is None else first) - step, step)
 
 
-def _whole(text: str | None) -> int | None:
+def _parse_whole_number(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch(r"-?\d{1,9}", text) else None
 
 
@@ -307,7 +307,7 @@ class HtmlReader(HTMLParser):
 
     def finish(self) -> list[str]:
         self._flush_words()
-        return _joined(self.blocks)
+        return _join_blocks(self.blocks)
 
     # --- events ---
 
@@ -450,10 +450,10 @@ class HtmlReader(HTMLParser):
         name = self.picture(address)
         if not name:
             self._note_loss(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
-            return escaped(alt)
+            return escape_markdown(alt)
         if not alt:
             self._note_loss("a picture has no words: say what it shows")
-        return f"![{escaped(alt or 'Picture')}]({name})"
+        return f"![{escape_markdown(alt or 'Picture')}]({name})"
 
     def _close_link(self, address: str) -> None:
         before, _, inside = self.line.rpartition(LINK)
@@ -512,7 +512,7 @@ class HtmlReader(HTMLParser):
             text, self.pre = self.pre.strip("\n"), None
             if text.strip():
                 self._place_label()
-                self._add_block(fenced(text))
+                self._add_block(fence_code(text))
             return
         if tag in _HEADINGS and self.line.strip():
             self.line = f"**{self.line.strip()}**" if "*" not in self.line else self.line
@@ -580,7 +580,7 @@ class HtmlReader(HTMLParser):
                 self._add_block(write_table(rows))
 
 
-def _joined(blocks: list[str]) -> list[str]:
+def _join_blocks(blocks: list[str]) -> list[str]:
     """Join blocks: items of one list without, everything else with an empty line."""
     out: list[str] = []
     for block in blocks:
@@ -639,12 +639,12 @@ def from_plain(words: str, *, wrapped: bool = False) -> str:
     blocks: list[str] = []
     for part in split_parts(join_formula_lines(words)):
         if part.kind == "code":
-            blocks.append(fenced("\n".join(part.lines)))
+            blocks.append(fence_code("\n".join(part.lines)))
         elif part.kind == "table":
-            head, _, *rows = [_cells(line) for line in part.lines]
+            head, _, *rows = [_split_cells(line) for line in part.lines]
             blocks.append(write_table([head, *rows]))
         else:
-            blocks += _paragraphs((" ".join(part.lines),) if wrapped else part.lines)
+            blocks += _split_paragraphs((" ".join(part.lines),) if wrapped else part.lines)
     return "\n\n".join(blocks)
 
 
@@ -657,7 +657,7 @@ def join_formula_lines(words: str) -> str:
     return "".join([*done, words[at:]])
 
 
-def _paragraphs(lines: Sequence[str]) -> list[str]:
+def _split_paragraphs(lines: Sequence[str]) -> list[str]:
     """Return lines as paragraphs; a formula alone on its line is its own paragraph."""
     blocks: list[list[str]] = [[]]
     for line in escape_words("\n".join(lines)).split("\n"):
@@ -669,12 +669,12 @@ def _paragraphs(lines: Sequence[str]) -> list[str]:
     return ["\\\n".join(block) for block in blocks if block]
 
 
-def _cells(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     cells = line.strip().strip("|").split("|")
     return [inline_formulas(" ".join(escape_words(c).split())) for c in cells]
 
 
-def one_line(markdown: str) -> str:
+def join_into_one_line(markdown: str) -> str:
     """Join Markdown blocks into one line, as options and cells need them.
 
     Code blocks become code spans, one for each of their lines.

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from app.import_export.items import Item, ItemImage
-from app.markup.ids import lies_within, slug
-from app.markup.images import kind_of
+from app.markup.ids import lies_within, slugify
+from app.markup.images import image_kind
 
 LARGEST = 2_000_000
 """The largest imported picture in bytes."""
@@ -37,21 +37,21 @@ class ImageCollector:
 
     def take(self, address: str) -> str:
         """Return the name that a picture gets; "" if it cannot be imported."""
-        content = _inline(address)
+        content = _decode_data_url(address)
         if content is None and self._find is not None:
             content = self._find(address)
-        name = name_of(content or b"", unquote(address))
+        name = image_name(content or b"", unquote(address))
         if name and content:
-            self._taken[name] = made(name, content)
+            self._taken[name] = make_image(name, content)
         return name
 
 
-def made(name: str, content: bytes) -> ItemImage:
+def make_image(name: str, content: bytes) -> ItemImage:
     """Return a picture with these bytes."""
     return ItemImage(name, base64.b64encode(content).decode())
 
 
-def content_of(picture: ItemImage) -> bytes:
+def image_bytes(picture: ItemImage) -> bytes:
     """Return the bytes of a picture; empty if its Base64 is invalid."""
     try:
         return base64.b64decode(picture.data, validate=True)
@@ -59,35 +59,35 @@ def content_of(picture: ItemImage) -> bytes:
         return b""
 
 
-def name_of(content: bytes, given: str) -> str:
+def image_name(content: bytes, given: str) -> str:
     """Return a unique name for a picture; "" if it is not a picture or too large.
 
-    >>> name_of(b"GIF89a and more", "Our Rack.png")
+    >>> image_name(b"GIF89a and more", "Our Rack.png")
     'img/our-rack-4a589912.gif'
     """
     if not content or len(content) > LARGEST:
         return ""
-    ending = kind_of(content)
+    ending = image_kind(content)
     if not ending:
         return ""
-    last = digest(content)
+    last = image_digest(content)
     stem = "" if given.startswith("data:") else PurePosixPath(given).stem
     # A name given here before is given again, even if it became a file name in the meantime.
-    word = slug(stem.removesuffix(f"-{last}").removeprefix(f"{_FOLDER}-"))
+    word = slugify(stem.removesuffix(f"-{last}").removeprefix(f"{_FOLDER}-"))
     return f"{_FOLDER}/{word[:40].strip('-') or 'picture'}-{last}.{ending}"
 
 
-def digest(content: bytes) -> str:
+def image_digest(content: bytes) -> str:
     """Return eight hex digits that identify the content."""
     return hashlib.sha256(content).hexdigest()[:8]
 
 
-def own(address: str) -> str:
+def topic_image_name(address: str) -> str:
     """Return the name of a picture in a topic folder; "" for any other URL."""
     return address if lies_within(address) else ""
 
 
-def shown_in(item: Item) -> tuple[str, ...]:
+def picture_names_shown(item: Item) -> tuple[str, ...]:
     """Return the names of the pictures in the texts of an item."""
     names: dict[str, None] = {}
 
@@ -95,21 +95,21 @@ def shown_in(item: Item) -> tuple[str, ...]:
         names.update((found[2], None) for found in _SHOWN.finditer(text))
         return text
 
-    with_texts(item, note)
+    map_item_texts(item, note)
     return tuple(names)
 
 
-def renamed(item: Item, names: Mapping[str, str]) -> Item:
+def rename_images(item: Item, names: Mapping[str, str]) -> Item:
     """Return the item with its pictures renamed; one without a new name becomes its alt text."""
 
     def put(found: re.Match[str]) -> str:
         name = names.get(found[2], "")
         return f"![{found[1]}]({name})" if name else found[1]
 
-    return with_texts(item, lambda text: _SHOWN.sub(put, text))
+    return map_item_texts(item, lambda text: _SHOWN.sub(put, text))
 
 
-def with_texts(item: Item, change: Callable[[str], str]) -> Item:
+def map_item_texts(item: Item, change: Callable[[str], str]) -> Item:
     """Return the item with each of its Markdown texts changed."""
     plain = item.kind in {"short", "numeric"}  # these answers are plain text
     return dataclasses.replace(
@@ -143,7 +143,7 @@ def with_texts(item: Item, change: Callable[[str], str]) -> Item:
     )
 
 
-def _inline(address: str) -> bytes | None:
+def _decode_data_url(address: str) -> bytes | None:
     """Return the bytes of a picture in a data URL."""
     found = _DATA.match(address)
     if found is None or len(address) > 2 * LARGEST:

@@ -26,12 +26,12 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import rows_of
+from app.accounts.learner_store import learner_rows_filter
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import BROUGHT, insert_if_absent
 from app.database.quotas import CARD_LOG, OWN_CARDS, check_quota
 from app.database.tables import TABLES, OwnPicture
-from app.import_export.anki.package_format import names_in
+from app.import_export.anki.package_format import find_picture_names
 from app.import_export.export_store import (
     ADDED,
     ASIDE,
@@ -46,10 +46,10 @@ from app.import_export.items import UnusableFileError
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.review_log import (
-    beginnings,
     bump_manual_edits,
     change_days,
-    remembered,
+    load_beginnings,
+    rebuilt_columns,
     replay_card,
 )
 from app.spaced_repetition.review_pace import DayCounts, new_cards_allowed
@@ -68,46 +68,48 @@ class HasPlacement(Protocol):
     def topic(self) -> str: ...
 
 
-def remember(db: Session, learner_id: int, places: Mapping[str, HasPlacement], logs: Logs) -> None:
+def rebuild_memory_rows(
+    db: Session, learner_id: int, places: Mapping[str, HasPlacement], logs: Logs
+) -> None:
     """Rebuild the memory rows of these cards from their logs and starts.
 
     Cards without a log in `logs` get a row if they have none.
     """
     connection = db.connection()
-    for names in in_parts(places):
+    for names in split_into_parts(places):
         mine = (MEMORY.c.learner_id == learner_id) & MEMORY.c.card.in_(names)
         there = set(connection.scalars(select(MEMORY.c.card).where(mine)))
         touched = [card for card in names if card in logs or card not in there]
-        rows = _memories(db, learner_id, {card: places[card] for card in touched}, logs)
+        rows = _memory_rows(db, learner_id, {card: places[card] for card in touched}, logs)
         old = sorted(there.intersection(touched))
         connection.execute(delete(MEMORY).where(mine, MEMORY.c.card.in_(old)))
         if rows:
             connection.execute(insert(MEMORY), rows)
 
 
-def _memories(
+def _memory_rows(
     db: Session, learner_id: int, places: Mapping[str, HasPlacement], logs: Logs
 ) -> list[dict[str, Any]]:
     put_aside = select(ASIDE.c.card).where(
         ASIDE.c.learner_id == learner_id, ASIDE.c.card.in_(places)
     )
     aside = set(db.connection().scalars(put_aside))
-    added = beginnings(db, learner_id, places.keys())
+    added = load_beginnings(db, learner_id, places.keys())
     rows = []
     for card, place in places.items():
         log, begin = logs.get(card, ()), added.get(card)
         now = replay_card(card, log, begin)
-        values = remembered(now, len(log), begin, aside=card in aside)
+        values = rebuilt_columns(now, len(log), begin, aside=card in aside)
         if values is not None:
             own = {"learner_id": learner_id, "card": card}
             rows.append({**own, "note": place.note, "topic": place.topic, **values})
     return rows
 
 
-def logs_of(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, list[Row[Any]]]:
+def load_logs(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, list[Row[Any]]]:
     """Return the log rows of each card that has any, oldest first."""
     found: dict[str, list[Row[Any]]] = {}
-    for names in in_parts(cards):
+    for names in split_into_parts(cards):
         rows = db.connection().execute(
             select(*LOGGED)
             .where(LOG.c.learner_id == learner_id, LOG.c.card.in_(names))
@@ -118,12 +120,12 @@ def logs_of(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, lis
     return found
 
 
-def in_time(logs: Logs) -> list[Row[Any]]:
+def sort_by_time(logs: Logs) -> list[Row[Any]]:
     """Return all rows of some logs, one card after the other."""
     return [row for log in logs.values() for row in log]
 
 
-def in_slices(weighed: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[Item, ...]]:
+def split_by_weight(weighed: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[Item, ...]]:
     """Yield items in batches of total weight `most`, or of a single heavier item."""
     part: list[Item] = []
     work = 0
@@ -137,7 +139,7 @@ def in_slices(weighed: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[
         yield tuple(part)
 
 
-def in_parts(cards: Iterable[str]) -> Iterator[Sequence[str]]:
+def split_into_parts(cards: Iterable[str]) -> Iterator[Sequence[str]]:
     """Yield names in lists short enough for one query."""
     names = sorted(cards)
     for begin in range(0, len(names), _BATCH_SIZE):
@@ -172,10 +174,10 @@ def measure_pictures(db: Session, learner_id: int) -> Sizes:
 
     The database reads all of them, so call this before a write transaction.
     """
-    return _measure(db, PICTURE.c.learner_id.in_(rows_of(learner_id)))
+    return _measure_sizes(db, PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
 
 
-def _measure(db: Session, which: ColumnElement[bool]) -> Sizes:
+def _measure_sizes(db: Session, which: ColumnElement[bool]) -> Sizes:
     length = func.length(PICTURE.c.content)
     columns = PICTURE.c.learner_id, PICTURE.c.name, length
     rows = db.connection().execute(select(*columns).where(which))
@@ -211,12 +213,12 @@ def drop_beyond_room(
 def _measure_new(db: Session, learner_id: int, measured: Sizes) -> Sizes:
     """Return the current sizes; reads only the pictures not yet measured."""
     names = select(PICTURE.c.learner_id, PICTURE.c.name)
-    theirs = names.where(PICTURE.c.learner_id.in_(rows_of(learner_id)))
+    theirs = names.where(PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
     present = {(owner, name) for owner, name in db.connection().execute(theirs)}
     sizes = {key: measured[key] for key in present & measured.keys()}
     for owner, name in present - measured.keys():
         this = (PICTURE.c.learner_id == owner) & (PICTURE.c.name == name)
-        sizes |= _measure(db, this)
+        sizes |= _measure_sizes(db, this)
     return sizes
 
 
@@ -239,7 +241,7 @@ def drop_pictures(db: Session, learner_id: int) -> None:
         OWN.c.learner_id == learner_id,
         OWN.c.front.contains("<img") | OWN.c.back.contains("<img"),
     )
-    shown = {n for row in connection.execute(faces) for f in row for n in names_in(f)}
+    shown = {n for row in connection.execute(faces) for f in row for n in find_picture_names(f)}
     for name in sorted(kept - shown):
         connection.execute(delete(PICTURE).where(mine, PICTURE.c.name == name))
 
@@ -339,22 +341,22 @@ def expect_room(db: Session, learner_id: int, arrivals: Iterable[ImportedCard]) 
 
 def stored_size(arrivals: Iterable[ImportedCard]) -> int:
     """Estimate how many bytes some cards take in the database, as if all were new."""
-    return sum(map(_size, arrivals))
+    return sum(map(_card_size, arrivals))
 
 
-def _size(arrival: ImportedCard) -> int:
+def _card_size(arrival: ImportedCard) -> int:
     pictures = sum(map(len, arrival.pictures.values())) * 4 // 3  # stored as Base64
     words = arrival.own.front + arrival.own.back if arrival.own else ""
     rows = _ROWS_OF_CARD + len(arrival.log)
     return pictures + len(words.encode()) + rows * _STORED_ROW
 
 
-def slices_of(arrivals: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
+def slice_cards(arrivals: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
     """Yield cards in batches, each of which holds the write lock only briefly."""
-    return in_slices(((a, _weight(a)) for a in arrivals), _ROWS_OF_SLICE)
+    return split_by_weight(((a, _card_weight(a)) for a in arrivals), _ROWS_OF_SLICE)
 
 
-def _weight(arrival: ImportedCard) -> int:
+def _card_weight(arrival: ImportedCard) -> int:
     """Return the cost of writing a card, in rows."""
     pictures = sum(map(len, arrival.pictures.values()))
     return _ROWS_OF_CARD + len(arrival.log) + pictures // _BYTES_OF_ROW
@@ -372,24 +374,24 @@ def import_cards(
     Importing the same cards again changes nothing. `waiting` cards without a review came before
     them from the same file.
     """
-    books = _books(db, learner.id, [a.card for a in arrivals])
+    books = _load_existing(db, learner.id, [a.card for a in arrivals])
     left: collections.Counter[str] = collections.Counter()
     rows = [
         row
         for arrival in arrivals
-        for row in _rows(arrival, learner, books, (to_milliseconds(now), left))
+        for row in _review_rows(arrival, learner, books, (to_milliseconds(now), left))
     ]
     if rows:
         db.connection().execute(insert(LOG), rows)
     if any(row["act"] for row in rows):
         bump_manual_edits(db, learner.id)
     graded = {row["card"]: int(row["at"]) for row in reversed(rows)}
-    fresh = _fresh(arrivals, books, graded)
-    waited = _add(db, learner, fresh, (to_milliseconds(now), graded, waiting))
+    fresh = _cards_not_there(arrivals, books, graded)
+    waited = _add_cards(db, learner, fresh, (to_milliseconds(now), graded, waiting))
     put_pictures(db, learner.id, arrivals, to_milliseconds(now))
     worded = _put_words(db, learner.id, arrivals, books, to_milliseconds(now))
     _put_aside(db, learner.id, fresh, to_milliseconds(now))
-    _derive(db, learner.id, arrivals, (books, graded))
+    _derive_memory_and_days(db, learner.id, arrivals, (books, graded))
     new = {a.card for a in fresh}
     changed = ({*graded} | worded) - new
     same = len({a.card for a in arrivals} - new - changed)
@@ -397,7 +399,7 @@ def import_cards(
     return ImportCounts(len(new), len(changed), same, grades, left, waited)
 
 
-def _derive(
+def _derive_memory_and_days(
     db: Session,
     learner_id: int,
     arrivals: Sequence[ImportedCard],
@@ -405,22 +407,22 @@ def _derive(
 ) -> None:
     """Rebuild memory rows and day totals of cards whose logs have grown."""
     books, graded = changed
-    after = logs_of(db, learner_id, graded)
+    after = load_logs(db, learner_id, graded)
     before = {card: books.logs[card] for card in graded if card in books.logs}
     unknown = {c: log for c, log in books.logs.items() if c not in books.begun}
-    remember(db, learner_id, {a.card: a for a in arrivals}, {**unknown, **after})
-    change_days(db, learner_id, in_time(before), in_time(after))
+    rebuild_memory_rows(db, learner_id, {a.card: a for a in arrivals}, {**unknown, **after})
+    change_days(db, learner_id, sort_by_time(before), sort_by_time(after))
 
 
-def _books(db: Session, learner_id: int, cards: Sequence[str]) -> _ExistingCards:
+def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _ExistingCards:
     moments = collections.defaultdict[tuple[str, int | str], list[int]](list)
-    logs = logs_of(db, learner_id, cards)
-    for row in in_time(logs):
+    logs = load_logs(db, learner_id, cards)
+    for row in sort_by_time(logs):
         if row.rating > 0 or row.act:
             moments[row.card, row.rating or row.act].append(row.at)
     books = _ExistingCards(logs, moments, set(), set(), {})
     connection = db.connection()
-    for names in in_parts(cards):
+    for names in split_into_parts(cards):
         for table, known in ((MEMORY, books.begun), (ADDED, books.added)):
             mine = (table.c.learner_id == learner_id) & table.c.card.in_(names)
             known.update(connection.scalars(select(table.c.card).where(mine)))
@@ -432,7 +434,7 @@ def _books(db: Session, learner_id: int, cards: Sequence[str]) -> _ExistingCards
     return books
 
 
-def _rows(
+def _review_rows(
     arrival: ImportedCard,
     learner: LearnerProfile,
     books: _ExistingCards,
@@ -453,7 +455,7 @@ def _rows(
         elif len(rows) >= room:
             left[_FULL_LOG] += 1
         else:
-            rows[came.at] = _row(arrival, learner, came)
+            rows[came.at] = _review_row(arrival, learner, came)
     return list(rows.values())
 
 
@@ -469,7 +471,9 @@ def _is_there(times: list[int], at: int) -> bool:
     return place < len(times) and times[place] <= at + _SAME
 
 
-def _row(arrival: ImportedCard, learner: LearnerProfile, came: ImportedReview) -> dict[str, Any]:
+def _review_row(
+    arrival: ImportedCard, learner: LearnerProfile, came: ImportedReview
+) -> dict[str, Any]:
     what = came.rating or came.act
     words = f"{learner.id}\0{arrival.origin}\0{came.at}\0{what}"
     took = came.time if 0 < came.time <= _LONGEST_LOOK else None
@@ -489,7 +493,7 @@ def _row(arrival: ImportedCard, learner: LearnerProfile, came: ImportedReview) -
     }
 
 
-def _fresh(
+def _cards_not_there(
     arrivals: Sequence[ImportedCard], books: _ExistingCards, graded: Collection[str]
 ) -> list[ImportedCard]:
     """Return the cards that are new for the learner: reviewed course cards, all added ones."""
@@ -501,7 +505,7 @@ def _fresh(
     ]
 
 
-def _add(
+def _add_cards(
     db: Session,
     learner: LearnerProfile,
     fresh: Sequence[ImportedCard],
@@ -526,13 +530,13 @@ def _add(
         else:
             since = now + waiting // a_day * _DAY
             waiting += 1
-        rows.append(_added(learner.id, arrival, since))
+        rows.append(_added_card_row(learner.id, arrival, since))
     if rows:
         db.connection().execute(insert(ADDED), rows)
     return waiting - before
 
 
-def _added(learner_id: int, arrival: ImportedCard, since: int) -> dict[str, Any]:
+def _added_card_row(learner_id: int, arrival: ImportedCard, since: int) -> dict[str, Any]:
     seed = arrival.seed
     if seed is None and parse_card_id(arrival.card)[0] == QUESTION:
         seed = 0
@@ -650,14 +654,14 @@ def advance_import(
 ) -> None:
     """Add the result of a batch to the import `running`."""
     seen, outcome = more
-    row = db.connection().execute(select(IMPORTS).where(*_that(running))).one()
+    row = db.connection().execute(select(IMPORTS).where(*_import_filter(running))).one()
     refused = json.loads(row.refused)
     grades = collections.Counter(refused["grades"]) + collections.Counter(outcome.left)
     names = ("new", "changed", "same", "grades")
     counts = {name: IMPORTS.c[name] + getattr(outcome, name) for name in names}
     db.connection().execute(
         update(IMPORTS)
-        .where(*_that(running))
+        .where(*_import_filter(running))
         .values(
             seen=IMPORTS.c.seen + seen,
             refused=json.dumps({**refused, "grades": grades}),
@@ -669,13 +673,13 @@ def advance_import(
 
 def is_running(db: Session, running: tuple[int, int]) -> bool:
     """Return whether this import was not canceled, replaced or erased."""
-    state = select(IMPORTS.c.state).where(*_that(running))
+    state = select(IMPORTS.c.state).where(*_import_filter(running))
     return db.connection().scalar(state) == RUNNING
 
 
 def end_import(db: Session, running: tuple[int, int], state: str) -> None:
     """Save how an import ended, unless it was already ended."""
-    still = (*_that(running), IMPORTS.c.state == RUNNING)
+    still = (*_import_filter(running), IMPORTS.c.state == RUNNING)
     db.connection().execute(update(IMPORTS).where(*still).values(state=state))
 
 
@@ -705,7 +709,7 @@ def read_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgres
     )
 
 
-def _that(running: tuple[int, int]) -> tuple[Any, ...]:
+def _import_filter(running: tuple[int, int]) -> tuple[Any, ...]:
     learner_id, began = running
     return IMPORTS.c.learner_id == learner_id, IMPORTS.c.began_at == began
 
@@ -731,7 +735,7 @@ class ImportedContent:
     grades: int
 
 
-def brought(db: Session, learner_id: int) -> ImportedContent:
+def list_imported(db: Session, learner_id: int) -> ImportedContent:
     """Return all imported content that still exists."""
     if not learner_id:
         return ImportedContent((), 0)
@@ -743,7 +747,7 @@ def brought(db: Session, learner_id: int) -> ImportedContent:
         .group_by(OWN.c.deck)
         .order_by(OWN.c.deck)
     )
-    grades = db.scalar(select(func.count()).where(*_carried(learner_id)))
+    grades = db.scalar(select(func.count()).where(*_imported_rows_filter(learner_id)))
     return ImportedContent(tuple(OwnDeck(*row) for row in decks), grades or 0)
 
 
@@ -762,7 +766,7 @@ def held_cards(db: Session, learner_id: int) -> list[str]:
     return list(rows.scalars())
 
 
-def slices_of_deck(db: Session, learner_id: int, deck: str) -> list[tuple[str, ...]]:
+def deck_slices(db: Session, learner_id: int, deck: str) -> list[tuple[str, ...]]:
     """Return the own cards of a deck, in batches to remove."""
     of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     cards = db.connection().execute(
@@ -771,28 +775,28 @@ def slices_of_deck(db: Session, learner_id: int, deck: str) -> list[tuple[str, .
         .where(OWN.c.learner_id == learner_id, OWN.c.deck == deck)
         .group_by(OWN.c.card)
     )
-    return _slices(cards)
+    return _slice_names(cards)
 
 
 def slices_with_grades(db: Session, learner_id: int) -> list[tuple[str, ...]]:
     """Return the course cards with imported reviews, in batches to remove."""
-    carried = select(LOG.c.card, func.count()).where(*_carried(learner_id))
-    return _slices(db.connection().execute(carried.group_by(LOG.c.card)))
+    carried = select(LOG.c.card, func.count()).where(*_imported_rows_filter(learner_id))
+    return _slice_names(db.connection().execute(carried.group_by(LOG.c.card)))
 
 
-def _slices(cards: Iterable[Row[str, int]]) -> list[tuple[str, ...]]:
+def _slice_names(cards: Iterable[Row[str, int]]) -> list[tuple[str, ...]]:
     weighed = ((card, _REMOVAL_ROWS_OF_CARD + grades) for card, grades in cards)
-    return list(in_slices(weighed, _REMOVAL_ROWS_OF_SLICE))
+    return list(split_by_weight(weighed, _REMOVAL_ROWS_OF_SLICE))
 
 
 def remove_own(db: Session, learner_id: int, cards: Sequence[str]) -> None:
     """Delete own cards with all their data."""
-    before = logs_of(db, learner_id, cards)
+    before = load_logs(db, learner_id, cards)
     for table in (LOG, MEMORY, ASIDE, ADDED, OWN):
-        for names in in_parts(cards):
+        for names in split_into_parts(cards):
             mine = table.c.learner_id == learner_id
             db.connection().execute(delete(table).where(mine, table.c.card.in_(names)))
-    change_days(db, learner_id, in_time(before), ())
+    change_days(db, learner_id, sort_by_time(before), ())
 
 
 def remove_grades(
@@ -804,33 +808,33 @@ def remove_grades(
     a card, and no number may be used twice.
     """
     connection = db.connection()
-    before = logs_of(db, learner_id, cards)
+    before = load_logs(db, learner_id, cards)
     graded_here = select(LOG.c.card).where(
         LOG.c.learner_id == learner_id,
         LOG.c.card.in_(cards),
         LOG.c.token.not_like(f"{BROUGHT}%"),
     )
     kept = set(connection.scalars(graded_here.distinct()))
-    _blank(db, learner_id, kept)
-    for names in in_parts(set(cards) - kept):
+    _reset_cards(db, learner_id, kept)
+    for names in split_into_parts(set(cards) - kept):
         of_cards = LOG.c.card.in_(names)
-        connection.execute(delete(LOG).where(*_carried(learner_id), of_cards))
-    after = {**{card: [] for card in cards}, **logs_of(db, learner_id, cards)}
-    remember(db, learner_id, {c: home(c) for c in cards}, after)
-    change_days(db, learner_id, in_time(before), in_time(after))
+        connection.execute(delete(LOG).where(*_imported_rows_filter(learner_id), of_cards))
+    after = {**{card: [] for card in cards}, **load_logs(db, learner_id, cards)}
+    rebuild_memory_rows(db, learner_id, {c: home(c) for c in cards}, after)
+    change_days(db, learner_id, sort_by_time(before), sort_by_time(after))
 
 
-def _blank(db: Session, learner_id: int, cards: Iterable[str]) -> None:
+def _reset_cards(db: Session, learner_id: int, cards: Iterable[str]) -> None:
     gone = literal("gone:") + cast(LOG.c.id, String)
-    for names in in_parts(cards):
+    for names in split_into_parts(cards):
         db.connection().execute(
             update(LOG)
-            .where(*_carried(learner_id), LOG.c.card.in_(names))
+            .where(*_imported_rows_filter(learner_id), LOG.c.card.in_(names))
             .values(rating=0, act="", token=gone)
         )
 
 
-def _carried(learner_id: int) -> tuple[ColumnElement[bool], ...]:
+def _imported_rows_filter(learner_id: int) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for imported log rows of course cards."""
     return (
         LOG.c.learner_id == learner_id,

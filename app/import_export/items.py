@@ -189,17 +189,17 @@ class ItemSkippedError(ValueError):
     """One item cannot be converted; the message says why."""
 
 
-def shown(number: float) -> str:
+def format_digits(number: float) -> str:
     """Return a number with as many digits as needed, up to twelve.
 
-    >>> shown(1822.0), shown(0.1 + 0.2), shown(-3e15)
+    >>> format_digits(1822.0), format_digits(0.1 + 0.2), format_digits(-3e15)
     ('1822', '0.3', '-3e+15')
     """
     text = f"{number:.12g}"
     return "0" if text == "-0" else text
 
 
-def label(item: Item) -> str:
+def item_label(item: Item) -> str:
     """Return the name of an item in reports."""
     words = item.stem.replace("\\\n", " ").split()
     return item.name or " ".join(words)[:50] or "(nameless)"
@@ -207,4 +207,4 @@ def label(item: Item) -> str:
 
 def list_losses(item: Item) -> tuple[ItemRemark, ...]:
     """Return what an item lost in conversion, each with the item's name."""
-    return tuple(ItemRemark(label(item), item.line, what) for what in item.lost)
+    return tuple(ItemRemark(item_label(item), item.line, what) for what in item.lost)

@@ -14,10 +14,10 @@ _LEAD = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[+-](?=\s|$)|=+$|-[- ]*$)")
 _NUMBERED = re.compile(r"^(\d{1,9})[.)](?=\s|$)")
 
 
-def escaped(words: str) -> str:
+def escape_markdown(words: str) -> str:
     r"""Escape what would be markup anywhere in a line.
 
-    >>> escaped("a*b < 5 & snake_case _x_ AT&amp;T")
+    >>> escape_markdown("a*b < 5 & snake_case _x_ AT&amp;T")
     'a\\*b \\< 5 & snake_case \\_x\\_ AT\\&amp;T'
     """
     text = _ALWAYS.sub(lambda m: "\\" + m[0], words)
@@ -49,7 +49,7 @@ def code_span(text: str) -> str:
     return f"{fence}{edge}{text}{edge}{fence}"
 
 
-def fenced(text: str) -> str:
+def fence_code(text: str) -> str:
     """Return a code block, even if the text contains fences."""
     longest = max((len(r) for r in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
@@ -80,9 +80,9 @@ def escape_words(words: str) -> str:
             continue  # Markdown would not read it as a formula
         inline = words.startswith("\\(", start)
         formula = f"${tex}$" if inline else f"{_SET}${tex}${_SET}"
-        done += [escaped(words[at:start]), formula]
+        done += [escape_markdown(words[at:start]), formula]
         at = end
-    return "".join([*done, escaped(words[at:])])
+    return "".join([*done, escape_markdown(words[at:])])
 
 
 def find_formulas(words: str) -> Iterator[tuple[int, int]]:
@@ -125,7 +125,7 @@ def inline_formulas(line: str) -> str:
 def render_code_spans(code: str) -> str:
     """Return code in one Markdown line: a span for each of its lines, indents kept."""
     lines = (line.rstrip(" \xa0") for line in code.split(BREAK))
-    return BREAK.join(code_span(_indented(line)) for line in lines if line.strip())
+    return BREAK.join(code_span(_with_plain_indent(line)) for line in lines if line.strip())
 
 
 def render_code_lines(code: str) -> str:
@@ -133,7 +133,7 @@ def render_code_lines(code: str) -> str:
     return render_code_spans(code.replace("\n", BREAK)).replace(BREAK, "\n").replace(_HARD, "\xa0")
 
 
-def _indented(line: str) -> str:
+def _with_plain_indent(line: str) -> str:
     """Return a line indented with spaces that no program strips."""
     words = line.lstrip(" \xa0")
     indent = len(line) - len(words)
@@ -149,35 +149,35 @@ def mark_emphasis(tag: str, *, opening: bool) -> str:
 
 def collapse_spaces(words: str) -> str:
     """Return text with the spaces that browsers show, and indents as hard spaces."""
-    return _SPACES.sub(_squeezed, words)
+    return _SPACES.sub(_squeeze_match, words)
 
 
-def _squeezed(found: re.Match[str]) -> str:
+def _squeeze_match(found: re.Match[str]) -> str:
     shown = re.sub("[ \t\r\n]+", " ", found[0]).lstrip(" ")
     return "\xa0" * len(shown) if shown.count("\xa0") > 1 else " "
 
 
 def clean_line(line: str) -> str:
     """Return one line without extra spaces, with marks written and unpaired ones dropped."""
-    lines = map(_indent, line.replace(LINK, "").split(BREAK))
+    lines = map(_restore_indent, line.replace(LINK, "").split(BREAK))
     text = BREAK.join(lines).strip(f" {BREAK}")
     text = re.sub(f"{BREAK}{{2,}}", BREAK, re.sub(" {2,}", " ", text))
     for code, mark in enumerate(_MARKS):
         opening, closing = chr(0xE0F0 + code), chr(0xE0F4 + code)
         pattern = re.compile(f"{opening}( *)([^{opening}{closing}]*?)( *){closing}")
-        text = pattern.sub(functools.partial(_marked, mark), text)
+        text = pattern.sub(functools.partial(_add_marks, mark), text)
         text = text.replace(opening, "").replace(closing, "")
     return text.strip(" ").replace("\xa0", "&nbsp;").replace(_HARD, "\xa0")
 
 
-def _indent(line: str) -> str:
+def _restore_indent(line: str) -> str:
     """Return a line whose leading hard spaces are an indent, and all others plain spaces."""
     words = line.strip(" \xa0").replace("\xa0", " ")
     indent = line[: len(line) - len(line.lstrip(" \xa0"))].count("\xa0")
     return "\xa0" * indent * (indent > 1) + words
 
 
-def _marked(mark: str, found: re.Match[str]) -> str:
+def _add_marks(mark: str, found: re.Match[str]) -> str:
     """Return emphasized text; without marks if Markdown would not read them as such."""
     inside = found[2]
     if not inside:
@@ -234,9 +234,9 @@ def split_parts(text: str) -> Iterator[MarkdownPart]:
     free: list[str] = []
     at = 0
     while at < len(lines):
-        end = _end_of_fence(lines, at, ends)
+        end = _find_fence_end(lines, at, ends)
         if end:
-            yield from _free(free)
+            yield from _parts_between_fences(free)
             free = []
             code = textwrap.dedent("\n".join(lines[at + 1 : end])).expandtabs(4)
             yield MarkdownPart("code", tuple(code.split("\n")))
@@ -244,10 +244,10 @@ def split_parts(text: str) -> Iterator[MarkdownPart]:
         else:
             free.append(lines[at].rstrip())
         at += 1
-    yield from _free(free)
+    yield from _parts_between_fences(free)
 
 
-def _end_of_fence(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
+def _find_fence_end(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
     """Return the line among `ends` that closes the fence at `at`; 0 for none."""
     opened = _FENCE.fullmatch(lines[at])
     if not opened:
@@ -257,9 +257,9 @@ def _end_of_fence(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
     return next(closes, 0)
 
 
-def _free(lines: Sequence[str]) -> Iterator[MarkdownPart]:
+def _parts_between_fences(lines: Sequence[str]) -> Iterator[MarkdownPart]:
     """Yield the parts of lines between fences."""
-    is_code = _code_in(lines)
+    is_code = _code_lines(lines)
     at = 0
     while at < len(lines):
         end = at + 1
@@ -279,7 +279,7 @@ def _free(lines: Sequence[str]) -> Iterator[MarkdownPart]:
         at = end
 
 
-def _code_in(lines: Sequence[str]) -> list[bool]:
+def _code_lines(lines: Sequence[str]) -> list[bool]:
     """Return which lines are code, with the empty ones between them."""
     found = [False] * len(lines)
     spaces = [len(w) - len(w.lstrip()) for w in (x.expandtabs(4) for x in lines)]
@@ -290,7 +290,7 @@ def _code_in(lines: Sequence[str]) -> list[bool]:
             continue
         own = range(begin, at)
         deep = [n for n in own if spaces[n] - base >= _DEEP and not _FORMULA.match(lines[n])]
-        for n in _of_paragraph(lines, own, deep):
+        for n in _paragraph_code_lines(lines, own, deep):
             found[n] = True
         begin = at + 1
     following = False
@@ -303,7 +303,7 @@ def _code_in(lines: Sequence[str]) -> list[bool]:
     return found
 
 
-def _of_paragraph(lines: Sequence[str], own: range, deep: list[int]) -> Iterator[int]:
+def _paragraph_code_lines(lines: Sequence[str], own: range, deep: list[int]) -> Iterator[int]:
     """Yield the lines of a paragraph that are code; `deep` are indented ones."""
     above = deep[0] - 1 if deep else -1
     opened = above in own and not _is_prose(lines[above])

@@ -12,9 +12,9 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from app.import_export.html_to_markdown import to_markdown
-from app.import_export.images import own, with_texts
+from app.import_export.images import map_item_texts, topic_image_name
 from app.import_export.items import Item
-from app.markup.markdown_tokens import closing_index, tokens
+from app.markup.markdown_tokens import closing_index, parse_markdown
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
 _TAG = re.compile(r"^</?(?:br|sub|sup|kbd|b) ?/?>$")
@@ -40,12 +40,12 @@ def to_html(markdown: str) -> str:
 
     Links into the course become their text, pictures their alt text.
     """
-    return html_of(tokens(markdown))
+    return tokens_to_html(parse_markdown(markdown))
 
 
-def illustrated(markdown: str) -> str:
+def to_html_with_pictures(markdown: str) -> str:
     """Return the same with pictures, whose URLs are names in the topic folder."""
-    return html_of(tokens(markdown), pictures=True)
+    return tokens_to_html(parse_markdown(markdown), pictures=True)
 
 
 def html_if_needed(markdown: str) -> str:
@@ -64,7 +64,7 @@ def html_if_needed(markdown: str) -> str:
     return f"<span>{text}</span>" if _MARKUP.search(words) else words
 
 
-def html_of(found: Sequence[Token], *, pictures: bool = False) -> str:
+def tokens_to_html(found: Sequence[Token], *, pictures: bool = False) -> str:
     """Return the HTML of parsed tokens."""
     solid = [t for t in found if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(solid) == 1 and solid[0].type == "inline":
@@ -72,9 +72,9 @@ def html_of(found: Sequence[Token], *, pictures: bool = False) -> str:
     return _WRITER.render(found, _OPTIONS, {"pictures": pictures}).strip()
 
 
-def markdown_of(found: Sequence[Token]) -> str:
+def tokens_to_markdown(found: Sequence[Token]) -> str:
     """Write tokens as normalized Markdown."""
-    return to_markdown(html_of(found, pictures=True), own).text
+    return to_markdown(tokens_to_html(found, pictures=True), topic_image_name).text
 
 
 class _PortableHtmlRenderer(RendererHTML):
@@ -112,7 +112,7 @@ class _PortableHtmlRenderer(RendererHTML):
         env: MutableMapping[str, Any],
     ) -> str:
         words = self.renderInlineAsText(found[index].children or [], _OPTIONS, {})
-        name = own(str(found[index].attrs.get("src", "")))
+        name = topic_image_name(str(found[index].attrs.get("src", "")))
         if not name or not env.get("pictures"):
             return words
         return f'<img src="{escapeHtml(name)}" alt="{escapeHtml(words)}" />'
@@ -140,14 +140,14 @@ _KEPT = r"(?P<kept>(?P<tick>`+)(?:.|\n)*?(?P=tick)|(?<!\\)\$[^$\n]+\$)"
 _BRACE = re.compile(_KEPT + r"|(?<!\\)\{(?=[A-Za-z_])")
 
 
-def with_plain_braces(item: Item) -> Item:
+def escape_braces(item: Item) -> Item:
     r"""Return the item with braces escaped, for formats in which they mean nothing.
 
-    >>> with_plain_braces(Item("n", "card", "What is {name}?", text="`{x}`")).stem
+    >>> escape_braces(Item("n", "card", "What is {name}?", text="`{x}`")).stem
     'What is \\{name}?'
     """
-    return with_texts(item, _plain)
+    return map_item_texts(item, _with_plain_text)
 
 
-def _plain(text: str) -> str:
+def _with_plain_text(text: str) -> str:
     return _BRACE.sub(lambda m: m["kept"] or r"\{", text) if "{" in text else text

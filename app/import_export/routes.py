@@ -23,8 +23,8 @@ from app.accounts.current_learner import (
     write_dependencies,
 )
 from app.accounts.downloads import DownloadQueue
-from app.accounts.learner_store import in_running_exam
-from app.clock import Now, zone_of
+from app.accounts.learner_store import questions_in_running_exam
+from app.clock import Now, find_time_zone
 from app.content.library import Library, LiveLibrary
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
@@ -32,7 +32,12 @@ from app.import_export import export_store, import_store
 from app.import_export.anki.package_format import PackageWriter, zstd
 from app.import_export.anki.package_reader import read_package
 from app.import_export.card_export import ExportCourse, LearnerTime, has_words, write_cards
-from app.import_export.card_import import ImportRunner, MatchedPackage, home_of, match_package
+from app.import_export.card_import import (
+    ImportRunner,
+    MatchedPackage,
+    card_placement,
+    match_package,
+)
 from app.import_export.items import UnusableFileError
 from app.spaced_repetition.card_ids import question_card_id
 from app.spaced_repetition.review_log import forget_empty_days
@@ -62,16 +67,16 @@ async def take_cards(
     Cards of questions in a mock exam in progress are left out until it is over. `newest` compresses
     the package as newer versions of Anki do.
     """
-    return await _package(_course(request, library), request, now, modern=newest)
+    return await _package_response(_export_course(request, library), request, now, modern=newest)
 
 
 @router.get("/cards.colpkg")
 async def take_collection(request: Request, library: CurrentLibrary, now: Now) -> Response:
     """Export the same as a whole collection, which replaces the one in Anki."""
-    return await _package(_course(request, library), request, now, modern=True)
+    return await _package_response(_export_course(request, library), request, now, modern=True)
 
 
-async def _package(
+async def _package_response(
     course: ExportCourse, request: Request, now: dt.datetime, *, modern: bool
 ) -> Response:
     if modern and zstd() is None:
@@ -82,9 +87,9 @@ async def _package(
     learner = await find_learner_at_once(request)
 
     def write(db: Session, file: IO[bytes]) -> None:
-        cards = export_store.LearnerCards(db, learner.id, _sat(db, learner, now))
+        cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
         package = PackageWriter(file, modern=modern)
-        write_cards(course, cards, package, LearnerTime(now, zone_of(learner.zone)))
+        write_cards(course, cards, package, LearnerTime(now, find_time_zone(learner.zone)))
 
     ending = request.scope["path"].rpartition(".")[2]
     name = f"headroom-{learner.study_day(now)}.{ending}"
@@ -95,11 +100,11 @@ async def _package(
 @router.get("/cards")
 def show_cards(desk: Reader) -> HTMLResponse:
     """The export and import page, with what was imported."""
-    return _page(desk)
+    return _render_import_page(desk)
 
 
 @router.post("/cards", dependencies=[Depends(expect_storage)])
-async def bring_cards(
+async def import_cards_file(
     request: Request,
     library: CurrentLibrary,
     now: Now,
@@ -113,15 +118,15 @@ async def bring_cards(
     async with imports.room(client_key(request.scope)) as room:
         upload = await run_in_threadpool(_read_upload, library, file)
         if isinstance(upload, str):
-            return await run_reading(request, lambda desk: _page(desk, upload))
+            return await run_reading(request, lambda desk: _render_import_page(desk, upload))
         measured = await run_reading(request, _measure_pictures)
         try:
             async with write_dependencies(request) as (db, learner):
                 whose = learner, measured
-                begun = await run_in_threadpool(_begin, db, whose, upload, now)
+                begun = await run_in_threadpool(_begin_upload, db, whose, upload, now)
         except UnusableFileError as error:
             refused = f"The file was not taken: {error}"
-            return await run_reading(request, lambda desk: _page(desk, refused))
+            return await run_reading(request, lambda desk: _render_import_page(desk, refused))
         count_stored(request, import_store.stored_size(begun.arrivals))
         running = learner, begun.number
         await imports.begin(running, begun.arrivals, room.pop_all())
@@ -162,7 +167,7 @@ def _measure_pictures(desk: RequestContext) -> import_store.Sizes:
     return import_store.measure_pictures(desk.db, desk.learner.home)
 
 
-def _begin(
+def _begin_upload(
     db: Session,
     whose: tuple[LearnerProfile, import_store.Sizes],
     upload: CardUpload,
@@ -212,14 +217,14 @@ def cancel_import(learner: EnrolledLearner, db: DbSession) -> Response:
 
 
 @router.get("/cards/removal")
-def ask_before(
+def show_removal_form(
     request: Request,
     learner: CurrentLearner,
     db: DbSession,
     what: Annotated[What, Query()],
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
-    brought = import_store.brought(db, learner.id)
+    brought = import_store.list_imported(db, learner.id)
     found = next((d for d in brought.decks if d.name == deck), None)
     if what == "deck" and found is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
@@ -245,36 +250,40 @@ async def remove_cards(
     Batch by batch, so that others can write in between. What is left of an interrupted removal is
     deleted by the next one.
     """
-    slices = await run_reading(request, lambda desk: _slices(desk, what, deck))
+    slices = await run_reading(request, lambda desk: _removal_slices(desk, what, deck))
     for names in slices:
         async with write_dependencies(request) as (db, learner):
-            await run_in_threadpool(_remove, db, (learner.id, library), what, names)
+            await run_in_threadpool(_remove_slice, db, (learner.id, library), what, names)
     async with write_dependencies(request) as (db, learner):
         await run_in_threadpool(forget_empty_days, db, learner.id)
         await run_in_threadpool(import_store.drop_pictures, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 
-def _slices(desk: RequestContext, what: What, deck: str) -> Sequence[Sequence[str]]:
+def _removal_slices(desk: RequestContext, what: What, deck: str) -> Sequence[Sequence[str]]:
     """Return the cards to remove, in batches of one transaction each."""
     if what == "deck":
-        return import_store.slices_of_deck(desk.db, desk.learner.id, deck)
+        return import_store.deck_slices(desk.db, desk.learner.id, deck)
     return import_store.slices_with_grades(desk.db, desk.learner.id)
 
 
-def _remove(db: Session, whose: tuple[int, Library], what: What, cards: Sequence[str]) -> None:
+def _remove_slice(
+    db: Session, whose: tuple[int, Library], what: What, cards: Sequence[str]
+) -> None:
     learner_id, library = whose
     if what == "deck":
         import_store.remove_own(db, learner_id, cards)
     else:
-        import_store.remove_grades(db, learner_id, cards, lambda card: home_of(library, card))
+        import_store.remove_grades(
+            db, learner_id, cards, lambda card: card_placement(library, card)
+        )
 
 
-def _page(desk: RequestContext, refused: str = "") -> HTMLResponse:
+def _render_import_page(desk: RequestContext, refused: str = "") -> HTMLResponse:
     db, library, learner = desk.db, desk.library, desk.learner
-    own = export_store.own_names(db, learner.id) if learner.id else frozenset[str]()
+    own = export_store.list_own_names(db, learner.id) if learner.id else frozenset[str]()
     held = import_store.held_cards(db, learner.id)
-    away = _sat(db, learner, desk.now)
+    away = _cards_in_running_exam(db, learner, desk.now)
     cards = [card for card in held if card not in away]
     shown = sum(has_words(library, own, card) for card in cards)
     return desk.page(
@@ -283,7 +292,7 @@ def _page(desk: RequestContext, refused: str = "") -> HTMLResponse:
         shown=shown,
         gone=len(cards) - shown,
         sat=len(held) - len(cards),
-        brought=import_store.brought(db, learner.id),
+        brought=import_store.list_imported(db, learner.id),
         problems=[{"field": "file", "message": refused}] if refused else [],
         modern=zstd() is not None,
         size=_SIZE,
@@ -291,11 +300,11 @@ def _page(desk: RequestContext, refused: str = "") -> HTMLResponse:
     )
 
 
-def _sat(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
+def _cards_in_running_exam(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
     """Return the cards of questions in a mock exam in progress."""
-    return {question_card_id(item) for item in in_running_exam(db, learner.id, now)}
+    return {question_card_id(item) for item in questions_in_running_exam(db, learner.id, now)}
 
 
-def _course(request: Request, library: Library) -> ExportCourse:
+def _export_course(request: Request, library: Library) -> ExportCourse:
     live: LiveLibrary = request.state.live
     return ExportCourse(library, live.folder)

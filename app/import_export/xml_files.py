@@ -19,20 +19,20 @@ from app.import_export.items import UnusableFileError
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def add(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
+def add_child(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
     """Append a child element; characters that XML cannot hold are left out."""
-    node = ET.SubElement(parent, tag, {k: legal(v) for k, v in attributes.items()})
+    node = ET.SubElement(parent, tag, {k: legal_text(v) for k, v in attributes.items()})
     if text:
-        node.text = legal(text)
+        node.text = legal_text(text)
     return node
 
 
-def legal(text: str) -> str:
+def legal_text(text: str) -> str:
     """Return a text without the characters that XML does not allow."""
     return _ILLEGAL.sub("", text)
 
 
-def document(root: ET.Element, *, indent: bool = True) -> bytes:
+def document_bytes(root: ET.Element, *, indent: bool = True) -> bytes:
     """Return the bytes of a whole document.
 
     Indented if no element mixes text and elements; otherwise the white space would become part of
@@ -66,9 +66,9 @@ _KNOWN = {
 }
 
 
-def decode(data: bytes) -> str:
+def decode_unicode(data: bytes) -> str:
     """Decode UTF-8, or UTF-16 and UTF-32 with a byte order mark; raises UnusableFileError."""
-    return _decoded(data, "utf-8")
+    return _decode_as(data, "utf-8")
 
 
 # Character sequences no word has in Windows-1252: they show that the encoding is another one.
@@ -85,10 +85,10 @@ def decode_or_guess(data: bytes) -> tuple[str, str]:
     Raises UnusableFileError if the letters then form no words.
     """
     try:
-        return decode(data), ""
+        return decode_unicode(data), ""
     except UnusableFileError as error:
         try:
-            text = _decoded(data, "cp1252")
+            text = _decode_as(data, "cp1252")
         except UnusableFileError:
             raise error from None
     if _ODD_WORD.search(text):
@@ -99,7 +99,7 @@ def decode_or_guess(data: bytes) -> tuple[str, str]:
     )
 
 
-def _decoded(data: bytes, encoding: str) -> str:
+def _decode_as(data: bytes, encoding: str) -> str:
     if len(data) > MOST_BYTES:
         raise UnusableFileError(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")
     for mark, name in _BOMS:
@@ -137,14 +137,14 @@ def read_xml(data: bytes, *elements: str) -> XmlDocument:
     name = declared[1].decode().lower() if declared else "utf-8"
     if name not in _KNOWN and not name.startswith(("utf-16", "utf-32")):
         raise UnusableFileError(f"The encoding “{name}” is not known; save the file as UTF-8.")
-    text = _decoded(data, _KNOWN.get(name, "utf-8"))
+    text = _decode_as(data, _KNOWN.get(name, "utf-8"))
     plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
-    lines = _inspect(plain, elements)
+    lines = _inspect_xml(plain, elements)
     root = ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
     return XmlDocument(root, tuple(lines))
 
 
-def _inspect(plain: bytes, elements: Sequence[str]) -> list[int]:
+def _inspect_xml(plain: bytes, elements: Sequence[str]) -> list[int]:
     """Refuse a document type, deep nesting, and malformed XML."""
     depth = 0
     lines: list[int] = []
@@ -187,14 +187,14 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError)
 
 
 @contextlib.contextmanager
-def unpacking(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
+def open_archive(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
     """Open and inspect the archive in `file`; raises UnusableFileError starting with `refusal`.
 
     The same is raised for damage found while its files are read.
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            inspect(archive.infolist())
+            inspect_entries(archive.infolist())
             yield archive
     except UnusableFileError:
         raise
@@ -202,14 +202,14 @@ def unpacking(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
         why = "the archive is packed in a way that is not known here"
         raise UnusableFileError(f"{refusal}: {why}.") from None
     except _BROKEN:
-        raise UnusableFileError(f"{refusal}: {_fault(file)}.") from None
+        raise UnusableFileError(f"{refusal}: {_archive_fault(file)}.") from None
     except OSError as error:
         if error.errno is not None:  # an error of the disk, not of the archive
             raise
-        raise UnusableFileError(f"{refusal}: {_fault(file)}.") from None
+        raise UnusableFileError(f"{refusal}: {_archive_fault(file)}.") from None
 
 
-def _fault(file: IO[bytes]) -> str:
+def _archive_fault(file: IO[bytes]) -> str:
     file.seek(0)
     start = file.read(2)
     if not start:
@@ -219,19 +219,19 @@ def _fault(file: IO[bytes]) -> str:
     return "the archive is damaged or cut off"
 
 
-def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
+def list_archive_files(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files of an archive with this name ending, in order; raises UnusableFileError.
 
     The whole archive is refused if a name leaves its folder, if it has too many files, or if it
     would expand too much. Nothing is written to disk.
     """
-    with unpacking(io.BytesIO(data), "The archive cannot be read") as archive:
+    with open_archive(io.BytesIO(data), "The archive cannot be read") as archive:
         for entry in archive.infolist():
             if entry.filename.lower().endswith(ending) and not entry.is_dir():
-                yield entry.filename, _content(archive, entry)
+                yield entry.filename, _read_entry(archive, entry)
 
 
-def inspect(entries: list[zipfile.ZipInfo]) -> None:
+def inspect_entries(entries: list[zipfile.ZipInfo]) -> None:
     """Raise UnusableFileError for an archive that leaves its folder or would expand too much."""
     if len(entries) > MOST_FILES:
         raise UnusableFileError(f"The archive has more than {MOST_FILES:,} files.")
@@ -249,7 +249,7 @@ def inspect(entries: list[zipfile.ZipInfo]) -> None:
             raise UnusableFileError("The archive is encrypted; unpack it first.")
 
 
-def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     """Return a file, read no further than its stated size."""
     with archive.open(entry) as stream:
         content = stream.read(entry.file_size + 1)

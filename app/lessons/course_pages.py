@@ -12,12 +12,12 @@ from app.accounts.current_learner import CurrentLearner, Reader, Writer
 from app.content.library import PICTURES, Library
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
-from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, topics_of
+from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, domain_topics
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.mastery.question_counts import answered_by_topic
-from app.mastery.store import first_answers
+from app.mastery.store import load_first_answers
 from app.questions.question_form import OpenQuestion, build_open_question
-from app.spaced_repetition.added_cards import studied
+from app.spaced_repetition.added_cards import list_studied
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.web.dependencies import CurrentLibrary, find_topic
 from app.web.page_cache import allow_caching
@@ -42,7 +42,7 @@ class OutlineDomain:
     goals: tuple[OutlineObjective, ...]
 
 
-def outline(library: Library) -> tuple[OutlineDomain, ...]:
+def build_outline(library: Library) -> tuple[OutlineDomain, ...]:
     """Return every objective of the syllabus with its pages."""
     ordered = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
     ordered += [t for s, t in library.topics.items() if t not in ordered]
@@ -79,26 +79,31 @@ class GlossaryEntry:
     see: tuple[SeeAlsoLink, ...]
 
 
-def entries(library: Library) -> list[GlossaryEntry]:
+def glossary_entries(library: Library) -> list[GlossaryEntry]:
     """Return every term in alphabetical order."""
     terms = sorted(library.glossary.values(), key=lambda t: t.name.casefold())
     pages = {slug: topic.title for slug, topic in library.topics.items()}
-    return [GlossaryEntry(t, _initial(t.name), _links(t, library.glossary, pages)) for t in terms]
+    return [
+        GlossaryEntry(t, _initial_letter(t.name), _see_also_links(t, library.glossary, pages))
+        for t in terms
+    ]
 
 
-def _initial(name: str) -> str:
+def _initial_letter(name: str) -> str:
     first = name[:1].upper()
     return first if first.isalpha() else "#"
 
 
-def _links(
+def _see_also_links(
     term: GlossaryTerm, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
 ) -> tuple[SeeAlsoLink, ...]:
-    links = (_link(see, glossary, pages) for see in term.see)
+    links = (_see_also_link(see, glossary, pages) for see in term.see)
     return tuple(x for x in links if f'href="{x.address}' not in term.meaning.html)
 
 
-def _link(see: str, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]) -> SeeAlsoLink:
+def _see_also_link(
+    see: str, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
+) -> SeeAlsoLink:
     if see in glossary:
         return SeeAlsoLink(glossary[see].name, f"#{see}")
     slug = see.removeprefix("/concepts/").split("#")[0]
@@ -126,34 +131,36 @@ async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> R
 
 
 @router.get("/course")
-def course(desk: Reader) -> HTMLResponse:
+def show_course(desk: Reader) -> HTMLResponse:
     allow_caching(desk.request, strangers=True)
     read = store.read_by_topic(desk.db, desk.learner.id)
     return desk.page(
         "concepts/index.html",
         syllabus=desk.library.syllabus,
-        outline=outline(desk.library),
+        outline=build_outline(desk.library),
         read=read,
         finished=sum(
             read.get(slug, 0) >= (sum(bool(s.anchor) for s in topic.sections) or 1)
             for slug, topic in desk.library.topics.items()
         ),
         pages=len(desk.library.topics),
-        answered=answered_by_topic(desk.library, first_answers(desk.db, desk.learner.id)),
+        answered=answered_by_topic(desk.library, load_first_answers(desk.db, desk.learner.id)),
     )
 
 
 @router.get("/concepts/{topic}")
-def show(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
+def show_lesson(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
     allow_caching(desk.request)  # its questions contain tokens, so visitors cannot share the page
-    past = store.seeds(desk.db, desk.learner.id, sheet.asked)
+    past = store.load_seeds(desk.db, desk.learner.id, sheet.asked)
     return desk.page(
         "concepts/show.html",
-        asked=_asked(desk.library, sheet, desk.learner.key, past),
+        asked=_open_page_questions(desk.library, sheet, desk.learner.key, past),
         past=past,
-        flagged=store.flagged(desk.db, desk.learner.id, sheet.asked),
+        flagged=store.flagged_questions(desk.db, desk.learner.id, sheet.asked),
         notes=store.notes_beside(desk.db, desk.learner.id, sheet.topic.slug),
-        **_marks(sheet, store.sections_read(desk.db, desk.learner.id, sheet.topic.slug), past),
+        **_section_marks(
+            sheet, store.sections_read(desk.db, desk.learner.id, sheet.topic.slug), past
+        ),
     )
 
 
@@ -170,17 +177,19 @@ def add_reading(
     passed = [section] if section else anchors
     store.record_reading(desk.db, desk.learner.id, slug, passed, desk.now)
     desk.db.flush()
-    past = store.seeds(desk.db, desk.learner.id, sheet.asked)
+    past = store.load_seeds(desk.db, desk.learner.id, sheet.asked)
     return render_fragment_or_redirect(
         desk.request,
         "concepts/_toc.html",
         otherwise=f"/concepts/{slug}#end",
-        **_marks(sheet, store.sections_read(desk.db, desk.learner.id, slug), past),
+        **_section_marks(sheet, store.sections_read(desk.db, desk.learner.id, slug), past),
     )
 
 
 @router.get("/concepts/{topic}/files/{name:path}")
-def picture(request: Request, topic: str, name: str, library: CurrentLibrary) -> FileResponse:
+def lesson_picture(
+    request: Request, topic: str, name: str, library: CurrentLibrary
+) -> FileResponse:
     """A picture from the folder of the page."""
     slug = find_topic(library, topic).slug
     folder = (request.state.live.folder / "topics" / slug).resolve()
@@ -203,14 +212,14 @@ def cheat_sheets(
 
 
 @router.get("/cheatsheets/{number}")
-def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
+def show_cheat_sheet(desk: Reader, number: str) -> HTMLResponse:
     allow_caching(desk.request, strangers=True)
     domains = desk.library.syllabus.domains
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
         raise NotFoundError(f"There is no domain “{number}” in this course.")
-    slugs = [topic.slug for topic in topics_of(desk.library, domain)]
-    notes = store.own_lines(desk.db, desk.learner.id, slugs)
+    slugs = [topic.slug for topic in domain_topics(desk.library, domain)]
+    notes = store.list_own_notes(desk.db, desk.learner.id, slugs)
     return desk.page(
         "concepts/cheatsheet.html",
         syllabus=desk.library.syllabus,
@@ -220,19 +229,21 @@ def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
 
 
 @router.get("/glossary")
-def glossary(desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False) -> HTMLResponse:
+def show_glossary(
+    desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False
+) -> HTMLResponse:
     """Every term; with `cards`, each with a button that makes it a card."""
     allow_caching(desk.request, strangers=True)
     return desk.page(
         "concepts/glossary.html",
-        terms=entries(desk.library),
+        terms=glossary_entries(desk.library),
         choosing=choosing,
-        cards={parse_card_id(card)[1] for card in studied(desk.db, desk.learner.id, TERM)},
+        cards={parse_card_id(card)[1] for card in list_studied(desk.db, desk.learner.id, TERM)},
     )
 
 
 @router.get("/sources")
-def sources(
+def show_sources(
     request: Request,
     library: CurrentLibrary,
     learner: CurrentLearner,
@@ -253,7 +264,7 @@ def sources(
     )
 
 
-def _asked(
+def _open_page_questions(
     library: Library, sheet: RenderedPage, key: str, past: Mapping[str, Sequence[int]]
 ) -> dict[str, OpenQuestion]:
     """Return the questions of the page as this learner sees them."""
@@ -270,7 +281,7 @@ def _asked(
     }
 
 
-def _marks(
+def _section_marks(
     sheet: RenderedPage, read: frozenset[str], past: Mapping[str, Sequence[int]]
 ) -> dict[str, Any]:
     """Return the template variables of the section list: what the learner has read."""
@@ -278,12 +289,12 @@ def _marks(
         "sheet": sheet,
         "topic": sheet.topic,
         "read": read,
-        "minutes": _minutes(sheet, read),
+        "minutes": _minutes_read(sheet, read),
         "answered": len(past),
     }
 
 
-def _minutes(sheet: RenderedPage, read: frozenset[str]) -> int:
+def _minutes_read(sheet: RenderedPage, read: frozenset[str]) -> int:
     """Return the minutes of the page already read, rounded."""
     opening = sum(s.minutes for s in sheet.sections if not s.anchor)
     behind = sum(s.minutes for s in sheet.sections if s.anchor and s.anchor in read)

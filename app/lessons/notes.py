@@ -39,26 +39,28 @@ class NotesPage:
     places: tuple[NotedSection, ...]
 
 
-def places_of(topic: Topic, written: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
+def noted_sections(topic: Topic, written: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
     """Return every section of a page, then the notes whose section was removed."""
     by_section = {note.section: note for note in written}
     there = [s for s in topic.sections if s.anchor]
-    places = [_place(topic, s.anchor, s.title, by_section.pop(s.anchor, None)) for s in there]
-    lost = [_place(topic, gone, gone, note) for gone, note in by_section.items()]
+    places = [
+        _noted_section(topic, s.anchor, s.title, by_section.pop(s.anchor, None)) for s in there
+    ]
+    lost = [_noted_section(topic, gone, gone, note) for gone, note in by_section.items()]
     return tuple(places + lost)
 
 
-def leaves(library: Library, written: Sequence[SavedNote]) -> tuple[NotesPage, ...]:
+def build_notes_pages(library: Library, written: Sequence[SavedNote]) -> tuple[NotesPage, ...]:
     """Return all notes by page in course order; those of removed pages come last."""
     by_topic: dict[str, list[SavedNote]] = {}
     for note in written:
         by_topic.setdefault(note.topic, []).append(note)
     order = [s for s in (*library.syllabus.topics, *library.topics) if s in by_topic]
     ordered = dict.fromkeys([*order, *by_topic])
-    return tuple(_leaf(library.topics, slug, by_topic[slug]) for slug in ordered)
+    return tuple(_build_notes_page(library.topics, slug, by_topic[slug]) for slug in ordered)
 
 
-def found_in(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
+def find_notes(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
     """Return the notes that contain every word of the query, titles included."""
     words = split_query(query)
     found = []
@@ -66,19 +68,19 @@ def found_in(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
         places = tuple(
             place
             for place in leaf.places
-            if _holds(f"{leaf.title} {place.title} {place.note.words}", words)
+            if _contains_words(f"{leaf.title} {place.title} {place.note.words}", words)
         )
         if places:
             found.append(dataclasses.replace(leaf, places=places))
     return tuple(found)
 
 
-def _holds(text: str, words: Sequence[str]) -> bool:
+def _contains_words(text: str, words: Sequence[str]) -> bool:
     folded = fold_text(text)
     return all(word in folded for word in words)
 
 
-def markdown(listed: Sequence[NotesPage], site: str) -> str:
+def notes_as_markdown(listed: Sequence[NotesPage], site: str) -> str:
     """Return the notes as a Markdown file; `site` is the base URL of this server."""
     parts = ["# Notes"]
     for leaf in listed:
@@ -90,17 +92,19 @@ def markdown(listed: Sequence[NotesPage], site: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _leaf(topics: Mapping[str, Topic], slug: str, written: Sequence[SavedNote]) -> NotesPage:
+def _build_notes_page(
+    topics: Mapping[str, Topic], slug: str, written: Sequence[SavedNote]
+) -> NotesPage:
     topic = topics.get(slug)
     if topic is None:
         places = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in written)
         return NotesPage(slug, slug, places)
     noted = {note.section for note in written}
-    all_places = places_of(topic, written)
+    all_places = noted_sections(topic, written)
     return NotesPage(slug, topic.title, tuple(p for p in all_places if p.note.section in noted))
 
 
-def _place(topic: Topic, anchor: str, title: str, note: SavedNote | None) -> NotedSection:
+def _noted_section(topic: Topic, anchor: str, title: str, note: SavedNote | None) -> NotedSection:
     address = f"/concepts/{topic.slug}#{anchor}"
     return NotedSection(title, address, note or SavedNote(topic.slug, anchor))
 
@@ -127,13 +131,13 @@ class NoteForm(BaseModel):
         Text in `kept` that another tab saved since is preserved: alone if this tab changed nothing,
         above its own text if it did.
         """
-        words, shown = _plain(self.words), _plain(self.shown[1:])
+        words, shown = _strip_words(self.words), _strip_words(self.shown[1:])
         if self.shown and kept not in {shown, words}:
             words = kept if words == shown else "\n\n".join(w for w in (kept, words) if w)
         return SavedNote(topic, self.section, words, self.marked)
 
 
-def _plain(words: str) -> str:
+def _strip_words(words: str) -> str:
     return words.replace("\r\n", "\n").strip()
 
 
@@ -148,26 +152,26 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 @router.get("/notes")
 def all_notes(desk: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
     allow_caching(desk.request)
-    listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
+    listed = build_notes_pages(desk.library, store.load_notes(desk.db, desk.learner.id))
     return desk.page(
         "notes/index.html",
-        leaves=found_in(listed, q),
+        leaves=find_notes(listed, q),
         written=bool(listed),
         q=q,
     )
 
 
 @router.get("/notes.md")
-def as_markdown(desk: Reader) -> Response:
-    listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
+def download_notes(desk: Reader) -> Response:
+    listed = build_notes_pages(desk.library, store.load_notes(desk.db, desk.learner.id))
     return Response(
-        markdown(listed, public_base_url(desk.request)),
+        notes_as_markdown(listed, public_base_url(desk.request)),
         media_type="text/markdown; charset=utf-8",
         headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
     )
 
 
-def _beside(request: Request, topic: Topic, place: NotedSection) -> Response:
+def _render_section_note(request: Request, topic: Topic, place: NotedSection) -> Response:
     """The note as it is shown in the lesson."""
     return render_fragment_or_redirect(
         request,
@@ -182,7 +186,7 @@ def _beside(request: Request, topic: Topic, place: NotedSection) -> Response:
 
 
 @router.get("/concepts/{topic}/notes")
-def notes_of(
+def show_notes(
     request: Request,
     found: Annotated[Topic, Depends(read_topic)],
     learner: CurrentLearner,
@@ -196,17 +200,17 @@ def notes_of(
         topic=found,
         longest=MAX_NOTE_LENGTH,
         kept=False,
-        places=places_of(found, store.notes(db, learner.id, found.slug)),
+        places=noted_sections(found, store.load_notes(db, learner.id, found.slug)),
     )
 
 
 @router.post("/concepts/{topic}/notes")
-def write(
+def write_section_note(
     noted: Annotated[NoteForm, Form()],
     found: Annotated[Topic, Depends(read_topic)],
     desk: Writer,
 ) -> Response:
-    kept = {n.section: n.words for n in store.notes(desk.db, desk.learner.id, found.slug)}
+    kept = {n.section: n.words for n in store.load_notes(desk.db, desk.learner.id, found.slug)}
     note = noted.read(found.slug, kept.get(noted.section, ""))
     known = {*kept}
     known |= {s.anchor for s in found.sections if s.anchor}
@@ -215,10 +219,10 @@ def write(
     if len(note.words) > MAX_NOTE_LENGTH:
         message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
         raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
-    store.write(desk.db, desk.learner.id, note, desk.now)
-    places = places_of(found, [note])
+    store.save_note(desk.db, desk.learner.id, note, desk.now)
+    places = noted_sections(found, [note])
     if noted.beside:
-        return _beside(desk.request, found, next(p for p in places if p.note == note))
+        return _render_section_note(desk.request, found, next(p for p in places if p.note == note))
     return render_fragment_or_redirect(
         desk.request,
         "notes/_note.html",

@@ -89,12 +89,12 @@ class RenderedPageCache:
     def _render_page(self, library: Library, topic: Topic) -> RenderedPage:
         return RenderedPage(
             topic=topic,
-            head=self._render(library, "concepts/_head.html", **_head(library, topic)),
+            head=self._render(library, "concepts/_head.html", **_head_context(library, topic)),
             sections=tuple(
                 self._render_section(library, section, index)
                 for index, section in enumerate(topic.sections)
             ),
-            foot=self._render(library, "concepts/_foot.html", **_foot(library, topic)),
+            foot=self._render(library, "concepts/_foot.html", **_foot_context(library, topic)),
             calculators=sum(
                 isinstance(piece, CalculatorBlock)
                 for section in topic.sections
@@ -108,7 +108,7 @@ class RenderedPageCache:
             title=section.title,
             number=section.number,
             minutes=section.minutes,
-            parts=_joined(
+            parts=_join_finished_parts(
                 [
                     self._render_piece(library, piece, f"c{index}-{number}")
                     for number, piece in enumerate(section.pieces)
@@ -123,7 +123,7 @@ class RenderedPageCache:
             english = language_marks(library.syllabus.language)["english"]
             ours = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, ours)
-            return Markup(_TERM.sub(_explained, html))  # noqa: S704 - app.content sanitized it
+            return Markup(_TERM.sub(_explained_link, html))  # noqa: S704 - app.content sanitized it
         entry = registry.find_estimate(piece.estimate)
         if entry is None:  # the course check reports it; the rest of the page is still shown
             return Markup()
@@ -138,12 +138,12 @@ class RenderedPageCache:
         return Markup(html)  # noqa: S704 - a template escaped it
 
 
-def _explained(link: re.Match[str]) -> str:
+def _explained_link(link: re.Match[str]) -> str:
     """Return a term link that shows its meaning on hover."""
     return f'{link[0]} interestfor="g-{link[1]}"'
 
 
-def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+def _join_finished_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Join neighboring rendered parts."""
     joined: list[Part] = []
     for part in parts:
@@ -155,7 +155,7 @@ def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(joined)
 
 
-def _head(library: Library, topic: Topic) -> dict[str, Any]:
+def _head_context(library: Library, topic: Topic) -> dict[str, Any]:
     wanted = {
         objective.number: domain
         for domain in library.syllabus.domains
@@ -166,7 +166,7 @@ def _head(library: Library, topic: Topic) -> dict[str, Any]:
     return {"topic": topic, "domains": list(domains.values()), "before": before}
 
 
-def _foot(library: Library, topic: Topic) -> dict[str, Any]:
+def _foot_context(library: Library, topic: Topic) -> dict[str, Any]:
     order = [s for s in library.syllabus.topics if s in library.topics]
     place = order.index(topic.slug) if topic.slug in order else len(order)
     previous = library.topics[order[place - 1]] if 0 < place < len(order) else None
@@ -234,7 +234,7 @@ class CheatSheet:
     def letters(self) -> int:
         """The length in letters, headings included."""
         more = sum(_LINE + len(d.title) + len(told) for d, told in self.elsewhere)
-        return sum(map(_size, self.entries)) + sum(map(len, self.own)) + more
+        return sum(map(_entry_size, self.entries)) + sum(map(len, self.own)) + more
 
 
 def cheat_sheet(
@@ -245,15 +245,15 @@ def cheat_sheet(
     If that alone is too long, what is tested is cut to whole sentences. Then come one-sentence
     errors and key terms, one from each page in turn, while there is `room` on the page.
     """
-    own = tuple(_short(line) for line in notes if line.strip())[:_OWN]
-    topics = topics_of(library, domain)
-    entries = [_entry(topic) for topic in topics]
-    elsewhere = tuple(_elsewhere(library, domain))
+    own = tuple(_shorten_line(line) for line in notes if line.strip())[:_OWN]
+    topics = domain_topics(library, domain)
+    entries = [_cheat_sheet_entry(topic) for topic in topics]
+    elsewhere = tuple(_serving_domains(library, domain))
     left = room - CheatSheet(domain, tuple(entries), own, elsewhere).letters
     if left < 0:
-        entries, left = _cut(entries, left)
-    errors, left = _filled([_errors(topic) for topic in topics], left)
-    terms, _ = _filled([_terms(library, topic) for topic in topics], left)
+        entries, left = _cut_entries(entries, left)
+    errors, left = _fill_in_turn([_common_errors(topic) for topic in topics], left)
+    terms, _ = _fill_in_turn([_introduced_terms(library, topic) for topic in topics], left)
     filled = (
         dataclasses.replace(entry, errors=wrong, terms=names)
         for entry, wrong, names in zip(entries, errors, terms, strict=True)
@@ -261,7 +261,7 @@ def cheat_sheet(
     return CheatSheet(domain, tuple(filled), own, elsewhere)
 
 
-def topics_of(library: Library, domain: Domain) -> list[Topic]:
+def domain_topics(library: Library, domain: Domain) -> list[Topic]:
     """Return the pages of a domain; each page of the course is in one domain only.
 
     Pages beyond the exam are in none. A page is in the domain of most of its objectives, and in the
@@ -271,20 +271,20 @@ def topics_of(library: Library, domain: Domain) -> list[Topic]:
     return [
         topic
         for topic in order
-        if not topic.level and _home(library.syllabus.domains, topic) == domain.number
+        if not topic.level and _home_domain(library.syllabus.domains, topic) == domain.number
     ]
 
 
-def _elsewhere(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
+def _serving_domains(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
     """Yield the other domains whose pages cover objectives of this one, and which."""
     for other in library.syllabus.domains:
-        served = {o for topic in topics_of(library, other) for o in topic.objectives}
+        served = {o for topic in domain_topics(library, other) for o in topic.objectives}
         shared = [o.number for o in domain.objectives if o.number in served]
         if shared and other is not domain:
             yield other, ", ".join(shared)
 
 
-def _home(domains: Iterable[Domain], topic: Topic) -> str:
+def _home_domain(domains: Iterable[Domain], topic: Topic) -> str:
     best, most = "", 0
     for domain in domains:
         mine = {o.number for o in domain.objectives}.intersection(topic.objectives)
@@ -293,24 +293,24 @@ def _home(domains: Iterable[Domain], topic: Topic) -> str:
     return best
 
 
-def _entry(topic: Topic) -> CheatSheetPage:
-    html = _html(topic)
+def _cheat_sheet_entry(topic: Topic) -> CheatSheetPage:
+    html = _topic_html(topic)
     return CheatSheetPage(
         slug=topic.slug,
         title=topic.title,
         objectives=", ".join(topic.objectives),
-        hooks=tuple(_plain(found) for found in _HOOK.findall(html)),
-        tested=tuple(_plain(found) for found in _BOX.findall(html)),
+        hooks=tuple(_plain_html(found) for found in _HOOK.findall(html)),
+        tested=tuple(_plain_html(found) for found in _BOX.findall(html)),
     )
 
 
-def _errors(topic: Topic) -> list[str]:
+def _common_errors(topic: Topic) -> list[str]:
     """Return the first sentence of each common error, as text."""
-    texts = (_words(_plain(found)) for found in _ERROR.findall(_html(topic)))
-    return [said for text in texts if (said := _sentence(text))]
+    texts = (_html_words(_plain_html(found)) for found in _ERROR.findall(_topic_html(topic)))
+    return [said for text in texts if (said := _first_short_sentence(text))]
 
 
-def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
+def _introduced_terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
     """Return the terms that this page introduces, with the first sentence of each definition."""
     earlier: set[str] = set()
     for slug in library.syllabus.topics:
@@ -319,21 +319,24 @@ def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
         if slug in library.topics:
             earlier.update(library.topics[slug].terms)
     new = [a for a in topic.terms if a in library.glossary and a not in earlier]
-    said = [(library.glossary[a].name, _sentence(library.glossary[a].meaning.plain)) for a in new]
+    said = [
+        (library.glossary[a].name, _first_short_sentence(library.glossary[a].meaning.plain))
+        for a in new
+    ]
     return [(name, words) for name, words in said if words][:_TERMS]
 
 
-def _cut(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[CheatSheetPage], int]:
+def _cut_entries(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[CheatSheetPage], int]:
     """Return entries with as many sentences on what is tested as fit, one from each in turn."""
-    texts = [" ".join(map(_words, entry.tested)) for entry in entries]
+    texts = [" ".join(map(_html_words, entry.tested)) for entry in entries]
     said = [_SENTENCE.findall(text) for text in texts]
-    kept, left = _filled(said, left + sum(map(len, texts)))
+    kept, left = _fill_in_turn(said, left + sum(map(len, texts)))
     cut = [tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept]
     pairs = zip(entries, cut, strict=True)
     return [dataclasses.replace(entry, tested=some) for entry, some in pairs], left
 
 
-def _filled(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
+def _fill_in_turn(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
     """Return what fits of `found`, one from each page in turn, and the space left.
 
     Short ones come first in each round, so that as many pages as possible have one.
@@ -341,46 +344,46 @@ def _filled(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]
     taken: list[list[T]] = [[] for _ in found]
     for turn in range(max(map(len, found), default=0)):
         having = [place for place, mine in enumerate(found) if turn < len(mine)]
-        for place in sorted(having, key=lambda at: _length(found[at][turn])):
-            size = _length(found[place][turn])
+        for place in sorted(having, key=lambda at: _text_length(found[at][turn])):
+            size = _text_length(found[place][turn])
             if size and size <= left:
                 taken[place].append(found[place][turn])
                 left -= size
     return [tuple(some) for some in taken], left
 
 
-def _length(thing: object) -> int:
+def _text_length(thing: object) -> int:
     return sum(map(len, thing)) if isinstance(thing, tuple) else len(str(thing))
 
 
-def _size(entry: CheatSheetPage) -> int:
+def _entry_size(entry: CheatSheetPage) -> int:
     texts = (*entry.hooks, *entry.tested, *entry.errors)
-    words = sum(len(_words(text)) for text in texts) + sum(map(_length, entry.terms))
+    words = sum(len(_html_words(text)) for text in texts) + sum(map(_text_length, entry.terms))
     return _HEAD + len(entry.title) + words
 
 
-def _html(topic: Topic) -> str:
+def _topic_html(topic: Topic) -> str:
     pieces = (piece for section in topic.sections for piece in section.pieces)
     return "".join(piece.html for piece in pieces if isinstance(piece, HtmlBlock))
 
 
-def _plain(html: str) -> Markup:
+def _plain_html(html: str) -> Markup:
     """Return authored HTML without its lead, links and sources; it stays safe."""
     bare = _LEAD.sub("", _LINK.sub("", _CITE.sub("", html)), count=1)
     return Markup(bare.strip())  # noqa: S704 - app.content sanitized it
 
 
-def _words(html: str) -> str:
+def _html_words(html: str) -> str:
     return " ".join(Markup(_TAG.sub("", html)).unescape().split())  # noqa: S704 - as above
 
 
-def _sentence(text: str) -> str:
+def _first_short_sentence(text: str) -> str:
     """Return the first sentence, if it is short enough for a sheet."""
     found = _SENTENCE.match(" ".join(text.split()))
     said = found[0] if found else ""
     return said if len(said) <= _MAX_SENTENCE_LENGTH else ""
 
 
-def _short(line: str) -> str:
+def _shorten_line(line: str) -> str:
     first = line.strip().splitlines()[0]
     return first if len(first) <= _MAX_SENTENCE_LENGTH else f"{first[: _MAX_SENTENCE_LENGTH - 1]}…"

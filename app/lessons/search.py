@@ -16,9 +16,9 @@ from fastapi.responses import HTMLResponse
 from app.accounts.current_learner import CurrentLearner
 from app.content.library import Library
 from app.estimator import registry
-from app.estimator.hardware.part_values import CatalogPart, address_of, parts
+from app.estimator.hardware.part_values import CatalogPart, list_parts, part_url
 from app.estimator.registry import EstimateSpec
-from app.markup.mathml import in_words
+from app.markup.mathml import latex_to_words
 from app.markup.model import Flashcard, Topic
 from app.questions.result import remove_invisible
 from app.web.dependencies import CurrentLibrary
@@ -110,36 +110,41 @@ _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
 _ASKED_FOR = (*("memory", "memory_bandwidth", "nvlink", "bandwidth", "port_rate", "tdp", "power"),)
 
 
-def documents(library: Library, calculators: Iterable[EstimateSpec]) -> list[SearchDocument]:
+def search_documents(library: Library, calculators: Iterable[EstimateSpec]) -> list[SearchDocument]:
     """Return page sections, terms, card fronts, calculators, hardware, and app pages.
 
     Questions are left out, because their options and explanations give away the answer. Reversed
     cards are left out, because their front is the answer of the other card.
     """
-    found = [*_pages(library), *_terms(library), *_cards(library)]
+    found = [*_section_documents(library), *_term_documents(library), *_card_documents(library)]
     if not library.syllabus.calculators:
         return [*(p for p in _PLACES if p.address != "/hardware"), *found]
-    return [*_PLACES, *found, *_tools(calculators), *map(_hardware, parts())]
+    return [
+        *_PLACES,
+        *found,
+        *_calculator_documents(calculators),
+        *map(_hardware_document, list_parts()),
+    ]
 
 
-def _pages(library: Library) -> Iterator[SearchDocument]:
+def _section_documents(library: Library) -> Iterator[SearchDocument]:
     for topic in library.topics.values():
         cards = [library.cards[c] for c in topic.cards if c in library.cards]
         for section in topic.sections:
-            body = _line(_without_backs(section.plain, cards))
+            body = _one_line(_drop_card_backs(section.plain, cards))
             if section.anchor:
                 address = f"/concepts/{topic.slug}#{section.anchor}"
                 yield SearchDocument("page", section.title, body, address, topic.title)
             else:
-                yield _opening(topic, body)
+                yield _opening_document(topic, body)
 
 
-def _opening(topic: Topic, body: str) -> SearchDocument:
+def _opening_document(topic: Topic, body: str) -> SearchDocument:
     words = f"{topic.summary} {body}".strip()
     return SearchDocument("page", topic.title, words, f"/concepts/{topic.slug}")
 
 
-def _without_backs(plain: str, cards: Sequence[Flashcard]) -> str:
+def _drop_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
     """Return the text of a section without the answers of the cards in it."""
     for card in cards:
         whole = f"{card.front.plain} {card.back.plain}"
@@ -148,22 +153,22 @@ def _without_backs(plain: str, cards: Sequence[Flashcard]) -> str:
     return plain
 
 
-def _terms(library: Library) -> Iterator[SearchDocument]:
+def _term_documents(library: Library) -> Iterator[SearchDocument]:
     for term in library.glossary.values():
-        body = _line(term.meaning.plain)
+        body = _one_line(term.meaning.plain)
         yield SearchDocument("term", term.name, body, f"/glossary#{term.anchor}")
 
 
-def _cards(library: Library) -> Iterator[SearchDocument]:
+def _card_documents(library: Library) -> Iterator[SearchDocument]:
     for card in library.cards.values():
         if card.is_reverse:
             continue
         topic = library.topics.get(card.topic)
-        front, where = _line(card.front.plain), topic.title if topic else ""
+        front, where = _one_line(card.front.plain), topic.title if topic else ""
         yield SearchDocument("card", front, "", f"/flashcards?card={card.id}", where)
 
 
-def _tools(calculators: Iterable[EstimateSpec]) -> Iterator[SearchDocument]:
+def _calculator_documents(calculators: Iterable[EstimateSpec]) -> Iterator[SearchDocument]:
     for entry in calculators:
         figures = ", ".join(output.label for output in entry.outputs)
         body = f"{entry.summary} {figures}"
@@ -171,19 +176,19 @@ def _tools(calculators: Iterable[EstimateSpec]) -> Iterator[SearchDocument]:
         yield SearchDocument("calculator", entry.title, body, address)
 
 
-def _hardware(part: CatalogPart) -> SearchDocument:
+def _hardware_document(part: CatalogPart) -> SearchDocument:
     """Return a part with its maker, its other names, and the values people search for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
     told = ", ".join(
         f"{v.field.label} {v.words}{' one way' * (v.field.says == 'one way')}" for v in values
     )
     names = f"Also {', '.join(part.aliases)}" if part.aliases else ""
-    body = _line(". ".join(filter(None, (part.vendor, told, names, part.note))))
-    return SearchDocument("part", part.name, body, address_of(part.id))
+    body = _one_line(". ".join(filter(None, (part.vendor, told, names, part.note))))
+    return SearchDocument("part", part.name, body, part_url(part.id))
 
 
-def _line(text: str) -> str:
-    return _BEFORE_A_STOP.sub("", " ".join(in_words(text).split()))
+def _one_line(text: str) -> str:
+    return _BEFORE_A_STOP.sub("", " ".join(latex_to_words(text).split()))
 
 
 # British and American spellings, as parts of words. A form that matches nothing costs nothing.
@@ -236,12 +241,12 @@ _MAX_QUERY_WORDS = 8
 _MAX_QUERY_LENGTH = 100
 
 
-def words_of(typed: str) -> tuple[str, ...]:
+def query_words(typed: str) -> tuple[str, ...]:
     """Return the words of a query in lower case, at most eight.
 
     Filler words are left out if other words remain.
 
-    >>> words_of("What is the difference between GPU and CPU?"), words_of("What is")
+    >>> query_words("What is the difference between GPU and CPU?"), query_words("What is")
     (('gpu', 'cpu'), ('what', 'is'))
     """
     seen = remove_invisible(typed[:_MAX_QUERY_LENGTH])
@@ -250,7 +255,7 @@ def words_of(typed: str) -> tuple[str, ...]:
     return tuple(telling or found)[:_MAX_QUERY_WORDS]
 
 
-def vocabulary(texts: Iterable[str]) -> dict[str, int]:
+def count_words(texts: Iterable[str]) -> dict[str, int]:
     """Count every word of the texts."""
     known: dict[str, int] = {}
     for text in texts:
@@ -259,12 +264,12 @@ def vocabulary(texts: Iterable[str]) -> dict[str, int]:
     return known
 
 
-def forms(word: str) -> tuple[str, ...]:
+def word_forms(word: str) -> tuple[str, ...]:
     """Return a word and other forms whose beginning it may match.
 
     Plurals also match the singular, and each spelling of English the other.
 
-    >>> forms("centres")
+    >>> word_forms("centres")
     ('centres', 'centre', 'centers', 'center')
     """
     found = [word]
@@ -277,16 +282,16 @@ def forms(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def expression(words: Sequence[str], joint: str = "AND") -> str:
+def match_expression(words: Sequence[str], joint: str = "AND") -> str:
     """Return an FTS expression: every word as a prefix, in any order."""
     return f" {joint} ".join(
-        "(" + " OR ".join(f'"{form}"*' for form in forms(word)) + ")" for word in words
+        "(" + " OR ".join(f'"{form}"*' for form in word_forms(word)) + ")" for word in words
     )
 
 
 def is_known(word: str, known: Collection[str]) -> bool:
     """Return whether a known word starts with this word or its singular."""
-    starts = [re.split(r"\W", form)[0] for form in forms(word)]
+    starts = [re.split(r"\W", form)[0] for form in word_forms(word)]
     return any(k.startswith(start) for start in starts for k in known)
 
 
@@ -299,44 +304,44 @@ def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[st
     >>> correct_spelling(["datacenter", "colling"], {"data": 9, "center": 4, "cooling": 7})
     ('data', 'center', 'cooling')
     """
-    return tuple(part for word in words for part in _mended(word, known).split())
+    return tuple(part for word in words for part in _corrected_word(word, known).split())
 
 
-def _mended(word: str, known: Mapping[str, int]) -> str:
+def _corrected_word(word: str, known: Mapping[str, int]) -> str:
     if len(word) < _SHORTEST or is_known(word, known):
         return word
-    parted = _parted(word, known)
+    parted = _split_compound(word, known)
     if parted:
         return parted
-    close = difflib.get_close_matches(word, _alike(word, known), n=5, cutoff=0.7)
+    close = difflib.get_close_matches(word, _similar_words(word, known), n=5, cutoff=0.7)
     if not close:
         return word
-    best = _likeness(word, close[0])
-    rivals = [c for c in close if best - _likeness(word, c) < 0.02]
+    best = _word_similarity(word, close[0])
+    rivals = [c for c in close if best - _word_similarity(word, c) < 0.02]
     return max(rivals, key=lambda rival: known[rival])
 
 
-def _parted(word: str, known: Mapping[str, int]) -> str:
+def _split_compound(word: str, known: Mapping[str, int]) -> str:
     """Split a word into the two most common known words; empty if impossible."""
     places = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
     pairs = [(word[:place], word[place:]) for place in places]
-    found = [pair for pair in pairs if all(set(forms(part)) & known.keys() for part in pair)]
+    found = [pair for pair in pairs if all(set(word_forms(part)) & known.keys() for part in pair)]
 
     if not found:
         return ""
-    return " ".join(max(found, key=lambda pair: min(_times(p, known) for p in pair)))
+    return " ".join(max(found, key=lambda pair: min(_word_count(p, known) for p in pair)))
 
 
-def _times(word: str, known: Mapping[str, int]) -> int:
-    return max(known.get(form, 0) for form in forms(word))
+def _word_count(word: str, known: Mapping[str, int]) -> int:
+    return max(known.get(form, 0) for form in word_forms(word))
 
 
-def _alike(word: str, known: Collection[str]) -> list[str]:
+def _similar_words(word: str, known: Collection[str]) -> list[str]:
     """Return known words close enough in length to be worth comparing."""
     return [k for k in known if abs(len(k) - len(word)) <= 2 and not k.isdigit()]
 
 
-def _likeness(word: str, other: str) -> float:
+def _word_similarity(word: str, other: str) -> float:
     return difflib.SequenceMatcher(None, other, word).ratio()
 
 
@@ -350,18 +355,18 @@ _HIT = re.compile(f"{OPEN}([^{CLOSE}]*)")
 _END = re.compile(rf"[.!?;][\"\u201d\u2019)\]{CLOSE}]*$")
 
 
-def excerpt(marked: str) -> str:
+def build_excerpt(marked: str) -> str:
     r"""Return the part of a marked text that holds most of the matched words.
 
     It begins with a sentence or a table row, and ends with one if it can. `…` marks omitted text.
     Without marks, it is the beginning of the text.
 
-    >>> excerpt("Kind, Use; CPU, for all. A \x02GPU\x03 computes; it is fast.")
+    >>> build_excerpt("Kind, Use; CPU, for all. A \x02GPU\x03 computes; it is fast.")
     '…A \x02GPU\x03 computes; it is fast.'
     """
     words = marked.split()
-    begin = _begin(words)
-    end = _end(words, begin)
+    begin = _excerpt_start(words)
+    end = _excerpt_end(words, begin)
     shown = " ".join(words[begin:end])
     before = "…" if begin else ""
     if end == len(words) or (_END.search(shown) and not shown.endswith(";")):
@@ -382,14 +387,14 @@ def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
     return tuple(piece for piece in found if piece.text)
 
 
-def _begin(words: Sequence[str]) -> int:
+def _excerpt_start(words: Sequence[str]) -> int:
     """Return where the excerpt begins: the first place that shows most matches."""
     hits = [place for place, word in enumerate(words) if OPEN in word]
-    starts = dict.fromkeys(_start(words, hit) for hit in hits)
-    return max(starts, key=lambda start: _shown(words, start), default=0)
+    starts = dict.fromkeys(_sentence_start(words, hit) for hit in hits)
+    return max(starts, key=lambda start: _count_hit_words(words, start), default=0)
 
 
-def _start(words: Sequence[str], hit: int) -> int:
+def _sentence_start(words: Sequence[str], hit: int) -> int:
     """Return the nearest place before a match where a sentence or a row begins."""
     for place in range(hit, max(-1, hit - _FAR), -1):
         if not place or _END.search(words[place - 1]):
@@ -397,13 +402,13 @@ def _start(words: Sequence[str], hit: int) -> int:
     return hit - _BEFORE
 
 
-def _shown(words: Sequence[str], start: int) -> int:
+def _count_hit_words(words: Sequence[str], start: int) -> int:
     """Return how many different matched words an excerpt that starts here has."""
     text = " ".join(words[start : start + _MAX_EXCERPT_WORDS])
     return len({found.casefold() for found in _HIT.findall(text)})
 
 
-def _end(words: Sequence[str], begin: int) -> int:
+def _excerpt_end(words: Sequence[str], begin: int) -> int:
     """Return the end of the first sentence that covers all matches the excerpt can show."""
     most = min(begin + _MAX_EXCERPT_WORDS, len(words))
     last = max((p for p in range(begin, most) if OPEN in words[p]), default=begin)
@@ -429,16 +434,16 @@ FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 """
 
 
-def find(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> SearchResults:
+def search_course(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> SearchResults:
     """Search the course for all of the words, as prefixes.
 
     If nothing matches, unknown words are corrected; if that does not help, documents with some of
     the words are returned. At most `most` are listed of each kind.
     """
-    wanted = words_of(words)
+    wanted = query_words(words)
     if not wanted:
         return SearchResults()
-    return _index_of(_CourseVersion(library)).find(wanted, most)
+    return _build_index(_CourseVersion(library)).find(wanted, most)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -458,9 +463,9 @@ class _SearchIndex:
     """The full-text index of one course version."""
 
     def __init__(self, documents: Sequence[SearchDocument]) -> None:
-        found = [_without_invisible(document) for document in documents]
+        found = [_clean_document(document) for document in documents]
         self._documents = found
-        self._known = vocabulary(f"{d.title} {d.body}" for d in found)
+        self._known = count_words(f"{d.title} {d.body}" for d in found)
         self._lock = threading.Lock()
         self._rows = sqlite3.connect(":memory:", check_same_thread=False)
         weakref.finalize(self, self._rows.close)
@@ -472,12 +477,12 @@ class _SearchIndex:
 
     def find(self, words: Sequence[str], most: int) -> SearchResults:
         """Return the results for words in lower case."""
-        rows = self._ask(expression(words))
+        rows = self._ask(match_expression(words))
         if rows:
             return self._find_rows(rows, words, most)
         better = [w for w in correct_spelling(words, self._known) if is_known(w, self._known)]
         for joint in ("AND", "OR"):
-            rows = self._ask(expression(better, joint)) if better else []
+            rows = self._ask(match_expression(better, joint)) if better else []
             if rows:
                 found = self._find_rows(rows, better, most)
                 meant, some = " ".join(better), joint == "OR"
@@ -497,7 +502,7 @@ class _SearchIndex:
             document = self._documents[place]
             taken[document.kind] = taken.get(document.kind, 0) + 1
             if taken[document.kind] <= most:
-                hits.append(_hit(document, title, body))
+                hits.append(_search_hit(document, title, body))
         return SearchResults(tuple(hits), len(rows))
 
     def _rank_distance(self, place: int, name: str) -> int:
@@ -511,24 +516,24 @@ class _SearchIndex:
         return 1 if title.startswith(name) else 2
 
 
-def _without_invisible(document: SearchDocument) -> SearchDocument:
+def _clean_document(document: SearchDocument) -> SearchDocument:
     title, body = remove_invisible(document.title), remove_invisible(document.body)
     return dataclasses.replace(document, title=title, body=body)
 
 
-def _hit(document: SearchDocument, title: str, body: str) -> SearchHit:
+def _search_hit(document: SearchDocument, title: str, body: str) -> SearchHit:
     return SearchHit(
         document.kind,
         document.address,
         document.where,
         split_highlights(title),
-        split_highlights(excerpt(body)),
+        split_highlights(build_excerpt(body)),
     )
 
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one
-def _index_of(state: _CourseVersion) -> _SearchIndex:
-    return _SearchIndex(documents(state.library, registry.entries()))
+def _build_index(state: _CourseVersion) -> _SearchIndex:
+    return _SearchIndex(search_documents(state.library, registry.entries()))
 
 
 router = APIRouter(include_in_schema=False)
@@ -536,7 +541,7 @@ Typed = Annotated[str, Query(max_length=400)]
 
 
 @router.get("/search")
-def search(
+def search_page(
     request: Request,
     library: CurrentLibrary,
     learner: CurrentLearner,
@@ -549,11 +554,11 @@ def search(
         "search/index.html",
         learner=learner,
         typed=q,
-        found=find(library, q, EVERY) if whole else find(library, q),
+        found=search_course(library, q, EVERY) if whole else search_course(library, q),
     )
 
 
 @router.get("/search/results")
-def results(request: Request, library: CurrentLibrary, q: Typed = "") -> HTMLResponse:
+def search_results(request: Request, library: CurrentLibrary, q: Typed = "") -> HTMLResponse:
     """The results fragment. It has its own URL, so that no cache serves it as the whole page."""
-    return render_page(request, "search/_results.html", typed=q, found=find(library, q))
+    return render_page(request, "search/_results.html", typed=q, found=search_course(library, q))

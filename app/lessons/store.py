@@ -31,7 +31,7 @@ def read_by_topic(db: Session, learner_id: int) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def load_seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """Return the seeds of a learner's attempts at the given questions, newest first."""
     if not (items and learner_id):
         return {}
@@ -46,7 +46,7 @@ def seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple
     return found
 
 
-def flagged(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
+def flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
     """Return which of the given questions are flagged."""
     if not (items and learner_id):
         return frozenset()
@@ -75,7 +75,7 @@ def notes_beside(db: Session, learner_id: int, topic: str) -> dict[str, SectionN
     return {section: SectionNote(words, marked) for section, words, marked in rows}
 
 
-def own_lines(db: Session, learner_id: int, topics: Sequence[str]) -> list[str]:
+def list_own_notes(db: Session, learner_id: int, topics: Sequence[str]) -> list[str]:
     """Return a learner's notes on the given pages, bookmarked ones first."""
     if not (learner_id and topics):
         return []
@@ -109,7 +109,7 @@ class SavedNote:
     marked: bool = False
 
 
-def notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
+def load_notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
     """Return everything a learner wrote or bookmarked, on one page or on all."""
     wanted = select(col(Note.topic), col(Note.section), col(Note.words), col(Note.marked)).where(
         col(Note.learner_id) == learner_id
@@ -119,7 +119,7 @@ def notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
     return [SavedNote(*row) for row in db.execute(wanted.order_by(col(Note.id)))]
 
 
-def write(db: Session, learner_id: int, note: SavedNote, now: dt.datetime) -> None:
+def save_note(db: Session, learner_id: int, note: SavedNote, now: dt.datetime) -> None:
     """Replace the note of a section; an empty one deletes it."""
     db.execute(
         delete(Note).where(

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from app.estimator.hardware.part_values import address_of
+from app.estimator.hardware.part_values import part_url
 from app.estimator.result import Estimate, FormulaStep
 from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value
 from app.markup import expressions, quantities, strict_yaml
@@ -96,22 +96,22 @@ def read_target(href: str) -> FigureLink | None:
     return FigureLink(scheme, name, tuple(pairs), field)
 
 
-def answer(target: FigureLink) -> ComputedFigure:
+def compute_target(target: FigureLink) -> ComputedFigure:
     """Compute the value of a target; raises FigureError."""
     if not target.field:
         hint = "End the address with #output, for example #total."
         raise FigureError("E81", f"The link to {target.name} names no output.", hint)
     inputs = dict(target.inputs)
     if target.scheme == "calc":
-        estimate = expressions.compute(target.name, inputs)
+        estimate = expressions.compute_estimate(target.name, inputs)
         value = expressions.value(target.name, inputs, target.field)
-        address = expressions.address(target.name, inputs, target.field)
+        address = expressions.calculator_address(target.name, inputs, target.field)
         return ComputedFigure(value, address, "", estimate)
     value, entry = expressions.catalogue_value(target.scheme, target.name, target.field)
     title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
     if target.scheme == "hw":  # The page of the hardware part shows the source of each value.
         field = target.field.replace("-", "_")
-        return ComputedFigure(value, address_of(getattr(entry, "id", target.name), field), title)
+        return ComputedFigure(value, part_url(getattr(entry, "id", target.name), field), title)
     sources = [s for s in getattr(entry, "source", ()) if s.startswith("https://")]
     return ComputedFigure(value, sources[0].split()[0] if sources else "", title)
 
@@ -144,7 +144,7 @@ def read_shown(text: str) -> DisplayedNumber | None:
     )
 
 
-def verify(text: str, value: Value) -> tuple[str, str]:
+def verify_figure(text: str, value: Value) -> tuple[str, str]:
     """Compare a text with its computed value: (problem code, text to write); ("", "") if equal.
 
     The text must be the value rounded to the digits it shows, in its own unit.
@@ -155,17 +155,17 @@ def verify(text: str, value: Value) -> tuple[str, str]:
         return ("", "") if text.strip().lower() == right.lower() else ("E82", right)
     shown = read_shown(text)
     if shown is None:
-        return "E82", _default(value)
-    scale = _scale(shown, value)
+        return "E82", _default_text(value)
+    scale = _scale_to_shown(shown, value)
     if scale is None:
-        return "E83", _default(value)
+        return "E83", _default_text(value)
     scaled = value.value * scale
     if abs(scaled - shown.value) <= 0.5000001 * 10.0**-shown.places:
         return "", ""
-    return "E82", _rewritten(shown, scaled)
+    return "E82", _rewrite_figure(shown, scaled)
 
 
-def _scale(shown: DisplayedNumber, value: Quantity) -> float | None:
+def _scale_to_shown(shown: DisplayedNumber, value: Quantity) -> float | None:
     """Return the factor that converts `value` to the unit shown; None if the units do not fit."""
     word, _, _ = shown.unit.partition(" ")
     factor = _SPELLED.get(word.lower())
@@ -175,13 +175,13 @@ def _scale(shown: DisplayedNumber, value: Quantity) -> float | None:
             factor = COUNT_SUFFIX[word]
         percent = 100.0 if word.startswith("%") else 1.0
         return percent / (factor or 1.0)
-    unit = "USD" if "$" in shown.before else _unit_of(shown.unit)
-    if unit is None or quantities.kind(unit) != quantities.kind(base):
+    unit = "USD" if "$" in shown.before else _leading_unit(shown.unit)
+    if unit is None or quantities.unit_kind(unit) != quantities.unit_kind(base):
         return None
-    return quantities.convert(Quantity(1.0, base), unit).value
+    return quantities.convert_quantity(Quantity(1.0, base), unit).value
 
 
-def _unit_of(text: str) -> str | None:
+def _leading_unit(text: str) -> str | None:
     """Return the unit at the start of a text such as "GB per GPU" or "tokens/s in all"."""
     words = text.strip()[:60].split()[:4]
     for count in range(len(words), 0, -1):
@@ -191,19 +191,19 @@ def _unit_of(text: str) -> str | None:
     return None
 
 
-def _default(value: Quantity) -> str:
+def _default_text(value: Quantity) -> str:
     from app.estimator.units import format_value  # noqa: PLC0415 - needed for messages only
 
     return format_value(value.value, value.unit or "").replace(NBSP, " ")
 
 
-def _rewritten(shown: DisplayedNumber, value: float) -> str:
+def _rewrite_figure(shown: DisplayedNumber, value: float) -> str:
     number = f"{value:,.{shown.places}f}" if shown.commas else f"{value:.{shown.places}f}"
     number = number.replace("-", MINUS)
     return f"{shown.before}{number}{shown.gap}{shown.unit}"
 
 
-def unbroken(text: str) -> str:
+def without_line_breaks(text: str) -> str:
     """Join number and unit with no-break spaces."""
     return re.sub(r"(?<=\d) (?=[A-Za-z%µ$])", NBSP, text)
 
@@ -213,11 +213,11 @@ _MOST_STEPS = 4
 
 def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
     """Render the steps of one output as HTML; empty if the estimate records no steps for it."""
-    steps = _steps_of(output.replace("-", "_"), answer)
+    steps = _output_steps(output.replace("-", "_"), answer)
     if not steps:
         return ""
-    shown = escapeHtml(unbroken(text))
-    lines = "".join(map(_line, steps))
+    shown = escapeHtml(without_line_breaks(text))
+    lines = "".join(map(_step_line, steps))
     address = escapeHtml(answer.address)
     link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
     return (
@@ -226,7 +226,7 @@ def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
     )
 
 
-def _steps_of(output: str, answer: ComputedFigure) -> list[FormulaStep]:
+def _output_steps(output: str, answer: ComputedFigure) -> list[FormulaStep]:
     """Return the recorded steps of an output, if the last one has its value."""
     if answer.estimate is None or not isinstance(answer.value, Quantity):
         return []
@@ -236,7 +236,7 @@ def _steps_of(output: str, answer: ComputedFigure) -> list[FormulaStep]:
     return steps
 
 
-def _line(step: FormulaStep) -> str:
+def _step_line(step: FormulaStep) -> str:
     result = f"{step.substituted} = {format_value(step.value, step.unit)}"
     return f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
 
@@ -256,23 +256,23 @@ class _FigureBlockError(ValueError):
         self.hint = hint
 
 
-def draw(kind: str, token: Token, sheet: SourceFile) -> str:
+def draw_figure_block(kind: str, token: Token, sheet: SourceFile) -> str:
     """Render a fenced `figure` block as HTML; report an invalid block and leave it out."""
     line = token.map[0] + 2 if token.map else 1
     if kind != "bar":
         hint = "Write ```figure bar."
         sheet.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
         return ""
-    fields = strict_yaml.read(token.content, sheet.report, line)
+    fields = strict_yaml.read_mapping(token.content, sheet.report, line)
     sheet.spend_effort(AN_ESTIMATE * token.content.count("calc:"), token.content)
     try:
-        return _html(_read(fields))
+        return _row_chart_html(_read_row_chart(fields))
     except _FigureBlockError as error:
         sheet.report(error.code, *error.place, str(error), error.hint)
         return ""
 
 
-def _read(fields: YamlMapping) -> RowChart:
+def _read_row_chart(fields: YamlMapping) -> RowChart:
     for name, key in fields.keys.items():
         if name not in _KEYS:
             hint = did_you_mean(name, _KEYS)
@@ -290,7 +290,7 @@ def _read(fields: YamlMapping) -> RowChart:
         message = f"The figure has {len(rows.values)} rows."
         raise _FigureBlockError(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
     drawn = tuple(
-        LabeledSum(label, _parts(label, node, unit)) for label, node in rows.values.items()
+        LabeledSum(label, _read_parts(label, node, unit)) for label, node in rows.values.items()
     )
     limit = fields.values.get("limit")
     return RowChart(
@@ -298,18 +298,18 @@ def _read(fields: YamlMapping) -> RowChart:
         strict_yaml.single_text(fields.values.get("alt")),
         unit,
         drawn,
-        _amount(limit, unit) if limit is not None else None,
+        _read_amount(limit, unit) if limit is not None else None,
         strict_yaml.single_text(fields.values.get("limit_label")) or "limit",
     )
 
 
-def _parts(label: str, node: Node, unit: str) -> Parts:
+def _read_parts(label: str, node: Node, unit: str) -> Parts:
     if isinstance(node, YamlMapping):
-        return tuple((n, _amount(v, unit)) for n, v in node.values.items())
-    return ((label, _amount(node, unit)),)
+        return tuple((n, _read_amount(v, unit)) for n, v in node.values.items())
+    return ((label, _read_amount(node, unit)),)
 
 
-def _amount(node: Node, unit: str) -> float:
+def _read_amount(node: Node, unit: str) -> float:
     """Read a value such as `8 × hw:h100-sxm5-80#memory` or `640 GB`, converted to `unit`."""
     if not isinstance(node, YamlText):
         raise _FigureBlockError(node, "E13", "A bar needs one value.")
@@ -317,10 +317,10 @@ def _amount(node: Node, unit: str) -> float:
     factor, written = (float(times[1]), times[2]) if times else (1.0, node.text)
     target = read_target(written)
     try:
-        value = answer(target).value if target else quantities.parse_quantity(written)
+        value = compute_target(target).value if target else quantities.parse_quantity(written)
         if not isinstance(value, Quantity):
-            raise _no_number(node, written)
-        amount = factor * quantities.convert(value, unit).value
+            raise _no_number_message(node, written)
+        amount = factor * quantities.convert_quantity(value, unit).value
     except FigureError as error:
         raise _FigureBlockError(node, error.code, error.message, error.hint) from None
     except UnitMismatchError as error:
@@ -334,7 +334,7 @@ def _amount(node: Node, unit: str) -> float:
     return amount
 
 
-def _no_number(node: YamlText, written: str) -> _FigureBlockError:
+def _no_number_message(node: YamlText, written: str) -> _FigureBlockError:
     """Build the error for text that is not an amount; name the unit it may have meant."""
     if not re.match(r"\W?\d", written):
         return _FigureBlockError(node, "E40", f"“{written}” is not a number.")
@@ -342,7 +342,7 @@ def _no_number(node: YamlText, written: str) -> _FigureBlockError:
     return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
 
 
-def _html(rows: RowChart) -> str:
+def _row_chart_html(rows: RowChart) -> str:
     keys = " ".join(f'<span class="key {color}">{words}</span>' for color, words in row_key(rows))
     key = f' <span class="row">{keys}</span>' if keys else ""
     return (

@@ -23,7 +23,7 @@ from app.estimator.units import format_value
 from app.markup import quantities
 from app.markup.ids import did_you_mean
 from app.markup.model import ComputedParameters, RichText
-from app.markup.quantities import UNITS, Quantity, UnitMismatchError, show
+from app.markup.quantities import UNITS, Quantity, UnitMismatchError, show_number
 from app.widgets import estimate_view
 
 Value = Quantity | str | bool
@@ -41,16 +41,16 @@ class FigureError(ValueError):
 
 
 @functools.lru_cache(maxsize=1024)  # of about 17 kB each
-def _estimate(name: str, inputs: tuple[tuple[str, str], ...]) -> Estimate:
+def _cached_estimate(name: str, inputs: tuple[tuple[str, str], ...]) -> Estimate:
     try:
         return registry.run_estimate(name, dict(inputs))
     except InvalidInputsError as error:
-        raise _refused(name, error) from None
+        raise _figure_error(name, error) from None
     except (ArithmeticError, ValueError, LookupError) as error:
         raise FigureError("E84", f"{name} cannot answer: {error}.") from None
 
 
-def _refused(name: str, error: InvalidInputsError) -> FigureError:
+def _figure_error(name: str, error: InvalidInputsError) -> FigureError:
     entry = registry.find_estimate(name)
     fields = input_specs(entry.inputs) if entry else {}
     first = error.problems[0]
@@ -68,7 +68,7 @@ def require_estimate(name: str) -> registry.EstimateSpec:
     return entry
 
 
-def compute(name: str, inputs: Mapping[str, str]) -> Estimate:
+def compute_estimate(name: str, inputs: Mapping[str, str]) -> Estimate:
     """Compute the estimate for typed inputs; raises FigureError."""
     entry = require_estimate(name)
     fields = input_specs(entry.inputs)
@@ -76,13 +76,13 @@ def compute(name: str, inputs: Mapping[str, str]) -> Estimate:
         if field not in fields:
             message = f"“{field}” is not an input of {entry.name}."
             raise FigureError("E81", message, did_you_mean(field, fields))
-    return _estimate(entry.name, tuple(sorted(inputs.items())))
+    return _cached_estimate(entry.name, tuple(sorted(inputs.items())))
 
 
-def figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
+def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
     """Return one figure of an estimate; raises FigureError."""
     entry = require_estimate(name)
-    estimate = compute(name, inputs)
+    estimate = compute_estimate(name, inputs)
     word = output.replace("-", "_")
     for found in estimate.figures:
         if found.name == word:
@@ -94,12 +94,12 @@ def figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
 
 def value(name: str, inputs: Mapping[str, str], output: str) -> Value:
     """Return the value of one output with its unit; raises FigureError."""
-    return _value(name.replace("_", "-"), tuple(inputs.items()), output)
+    return _cached_value(name.replace("_", "-"), tuple(inputs.items()), output)
 
 
 @functools.lru_cache(maxsize=16384)
-def _value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value:
-    found = figure(name, dict(inputs), output)
+def _cached_value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value:
+    found = compute_figure(name, dict(inputs), output)
     if found.value is None:
         note = found.note or "these inputs do not tell"
         raise FigureError("E84", f"{output} of {name} is unknown: {note}")
@@ -108,14 +108,14 @@ def _value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value
     return Quantity(found.value, found.unit)
 
 
-def address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
+def calculator_address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
     """Return the URL of the calculator with these inputs filled in."""
     return estimate_view.calculator_url(
         name.replace("_", "-"), urlencode(dict(inputs)), anchor=output
     )
 
 
-def _hardware(name: str) -> object:
+def _find_hardware(name: str) -> object:
     finders = (
         catalog.find_accelerator,
         catalog.find_system,
@@ -130,7 +130,7 @@ def _hardware(name: str) -> object:
     raise FigureError("E80", failure)
 
 
-def _model(name: str) -> object:
+def _find_model(name: str) -> object:
     try:
         return find_model(name)
     except LookupError as error:
@@ -142,7 +142,7 @@ def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
 
     Raises FigureError.
     """
-    entry = _hardware(name) if scheme == "hw" else _model(name)
+    entry = _find_hardware(name) if scheme == "hw" else _find_model(name)
     word = field.replace("-", "_")
     found = None if word.startswith("_") else getattr(entry, word, None)
     if found is None or callable(found):
@@ -169,10 +169,10 @@ _WRITTEN = re.compile(
     r"(?![\w(/])"
 )
 _OPERATORS: dict[type, Callable[[Quantity, Quantity], Quantity]] = {
-    ast.Add: lambda a, b: quantities.combine(a, b, operator.add),
-    ast.Sub: lambda a, b: quantities.combine(a, b, operator.sub),
-    ast.Mult: quantities.multiply,
-    ast.Div: quantities.divide,
+    ast.Add: lambda a, b: quantities.combine_quantities(a, b, operator.add),
+    ast.Sub: lambda a, b: quantities.combine_quantities(a, b, operator.sub),
+    ast.Mult: quantities.multiply_quantities,
+    ast.Div: quantities.divide_quantities,
 }
 _log = logging.getLogger("headroom")
 _ROUNDERS = ("round", "ceil", "floor", "min", "max")
@@ -219,14 +219,14 @@ def compile_expression(text: str) -> Expression:
         raise ExpressionError("E45", "The expression is longer than 500 characters.")
     _refuse_hyphens(text)
     try:
-        tree = ast.parse(_with_units(text.strip()), mode="eval").body
+        tree = ast.parse(_rewrite_units(text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         hint = "Write numbers, names, + - * / ( ) and calls such as round(x, 1)."
         for pattern, better in _OTHERWISE.items():
             hint = better if re.search(pattern, text) else hint
         raise ExpressionError("E45", f"“{text}” is not an expression.", hint) from None
     seen = _UsedNames(set(), [])
-    _check(tree, seen)
+    _check_node(tree, seen)
     return Expression(text, tree, frozenset(seen.names), tuple(seen.calls))
 
 
@@ -239,7 +239,7 @@ def _refuse_hyphens(text: str) -> None:
             raise ExpressionError("E44", message, hint)
 
 
-def _with_units(text: str) -> str:
+def _rewrite_units(text: str) -> str:
     def rewrite(match: re.Match[str]) -> str:
         if match["string"]:
             return match["string"]
@@ -256,7 +256,7 @@ class _UsedNames:
     calls: list[ast.Call]
 
 
-def _check(node: ast.AST, seen: _UsedNames) -> None:
+def _check_node(node: ast.AST, seen: _UsedNames) -> None:
     """Reject every node type that `_evaluate` does not handle."""
     match node:
         case ast.Name(id=name):
@@ -265,22 +265,22 @@ def _check(node: ast.AST, seen: _UsedNames) -> None:
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 raise ExpressionError("E45", f"“{value!r}” is not allowed here.")
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            _check(operand, seen)
+            _check_node(operand, seen)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            _check(left, seen)
-            _check(right, seen)
+            _check_node(left, seen)
+            _check_node(right, seen)
         case ast.Compare(left=left, ops=[ast.In()], comparators=[unit]):
-            _check(left, seen)
+            _check_node(left, seen)
             _check_unit(unit)
         case ast.Attribute(value=ast.Call(func=ast.Name()) as call):
             _check_estimate(call, seen)
         case ast.Call(func=ast.Name(id=name)):
             _check_function(node, name, seen)
         case _:
-            _refuse(node)
+            _refuse_node(node)
 
 
-def _refuse(node: ast.AST) -> None:
+def _refuse_node(node: ast.AST) -> None:
     what = ast.unparse(node) if isinstance(node, ast.expr) else "this"
     hint = "Allowed: numbers, + - * / ( ), round, ceil, floor, min, max, estimates."
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor | ast.Pow):
@@ -312,7 +312,7 @@ def _check_estimate(call: ast.Call, seen: _UsedNames) -> None:
         raise ExpressionError("E44", error.message, error.hint) from None
     seen.calls.append(call)
     for keyword in call.keywords:
-        _check(keyword.value, seen)
+        _check_node(keyword.value, seen)
 
 
 def _check_function(node: ast.Call, name: str, seen: _UsedNames) -> None:
@@ -325,16 +325,16 @@ def _check_function(node: ast.Call, name: str, seen: _UsedNames) -> None:
     if node.keywords or not node.args:
         raise ExpressionError("E45", f"{name} takes plain values only.")
     for argument in node.args:
-        _check(argument, seen)
+        _check_node(argument, seen)
 
 
-def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
+def evaluate_expression(expression: Expression, names: Mapping[str, Value]) -> Value:
     """Evaluate an expression with values for its names.
 
     Raises ExpressionError: E44 unknown name, E42 units that do not fit, E47 not a number.
     """
     try:
-        value = _evaluate(expression.tree, names)
+        value = _evaluate_node(expression.tree, names)
         finite = not isinstance(value, Quantity) or math.isfinite(value.value)
     except UnitMismatchError as error:
         message = f"“{expression.text}” has no value: {error}."
@@ -357,7 +357,7 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
     return value
 
 
-def _evaluate(  # noqa: PLR0911 - one return per node type
+def _evaluate_node(  # noqa: PLR0911 - one return per node type
     node: ast.AST, names: Mapping[str, Value]
 ) -> Value:
     match node:
@@ -366,37 +366,37 @@ def _evaluate(  # noqa: PLR0911 - one return per node type
         case ast.Constant(value=int() | float() as number):
             return Quantity(quantities.normalize_number(number))
         case ast.Name(id=name):
-            return _named(name, names)
+            return _named_value(name, names)
         case ast.UnaryOp(op=op, operand=operand):
-            found = _number(operand, names)
+            found = _evaluate_number(operand, names)
             sign = -1 if isinstance(op, ast.USub) else 1
             return dataclasses.replace(found, value=sign * found.value)
         case ast.BinOp(left=left, op=op, right=right):
             how = _OPERATORS[type(op)]
-            found = how(_number(left, names), _number(right, names))
+            found = how(_evaluate_number(left, names), _evaluate_number(right, names))
             return dataclasses.replace(found, value=quantities.normalize_number(found.value))
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
-            return quantities.convert(_number(left, names), unit)
+            return quantities.convert_quantity(_evaluate_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
-            return value(_function(call), inputs_of(call, names), output)
+            return value(_function_name(call), call_inputs(call, names), output)
         case ast.Call():
-            return _apply(node, names)
+            return _apply_function(node, names)
     raise ExpressionError("E45", "This is not allowed in an expression.")
 
 
-def _function(call: ast.Call) -> str:
+def _function_name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
-def _named(name: str, names: Mapping[str, Value]) -> Value:
+def _named_value(name: str, names: Mapping[str, Value]) -> Value:
     if name not in names:
         hint = did_you_mean(name, names)
         raise ExpressionError("E44", f"“{name}” is not defined.", hint)
     return names[name]
 
 
-def _number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
-    value = _evaluate(node, names)
+def _evaluate_number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
+    value = _evaluate_node(node, names)
     if isinstance(value, str):
         read = quantities.read_word(value)
         if read is not None:
@@ -405,12 +405,16 @@ def _number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
     return Quantity(int(value)) if isinstance(value, bool) else value
 
 
-def inputs_of(call: ast.Call, names: Mapping[str, Value]) -> dict[str, str]:
+def call_inputs(call: ast.Call, names: Mapping[str, Value]) -> dict[str, str]:
     """Return the inputs of an estimate call as form text."""
-    return {k.arg: as_typed(_evaluate(k.value, names)) for k in call.keywords if k.arg is not None}
+    return {
+        k.arg: format_as_typed(_evaluate_node(k.value, names))
+        for k in call.keywords
+        if k.arg is not None
+    }
 
 
-def as_typed(value: Value) -> str:
+def format_as_typed(value: Value) -> str:
     """Format a value as a person would type it into a calculator form."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -420,23 +424,23 @@ def as_typed(value: Value) -> str:
     return f"{number} {value.unit}" if value.unit else number
 
 
-def _apply(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
-    name = _function(node)
+def _apply_function(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
+    name = _function_name(node)
     if name == _QUANTITY:
-        number, unit = (_evaluate(a, names) for a in node.args)
-        return Quantity(_plain(number), str(unit))
-    values = [_number(a, names) for a in node.args]
+        number, unit = (_evaluate_node(a, names) for a in node.args)
+        return Quantity(_plain_number(number), str(unit))
+    values = [_evaluate_number(a, names) for a in node.args]
     if name in {"min", "max"}:
         choose: Callable[[float, float], float] = min if name == "min" else max
-        return functools.reduce(lambda a, b: quantities.combine(a, b, choose), values)
-    return _rounded(name, values)
+        return functools.reduce(lambda a, b: quantities.combine_quantities(a, b, choose), values)
+    return _round_value(name, values)
 
 
-def _plain(value: Value) -> float:
+def _plain_number(value: Value) -> float:
     return value.value if isinstance(value, Quantity) else 0.0
 
 
-def _rounded(name: str, values: list[Quantity]) -> Quantity:
+def _round_value(name: str, values: list[Quantity]) -> Quantity:
     first, *rest = values
     if name == "round" and len(rest) <= 1:
         digits = int(rest[0].value) if rest else 0
@@ -456,10 +460,10 @@ _IN_MATH = re.compile(r"(\\[A-Za-z]+)?\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
 _FIRST = 0xE100  # A private-use character replaces a placeholder while math is converted.
 
 
-def broken(text: str, known: Collection[str]) -> list[str]:
+def broken_placeholders(text: str, known: Collection[str]) -> list[str]:
     """Return malformed placeholders that start with a known name.
 
-    >>> broken("{size:.3g GB and {size + 1} of {size}", {"size"})
+    >>> broken_placeholders("{size:.3g GB and {size + 1} of {size}", {"size"})
     ['{size:.3g', '{size + 1}']
     """
     return [
@@ -469,23 +473,23 @@ def broken(text: str, known: Collection[str]) -> list[str]:
     ]
 
 
-def protect(tokens: Sequence[Token], computed: ComputedParameters) -> None:
+def protect_placeholders(tokens: Sequence[Token], computed: ComputedParameters) -> None:
     """Replace placeholders in math with private-use characters; `restored` puts them back."""
-    known = _names(computed)
+    known = _computed_names(computed)
     for token in tokens:
         for child in (token, *(token.children or [])):
             if child.type.startswith("math"):
-                child.content = _IN_MATH.sub(_protecting(known), child.content)
+                child.content = _IN_MATH.sub(_protecting_replacement(known), child.content)
 
 
-def _names(computed: ComputedParameters) -> list[str]:
+def _computed_names(computed: ComputedParameters) -> list[str]:
     return [*computed.params, *(name for name, _ in computed.lets)]
 
 
 _SPECS = ["", ",", ".0f", ".1f", ".2f", ".3f", ".1g", ".2g", ".3g", ".4g", ".5g", ",d"]
 
 
-def _protecting(known: list[str]) -> Callable[[re.Match[str]], str]:
+def _protecting_replacement(known: list[str]) -> Callable[[re.Match[str]], str]:
     def replace(match: re.Match[str]) -> str:
         spec = match[3] or ""
         if match[1] or match[2] not in known or spec not in _SPECS:
@@ -496,9 +500,9 @@ def _protecting(known: list[str]) -> Callable[[re.Match[str]], str]:
     return replace
 
 
-def restored(question: T, computed: ComputedParameters) -> T:
+def restore_placeholders(question: T, computed: ComputedParameters) -> T:
     """Return the question with placeholders put back into its math."""
-    known = _names(computed)
+    known = _computed_names(computed)
 
     def back(match: re.Match[str]) -> str:
         name, spec = divmod(ord(match[1]) - _FIRST, len(_SPECS))
@@ -533,7 +537,7 @@ def map_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
     return value
 
 
-def placeholders(text: str) -> Iterator[tuple[str, str]]:
+def find_placeholders(text: str) -> Iterator[tuple[str, str]]:
     """Yield the placeholders of a template as (name, format)."""
     for match in PLACEHOLDER.finditer(text):
         yield match[1], match[2] or ""
@@ -542,13 +546,13 @@ def placeholders(text: str) -> Iterator[tuple[str, str]]:
 def format_placeholder(value: Value, spec: str = "") -> str:
     """Format a value without its unit; raises ValueError for an invalid format."""
     if isinstance(value, Quantity):
-        return show(value.value, spec)
+        return show_number(value.value, spec)
     if isinstance(value, bool):
         return format_value(value)
     return value
 
 
-def fill(template: str, values: Mapping[str, Value]) -> str:
+def fill_template(template: str, values: Mapping[str, Value]) -> str:
     """Fill the placeholders of a template; unknown ones stay unchanged."""
 
     def replace(match: re.Match[str]) -> str:
@@ -569,4 +573,4 @@ def fill_text(text: RichText, values: Mapping[str, Value]) -> RichText:
     escaped: dict[str, Value] = {
         n: escapeHtml(v) if isinstance(v, str) else v for n, v in values.items()
     }
-    return RichText(fill(text.html, escaped), fill(text.plain, values))
+    return RichText(fill_template(text.html, escaped), fill_template(text.plain, values))

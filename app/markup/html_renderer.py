@@ -18,14 +18,14 @@ from pygments.util import ClassNotFound
 
 from app.markup import checked_figures
 from app.markup.expressions import FigureError
-from app.markup.ids import lies_within, slug
+from app.markup.ids import lies_within, slugify
 from app.markup.markdown_tokens import (
-    bare,
     closing_index,
     first_line,
     last_line,
     plain_text,
     take_pin,
+    unmarked_text,
 )
 from app.markup.mathml import MathError, to_mathml
 from app.markup.model import RichText
@@ -36,7 +36,7 @@ from app.markup.problems import (
     MOST_ENTRIES,
     SourceFile,
     TextEdit,
-    price_of,
+    estimate_price,
 )
 from app.widgets.bar_charts import LETTERS
 
@@ -53,11 +53,11 @@ def render_alert_opening(kind: str, inside: Sequence[Token]) -> str:
     Adds the title to its first paragraph, and colors the letters of a `hook`.
     """
     if kind == "IMPORTANT":
-        _lead("What the exam tests.", inside)
-        return _message("exam-box", "i-flag")
+        _add_lead("What the exam tests.", inside)
+        return _render_message("exam-box", "i-flag")
     if kind in {"WARNING", "CAUTION"}:
-        _lead("Common error.", inside)
-        return _message("warn", "i-alert")
+        _add_lead("Common error.", inside)
+        return _render_message("warn", "i-alert")
     if kind == "TIP":
         _color_letters(inside)
         return '<div class="hook">\n'
@@ -66,7 +66,7 @@ def render_alert_opening(kind: str, inside: Sequence[Token]) -> str:
     return "<blockquote>\n"
 
 
-def closing(kind: str) -> str:
+def closing_tags(kind: str) -> str:
     """Return the closing tags for what `render_alert_opening` opened."""
     if kind in {"IMPORTANT", "WARNING", "CAUTION"}:
         return "</div></div>\n"
@@ -75,12 +75,12 @@ def closing(kind: str) -> str:
     return "</aside>\n" if kind == "NOTE" else "</blockquote>\n"
 
 
-def _message(look: str, icon: str) -> str:
+def _render_message(look: str, icon: str) -> str:
     drawing = f'<svg class="i" aria-hidden="true"><use href="#{icon}"/></svg>'
     return f'<div class="msg {look}" role="note">{drawing}<div>\n'
 
 
-def _lead(words: str, inside: Sequence[Token]) -> None:
+def _add_lead(words: str, inside: Sequence[Token]) -> None:
     """Add the alert's title to its first paragraph, unless that starts with bold text."""
     for token in inside:
         if token.type == "inline":
@@ -101,7 +101,7 @@ def _color_letters(inside: Sequence[Token]) -> None:
                 word.type = "letters"
 
 
-def letters(content: str) -> str:
+def color_letters(content: str) -> str:
     """Render letters of memory components, each in its color."""
     return "".join(f'<b class="{LETTERS[letter].key}">{letter}</b>' for letter in content.split())
 
@@ -119,7 +119,7 @@ _CLASSES = frozenset({"key", "k-f", "small", "quiet"} | _KEYS)
 _HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component class."
 
 
-def _opened(tag: str) -> str | None:
+def _sanitize_tag(tag: str) -> str | None:
     """Return an opening tag if it is allowed, else None."""
     match = _TAG.match(tag)
     if match is None:
@@ -143,11 +143,11 @@ def _is_allowed(name: str, key: str, value: str) -> bool:
     return key == "class" and set(value.split()) <= _CLASSES
 
 
-def written(tag: str, report: Report) -> str:
+def sanitize_html_tag(tag: str, report: Report) -> str:
     """Return an allowed tag unchanged, a comment as nothing, anything else escaped."""
     if tag.startswith("<!--"):
         return ""
-    opened = _opened(tag)
+    opened = _sanitize_tag(tag)
     if opened is None:
         report("E62", tag, f"The tag {tag[:40]} is not allowed.", _HINT)
         return escapeHtml(tag)
@@ -163,21 +163,21 @@ def check_balance(inline: Token, report: Report) -> None:
             continue
         if not match[1]:
             opened.append(token)
-        elif opened and _name(opened[-1]) == match[2].lower():
-            if _opened(opened.pop().content) is None:
+        elif opened and _tag_name(opened[-1]) == match[2].lower():
+            if _sanitize_tag(opened.pop().content) is None:
                 token.type = "text"  # The matching tag was rejected and is reported there.
         else:
-            _unbalanced(token, report)
+            _report_unbalanced(token, report)
     for token in opened:
-        _unbalanced(token, report)
+        _report_unbalanced(token, report)
 
 
-def _name(token: Token) -> str:
+def _tag_name(token: Token) -> str:
     match = _TAG.match(token.content)
     return match[2].lower() if match else ""
 
 
-def _unbalanced(token: Token, report: Report) -> None:
+def _report_unbalanced(token: Token, report: Report) -> None:
     message = f"The tag {token.content[:40]} has no partner in its paragraph."
     report("E62", token.content, message, "Open and close a tag in one paragraph.")
     token.type = "text"
@@ -185,14 +185,14 @@ def _unbalanced(token: Token, report: Report) -> None:
 
 def refuse_block(content: str, report: Report) -> None:
     """Report a block of HTML that is not a comment."""
-    rest = _without_comments(content).strip()
+    rest = _drop_comments(content).strip()
     if rest:
         first = rest.split("\n", maxsplit=1)[0]
         tag = first[: first.find(">") + 1] or first
         report("E62", first[:40], f"The HTML {tag[:40]} is not allowed.", _HINT)
 
 
-def _without_comments(content: str) -> str:
+def _drop_comments(content: str) -> str:
     """Remove comments from a text; an unclosed comment stays."""
     kept = []
     at = 0
@@ -231,7 +231,7 @@ _PLAIN = frozenset({"", "text", "txt", "plain"})
 
 
 @functools.cache
-def _formatter() -> "HtmlFormatter[str]":
+def _code_formatter() -> "HtmlFormatter[str]":
     return HtmlFormatter(nowrap=True, classprefix="hl-")
 
 
@@ -256,7 +256,7 @@ def to_html(text: str, language: str) -> str:
     if not is_language(language):
         language = ""
     if language not in _PLAIN:
-        inner = highlight(text, get_lexer_by_name(language), _formatter())
+        inner = highlight(text, get_lexer_by_name(language), _code_formatter())
     name = f"Code, {language}" if language not in _PLAIN else "Code"
     label = f'role="region" tabindex="0" aria-label="{escapeHtml(name)}"'
     return f'<pre class="hl" {label}><code>{inner}</code></pre>\n'
@@ -306,7 +306,7 @@ def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
     lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(lone) == 1 and lone[0].type == "inline":
         tokens = lone
-        words = None if lone[0].meta else bare(lone[0])
+        words = None if lone[0].meta else unmarked_text(lone[0])
         if words is not None:  # Same output as the renderer's, without its overhead.
             scope.enter_block(lone[0])
             html = escapeHtml(words).strip()
@@ -315,9 +315,9 @@ def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
     return RichText(html, plain_text(tokens)) if html else RichText("", "")
 
 
-def anchor(heading: Token, scope: RenderContext) -> str:
+def heading_anchor(heading: Token, scope: RenderContext) -> str:
     """Return a heading's anchor: its pin or slug, numbered if the page uses it already."""
-    name = take_pin(heading) or slug(plain_text([heading])) or "section"
+    name = take_pin(heading) or slugify(plain_text([heading])) or "section"
     count = scope.anchors.get(name, 0)
     scope.anchors[name] = count + 1
     return f"{name}-{count + 1}" if count else name
@@ -348,10 +348,10 @@ class _HtmlRenderer(RendererHTML):
     # --- text and links ---
 
     def math_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        return _math(tokens[index].content, False, rest[-1]["scope"])
+        return _render_math(tokens[index].content, False, rest[-1]["scope"])
 
     def math_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        html = _math(tokens[index].content.strip(), True, rest[-1]["scope"])
+        html = _render_math(tokens[index].content.strip(), True, rest[-1]["scope"])
         label = 'role="region" tabindex="0" aria-label="Formula, scrolls sideways"'
         return f'<div class="scroll math" {label}>{html}</div>\n'
 
@@ -381,7 +381,7 @@ class _HtmlRenderer(RendererHTML):
         if not _SAFE.match(href):
             hint = "Write https://…, #heading or a path such as ../other-topic."
             scope.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
-            return _span(tokens, index)
+            return _render_span(tokens, index)
         if not href.startswith(("http", "mailto:")):
             href = local_address(href, scope.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
@@ -412,7 +412,7 @@ class _HtmlRenderer(RendererHTML):
 
     def html_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
-        return written(tokens[index].content, scope.report)
+        return sanitize_html_tag(tokens[index].content, scope.report)
 
     def html_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
@@ -421,7 +421,7 @@ class _HtmlRenderer(RendererHTML):
 
     def letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
-        return letters(tokens[index].content)
+        return color_letters(tokens[index].content)
 
     def lead(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
@@ -437,7 +437,7 @@ class _HtmlRenderer(RendererHTML):
         token = tokens[index]
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
-            return checked_figures.draw(kind.strip(), token, scope.sheet)
+            return checked_figures.draw_figure_block(kind.strip(), token, scope.sheet)
         return to_html(token.content, word)
 
     def code_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -456,7 +456,7 @@ class _HtmlRenderer(RendererHTML):
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
-        named = f' id="{anchor(tokens[index + 1], scope)}"' if scope.page else ""
+        named = f' id="{heading_anchor(tokens[index + 1], scope)}"' if scope.page else ""
         return f"<{tokens[index].tag}{named}>"
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -472,7 +472,7 @@ class _HtmlRenderer(RendererHTML):
 
     def blockquote_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
-        return closing(tokens[index].meta.get("alert", ""))
+        return closing_tags(tokens[index].meta.get("alert", ""))
 
     def note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
@@ -508,13 +508,13 @@ class _HtmlRenderer(RendererHTML):
         if not tokens[index + 1].content:
             tokens[index + 2].tag = "td"
             return "<td>"
-        return f'<th scope="col"{_aligned(tokens[index])}>'
+        return f'<th scope="col"{_alignment_class(tokens[index])}>'
 
     def td_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
         if tokens[index].meta.get("row"):
             return '<th scope="row">'
-        return f"<td{_aligned(tokens[index])}>"
+        return f"<td{_alignment_class(tokens[index])}>"
 
 
 def mark_rows(tokens: Sequence[Token], index: int) -> None:
@@ -523,7 +523,7 @@ def mark_rows(tokens: Sequence[Token], index: int) -> None:
         if tokens[at].type != "tr_open" or tokens[at + 1].type != "td_open":
             continue
         cell, inline, closing = tokens[at + 1 : at + 4]
-        if _aligned(cell) or not inline.content:
+        if _alignment_class(cell) or not inline.content:
             continue
         cell.meta["row"] = True
         closing.tag = "th"
@@ -531,11 +531,11 @@ def mark_rows(tokens: Sequence[Token], index: int) -> None:
             tokens[at].meta["sum"] = True
 
 
-def _aligned(token: Token) -> str:
+def _alignment_class(token: Token) -> str:
     return ' class="n"' if "right" in str(token.attrs.get("style", "")) else ""
 
 
-def _math(latex: str, block: bool, scope: RenderContext) -> str:
+def _render_math(latex: str, block: bool, scope: RenderContext) -> str:
     effort = A_FORMULA + A_LETTER_OF_A_FORMULA * len(latex)
     scope.sheet.spend_effort(effort, f"${latex}")
     try:
@@ -553,17 +553,17 @@ def _figure_open(
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    scope.sheet.spend_effort(price_of(target.name), href)
+    scope.sheet.spend_effort(estimate_price(target.name), href)
     try:
-        answer = checked_figures.answer(target)
+        answer = checked_figures.compute_target(target)
     except FigureError as error:
         scope.report(error.code, href[:60], error.message, error.hint)
-        return _span(tokens, index)
-    code_, right = checked_figures.verify(text, answer.value)
+        return _render_span(tokens, index)
+    code_, right = checked_figures.verify_figure(text, answer.value)
     if code_:
         _report_figure(code_, (text, right, href), scope)
     if inner.type == "text":
-        inner.content = checked_figures.unbroken(inner.content)
+        inner.content = checked_figures.without_line_breaks(inner.content)
     asked = tokens[index].attrs.get("title") == "working"
     fitting = asked or (scope.top and not scope.worked)
     if scope.page and answer.estimate is not None and fitting:
@@ -572,7 +572,7 @@ def _figure_open(
             scope.asides.append(aside)
             scope.worked = True
     if not answer.address:
-        return _span(tokens, index, f' class="num" title="{escapeHtml(answer.title)}"')
+        return _render_span(tokens, index, f' class="num" title="{escapeHtml(answer.title)}"')
     title = f' title="{escapeHtml(answer.title)}"' if answer.title else ""
     return f'<a class="num" href="{escapeHtml(answer.address)}"{title}>'
 
@@ -596,7 +596,7 @@ def _link_end(tokens: Sequence[Token], index: int) -> int:
     return len(tokens)
 
 
-def _span(tokens: Sequence[Token], index: int, attributes: str = "") -> str:
+def _render_span(tokens: Sequence[Token], index: int, attributes: str = "") -> str:
     end = _link_end(tokens, index)
     if end < len(tokens):
         tokens[end].meta["span"] = True

@@ -18,10 +18,10 @@ SLUG = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
 LONGEST_ID = 80
 
 
-def slug(text: str) -> str:
+def slugify(text: str) -> str:
     """Return the anchor form of a heading: lower case, words joined by hyphens.
 
-    >>> slug("KV cache, per token")
+    >>> slugify("KV cache, per token")
     'kv-cache-per-token'
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
@@ -154,10 +154,10 @@ _TAG = re.compile(
 )
 
 
-def tag_of(word: str) -> str:
+def language_tag(word: str) -> str:
     """Return a language tag in canonical case; empty if it is not a language tag.
 
-    >>> [tag_of(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
+    >>> [language_tag(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
     ['de', 'pt-BR', 'zh-Hant-TW', '', '']
     """
     match = _TAG.fullmatch(word)

@@ -18,12 +18,12 @@ _BEGINNINGS = (
 )
 
 
-def kind_of(content: bytes) -> str:
+def image_kind(content: bytes) -> str:
     r"""Return png, jpg, gif, webp, avif or svg; "" for any other content.
 
     Twelve bytes are enough for all but SVG.
 
-    >>> kind_of(b"GIF89a and more"), kind_of(b"<svg></svg>"), kind_of(b"words")
+    >>> image_kind(b"GIF89a and more"), image_kind(b"<svg></svg>"), image_kind(b"words")
     ('gif', 'svg', '')
     """
     return next((kind for begin, kind in _BEGINNINGS if begin.match(content)), "")
@@ -40,13 +40,13 @@ _SIDEWAYS = range(5, 9)  # Exif orientations that rotate the image by 90 degrees
 Size = tuple[int, int]
 
 
-def size_of(content: bytes) -> Size | None:
+def image_size(content: bytes) -> Size | None:
     r"""Return width and height in pixels as displayed; None if the content has no size.
 
-    >>> size_of(b"GIF89a\x20\x00\x10\x00"), size_of(b"words")
+    >>> image_size(b"GIF89a\x20\x00\x10\x00"), image_size(b"words")
     ((32, 16), None)
     """
-    read = _READERS.get(kind_of(content[:12]))
+    read = _READERS.get(image_kind(content[:12]))
     try:
         size = read(content) if read else None
     except (struct.error, IndexError):
@@ -54,28 +54,28 @@ def size_of(content: bytes) -> Size | None:
     return size if size and min(size) > 0 else None
 
 
-def _png(content: bytes) -> Size:
+def _png_size(content: bytes) -> Size:
     width, height = struct.unpack(">II", content[16:24])
     return width, height
 
 
-def _gif(content: bytes) -> Size:
+def _gif_size(content: bytes) -> Size:
     width, height = struct.unpack("<HH", content[6:10])
     return width, height
 
 
-def _jpeg(content: bytes) -> Size | None:
+def _jpeg_size(content: bytes) -> Size | None:
     turned = False
-    for mark, part in _segments(content):
+    for mark, part in _jpeg_segments(content):
         if mark == 0xE1 and part.startswith(b"Exif\0\0"):
-            turned = _orientation(part[6:]) in _SIDEWAYS
+            turned = _exif_orientation(part[6:]) in _SIDEWAYS
         if mark in _FRAMES:
             height, width = struct.unpack(">HH", part[1:5])
             return (height, width) if turned else (width, height)
     return None
 
 
-def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
+def _jpeg_segments(content: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the markers of a JPEG file with their data, up to the pixels."""
     at = 2
     while at + 4 <= len(content) and content[at] == 0xFF:
@@ -88,7 +88,7 @@ def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
         at += 2 + max(2, length)
 
 
-def _orientation(exif: bytes) -> int:
+def _exif_orientation(exif: bytes) -> int:
     order = "<" if exif.startswith(b"II") else ">"
     (first,) = struct.unpack(f"{order}I", exif[4:8])
     (count,) = struct.unpack(f"{order}H", exif[first : first + 2])
@@ -100,7 +100,7 @@ def _orientation(exif: bytes) -> int:
     return 1
 
 
-def _webp(content: bytes) -> Size | None:
+def _webp_size(content: bytes) -> Size | None:
     form = content[12:16]
     if form == b"VP8X":
         sides = content[24:27], content[27:30]
@@ -115,7 +115,7 @@ def _webp(content: bytes) -> Size | None:
     return None
 
 
-def _avif(content: bytes) -> Size | None:
+def _avif_size(content: bytes) -> Size | None:
     """Return the size of the largest image in the file; the others are parts or thumbnails."""
     found = [
         struct.unpack(">II", content[m.end() + 4 : m.end() + 12])
@@ -128,4 +128,10 @@ def _avif(content: bytes) -> Size | None:
     return (height, width) if turn and turn[1][0] & 1 else (width, height)
 
 
-_READERS = {"png": _png, "gif": _gif, "jpg": _jpeg, "webp": _webp, "avif": _avif}
+_READERS = {
+    "png": _png_size,
+    "gif": _gif_size,
+    "jpg": _jpeg_size,
+    "webp": _webp_size,
+    "avif": _avif_size,
+}

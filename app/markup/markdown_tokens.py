@@ -37,20 +37,20 @@ _PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")
 
 
 @functools.cache
-def _reader() -> MarkdownIt:
+def _markdown_parser() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": True, "maxNesting": MOST_NESTED + 10})
     reader.enable(["table", "strikethrough"])
     reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)
-    reader.inline.ruler.at("math_inline", _formula)
-    reader.inline.ruler.before("link", "cite", _cite)
-    reader.block.ruler.before("reference", "note", _note, {"alt": ["paragraph"]})
-    reader.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
-    reader.block.ruler.before("table", "count", _count)
+    reader.inline.ruler.at("math_inline", _parse_formula)
+    reader.inline.ruler.before("link", "cite", _parse_citation)
+    reader.block.ruler.before("reference", "note", _parse_footnote, {"alt": ["paragraph"]})
+    reader.block.ruler.at("table", _parse_table, {"alt": ["paragraph", "reference"]})
+    reader.block.ruler.before("table", "count", _limit_parts)
     inside = ["paragraph", "reference", "blockquote"]
-    reader.block.ruler.at("list", _shallow(list_block), {"alt": inside})
-    reader.block.ruler.at("blockquote", _shallow(blockquote), {"alt": [*inside, "list"]})
-    reader.core.ruler.at("inline", _inline)
-    reader.validateLink = _any_address  # type: ignore[method-assign]
+    reader.block.ruler.at("list", _limit_depth(list_block), {"alt": inside})
+    reader.block.ruler.at("blockquote", _limit_depth(blockquote), {"alt": [*inside, "list"]})
+    reader.core.ruler.at("inline", _parse_inline)
+    reader.validateLink = _allow_any_url  # type: ignore[method-assign]
     return reader
 
 
@@ -58,7 +58,7 @@ MISBEGUN = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
 """A paragraph that looks like a malformed question comment."""
 
 
-def _count(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+def _limit_parts(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """Match nothing, but stop parsing once a file has too many tokens."""
     del last, silent
     if len(state.tokens) > MOST_BLOCKS:
@@ -69,7 +69,7 @@ def _count(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 _TOO_LONG = f"The file has more than {MOST_BLOCKS:,} parts, such as paragraphs and cells."
 
 
-def _shallow(rule: _BlockRule) -> _BlockRule:
+def _limit_depth(rule: _BlockRule) -> _BlockRule:
     """Wrap the rule for lists or quotes so that it stops matching beyond a nesting depth."""
 
     def read(state: StateBlock, first: int, last: int, silent: bool) -> bool:
@@ -78,28 +78,28 @@ def _shallow(rule: _BlockRule) -> _BlockRule:
     return read
 
 
-def _any_address(url: str) -> bool:
+def _allow_any_url(url: str) -> bool:
     """Accept every URL scheme; the renderer decides which URLs are written."""
     del url
     return True
 
 
-def tokens(text: str) -> list[Token]:
+def parse_markdown(text: str) -> list[Token]:
     """Parse a text into tokens; alerts are marked on their quotes."""
-    found = _reader().parse(text)
+    found = _markdown_parser().parse(text)
     _mark_alerts(found)
     _mark_deep(found)
     return found
 
 
-def _inline(state: StateCore) -> None:
+def _parse_inline(state: StateCore) -> None:
     """Parse the inline text of the blocks; text without markup becomes one text token."""
     count, large = 0, state.env.get("large", {})
     for token in state.tokens:
         if token.type != "inline":
             continue
         token.children = []
-        refused = len(token.content) > MOST_MARKS and _refused(token.content)
+        refused = len(token.content) > MOST_MARKS and _unread_reason(token.content)
         if large and token.map:
             refused = large.get(token.map[0]) or refused
         if refused:
@@ -120,7 +120,7 @@ _PART = "Split it into several topics."
 _SHOWN = 200  # Characters quoted from a text that is not parsed.
 
 
-def _refused(text: str) -> str:
+def _unread_reason(text: str) -> str:
     """Return why a paragraph is not parsed, or "".
 
     Parsing some markup takes quadratic time, so there are limits per paragraph.
@@ -144,7 +144,7 @@ def _mark_deep(found: Sequence[Token]) -> None:
 _DOLLARS = math_inline_dollar(allow_space=False, allow_digits=False)
 
 
-def _formula(state: StateInline, silent: bool) -> bool:
+def _parse_formula(state: StateInline, silent: bool) -> bool:
     """Parse `$…$`, also at the start of a text that ends in a digit.
 
     The plugin checks the character before the dollar. At the start of a text its index
@@ -159,7 +159,7 @@ def _formula(state: StateInline, silent: bool) -> bool:
     return found
 
 
-def _cite(state: StateInline, silent: bool) -> bool:
+def _parse_citation(state: StateInline, silent: bool) -> bool:
     """Parse `[^key]` as a footnote, whether or not the page defines it."""
     match = CITE.match(state.src, state.pos)
     if match is None:
@@ -171,7 +171,7 @@ def _cite(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _table(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+def _parse_table(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """Parse a table; one with too many cells stays text.
 
     A row may leave cells out, but tokens are created for them, too.
@@ -190,7 +190,7 @@ def _table(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     return table(state, first, last, silent)
 
 
-def _note(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+def _parse_footnote(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """Parse `[^key]: which part of the source is meant`, up to an empty line."""
     if state.is_code_block(first):
         return False
@@ -271,23 +271,23 @@ def plain_text(found: Sequence[Token]) -> str:
 
     Commas separate the cells of a table and semicolons its rows.
     """
-    alone = bare(found[0]) if len(found) == 1 else None
+    alone = unmarked_text(found[0]) if len(found) == 1 else None
     if alone is not None:
-        return _tidy(alone)
+        return _tidy_spaces(alone)
     parts: list[str] = []
     for token in found:
         if token.type == "inline":
             parts.append(plain_text(token.children or []))
         elif token.type in {"softbreak", "hardbreak"} or token.nesting == -1:
-            parts.append(_parting(token))
+            parts.append(_block_separator(token))
         elif token.type == "fence" and token.info.split()[:1] == ["figure"]:
-            parts.append(_words_of_figure(token.content))
+            parts.append(_figure_words(token.content))
         elif token.type not in {"html_block", "html_inline", "cite"}:
             parts.append(token.content)
-    return _tidy(_ROWS.sub(lambda row: row[1], "".join(parts)))
+    return _tidy_spaces(_ROWS.sub(lambda row: row[1], "".join(parts)))
 
 
-def _parting(token: Token) -> str:
+def _block_separator(token: Token) -> str:
     """Return the separator in plain text after a block that ends here."""
     if token.type in {"th_close", "td_close"}:
         return ", "
@@ -296,7 +296,7 @@ def _parting(token: Token) -> str:
     return " " if token.level or token.nesting == 0 else "\n"
 
 
-def bare(token: Token) -> str | None:
+def unmarked_text(token: Token) -> str | None:
     """Return the text of a block without markup; None if it has markup."""
     children = token.children
     if token.type == "inline" and children and len(children) == 1:
@@ -319,13 +319,13 @@ def take_pin(inline: Token) -> str:
     return match[1]
 
 
-def _tidy(words: str) -> str:
+def _tidy_spaces(words: str) -> str:
     if "  " in words or "\t" in words:
         words = _GAPS.sub(" ", words)
     return words.strip()
 
 
-def _words_of_figure(source: str) -> str:
+def _figure_words(source: str) -> str:
     """Return the text of an SVG figure: its title and its description."""
     rows = (line.partition(":") for line in source.splitlines())
     said = [words.strip() for key, _, words in rows if key in {"title", "alt"}]

@@ -117,36 +117,36 @@ def to_mathml(latex: str, block: bool = False) -> str:
     except Exception as error:  # noqa: BLE001 - the converter raises any type
         what = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__).lower()
         raise MathError(what) from None
-    _clean(tree)
+    _clean_node(tree)
     return ET.tostring(tree, encoding="unicode")
 
 
-def in_words(text: str) -> str:
+def latex_to_words(text: str) -> str:
     """Write LaTeX in a text as plain characters; unknown commands stay."""
     if "\\" not in text:
         return text
     for _ in range(3):  # One pass for each level of nested groups.
         text = _ROOT.sub(r"√\1", _FRACTION.sub(r"\1/\2", _GROUP.sub(r"\1", text)))
-    text = _COMMAND.sub(_sign, text.replace("{,}", ","))
+    text = _COMMAND.sub(_replace_sign, text.replace("{,}", ","))
     return re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", text)
 
 
-def _sign(found: re.Match[str]) -> str:
+def _replace_sign(found: re.Match[str]) -> str:
     name, mark = found[1], found[2]
     if mark:
         return mark if mark in "{}%$_" else " "
     return _SIGNS.get(name, found[0])
 
 
-def in_html(html: str) -> str:
+def convert_html_formulas(html: str) -> str:
     r"""Convert formulas written as \(…\) or \[…\] in safe HTML to MathML.
 
     A formula that cannot be converted stays unchanged.
     """
-    return _WRITTEN.sub(_converted, html)
+    return _WRITTEN.sub(_convert_match, html)
 
 
-def _converted(found: re.Match[str]) -> str:
+def _convert_match(found: re.Match[str]) -> str:
     inline, block = found["inline"], found["block"]
     try:
         return to_mathml(unescape((inline or block).strip()), block=inline is None)
@@ -164,7 +164,7 @@ def _check_braces(latex: str) -> None:
         raise MathError("its braces do not match")
 
 
-def _clean(node: ET.Element) -> None:
+def _clean_node(node: ET.Element) -> None:
     node.tag = node.tag.removeprefix(_SPACE)
     if node.tag not in _ALLOWED:
         raise MathError(f"“{node.tag}” is not allowed in a formula")
@@ -173,4 +173,4 @@ def _clean(node: ET.Element) -> None:
     for name in set(node.attrib) - _ATTRIBUTES:
         del node.attrib[name]
     for child in node:
-        _clean(child)
+        _clean_node(child)

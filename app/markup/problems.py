@@ -45,10 +45,12 @@ def make_problem(
 ) -> ContentProblem:
     """Create the problem `code` at (path, line, column); its letter is its severity."""
     severity: Literal["error", "warning"] = "error" if code[0] == "E" else "warning"
-    return ContentProblem(*place, code, severity, _cut(message), _cut(hint), item)
+    return ContentProblem(
+        *place, code, severity, _shorten_words(message), _shorten_words(hint), item
+    )
 
 
-def _cut(words: str) -> str:
+def _shorten_words(words: str) -> str:
     """Shorten a message: text quoted in it may be a whole file."""
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
@@ -60,19 +62,19 @@ def internal_error_problem(
 
     `what` begins the sentence, e.g. “This question”.
     """
-    where = on_one_line(f"{place[0]}:{place[1]}")
+    where = remove_line_breaks(f"{place[0]}:{place[1]}")
     LOG.error("content %s: it could not be read", where, exc_info=error)
-    message = f"{what} could not be read: Headroom failed at it ({_kind(error)})."
+    message = f"{what} could not be read: Headroom failed at it ({_error_words(error)})."
     hint = "Undo its last change, and report what `headroom check --verbose` says."
     return make_problem(place, "E00", message, hint, item)
 
 
-def on_one_line(words: str) -> str:
+def remove_line_breaks(words: str) -> str:
     """Replace line breaks, so that a name in the log cannot look like a second entry."""
     return "".join(c if c.isprintable() else "?" for c in words)
 
 
-def _kind(error: Exception) -> str:
+def _error_words(error: Exception) -> str:
     """Return the class name of an exception as words: “recursion error”."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
 
@@ -95,7 +97,7 @@ RULES: dict[str, ProblemCode] = {
 }
 
 
-def explain(code: str) -> str:
+def explain_code(code: str) -> str:
     """Describe a code for a terminal; raises KeyError for an unknown one."""
     rule = RULES[code]
     kind = "an error, its item is left out" if code[0] == "E" else "a warning"
@@ -142,7 +144,7 @@ class LimitExceededError(ValueError):
         self.line = line
 
 
-def price_of(estimate: str) -> int:
+def estimate_price(estimate: str) -> int:
     """Return the effort of one estimate; the parallelism planner tries hundreds of plans."""
     return A_PLAN if estimate.replace("_", "-") == "parallelism-plan" else AN_ESTIMATE
 
@@ -315,7 +317,7 @@ class SourceFile:
         return self._starts[min(max(line, 1), len(self._starts)) - 1]
 
 
-def place_of(key: str, sheet: SourceFile, first: int = 1) -> tuple[int, int]:
+def value_location(key: str, sheet: SourceFile, first: int = 1) -> tuple[int, int]:
     """Return the position of a TOML key's value, searching from line `first`.
 
     A key in a comment is ignored; a key in an inline table is found.

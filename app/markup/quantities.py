@@ -222,14 +222,14 @@ def unit_meant(word: str) -> str:
     return did_you_mean(word, (unit for unit in UNITS if unit), _LIKE)
 
 
-def dimension(unit: str) -> tuple[float, Counter[str]]:
+def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
     """Return the factor of a unit to its base, and its base units with their powers."""
-    factor, powers = _dimension(unit)
+    factor, powers = _cached_dimension(unit)
     return factor, powers.copy()
 
 
 @functools.lru_cache(maxsize=512)
-def _dimension(unit: str) -> tuple[float, Counter[str]]:
+def _cached_dimension(unit: str) -> tuple[float, Counter[str]]:
     base, factor = UNITS.get(unit, (unit, 1.0))
     powers: Counter[str] = Counter()
     above, _, below = base.partition("/")
@@ -241,12 +241,12 @@ def _dimension(unit: str) -> tuple[float, Counter[str]]:
 
 
 @functools.lru_cache(maxsize=512)
-def kind(unit: str) -> str:
+def unit_kind(unit: str) -> str:
     """Return what a unit measures, ignoring counted things: GB and TiB are one kind."""
-    return _written(_dimension(unit)[1])
+    return _write_powers(_cached_dimension(unit)[1])
 
 
-def _written(powers: Counter[str]) -> str:
+def _write_powers(powers: Counter[str]) -> str:
     above = "*".join(sorted(n for n, p in powers.items() for _ in range(p)))
     below = "*".join(sorted(n for n, p in powers.items() for _ in range(-p)))
     counted = all(n in _COUNTED for n in powers)
@@ -256,49 +256,53 @@ def _written(powers: Counter[str]) -> str:
 
 
 @functools.lru_cache(maxsize=512)
-def _without_counts(unit: str) -> str:
-    powers = _dimension(unit)[1]
+def _drop_count_units(unit: str) -> str:
+    powers = _cached_dimension(unit)[1]
     kept = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
-    return _written(kept)
+    return _write_powers(kept)
 
 
-def convert(quantity: Quantity, unit: str) -> Quantity:
+def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
     """Convert a quantity to another unit; raises UnitMismatchError.
 
     A quantity of unknown unit is taken to be in base units.
     """
-    factor = _dimension(unit)[0]
+    factor = _cached_dimension(unit)[0]
     if quantity.unit is None:
         return Quantity(quantity.value / factor, unit)
-    if _without_counts(quantity.unit) != _without_counts(unit):
-        raise UnitMismatchError(f"{named(quantity.unit)} cannot be turned into {named(unit)}")
-    return Quantity(quantity.value * (_dimension(quantity.unit)[0] / factor), unit)
+    if _drop_count_units(quantity.unit) != _drop_count_units(unit):
+        raise UnitMismatchError(
+            f"{unit_in_words(quantity.unit)} cannot be turned into {unit_in_words(unit)}"
+        )
+    return Quantity(quantity.value * (_cached_dimension(quantity.unit)[0] / factor), unit)
 
 
-def named(unit: str | None) -> str:
+def unit_in_words(unit: str | None) -> str:
     """Name a unit in a sentence."""
     return f"“{unit}”" if unit else "a plain number"
 
 
-def combine(left: Quantity, right: Quantity, how: Callable[[float, float], float]) -> Quantity:
+def combine_quantities(
+    left: Quantity, right: Quantity, how: Callable[[float, float], float]
+) -> Quantity:
     """Add, subtract or compare two quantities, in the unit of the one that has one."""
     if left.unit is None or right.unit is None:
         return Quantity(how(left.value, right.value), None)
     if not right.unit or not left.unit:
         return Quantity(how(left.value, right.value), left.unit or right.unit)
-    return Quantity(how(left.value, convert(right, left.unit).value), left.unit)
+    return Quantity(how(left.value, convert_quantity(right, left.unit).value), left.unit)
 
 
-def multiply(left: Quantity, right: Quantity) -> Quantity:
+def multiply_quantities(left: Quantity, right: Quantity) -> Quantity:
     """Multiply two quantities; the product is in base units if both have a unit."""
     if left.unit is None or right.unit is None:
         return Quantity(left.value * right.value, None)
     if not left.unit or not right.unit:
         return Quantity(left.value * right.value, left.unit or right.unit)
-    return _joined(left, right, 1)
+    return _join_units(left, right, 1)
 
 
-def divide(left: Quantity, right: Quantity) -> Quantity:
+def divide_quantities(left: Quantity, right: Quantity) -> Quantity:
     """Divide two quantities; raises ZeroDivisionError."""
     if left.unit is None or right.unit is None:
         return Quantity(left.value / right.value, None)
@@ -306,32 +310,32 @@ def divide(left: Quantity, right: Quantity) -> Quantity:
         return Quantity(left.value / right.value, left.unit)
     if left.unit == right.unit:
         return Quantity(left.value / right.value)
-    return _joined(left, right, -1)
+    return _join_units(left, right, -1)
 
 
-def _joined(left: Quantity, right: Quantity, sign: int) -> Quantity:
-    left_factor, powers = dimension(left.unit or "")
-    right_factor, others = _dimension(right.unit or "")
+def _join_units(left: Quantity, right: Quantity, sign: int) -> Quantity:
+    left_factor, powers = unit_dimension(left.unit or "")
+    right_factor, others = _cached_dimension(right.unit or "")
     for name, power in others.items():
         powers[name] += sign * power
     kept = Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
     value = right.value * right_factor
     scaled = left.value * left_factor
-    return Quantity(scaled * value if sign > 0 else scaled / value, _written(kept))
+    return Quantity(scaled * value if sign > 0 else scaled / value, _write_powers(kept))
 
 
 SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
 
 
-def show(value: float, spec: str = "") -> str:
+def show_number(value: float, spec: str = "") -> str:
     """Format a number by a placeholder's format: `,` `.2f` `.3g` `d`; never an exponent.
 
-    >>> show(1119.6, ".3g")
+    >>> show_number(1119.6, ".3g")
     '1,120'
-    >>> show(2048), show(2048, ",")
+    >>> show_number(2048), show_number(2048, ",")
     ('2048', '2,048')
     """
-    comma, digits, form = _format(spec)
+    comma, digits, form = _parse_format(spec)
     if not _is_finite(value):
         text = "infinity" if value > 0 else "-infinity" if value < 0 else "no number"
     elif form == "d" or (spec in {"", ","} and value == int(value)):
@@ -339,7 +343,7 @@ def show(value: float, spec: str = "") -> str:
     elif form == "f":
         text = f"{value:,.{2 if digits is None else digits}f}"
     else:
-        text = _significant(value, 6 if digits is None else digits)
+        text = _significant_digits(value, 6 if digits is None else digits)
     return text.replace("-", MINUS)
 
 
@@ -351,7 +355,7 @@ def _is_finite(value: float) -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def _format(spec: str) -> tuple[bool, int | None, str]:
+def _parse_format(spec: str) -> tuple[bool, int | None, str]:
     """Parse a format: whether to group thousands, how many digits, and the type."""
     match = SPEC.match(spec)
     if match is None:
@@ -360,7 +364,7 @@ def _format(spec: str) -> tuple[bool, int | None, str]:
     return bool(match["comma"]), digits, match["form"] or ""
 
 
-def _significant(value: float, digits: int) -> str:
+def _significant_digits(value: float, digits: int) -> str:
     if not value:
         return "0"
     rounded = float(f"{value:.{max(digits, 1) - 1}e}")

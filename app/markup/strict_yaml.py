@@ -62,7 +62,7 @@ class YamlMapping:
 Node = YamlText | YamlList | YamlMapping
 
 
-def read(text: str, report: Report, line: int = 1, column: int = 1) -> YamlMapping:
+def read_mapping(text: str, report: Report, line: int = 1, column: int = 1) -> YamlMapping:
     """Parse a mapping that begins at (line, column) of its file.
 
     Invalid parts are reported and left out; the result is always a mapping.
@@ -73,15 +73,15 @@ def read(text: str, report: Report, line: int = 1, column: int = 1) -> YamlMappi
 
 def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping:
     empty = YamlMapping({}, {}, line, column)
-    text = _without_signs(text, report, line, column)
+    text = _read_signs_as_text(text, report, line, column)
     if len(text) > _MOST_CHARACTERS or sum(map(text.count, "[{")) > _MOST_BRACKETS:
         report("E10", line, column, "This block is too long to be metadata.", "")
         return empty
     try:
-        deep = _DEEP.search(text) is not None and _depth(text) > _MOST_NESTED
+        deep = _DEEP.search(text) is not None and _nesting_depth(text) > _MOST_NESTED
         node = None if deep else yaml.compose(text, Loader=_TextLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if not _reported_bare(text, report, line, column):
+        if not _report_bare_line(text, report, line, column):
             _report_unreadable(error, text, report, line, column)
         return empty
     if deep:
@@ -91,13 +91,13 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping
     built = _NodeConverter(report, line, column).build(node)
     if isinstance(built, YamlMapping):
         return built
-    if not _reported_bare(text, report, line, column):
+    if not _report_bare_line(text, report, line, column):
         message = "This is not a list of “key: value” lines."
         report("E10", line, column, message, "Write “key: value”, one to a line.")
     return empty
 
 
-def _without_signs(text: str, report: Report, line: int, column: int) -> str:
+def _read_signs_as_text(text: str, report: Report, line: int, column: int) -> str:
     """Read values that YAML takes for references or tags as text, and report the first.
 
     Only the sign is removed, so that the rest is still checked. A value that begins
@@ -130,7 +130,7 @@ _TOO_DEEP = (
 )
 
 
-def _depth(text: str) -> int:
+def _nesting_depth(text: str) -> int:
     """Return the nesting depth of the lists in a text, without building them."""
     depth = deepest = 0
     for event in yaml.parse(text, Loader=_TextLoader):
@@ -176,7 +176,7 @@ class _TextLoader(_BASE):  # type: ignore[misc]  # the C or the Python loader, d
         return ""
 
 
-def _reported_bare(text: str, report: Report, line: int, column: int) -> bool:
+def _report_bare_line(text: str, report: Report, line: int, column: int) -> bool:
     """Report the first key without a colon, or without a space after it."""
     for number, row in enumerate(text.split("\n")):
         place = (line + number, 1 if number else column)
@@ -231,7 +231,7 @@ _WORDS = (
 )
 
 
-def _in_words(what: str, row: str) -> tuple[str, str]:
+def _describe_yaml_error(what: str, row: str) -> tuple[str, str]:
     """Translate the YAML parser's error in a row into a message and a hint."""
     tab = row.lstrip(" ").startswith("\t")
     if tab or "tab character" in what or "'\\t'" in what:
@@ -248,7 +248,7 @@ def _report_unreadable(error: Exception, text: str, report: Report, line: int, c
     mark = marks[1] if opened and marks[1] else marks[0] or marks[1]
     what = getattr(error, "problem", None) or "it is not YAML"
     row = text.split("\n")[mark.line : mark.line + 1] if mark else []
-    said, remedy = _in_words(what, row[0] if row else "")
+    said, remedy = _describe_yaml_error(what, row[0] if row else "")
     at_line = line + (mark.line if mark else 0)
     at_column = 1 + mark.column if mark and mark.line else column
     report(

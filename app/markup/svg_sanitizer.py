@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 from xml.parsers import expat
 
-from app.markup.ids import SLUG, closest_word, slug
+from app.markup.ids import SLUG, closest_word, slugify
 from app.markup.model import ImageBlock, RegionBox, SvgFigure, SvgProblem
 
 MOST_BYTES = 20_000
@@ -90,17 +90,17 @@ class _SvgError(Exception):
 def read_drawing(text: str) -> SvgFigure | SvgProblem:
     """Sanitize an SVG file; return the figure, or its first problem."""
     meant = any(not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text))
-    return dataclasses.replace(_read(text), meant=meant)
+    return dataclasses.replace(_read_svg(text), meant=meant)
 
 
-def _read(text: str) -> SvgFigure | SvgProblem:
+def _read_svg(text: str) -> SvgFigure | SvgProblem:
     if len(text.encode()) > MOST_BYTES:
         remedy = "Draw it with fewer points, or as two drawings."
         return SvgProblem(1, f"it is larger than {MOST_BYTES // 1000} KB", remedy=remedy)
     reader = _SvgParser()
     parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = _no_doctype
-    parser.ProcessingInstructionHandler = _no_instruction
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.ProcessingInstructionHandler = _refuse_instruction
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.words
@@ -110,10 +110,10 @@ def _read(text: str) -> SvgFigure | SvgProblem:
     except _SvgError as refused:
         return SvgProblem(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
     except expat.ExpatError as error:
-        return _unreadable(error, [name for name, _ in reader.opened])
+        return _unreadable_svg_problem(error, [name for name, _ in reader.opened])
 
 
-def _unreadable(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
+def _unreadable_svg_problem(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
     """Return the problem of a file that is not valid XML, and the element left open in it."""
     if error.code in _OPEN and opened:
         why = f"its <{opened[-1]}> is not closed"
@@ -142,11 +142,11 @@ def phone_variant(file: str) -> str:
     return f"{file.removesuffix('.svg')}.narrow.svg"
 
 
-def _no_doctype(*_: object) -> None:
+def _refuse_doctype(*_: object) -> None:
     raise _SvgError("a document type is not allowed", "Delete <!DOCTYPE …>.")
 
 
-def _no_instruction(*_: object) -> None:
+def _refuse_instruction(*_: object) -> None:
     remedy = "Delete what stands between <? and ?>."
     raise _SvgError("a processing instruction is not allowed", remedy)
 
@@ -166,7 +166,7 @@ class _SvgParser:
     def start(self, name: str, given: dict[str, str]) -> None:
         """Write an element's opening tag after checking all of its attributes."""
         if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
-            raise _SvgError(f"the element <{name}> is not allowed here", _instead_of(name))
+            raise _SvgError(f"the element <{name}> is not allowed here", _replacement_hint(name))
         if len(self.opened) >= _DEEPEST:
             remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
             raise _SvgError("its groups are nested too deep", remedy)
@@ -206,7 +206,7 @@ class _SvgParser:
             if not words.strip():
                 remedy = f"Write <{name}>…</{name}> below its first line."
                 raise _SvgError(f"it has no <{name}>", remedy)
-        blurred = {n: why for n, a in self.areas.items() if (why := _blurred(n, a))}
+        blurred = {n: why for n, a in self.areas.items() if (why := _region_fault(n, a))}
         areas = tuple(a for n, a in self.areas.items() if a and n not in blurred)
         title, desc = (" ".join(words.split()) for words in self.said.values())
         width, height = map(float, self.size)
@@ -258,7 +258,7 @@ class _SvgParser:
             self.areas[region] = RegionBox(region, left, top, right - left, bottom - top)
 
 
-def _blurred(name: str, area: RegionBox | None) -> str:
+def _region_fault(name: str, area: RegionBox | None) -> str:
     """Return why a region cannot be clicked; empty if it can."""
     if area is None:
         return f"the region “{name}” has no <rect> to point at"
@@ -267,7 +267,7 @@ def _blurred(name: str, area: RegionBox | None) -> str:
     return ""
 
 
-def _instead_of(element: str) -> str:
+def _replacement_hint(element: str) -> str:
     """Return what to use in place of an element that is not allowed."""
     if ":" in element:
         return "Save the drawing as plain SVG, without what the editor adds."
@@ -299,12 +299,12 @@ def _allowed_for(key: str, value: str, element: str) -> str:
     if key == "class":
         return _class_meant(value)
     if key in _NAMES and element == "g":
-        meant = slug(value) or "left-part"
+        meant = slugify(value) or "left-part"
         return f"Use lower-case letters, digits and hyphens: {meant}."
     if key in _NAMES:
-        return f'Put <{element}> into a group: <g id="{slug(value)}">.'
+        return f'Put <{element}> into a group: <g id="{slugify(value)}">.'
     if key in _NUMBERS:
-        return f"Write a number alone, such as {_leading(value)}."
+        return f"Write a number alone, such as {_leading_number(value)}."
     near = closest_word(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
     return _MEANT.get(key) or (f"Did you mean “{near}”?" if near else "Take it out.")
 
@@ -317,7 +317,7 @@ def _class_meant(value: str) -> str:
     return f"Did you mean “{near}”?" if near else known
 
 
-def _leading(value: str) -> str:
+def _leading_number(value: str) -> str:
     """Return the number at the start of a value, or an example."""
     found = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
     return found[1] if found else "24"
@@ -334,7 +334,7 @@ def _is_allowed(key: str, value: str) -> bool:
 WIDTHS = ("wide", "narrow")
 
 
-def opening(drawing: SvgFigure, width: str, name: str) -> str:
+def svg_opening(drawing: SvgFigure, width: str, name: str) -> str:
     """Return the opening `<svg>` tag with its text alternative; ids begin with `name`."""
     own = f"{escape(name)}-{width}"
     return (
@@ -346,7 +346,7 @@ def opening(drawing: SvgFigure, width: str, name: str) -> str:
     )
 
 
-def figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: int = 1) -> str:
+def render_figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: int = 1) -> str:
     """Render an image of a page as a figure; one that is not an SVG figure stays an image.
 
     `number` counts how often the page has shown it, so that ids stay unique.
@@ -354,7 +354,7 @@ def figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: int = 1) 
     file = re.sub(r"[./]", "-", picture.file.removesuffix(".svg"))
     name = f"fig-{file}-{number}"
     inside = "\n".join(
-        f"{opening(drawing, width, name)}{drawing.markup}</svg>"
+        f"{svg_opening(drawing, width, name)}{drawing.markup}</svg>"
         for width, drawing in zip(WIDTHS, drawings, strict=False)
     )
     words = escape(picture.caption)

@@ -46,7 +46,7 @@ class Belief:
         >>> Belief(0.5, 2.0).range
         (0.05, 0.95)
         """
-        return _range(round(self.alpha, 2), round(self.beta, 2))
+        return _quantile_range(round(self.alpha, 2), round(self.beta, 2))
 
 
 def update_belief(own: Evidence, guess: float, others: Evidence, floor: float) -> Belief:
@@ -61,22 +61,22 @@ def update_belief(own: Evidence, guess: float, others: Evidence, floor: float) -
     The mean falls as right answers fade into guesses, but age alone never takes it below guessing.
     The weight shrinks to that of the prior.
     """
-    mean = _mean(own.right, own, guess, _level(others.right, others, floor))
-    then = _mean(own.fresh, own, guess, _level(others.fresh, others, floor))
+    mean = _prior_mean(own.right, own, guess, _prior_level(others.right, others, floor))
+    then = _prior_mean(own.fresh, own, guess, _prior_level(others.fresh, others, floor))
     return Belief(max(mean, min(guess, then)), PRIOR + own.force)
 
 
-def _level(right: float, others: Evidence, floor: float) -> float:
+def _prior_level(right: float, others: Evidence, floor: float) -> float:
     return (PRIOR * floor + right) / (PRIOR + others.weight)
 
 
-def _mean(right: float, own: Evidence, guess: float, level: float) -> float:
+def _prior_mean(right: float, own: Evidence, guess: float, level: float) -> float:
     begin = guess + min(1.0, own.score) * max(0.0, level - guess)
     return (PRIOR * begin + right) / (PRIOR + own.weight)
 
 
 @functools.lru_cache(maxsize=4096)
-def _range(alpha: float, beta: float) -> tuple[float, float]:
+def _quantile_range(alpha: float, beta: float) -> tuple[float, float]:
     """Return the quantiles at both tails, from the density at the midpoints of thin strips."""
     heights = [(alpha - 1) * low + (beta - 1) * high for low, high in _LOGS]
     most = max(heights)
@@ -84,10 +84,10 @@ def _range(alpha: float, beta: float) -> tuple[float, float]:
     for height in heights:
         total += math.exp(height - most)
         sums.append(total)
-    return _quantile(sums, TAIL), _quantile(sums, 1 - TAIL)
+    return _find_quantile(sums, TAIL), _find_quantile(sums, 1 - TAIL)
 
 
-def _quantile(sums: list[float], share: float) -> float:
+def _find_quantile(sums: list[float], share: float) -> float:
     wanted = share * sums[-1]
     before = 0.0
     for n, reached in enumerate(sums):

@@ -29,13 +29,13 @@ _ON_SCHEDULE = (AT_STABILITY * (1 + _FACTOR) - 1) / (_FACTOR * (1 + _DECAY))
 
 
 @functools.lru_cache(maxsize=16384)
-def recall(days: float, stability: float) -> float:
+def recall_chance(days: float, stability: float) -> float:
     """Return the chance (0..1) of knowing a card `days` after its last answer.
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1 (FSRS-6): the closed form of
     `spaced_repetition.fsrs`. `stability` S in days.
 
-    >>> round(recall(10, 10), 6)
+    >>> round(recall_chance(10, 10), 6)
     0.9
     """
     return math.pow(1 + _FACTOR * max(0.0, days) / stability, _DECAY)
@@ -68,9 +68,9 @@ def retention_curve(cards: ObjectiveCards) -> Callable[[int], float]:
     is 1 today and never rises with age.
     """
     if not cards.begun:
-        return _alone
+        return _recall_alone
     days, stability = cards.days, cards.stability
-    today = recall(days, stability)
+    today = recall_chance(days, stability)
     covered = min(1.0, cards.begun / max(cards.all, 1))
     on_schedule = covered * min(1.0, today / _ON_SCHEDULE)
     left = 1 - covered
@@ -79,16 +79,16 @@ def retention_curve(cards: ObjectiveCards) -> Callable[[int], float]:
         if age <= 0:
             return 1.0
         if age >= days:  # answered since
-            return on_schedule + left * _alone(age)
-        then = min(_ON_SCHEDULE, recall(days - age, stability))
-        return covered * min(1.0, today / then) + left * _alone(age)
+            return on_schedule + left * _recall_alone(age)
+        then = min(_ON_SCHEDULE, recall_chance(days - age, stability))
+        return covered * min(1.0, today / then) + left * _recall_alone(age)
 
     return share
 
 
 @functools.lru_cache(maxsize=4096)
-def _alone(age: int) -> float:
-    return recall(max(0, age), TAUGHT)
+def _recall_alone(age: int) -> float:
+    return recall_chance(max(0, age), TAUGHT)
 
 
 ENOUGH = 5  # an objective with fewer first answers gets no share
@@ -318,14 +318,14 @@ NINE_IN_TEN, NINETEEN_IN_TWENTY = 1.645, 1.96
 """Values of z in `wilson` for ranges that hold the true value in 90% and 95% of cases."""
 
 
-def wilson(right: float, of: int, z: float = NINE_IN_TEN) -> tuple[float, float]:
+def wilson_interval(right: float, of: int, z: float = NINE_IN_TEN) -> tuple[float, float]:
     """Return the 90% Wilson interval (0..1) of the share `right` ÷ `of`.
 
     It keeps a width at 0 and 1.
 
     (p + z²/2n ± z·√(p(1−p)/n + z²/4n²)) ÷ (1 + z²/n).
 
-    >>> tuple(round(x, 2) for x in wilson(7, 10))
+    >>> tuple(round(x, 2) for x in wilson_interval(7, 10))
     (0.44, 0.87)
     """
     if not of:

@@ -83,21 +83,23 @@ def _turn_around(library: Library) -> CourseByObjective:
             topics.setdefault(number, []).append(library.topics[slug])
     return CourseByObjective(
         {number: tuple(mine) for number, mine in named.items()},
-        {number: _asked(mine, rates) for number, mine in questions.items()},
+        {number: _objective_questions(mine, rates) for number, mine in questions.items()},
         {number: tuple(mine) for number, mine in topics.items()},
         {q.id: q.objectives for q in library.questions.values()},
-        {slug: frozenset(anchors(topic)) for slug, topic in library.topics.items()},
+        {slug: frozenset(readable_anchors(topic)) for slug, topic in library.topics.items()},
         rates,
         frozenset(q.id for q in library.questions.values() if q.computed),
     )
 
 
-def _asked(questions: Iterable[Question], by_item: Mapping[str, float]) -> ObjectiveQuestions:
+def _objective_questions(
+    questions: Iterable[Question], by_item: Mapping[str, float]
+) -> ObjectiveQuestions:
     rates = tuple((q.id, by_item[q.id]) for q in questions)
     return ObjectiveQuestions(rates, sum(rate for _, rate in rates) / len(rates))
 
 
-def anchors(topic: Topic) -> tuple[str, ...]:
+def readable_anchors(topic: Topic) -> tuple[str, ...]:
     """Return what can be marked as read on a page: its headed sections, or the whole page."""
     return tuple(s.anchor for s in topic.sections if s.anchor) or ("",)
 
@@ -209,7 +211,7 @@ class DomainMastery:
         return sum(means) / len(means) if means else UNKNOWN
 
 
-def standings(
+def build_standings(
     library: Library, record: LearnerEvidence, day: dt.date, ago: int = 0
 ) -> tuple[DomainMastery, ...]:
     """Return the mastery of every objective, in syllabus order, as of study day `day`.
@@ -221,11 +223,12 @@ def standings(
     course = course_by_objective(library)
     then = day - dt.timedelta(days=ago)
     if ago:
-        sorted_: Sorted = _lots(course, record.firsts, course.asked, then)
+        sorted_: Sorted = _answer_lots(course, record.firsts, course.asked, then)
     else:
-        sorted_ = _sorted(course, record.firsts)
+        sorted_ = _sort_answers(course, record.firsts)
     return tuple(
-        _domain(domain, course, record, sorted_, (then, ago)) for domain in library.syllabus.domains
+        _domain_mastery(domain, course, record, sorted_, (then, ago))
+        for domain in library.syllabus.domains
     )
 
 
@@ -261,7 +264,7 @@ class AnswerHistories(dict[str, AnswerHistory]):
         if more.keys() & self.keys():
             return both
         if self._sure is not None:
-            both._sure = self._sure + _count(more.values())
+            both._sure = self._sure + _count_right_and_wrong(more.values())
         if self._held is not None:
             course, count = self._held
             both._held = course, count + len(more.keys() & course.rates.keys())
@@ -276,11 +279,11 @@ class AnswerHistories(dict[str, AnswerHistory]):
     def sure(self) -> Sure:
         """See `certainties`."""
         if self._sure is None:
-            self._sure = _count(self.values())
+            self._sure = _count_right_and_wrong(self.values())
         return self._sure
 
 
-def counted(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
+def count_answered(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
     """Return how many answers are to questions still in the course, each counted once."""
     course = course_by_objective(library)
     if isinstance(firsts, AnswerHistories):
@@ -288,30 +291,34 @@ def counted(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
     return len(firsts.keys() & course.rates.keys())
 
 
-def certainties(firsts: Mapping[str, AnswerHistory]) -> Sure:
+def count_by_certainty(firsts: Mapping[str, AnswerHistory]) -> Sure:
     """Count the answers per certainty (0 for none), fully right or not."""
-    return firsts.sure() if isinstance(firsts, AnswerHistories) else _count(firsts.values())
+    return (
+        firsts.sure()
+        if isinstance(firsts, AnswerHistories)
+        else _count_right_and_wrong(firsts.values())
+    )
 
 
-def _count(answers: Iterable[AnswerHistory]) -> Sure:
+def _count_right_and_wrong(answers: Iterable[AnswerHistory]) -> Sure:
     return collections.Counter((f.certainty, f.score >= 1) for f in answers)
 
 
-def _sorted(course: CourseByObjective, firsts: Mapping[str, AnswerHistory]) -> Sorted:
+def _sort_answers(course: CourseByObjective, firsts: Mapping[str, AnswerHistory]) -> Sorted:
     """Return the answers of each objective by day, newest first."""
     if not isinstance(firsts, AnswerHistories):
-        return _lots(course, firsts, course.asked)
+        return _answer_lots(course, firsts, course.asked)
     known = firsts.lots
     if known is None or known[0] is not course:
-        made = _lots(course, firsts, course.asked)
+        made = _answer_lots(course, firsts, course.asked)
     else:
         again = {n for item in firsts.since for n in course.objectives.get(item, ())}
-        made = {**known[1], **_lots(course, firsts, again & course.asked.keys())}
+        made = {**known[1], **_answer_lots(course, firsts, again & course.asked.keys())}
     firsts.lots, firsts.since = (course, made), frozenset()
     return made
 
 
-def _lots(
+def _answer_lots(
     course: CourseByObjective,
     firsts: Mapping[str, AnswerHistory],
     numbers: Iterable[str],
@@ -329,7 +336,7 @@ def _lots(
     return made
 
 
-def _domain(
+def _domain_mastery(
     domain: Domain,
     course: CourseByObjective,
     record: LearnerEvidence,
@@ -340,12 +347,12 @@ def _domain(
     for objective in domain.objectives:
         asked = course.asked.get(objective.number, ObjectiveQuestions())
         topics = course.topics.get(objective.number, ())
-        cards = _cards(topics, record)
+        cards = _merge_cards(topics, record)
         if when[1]:
             cards = cards.earlier(when[1])
         mine = by_day.get(objective.number, ())
         key = (objective.number, when[1])
-        evidence = _gather(record.firsts, key, mine, asked.guess, cards, when[0])
+        evidence = _cached_evidence(record.firsts, key, mine, asked.guess, cards, when[0])
         found.append((objective, topics, asked, cards, evidence))
     whole = sum((each[4] for each in found), Evidence())
     floor = sum(each[2].guess for each in found) / max(1, len(found))
@@ -358,16 +365,16 @@ def _domain(
                 evidence=mine,
                 belief=update_belief(mine, asked.guess, whole - mine, floor),
                 guess=asked.guess,
-                **_counts(course, record, objective.number, when[0]),
+                **_objective_counts(course, record, objective.number, when[0]),
                 cards=cards,
-                pages=_pages(topics, course, record),
+                pages=_pages_read(topics, course, record),
             )
             for objective, topics, asked, cards, mine in found
         ),
     )
 
 
-def _counts(
+def _objective_counts(
     course: CourseByObjective, record: LearnerEvidence, number: str, day: dt.date
 ) -> dict[str, int]:
     named = course.named.get(number, ())
@@ -380,7 +387,7 @@ def _counts(
     }
 
 
-def _gather(
+def _cached_evidence(
     firsts: Mapping[str, AnswerHistory],
     key: tuple[str, int],
     mine: tuple[DayAnswers, ...],
@@ -400,7 +407,7 @@ def _gather(
     return made
 
 
-def _cards(topics: Iterable[Topic], record: LearnerEvidence) -> ObjectiveCards:
+def _merge_cards(topics: Iterable[Topic], record: LearnerEvidence) -> ObjectiveCards:
     """Combine the cards of several topics: mean age, harmonic mean of stability."""
     begun = all_ = 0
     days = losses = 0.0
@@ -415,7 +422,7 @@ def _cards(topics: Iterable[Topic], record: LearnerEvidence) -> ObjectiveCards:
     return ObjectiveCards(begun, all_, days / begun, begun / losses if losses else TAUGHT)
 
 
-def _pages(
+def _pages_read(
     topics: Iterable[Topic], course: CourseByObjective, record: LearnerEvidence
 ) -> PagesRead:
     read = whole = 0
@@ -456,24 +463,26 @@ def weakest_prerequisite(
     was begun, or an answer to it or to its objectives shows that it is known. If a weak
     prerequisite has a weak prerequisite itself, that one comes first.
     """
-    return _weakest(library, record, topic, frozenset({topic.slug}))
+    return _find_weakest_prerequisite(library, record, topic, frozenset({topic.slug}))
 
 
-def _weakest(
+def _find_weakest_prerequisite(
     library: Library, record: LearnerEvidence, topic: Topic, seen: frozenset[str]
 ) -> WeakPrerequisite | None:
     for slug in topic.requires:
         needed = library.topics.get(slug)
         if needed is None or slug in seen:
             continue
-        ground = _ground(library, record, needed)
+        ground = _judge_prerequisite(library, record, needed)
         if ground is not None:
-            return _weakest(library, record, needed, seen | {slug}) or ground
+            return _find_weakest_prerequisite(library, record, needed, seen | {slug}) or ground
     return None
 
 
-def _ground(library: Library, record: LearnerEvidence, topic: Topic) -> WeakPrerequisite | None:
-    firsts = _firsts(record.firsts, topic)
+def _judge_prerequisite(
+    library: Library, record: LearnerEvidence, topic: Topic
+) -> WeakPrerequisite | None:
+    firsts = _topic_answers(record.firsts, topic)
     course = course_by_objective(library)
     right = sum(
         share * one.value
@@ -502,5 +511,5 @@ def never_missed(library: Library, record: LearnerEvidence, objectives: Iterable
     return True
 
 
-def _firsts(firsts: Mapping[str, AnswerHistory], topic: Topic) -> dict[str, AnswerHistory]:
+def _topic_answers(firsts: Mapping[str, AnswerHistory], topic: Topic) -> dict[str, AnswerHistory]:
     return {q: firsts[q] for q in topic.questions if q in firsts}

@@ -37,13 +37,13 @@ class QuestionCount:
         return self.total - self.answered
 
 
-def of_objective(library: Library, number: str) -> tuple[Question, ...]:
+def questions_of_objective(library: Library, number: str) -> tuple[Question, ...]:
     """Return the questions that name an objective, design exercises included."""
     ids = course_by_objective(library).named.get(number, ())
     return tuple(library.questions[item] for item in ids)
 
 
-def domain_of(library: Library) -> dict[str, str]:
+def domain_by_objective(library: Library) -> dict[str, str]:
     """Return the domain number of each objective, by objective number."""
     return {
         objective.number: domain.number
@@ -52,7 +52,7 @@ def domain_of(library: Library) -> dict[str, str]:
     }
 
 
-def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
+def questions_of_topic(library: Library, slug: str) -> tuple[Question, ...]:
     return tuple(
         library.questions[item]
         for item in library.topics[slug].questions
@@ -65,7 +65,7 @@ def reserved_for_exams(library: Library, met: Collection[str]) -> frozenset[str]
     return frozenset(q.id for q in library.questions.values() if q.reserved and q.id not in met)
 
 
-def missed(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
+def count_missed(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
     """Return how many questions were answered wrong or partly right, and not right since."""
     known = library.questions
     return sum(first.missed for item, first in firsts.items() if item in known)
@@ -74,7 +74,7 @@ def missed(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
 def answered_by_topic(library: Library, items: Collection[str]) -> dict[str, int]:
     """Return how many questions of each page are among the answered `items`."""
     return {
-        slug: sum(question.id in items for question in of_topic(library, slug))
+        slug: sum(question.id in items for question in questions_of_topic(library, slug))
         for slug in library.topics
     }
 
@@ -169,11 +169,11 @@ def weakest_first(
     nothing of them was read, in page order, as on the Today page. Then the rest, lowest first, and
     last those with no question left that is worth answering.
     """
-    found = [_weak(library, record, d, s) for d in domains for s in d.standings]
+    found = [_weakest_objective(library, record, d, s) for d in domains for s in d.standings]
     order = _mark_lowest([weak for weak in found if weak is not None])
     read = any(w.standing.pages.read for w in order if not w.tested)
     if read:
-        return tuple(sorted(order, key=_rank))
+        return tuple(sorted(order, key=_weakness_rank))
     places = {slug: place for place, slug in enumerate(library.syllabus.topics)}
 
     def unread(weak: WeakObjective) -> tuple[int, bool, float]:
@@ -182,10 +182,12 @@ def weakest_first(
         place = places.get(topic.slug, len(places)) + late * (1 + len(places))
         return (1, weak.ground is not None, place)
 
-    return tuple(sorted(order, key=lambda w: unread(w) if _rank(w)[0] == 1 else _rank(w)))
+    return tuple(
+        sorted(order, key=lambda w: unread(w) if _weakness_rank(w)[0] == 1 else _weakness_rank(w))
+    )
 
 
-def _weak(
+def _weakest_objective(
     library: Library, record: LearnerEvidence, domain: DomainMastery, standing: ObjectiveMastery
 ) -> WeakObjective | None:
     asked = [topic for topic in standing.topics if topic.questions]
@@ -202,7 +204,7 @@ def _mark_lowest(found: Sequence[WeakObjective]) -> list[WeakObjective]:
     return [dataclasses.replace(w, lowest=w is lowest) for w in found]
 
 
-def _rank(weak: WeakObjective) -> tuple[int, bool, float]:
+def _weakness_rank(weak: WeakObjective) -> tuple[int, bool, float]:
     mean, shaky = weak.standing.belief.mean, weak.ground is not None
     if weak.asked_out:
         return 3, False, mean

@@ -87,7 +87,7 @@ class MissingEvidence:
         return f"{more}: {count} in {title}{told}" if rest else f"{more} in {title}"
 
 
-def forecast(
+def forecast_score(
     domains: Sequence[DomainMastery],
     exam: ExamBlueprint | None = None,
     answers: int | None = None,
@@ -102,7 +102,7 @@ def forecast(
     syllabus weights. `answers` counts the different questions answered, because a question of two
     objectives is in the evidence of both; without it, the evidence is added up.
     """
-    counts = _counts(domains, exam)
+    counts = _questions_per_domain(domains, exam)
     if answers is None:
         answers = sum(d.evidence.answers for d in domains)
     missing = missing_evidence(domains, counts, answers)
@@ -113,8 +113,8 @@ def forecast(
     for domain in asked:
         count = counts[domain.domain.number]
         parts[domain.domain.number] = DomainForecast(count, count * domain.mean)
-    scores = _scores(asked, counts)
-    low, high = _range(scores)
+    scores = _score_distribution(asked, counts)
+    low, high = _score_range(scores)
     return ScoreForecast(
         exam=exam.slug if exam else "",
         questions=len(scores) - 1,
@@ -156,14 +156,16 @@ def missing_evidence(
     return MissingEvidence(max(0, more), tuple(short), tuple(untested))
 
 
-def _scores(domains: Sequence[DomainMastery], counts: Mapping[str, int]) -> tuple[float, ...]:
+def _score_distribution(
+    domains: Sequence[DomainMastery], counts: Mapping[str, int]
+) -> tuple[float, ...]:
     """Return the chance of each number of right answers to all questions."""
     under: list[tuple[float, ...]] = [(1.0,)] * len(NODES)
     for domain in domains:
         count = counts[domain.domain.number]
         beliefs = [spread_belief(s.belief, s.guess) for s in domain.standings]
         under = [
-            _sum(scores, domain_scores(mine, count))
+            _sum_distribution(scores, domain_scores(mine, count))
             for scores, mine in zip(under, zip(*beliefs, strict=True), strict=True)
         ]
     return tuple(
@@ -186,16 +188,16 @@ def domain_scores(beliefs: tuple[Belief, ...], questions: int) -> tuple[float, .
     each, extra = divmod(questions, len(beliefs))
     ways: list[list[float]] = [[1.0]] + [[] for _ in range(extra)]
     for belief in beliefs:
-        fewer, more = right_of(belief, each), right_of(belief, each + 1)
+        fewer, more = right_answer_chances(belief, each), right_answer_chances(belief, each + 1)
         for given in range(extra, -1, -1):
-            stay = _times(ways[given], fewer)
-            take = _times(ways[given - 1], more) if given else []
-            ways[given] = _plus(stay, take)
+            stay = _convolve_distributions(ways[given], fewer)
+            take = _convolve_distributions(ways[given - 1], more) if given else []
+            ways[given] = _add_distributions(stay, take)
     all_ = math.comb(len(beliefs), extra)
     return tuple(way / all_ for way in ways[extra])
 
 
-def right_of(belief: Belief, questions: int) -> list[float]:
+def right_answer_chances(belief: Belief, questions: int) -> list[float]:
     """Return the beta-binomial chances of 0 to `questions` right answers.
 
     P(k) = C(n, k)·B(k + α, n − k + β) ÷ B(α, β), by the recursion over k in terms that stay finite
@@ -214,18 +216,20 @@ def right_of(belief: Belief, questions: int) -> list[float]:
     return chances
 
 
-def _counts(domains: Sequence[DomainMastery], exam: ExamBlueprint | None) -> Mapping[str, int]:
+def _questions_per_domain(
+    domains: Sequence[DomainMastery], exam: ExamBlueprint | None
+) -> Mapping[str, int]:
     if exam is not None:
         return exam.domains
     return {d.domain.number: round(d.domain.weight * _EVEN) for d in domains}
 
 
 @functools.lru_cache(maxsize=2560)
-def _sum(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(_times(one, other))
+def _sum_distribution(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(_convolve_distributions(one, other))
 
 
-def _times(one: Sequence[float], other: Sequence[float]) -> list[float]:
+def _convolve_distributions(one: Sequence[float], other: Sequence[float]) -> list[float]:
     """Return the distribution of a sum; empty if one of the two is empty."""
     if not one or not other:
         return []
@@ -236,11 +240,11 @@ def _times(one: Sequence[float], other: Sequence[float]) -> list[float]:
     return total
 
 
-def _plus(one: Sequence[float], other: Sequence[float]) -> list[float]:
+def _add_distributions(one: Sequence[float], other: Sequence[float]) -> list[float]:
     return [a + b for a, b in itertools.zip_longest(one, other, fillvalue=0.0)]
 
 
-def _range(scores: Sequence[float]) -> tuple[int, int]:
+def _score_range(scores: Sequence[float]) -> tuple[int, int]:
     """Return the fewest and the most right answers, leaving out TAIL on each side."""
     low, high = 0, len(scores) - 1
     below = list(itertools.accumulate(scores))
@@ -293,13 +297,15 @@ def short_count(exam: ExamBlueprint) -> int:
     return round(exam.questions * SHORT)
 
 
-def short_of(exam: ExamBlueprint) -> ExamBlueprint:
+def short_exam(exam: ExamBlueprint) -> ExamBlueprint:
     """Return the short version of an exam, with the same domain weights."""
     domains = apportion(exam.domains, short_count(exam))
-    return cut(exam, "short", "Short mock exam", domains)
+    return derive_exam(exam, "short", "Short mock exam", domains)
 
 
-def cut(exam: ExamBlueprint, way: str, title: str, domains: Mapping[str, int]) -> ExamBlueprint:
+def derive_exam(
+    exam: ExamBlueprint, way: str, title: str, domains: Mapping[str, int]
+) -> ExamBlueprint:
     """Return an exam with the given questions per domain and a proportional time limit."""
     count = sum(domains.values())
     return dataclasses.replace(
@@ -382,17 +388,19 @@ class PredictionOutcome:
         return self.predicted.low <= round(self.score) <= self.predicted.high
 
 
-def turnouts(
+def match_predictions(
     predictions: Sequence[ScorePrediction], results: Iterable[ExamResult]
 ) -> tuple[PredictionOutcome, ...]:
     """Return every result, oldest first, with the newest prediction made before it."""
     return tuple(
-        PredictionOutcome(result, _before(predictions, result))
+        PredictionOutcome(result, _last_prediction_before(predictions, result))
         for result in sorted(results, key=lambda r: r.started)
     )
 
 
-def _before(predictions: Iterable[ScorePrediction], result: ExamResult) -> ScorePrediction | None:
+def _last_prediction_before(
+    predictions: Iterable[ScorePrediction], result: ExamResult
+) -> ScorePrediction | None:
     made = [p for p in predictions if p.exam == result.exam and p.at <= result.started]
     return max(made, key=lambda p: p.at, default=None)
 

@@ -84,7 +84,7 @@ _kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, CachedAnsw
 )
 
 
-def first_answers(db: Session, learner_id: int) -> AnswerHistories:
+def load_first_answers(db: Session, learner_id: int) -> AnswerHistories:
     """Return first answers by question; those of a mock exam appear once it is closed.
 
     The same mapping is returned until a question is answered or regraded.
@@ -93,7 +93,7 @@ def first_answers(db: Session, learner_id: int) -> AnswerHistories:
     with _lock:
         kept = _kept.setdefault(engine, collections.OrderedDict())
         known = kept.get(learner_id, CachedAnswers())
-    found = _catch_up(db, learner_id, known)
+    found = _add_new_answers(db, learner_id, known)
     with _lock:
         kept[learner_id] = found
         kept.move_to_end(learner_id)
@@ -102,20 +102,20 @@ def first_answers(db: Session, learner_id: int) -> AnswerHistories:
     return found.answers
 
 
-def _catch_up(db: Session, learner_id: int, known: CachedAnswers) -> CachedAnswers:
+def _add_new_answers(db: Session, learner_id: int, known: CachedAnswers) -> CachedAnswers:
     """Return the cached answers plus new rows, or all answers if the log was replaced."""
     values = {"learner": learner_id, "since": known.last[0]}
     rows = db.connection().execute(_SINCE, values).all()
     if known.rows:
-        if not rows or _of(rows[0]) != (known.last, known.regrades):
-            return _catch_up(db, learner_id, CachedAnswers())
+        if not rows or _split_row(rows[0]) != (known.last, known.regrades):
+            return _add_new_answers(db, learner_id, CachedAnswers())
         rows = rows[1:]
         if _is_short(db, learner_id, known.rows + len(rows)):
-            return _catch_up(db, learner_id, CachedAnswers())
+            return _add_new_answers(db, learner_id, CachedAnswers())
     if not rows:
         return known
-    added = _changed(rows, known.answers)
-    last, regrades = _of(rows[-1])
+    added = _changed_histories(rows, known.answers)
+    last, regrades = _split_row(rows[-1])
     return CachedAnswers(
         answers=known.answers.merged_with(added) if added else known.answers,
         rows=known.rows + len(rows),
@@ -132,11 +132,13 @@ def _is_short(db: Session, learner_id: int, rows: int) -> bool:
     return connection.execute(_ALL, {"learner": learner_id}).scalar() != rows
 
 
-def _of(row: Any) -> tuple[tuple[int, str, int], tuple[int, int | None]]:
+def _split_row(row: Any) -> tuple[tuple[int, str, int], tuple[int, int | None]]:
     return (row.id, row.token, row.at), (row.regrades, row.last_regrade)
 
 
-def _changed(rows: Sequence[Any], known: Mapping[str, AnswerHistory]) -> dict[str, AnswerHistory]:
+def _changed_histories(
+    rows: Sequence[Any], known: Mapping[str, AnswerHistory]
+) -> dict[str, AnswerHistory]:
     """Return the questions of these rows, with first and later answers updated."""
     days = {text: dt.date.fromisoformat(text) for text in {r.study_day for r in rows}}
     found: dict[str, AnswerHistory] = {}
@@ -217,9 +219,9 @@ class TopicCardTotals:
     cards: Mapping[str, TopicCards] = dataclasses.field(default_factory=dict)
 
 
-def learned(db: Session, learner_id: int, now: int) -> TopicCardTotals:
+def load_card_totals(db: Session, learner_id: int, now: int) -> TopicCardTotals:
     """Return the begun cards of each topic; `now` is the moment (ms) to which days are counted."""
-    sums = _sums(db, learner_id, now)
+    sums = _load_sums(db, learner_id, now)
     return TopicCardTotals(
         {
             topic: TopicCards(begun, known, float(begun * now - at) / _DAY, float(losses or 0))
@@ -229,28 +231,28 @@ def learned(db: Session, learner_id: int, now: int) -> TopicCardTotals:
     )
 
 
-def _sums(db: Session, learner_id: int, now: int) -> Sums:
+def _load_sums(db: Session, learner_id: int, now: int) -> Sums:
     values = {"learner": learner_id}
     state: State = (*db.connection().execute(_STATE, values).one(), now)
     bind = db.get_bind()
     # Before the first review there is nothing to add up, and no state to compare.
     engine = bind if isinstance(bind, Engine) and state[0] is not None else None
-    known = _find(engine, learner_id) if engine else None
+    known = _find_cached(engine, learner_id) if engine else None
     if known is not None and known[0] == state:
         return known[1]
     graded = _graded_since(db, learner_id, known[0], state) if known else None
     if known is None or graded is None:
-        found = _by_topic(db.connection().execute(_SUMS, values))
+        found = _rows_by_topic(db.connection().execute(_SUMS, values))
     else:
         of_graded = {**values, "cards": graded}
         changed = db.connection().execute(_SUMS_OF_GRADED, of_graded)
-        found = {**known[1], **_by_topic(changed)}
+        found = {**known[1], **_rows_by_topic(changed)}
     if engine:
-        _keep(engine, learner_id, (state, found))
+        _cache_sums(engine, learner_id, (state, found))
     return found
 
 
-def _by_topic(rows: Iterable[Any]) -> Sums:
+def _rows_by_topic(rows: Iterable[Any]) -> Sums:
     return {row[0]: row for row in rows}
 
 
@@ -269,13 +271,13 @@ def _graded_since(db: Session, learner_id: int, known: State, state: State) -> l
     return sorted({row.card for row in more})
 
 
-def _find(engine: Engine, learner_id: int) -> tuple[State, Sums] | None:
+def _find_cached(engine: Engine, learner_id: int) -> tuple[State, Sums] | None:
     with _learned_lock:
         kept = _learned_kept.get(engine)
         return kept.get(learner_id) if kept else None
 
 
-def _keep(engine: Engine, learner_id: int, sums: tuple[State, Sums]) -> None:
+def _cache_sums(engine: Engine, learner_id: int, sums: tuple[State, Sums]) -> None:
     with _learned_lock:
         kept = _learned_kept.setdefault(engine, collections.OrderedDict())
         kept[learner_id] = sums
@@ -320,7 +322,7 @@ _reading_kept: weakref.WeakKeyDictionary[
 ] = weakref.WeakKeyDictionary()
 
 
-def pages(db: Session, learner_id: int) -> Pages:
+def load_pages_read(db: Session, learner_id: int) -> Pages:
     """Return the pages that this learner has read in, the most recent first."""
     engine = db.get_bind().engine
     with _reading_lock:
@@ -331,7 +333,7 @@ def pages(db: Session, learner_id: int) -> Pages:
         and known[0] == db.connection().execute(_READING_STATE, {"learner": learner_id}).first()
     ):
         return known[1]
-    found = _read(db, learner_id)
+    found = _read_pages(db, learner_id)
     with _reading_lock:
         kept[learner_id] = found
         kept.move_to_end(learner_id)
@@ -340,17 +342,17 @@ def pages(db: Session, learner_id: int) -> Pages:
     return found[1]
 
 
-def _read(db: Session, learner_id: int) -> tuple[State, Pages]:
+def _read_pages(db: Session, learner_id: int) -> tuple[State, Pages]:
     """Return the pages, and the state they belong to, from one query."""
     rows = db.connection().execute(_PAGES, {"learner": learner_id}).all()
-    made = tuple(PageProgress(topic, _moments(text), at) for topic, text, at, *_ in rows)
+    made = tuple(PageProgress(topic, _parse_moments(text), at) for topic, text, at, *_ in rows)
     if not rows:
         return (0, None, None), made
     marks, moments = sum(row[3] for row in rows), sum(row[4] for row in rows)
     return (marks, rows[0].at, moments), made
 
 
-def _moments(text: str) -> dict[str, int]:
+def _parse_moments(text: str) -> dict[str, int]:
     marks = (mark.rpartition("@") for mark in text.split(" "))
     return {section: int(at) for section, _, at in marks}
 
@@ -373,7 +375,7 @@ def load_mastery_data(db: Session, learner: LearnerProfile, now: dt.datetime) ->
         return MasteryData()
     # Counted from the middle of the study day, so that the hour changes nothing.
     noon = to_milliseconds(learner.next_study_day(now) - _HALF_A_DAY)
-    cards, read = learned(db, learner.id, noon), pages(db, learner.id)
+    cards, read = load_card_totals(db, learner.id, noon), load_pages_read(db, learner.id)
     sections = {row.topic: frozenset(row.sections) for row in read}
-    record = LearnerEvidence(first_answers(db, learner.id), cards.cards, sections)
+    record = LearnerEvidence(load_first_answers(db, learner.id), cards.cards, sections)
     return MasteryData(record, cards, read)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from app.mastery.evidence import wilson
+from app.mastery.evidence import wilson_interval
 from app.questions.result import LEVELS
 from app.spaced_repetition.review_log import DayTotals
 from app.study_plan.card_plan import again_words
@@ -26,8 +26,17 @@ from app.web.formatting import (
     format_weekday,
 )
 from app.widgets.column_charts import HEIGHT, TOP, ColumnChart, ColumnLabel, draw_columns
-from app.widgets.scales import SHARES, Axis, PlotArea, count_axis, in_percent
-from app.widgets.svg import Box, dot, line, nested, polyline, rect, svg_root, text
+from app.widgets.scales import SHARES, Axis, PlotArea, count_axis, format_in_percent
+from app.widgets.svg import (
+    Box,
+    draw_dot,
+    draw_line,
+    draw_nested,
+    draw_polyline,
+    draw_rect,
+    draw_text,
+    svg_root,
+)
 
 _PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
 _NAMES = 254.0
@@ -62,7 +71,7 @@ class CalibrationRow:
     @property
     def range(self) -> tuple[float, float]:
         """The 90% interval of the share."""
-        return wilson(self.right, self.answers)
+        return wilson_interval(self.right, self.answers)
 
     @property
     def words(self) -> str:
@@ -90,59 +99,59 @@ class CalibrationChart:
     svg: Markup
 
 
-def certainty(counts: Mapping[tuple[int, bool], int]) -> CalibrationChart:
+def calibration_chart(counts: Mapping[tuple[int, bool], int]) -> CalibrationChart:
     """Return the calibration chart; `counts` are answers by level (1 to 3) and by being right."""
     levels = tuple(
-        _level(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
+        _calibration_row(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
     )
     told = [level for level in levels if level.told]
     return CalibrationChart(
         levels=levels,
         answers=sum(level.answers for level in levels),
-        sentences=_sentences(levels),
-        svg=_draw(levels, told) if told else Markup(),
+        sentences=_calibration_sentences(levels),
+        svg=_draw_calibration(levels, told) if told else Markup(),
     )
 
 
-def _level(number: int, right: int, wrong: int) -> CalibrationRow:
+def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
     said = LEVELS[number - 1]
     return CalibrationRow(said.word, said.means, said.least, said.most, right + wrong, right)
 
 
-def _draw(levels: Sequence[CalibrationRow], told: Sequence[CalibrationRow]) -> Markup:
-    marks = [*_PLANE.scale(in_percent, "left"), *map(_box, levels)]
-    marks.append(line("dash", 0, _PLANE.down(0), 100, _PLANE.down(1)))
+def _draw_calibration(levels: Sequence[CalibrationRow], told: Sequence[CalibrationRow]) -> Markup:
+    marks = [*_PLANE.scale(format_in_percent, "left"), *map(_target_box, levels)]
+    marks.append(draw_line("dash", 0, _PLANE.down(0), 100, _PLANE.down(1)))
     for level in told:
-        marks += _point(level)
+        marks += _share_point(level)
     marks += [
-        text("guess", 46, _NAMES, "m"),
-        text("think so", 72, _NAMES, "m"),
-        text("sure", 100, _NAMES, "e"),
+        draw_text("guess", 46, _NAMES, "m"),
+        draw_text("think so", 72, _NAMES, "m"),
+        draw_text("sure", 100, _NAMES, "e"),
     ]
     said = "; ".join(f"{level.word}: right {level.words}" for level in told)
     return svg_root(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 
-def _box(level: CalibrationRow) -> str:
+def _target_box(level: CalibrationRow) -> str:
     """Return the box of the shares that a level should have."""
     top, foot = _PLANE.down(level.most), _PLANE.down(level.least)
     left, right = level.least * 100, level.most * 100
-    return rect("band", left, top, right - left, foot - top)
+    return draw_rect("band", left, top, right - left, foot - top)
 
 
-def _point(level: CalibrationRow) -> list[str]:
+def _share_point(level: CalibrationRow) -> list[str]:
     """Return the share with its range; the dot is larger with more answers."""
     x, at = (level.least + level.most) / 2 * 100, _PLANE.down(level.share)
     low, high = level.range
     grown = min(1.0, math.sqrt(level.answers / _MANY))
     return [
-        line("edge", x, _PLANE.down(high), x, _PLANE.down(low)),
-        dot("ink", x, at, _SMALL + (_LARGE - _SMALL) * grown),
-        text(level.words, x - 4, at + 4, "b e halo"),
+        draw_line("edge", x, _PLANE.down(high), x, _PLANE.down(low)),
+        draw_dot("ink", x, at, _SMALL + (_LARGE - _SMALL) * grown),
+        draw_text(level.words, x - 4, at + 4, "b e halo"),
     ]
 
 
-def _sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
+def _calibration_sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
     guess, thought, sure = levels
     said = []
     if sure.told:
@@ -180,14 +189,14 @@ class WeekTotals:
         return format_short_date(self.monday)
 
 
-def weeks(recent: Mapping[str, DayTotals], today: dt.date) -> tuple[WeekTotals, ...]:
+def last_weeks(recent: Mapping[str, DayTotals], today: dt.date) -> tuple[WeekTotals, ...]:
     """Return the last twelve weeks, this one included, Monday to Sunday."""
     last = today - dt.timedelta(days=today.weekday())
     mondays = [last - dt.timedelta(weeks=n) for n in reversed(range(WEEKS))]
-    return tuple(WeekTotals(monday, _sum(recent, monday)) for monday in mondays)
+    return tuple(WeekTotals(monday, _sum_week(recent, monday)) for monday in mondays)
 
 
-def summary(days: StudyHistory, firsts: int, today: dt.date) -> str:
+def study_summary(days: StudyHistory, firsts: int, today: dt.date) -> str:
     """Return one sentence: since when, on how many days, and how much the learner studied.
 
     `firsts` counts the first answers to different questions among all answers.
@@ -209,7 +218,7 @@ def summary(days: StudyHistory, firsts: int, today: dt.date) -> str:
     return f"Since {since}: {', '.join(parts)}."
 
 
-def _sum(recent: Mapping[str, DayTotals], monday: dt.date) -> DayTotals:
+def _sum_week(recent: Mapping[str, DayTotals], monday: dt.date) -> DayTotals:
     days: Iterable[dt.date] = (monday + dt.timedelta(days=n) for n in range(7))
     found = (recent.get(day.isoformat(), DayTotals()) for day in days)
     return sum(found, DayTotals())
@@ -269,7 +278,7 @@ def last_day(today: dt.date, exam: dt.date | None) -> dt.date:
     return today + dt.timedelta(days=DAYS - 1)
 
 
-def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None) -> DueChart:
+def due_chart(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None) -> DueChart:
     """Return the chart of due cards; `due` counts cards by ISO date, past days included.
 
     Each card counts once, on its next due day. Repeated reviews until the last day are not
@@ -284,14 +293,14 @@ def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None
     by_exam = last == exam
     return DueChart(
         bars=bars,
-        svg=draw_columns(columns_of(bars), _says(bars, overdue, by_exam=by_exam)),
+        svg=draw_columns(due_columns(bars), _describe_due(bars, overdue, by_exam=by_exam)),
         overdue=overdue,
         exam=by_exam,
-        sentence=_sentence(bars, overdue),
+        sentence=_due_sentence(bars, overdue),
     )
 
 
-def columns_of(bars: Sequence[DueDay]) -> ColumnChart:
+def due_columns(bars: Sequence[DueDay]) -> ColumnChart:
     """Return one column per day, with today highlighted."""
     looks = ["mark edge", *["fill"] * (len(bars) - 1)]
     return ColumnChart(
@@ -302,7 +311,7 @@ def columns_of(bars: Sequence[DueDay]) -> ColumnChart:
     )
 
 
-def _sentence(bars: Sequence[DueDay], overdue: int) -> str:
+def _due_sentence(bars: Sequence[DueDay], overdue: int) -> str:
     most = max(bars, key=lambda bar: bar.cards)
     if not most.cards:
         return ""
@@ -314,9 +323,9 @@ def _sentence(bars: Sequence[DueDay], overdue: int) -> str:
     return f"{today}; at most {most.cards:,}, on {format_weekday(most.day)}."
 
 
-def _says(bars: Sequence[DueDay], overdue: int, *, by_exam: bool) -> str:
+def _describe_due(bars: Sequence[DueDay], overdue: int, *, by_exam: bool) -> str:
     until = "until the exam" if by_exam else f"in the next {len(bars)} days"
-    said = _sentence(bars, overdue) or "none."
+    said = _due_sentence(bars, overdue) or "none."
     return f"Cards due per day {until}: {said}"
 
 
@@ -343,7 +352,7 @@ class TimeChart:
     sentence: str
 
 
-def hours(weeks: Sequence[WeekTotals], begun: dt.date | None = None) -> TimeChart:
+def time_chart(weeks: Sequence[WeekTotals], begun: dt.date | None = None) -> TimeChart:
     """Return the chart of study minutes by week.
 
     If `begun`, the first day with work, is within these weeks, the sentence names it.
@@ -363,13 +372,13 @@ def hours(weeks: Sequence[WeekTotals], begun: dt.date | None = None) -> TimeChar
     says = f"Time by week: {words} This week {now}."
     return TimeChart(
         weeks=tuple(WeekMinutes(w.name, w.sums.minutes, w.sums) for w in weeks),
-        svg=draw_columns(_columns(weeks, minutes), says),
+        svg=draw_columns(_time_columns(weeks, minutes), says),
         total=total,
         sentence=words if done.work else "",
     )
 
 
-def _columns(weeks: Sequence[WeekTotals], minutes: Sequence[float]) -> ColumnChart:
+def _time_columns(weeks: Sequence[WeekTotals], minutes: Sequence[float]) -> ColumnChart:
     in_hours = max(minutes) >= 2 * _HOUR
     unit = _HOUR if in_hours else 1
     looks = [*["fill"] * (len(weeks) - 1), "mark edge"]
@@ -425,89 +434,89 @@ def recall_by_week(weeks: Sequence[WeekTotals], wanted: float) -> RetentionChart
     """Return true retention by week; `wanted` is the desired retention (0..1)."""
     told = [(n, w.sums) for n, w in enumerate(weeks) if w.sums.asked >= MIN_REVIEWS]
     return RetentionChart(
-        weeks=tuple(map(_row, weeks)),
-        svg=_recall_draw(weeks, told, wanted) if told else Markup(),
+        weeks=tuple(map(_retention_row, weeks)),
+        svg=_draw_recall(weeks, told, wanted) if told else Markup(),
         sentence=_recall_sentence([w.sums for w in weeks[-LATELY:]], wanted),
     )
 
 
-def _recall_draw(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> Markup:
+def _draw_recall(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> Markup:
     plane = PlotArea(_BOX, recall_axis(told, wanted))
     step = 100 / max(1, len(weeks) - 1)
-    runs = [run for run in _runs(told) if len(run) > 1]
+    runs = [run for run in _unbroken_runs(told) if len(run) > 1]
     lines = [
-        polyline(look, [(n * step, _up(plane, value(sums))) for n, sums in run])
-        for look, value in (("ln ln2", _chance), ("ln", _share))
+        draw_polyline(look, [(n * step, _share_from_top(plane, value(sums))) for n, sums in run])
+        for look, value in (("ln ln2", _predicted_share), ("ln", _recalled_share))
         for run in runs
     ]
-    marks = [*plane.scale(format_percent), *_target(plane, wanted), nested(lines, _BOX)]
+    marks = [*plane.scale(format_percent), *_target_line(plane, wanted), draw_nested(lines, _BOX)]
     slot = step * _RECALL_WIDTH / 100
-    for n, sums in _alone(told):
-        marks.append(dot("ink", n * slot, plane.down(_share(sums)), 3))
-    marks += _last(plane, told[-1][0] * slot, _share(told[-1][1]))
+    for n, sums in _lone_weeks(told):
+        marks.append(draw_dot("ink", n * slot, plane.down(_recalled_share(sums)), 3))
+    marks += _last_point(plane, told[-1][0] * slot, _recalled_share(told[-1][1]))
     marks += [
-        text(weeks[0].name, 0, _RECALL_NAMES),
-        text(weeks[6].name, _RECALL_WIDTH / 2, _RECALL_NAMES, "m"),
-        text("this week", _RECALL_WIDTH, _RECALL_NAMES, "m"),
+        draw_text(weeks[0].name, 0, _RECALL_NAMES),
+        draw_text(weeks[6].name, _RECALL_WIDTH / 2, _RECALL_NAMES, "m"),
+        draw_text("this week", _RECALL_WIDTH, _RECALL_NAMES, "m"),
     ]
-    return svg_root(marks, _RECALL_NAMES + 6, _recall_says(weeks, told, wanted))
+    return svg_root(marks, _RECALL_NAMES + 6, _describe_recall(weeks, told, wanted))
 
 
 def recall_axis(told: Told, wanted: float) -> Axis:
     """Return an axis from 100% down to 80%, or to the tenth below the lowest share."""
-    shares = [s for _, sums in told for s in (_share(sums), _chance(sums))]
+    shares = [s for _, sums in told for s in (_recalled_share(sums), _predicted_share(sums))]
     low = min([_LOWEST, *(int(s / _TENTH) * _TENTH for s in (*shares, wanted))])
     return Axis(low, 1.0, (1.0, low), "%", 0.01)
 
 
-def _up(plane: PlotArea, share: float) -> float:
+def _share_from_top(plane: PlotArea, share: float) -> float:
     """Return the y position of a share in the nested SVG, where 0 is at the top."""
     return 100 - plane.axis.place(share)
 
 
-def _target(plane: PlotArea, wanted: float) -> list[str]:
+def _target_line(plane: PlotArea, wanted: float) -> list[str]:
     """Return the line of the desired retention; without a label if an axis label is too near."""
     at = plane.down(wanted)
-    marks = [line("dash", 0, at, _RECALL_WIDTH, at)]
+    marks = [draw_line("dash", 0, at, _RECALL_WIDTH, at)]
     if _LINE <= at - _BOX.y <= _BOX.height - _LINE:
-        marks.append(text(format_percent(wanted), 100, at + 4, "e"))
+        marks.append(draw_text(format_percent(wanted), 100, at + 4, "e"))
     return marks
 
 
-def _last(plane: PlotArea, x: float, share: float) -> list[str]:
+def _last_point(plane: PlotArea, x: float, share: float) -> list[str]:
     at = plane.down(share)
-    words = text("", x, at - 10, "m", bold=format_percent(share))
-    return [dot("ink", x, at, 4.5), words]
+    words = draw_text("", x, at - 10, "m", bold=format_percent(share))
+    return [draw_dot("ink", x, at, 4.5), words]
 
 
-def _runs(told: Told) -> list[list[tuple[int, DayTotals]]]:
+def _unbroken_runs(told: Told) -> list[list[tuple[int, DayTotals]]]:
     """Group weeks that follow each other without a gap."""
     places = enumerate(told)
     groups = itertools.groupby(places, lambda pair: pair[1][0] - pair[0])
     return [[week for _, week in group] for _, group in groups]
 
 
-def _alone(told: Told) -> list[tuple[int, DayTotals]]:
-    return [run[0] for run in _runs(told) if len(run) == 1]
+def _lone_weeks(told: Told) -> list[tuple[int, DayTotals]]:
+    return [run[0] for run in _unbroken_runs(told) if len(run) == 1]
 
 
-def _share(sums: DayTotals) -> float:
+def _recalled_share(sums: DayTotals) -> float:
     return sums.recalled / sums.asked
 
 
-def _chance(sums: DayTotals) -> float:
+def _predicted_share(sums: DayTotals) -> float:
     return sums.expected / sums.asked
 
 
-def _row(week: WeekTotals) -> WeekRetention:
+def _retention_row(week: WeekTotals) -> WeekRetention:
     sums = week.sums
     told = sums.asked >= MIN_REVIEWS
     return WeekRetention(
         name=week.name,
         asked=sums.asked,
         known=sums.recalled,
-        share=format_percent(_share(sums)) if told else "",
-        expected=format_percent(_chance(sums)) if told else "",
+        share=format_percent(_recalled_share(sums)) if told else "",
+        expected=format_percent(_predicted_share(sums)) if told else "",
     )
 
 
@@ -516,11 +525,11 @@ def _recall_sentence(lately: Sequence[DayTotals], wanted: float) -> str:
     sums = sum(lately, DayTotals())
     if sums.asked < MIN_REVIEWS:
         return ""
-    low, high = wilson(sums.recalled, sums.asked)
-    of = f"{format_percent(_share(sums))} of {format_count(sums.asked, 'card')}"
+    low, high = wilson_interval(sums.recalled, sums.asked)
+    of = f"{format_percent(_recalled_share(sums))} of {format_count(sums.asked, 'card')}"
     known = (
         f"In the last four weeks you knew {of} when they came back; the schedule "
-        f"expected {format_percent(_chance(sums))}."
+        f"expected {format_percent(_predicted_share(sums))}."
     )
     if low > wanted:
         return (
@@ -535,12 +544,12 @@ def _recall_sentence(lately: Sequence[DayTotals], wanted: float) -> str:
     return f"{known} That is about the {format_percent(wanted)} you want."
 
 
-def _recall_says(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> str:
+def _describe_recall(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> str:
     (first, then), (last, now) = told[0], told[-1]
-    since = f"from {format_percent(_share(then))} in the week of {weeks[first].name}"
+    since = f"from {format_percent(_recalled_share(then))} in the week of {weeks[first].name}"
     until = "this week" if last == len(weeks) - 1 else f"in that of {weeks[last].name}"
     return (
-        f"Recall at review by week: {since} to {format_percent(_share(now))} {until}; "
+        f"Recall at review by week: {since} to {format_percent(_recalled_share(now))} {until}; "
         f"you want {format_percent(wanted)}."
     )
 
@@ -566,10 +575,10 @@ class PlanChart:
 
 def plan_figure(outlook: PlanForecast, seconds: float, pace: str) -> PlanChart:
     """Return the chart; `seconds` of each day are for cards, `pace` is the new-card rate in words."""
-    sentence, course = _plan_sentence(outlook), course_of(outlook, pace)
+    sentence, course = _plan_sentence(outlook), plan_course_sentence(outlook, pace)
     says = f"Minutes of cards per day until the exam: {sentence} {course}".rstrip()
     return PlanChart(
-        days=tuple(map(_day, outlook.days)),
+        days=tuple(map(_plan_day, outlook.days)),
         sentence=sentence,
         course=course,
         svg=draw_columns(plan_columns(outlook, seconds), says),
@@ -580,23 +589,23 @@ def plan_columns(outlook: PlanForecast, seconds: float) -> ColumnChart:
     """Return one column per day: reviews, with new cards stacked on top."""
     most = max([seconds, *(day.seconds for day in outlook.days)]) / 60
     return ColumnChart(
-        columns=[_parts(day, now=not n) for n, day in enumerate(outlook.days)],
+        columns=[_plan_parts(day, now=not n) for n, day in enumerate(outlook.days)],
         axis=count_axis(most, "min"),
-        names=day_names([_date(day) for day in outlook.days]),
+        names=day_names([_plan_date(day) for day in outlook.days]),
         width=WIDTH,
         limit=seconds / 60,
     )
 
 
-def _parts(day: ForecastDay, *, now: bool) -> list[tuple[str, float]]:
+def _plan_parts(day: ForecastDay, *, now: bool) -> list[tuple[str, float]]:
     fresh = day.fresh * day.first / 60
     looks = max(0.0, day.seconds / 60 - fresh)
     look = "mark edge" if now else "ink" if day.final else "fill"
     return [(look, looks), ("none edge", fresh)]
 
 
-def _day(day: ForecastDay) -> PlanDay:
-    return PlanDay(_date(day), day.due, day.fresh, day.final, day.seconds / 60)
+def _plan_day(day: ForecastDay) -> PlanDay:
+    return PlanDay(_plan_date(day), day.due, day.fresh, day.final, day.seconds / 60)
 
 
 def _plan_sentence(outlook: PlanForecast) -> str:
@@ -608,22 +617,22 @@ def _plan_sentence(outlook: PlanForecast) -> str:
     return f"{cards}, at most about {format_minutes(longest)}."
 
 
-def _date(day: ForecastDay) -> dt.date:
+def _plan_date(day: ForecastDay) -> dt.date:
     return dt.date.fromordinal(day.day)
 
 
-def course_of(outlook: PlanForecast, pace: str) -> str:
+def plan_course_sentence(outlook: PlanForecast, pace: str) -> str:
     """Return one sentence: new cards until when, final reviews from when."""
     final = next((day for day in outlook.days if day.final), None)
     fresh = [day for day in outlook.days if day.fresh]
     said = []
     if pace and fresh:
-        last = format_weekday(_date(fresh[-1]))
+        last = format_weekday(_plan_date(fresh[-1]))
         said.append(f"{pace[:1].upper()}{pace[1:]} until {last}.")
     if final is not None:
         beside = "also " if fresh and fresh[-1].day >= final.day else ""
         again = again_words(short=final.short)
-        day = format_weekday(_date(final))
+        day = format_weekday(_plan_date(final))
         when = f"On {day}" if final is outlook.days[-1] else f"From {day} on"
         said.append(f"{when}, {beside}{again}.")
     left = outlook.cards - outlook.begun

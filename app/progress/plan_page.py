@@ -11,9 +11,9 @@ from cachetools import LRUCache, cached
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import EnrolledLearner, RequestContext, learner_of
+from app.accounts.current_learner import EnrolledLearner, RequestContext, load_learner_by_id
 from app.accounts.learner_store import change_settings
-from app.accounts.settings_page import as_typed, settings_page
+from app.accounts.settings_page import settings_as_typed, settings_page
 from app.clock import Now, from_milliseconds
 from app.database.engine import DbSession
 from app.errors import NotFoundError
@@ -27,8 +27,8 @@ from app.study_plan.loader import (
     CardForecast,
     CurrentSnapshot,
     LearnerSnapshot,
+    load_snapshot,
     main_exam,
-    snapshot_of,
     whole_plan,
 )
 from app.study_plan.store import StudyHistory
@@ -41,7 +41,7 @@ _WIDE = 75  # octets of a line, without its line end
 _ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
 
 
-def calendar_of(plan: StudyPlan | None, exam: str, who: str, now: dt.datetime) -> str:
+def write_calendar(plan: StudyPlan | None, exam: str, who: str, now: dt.datetime) -> str:
     """Return the iCalendar file. `who` makes event ids stable and unique; `now` is UTC.
 
     A calendar must hold at least one event, so without a plan one event says what is missing.
@@ -52,20 +52,20 @@ def calendar_of(plan: StudyPlan | None, exam: str, who: str, now: dt.datetime) -
         "PRODID:-//Headroom//Study plan//EN",
         "CALSCALE:GREGORIAN",
         "METHOD:PUBLISH",
-        f"X-WR-CALNAME:{escaped(f'Study for {exam}')}",
+        f"X-WR-CALNAME:{escape_ical(f'Study for {exam}')}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     ]
     for day in plan.days if plan else ():
-        lines += _event(day.day, title_of(day), list(parts_of(day)), who, now)
+        lines += _calendar_event(day.day, day_title(day), list(day_parts(day)), who, now)
     if plan is not None:
-        lines += _event(plan.exam, f"Exam: {exam}", [], who, now)
+        lines += _calendar_event(plan.exam, f"Exam: {exam}", [], who, now)
     else:
-        lines += _event(now.date(), "Headroom: no exam day ahead", [], who, now)
+        lines += _calendar_event(now.date(), "Headroom: no exam day ahead", [], who, now)
     lines.append("END:VCALENDAR")
-    return "".join(f"{folded(line)}\r\n" for line in lines)
+    return "".join(f"{fold_line(line)}\r\n" for line in lines)
 
 
-def title_of(day: PlannedDay) -> str:
+def day_title(day: PlannedDay) -> str:
     """Return the event title of a day."""
     time = format_minutes(day.minutes).replace(NBSP, " ")
     if day.mock is not None:
@@ -73,7 +73,7 @@ def title_of(day: PlannedDay) -> str:
     return f"Headroom: {time}" if day.minutes else "Headroom: nothing planned"
 
 
-def parts_of(day: PlannedDay) -> Iterator[str]:
+def day_parts(day: PlannedDay) -> Iterator[str]:
     """Yield the parts of a day, one per line."""
     if day.mock is not None:
         yield f"Mock exam: {day.mock.title}, {day.mock.minutes} minutes"
@@ -104,12 +104,12 @@ def card_words(day: PlannedDay) -> str:
     return ", ".join(words for number, words in counts if number).replace(NBSP, " ")
 
 
-def escaped(words: str) -> str:
+def escape_ical(words: str) -> str:
     """Escape backslash, semicolon, comma and line break for an iCalendar text value."""
     return "".join(_ESCAPED.get(letter, letter) for letter in words)
 
 
-def folded(line: str) -> str:
+def fold_line(line: str) -> str:
     """Fold a line to at most 75 octets; continuation lines start with a space.
 
     Characters are not split.
@@ -125,7 +125,9 @@ def folded(line: str) -> str:
     return "\r\n ".join([*pieces, piece])
 
 
-def _event(day: dt.date, title: str, parts: list[str], who: str, now: dt.datetime) -> list[str]:
+def _calendar_event(
+    day: dt.date, title: str, parts: list[str], who: str, now: dt.datetime
+) -> list[str]:
     """Return an all-day event that does not block the calendar."""
     name = hashlib.sha256(f"{who}:{day.isoformat()}".encode()).hexdigest()[:32]
     lines = [
@@ -134,10 +136,10 @@ def _event(day: dt.date, title: str, parts: list[str], who: str, now: dt.datetim
         f"DTSTAMP:{now:%Y%m%dT%H%M%SZ}",
         f"DTSTART;VALUE=DATE:{day:%Y%m%d}",
         f"DTEND;VALUE=DATE:{day + dt.timedelta(days=1):%Y%m%d}",
-        f"SUMMARY:{escaped(title)}",
+        f"SUMMARY:{escape_ical(title)}",
     ]
     if parts:
-        lines.append(f"DESCRIPTION:{escaped(chr(10).join(parts))}")
+        lines.append(f"DESCRIPTION:{escape_ical(chr(10).join(parts))}")
     return [*lines, "TRANSP:TRANSPARENT", "END:VEVENT"]
 
 
@@ -146,7 +148,7 @@ _DAY = dt.timedelta(days=1)
 
 
 @router.get("/plan")
-def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
+def show_plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
     allow_caching(request, snapshot.until, strangers=True)
     learner, exam, day = snapshot.learner, snapshot.learner.exam_day, snapshot.day
     seconds = card_seconds(learner.minutes_a_day)
@@ -169,13 +171,13 @@ def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResp
         cards=held.cards,
         study=made.study,
         card_words=card_words,
-        missed=None if learner.is_off(day - _DAY) else _missed_yesterday(snapshot, days),
+        missed=None if learner.is_off(day - _DAY) else _missed_day_yesterday(snapshot, days),
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",
-        **_shown(made.cards, seconds),
+        **_plan_context(made.cards, seconds),
     )
 
 
-def _missed_yesterday(snapshot: LearnerSnapshot, days: StudyHistory) -> dt.date | None:
+def _missed_day_yesterday(snapshot: LearnerSnapshot, days: StudyHistory) -> dt.date | None:
     """Return yesterday if the learner had started before and did nothing on it.
 
     Reading counts as much as answers and reviews.
@@ -200,7 +202,7 @@ def set_exam_day(
 ) -> Response:
     """Save the exam day and daily minutes; all other settings stay."""
     changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
-    typed = as_typed(learner).model_copy(update=changed)
+    typed = settings_as_typed(learner).model_copy(update=changed)
     values, problems = typed.read(learner.study_day(now), learner.exam_day)
     if problems:
         return settings_page(request, learner, db, typed, problems)
@@ -208,7 +210,7 @@ def set_exam_day(
     return RedirectResponse("/plan" if exam_day else "/", 303)
 
 
-def _shown(coming: CardForecast, seconds: float) -> dict[str, Any]:
+def _plan_context(coming: CardForecast, seconds: float) -> dict[str, Any]:
     ahead = coming.ahead
     if ahead is None:
         return {"ahead": None, "figure": None, "over": ""}
@@ -221,12 +223,12 @@ _BYTES = 8 * 1024 * 1024  # of all cached calendars
 
 
 @calendar_router.get("/calendar/{key}.ics")
-def calendar(
+def plan_calendar(
     request: Request, key: str, library: CurrentLibrary, db: DbSession, now: Now
 ) -> Response:
     """The calendar feed, for any client that knows the URL."""
     feed = progress_store.find_feed(db, key)
-    learner = learner_of(db, feed.learner_id) if feed else None
+    learner = load_learner_by_id(db, feed.learner_id) if feed else None
     if learner and learner.course != request.state.course and learner.course:
         return RedirectResponse(f"../../{learner.course}/calendar/{key}.ics", 307)
     if feed is None or learner is None or learner.course != request.state.course:
@@ -237,28 +239,28 @@ def calendar(
     tag = f'W/"{hashlib.sha256(known.encode()).hexdigest()[:32]}"'
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": tag})
-    text = _kept(tag, lambda: _text(desk))
+    text = _cached_calendar(tag, lambda: _calendar_text(desk))
     return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": tag})
 
 
 @cached(LRUCache(_BYTES, getsizeof=len), key=lambda tag, _make: tag, lock=threading.Lock())
-def _kept(_tag: str, make: Callable[[], str]) -> str:
+def _cached_calendar(_tag: str, make: Callable[[], str]) -> str:
     """Return the cached calendar for this ETag, or build it."""
     return make()
 
 
-def _text(desk: RequestContext) -> str:
+def _calendar_text(desk: RequestContext) -> str:
     learner, library, db = desk.learner, desk.library, desk.db
     held = store.held_cards(db, learner.id, library, desk.day)
-    snapshot = snapshot_of(library, learner, db, desk.now)
+    snapshot = load_snapshot(library, learner, db, desk.now)
     days = store.study_days(db, learner.id, desk.day)
     plan = whole_plan(desk, snapshot, held, days).study
     name = library.syllabus.exam or library.syllabus.title
-    return calendar_of(plan, name, learner.key, desk.now)
+    return write_calendar(plan, name, learner.key, desk.now)
 
 
 @calendar_router.post("/plan/calendar")
-def renew(
+def renew_calendar_url(
     learner: EnrolledLearner,
     db: DbSession,
     now: Now,

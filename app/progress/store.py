@@ -74,7 +74,7 @@ _PREDICTIONS = select(
 ).where(_PREDICTION.c.learner_id == bindparam("learner"))
 
 
-def told(db: Session, learner_id: int) -> tuple[ScorePrediction, ...]:
+def load_predictions(db: Session, learner_id: int) -> tuple[ScorePrediction, ...]:
     """Return all predictions shown to a learner."""
     rows = db.connection().execute(_PREDICTIONS, {"learner": learner_id})
     return tuple(
@@ -100,7 +100,7 @@ _RESULTS = (
 )
 
 
-def results(db: Session, learner_id: int, most: int) -> tuple[ExamResult, ...]:
+def load_exam_results(db: Session, learner_id: int, most: int) -> tuple[ExamResult, ...]:
     """Return the last `most` closed sittings with their scores."""
     values = {"learner": learner_id, "most": most}
     rows = db.connection().execute(_RESULTS, values).all()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from app.web.formatting import format_date, format_short_date, format_weekday
-from app.widgets.svg import label, square, svg_root
+from app.widgets.svg import draw_label, draw_square, svg_root
 
 WEEKS = 13
 STEP = 19
@@ -49,7 +49,7 @@ class StudyHeatmap:
     since: str
 
 
-def first_day(today: dt.date) -> dt.date:
+def first_log_day(today: dt.date) -> dt.date:
     """Return the Monday with which the heat map starts."""
     return today - dt.timedelta(days=today.weekday(), weeks=WEEKS - 1)
 
@@ -61,7 +61,7 @@ def study_log(
 
     Days before `begun`, the first day with work, are drawn but not counted.
     """
-    first = first_day(today)
+    first = first_log_day(today)
     start = max(first, min(begun or first, today))
     skipped = (start - first).days // 7 * 7
     days = [first + dt.timedelta(days=n) for n in range((today - first).days + 1)]
@@ -70,8 +70,8 @@ def study_log(
     counted = (today - start).days + 1
     since = f"Days with answers or reviews since {format_weekday(start)}"
     return StudyHeatmap(
-        svg=_draw(first, found, f"{since}: {studied} of {counted}."),
-        key=_key(),
+        svg=_draw_calendar(first, found, f"{since}: {studied} of {counted}."),
+        key=_calendar_legend(),
         rows=tuple(
             HeatmapWeek(days[n], tuple(found[n : n + 7])) for n in range(skipped, len(days), 7)
         ),
@@ -81,26 +81,26 @@ def study_log(
     )
 
 
-def _draw(first: dt.date, found: Sequence[int], says: str) -> Markup:
+def _draw_calendar(first: dt.date, found: Sequence[int], says: str) -> Markup:
     """Draw one column per week; the last square is today."""
-    marks = [label(words, x, 12) for x, words in _months(first)]
-    marks += [label(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
+    marks = [draw_label(words, x, 12) for x, words in _month_labels(first)]
+    marks += [draw_label(name, 0, TOP + n * STEP + 13) for n, name in _NAMES]
     for number, count in enumerate(found):
         week, weekday = divmod(number, 7)
         level = sum(count >= least for least in _LEVELS)
         edge = " edge" if number == len(found) - 1 else ""
         look = f"{_LOOKS[level]}{edge}"
-        marks.append(square(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE))
+        marks.append(draw_square(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE))
     width, height = LEFT + WEEKS * STEP, TOP + 7 * STEP
     return svg_root(marks, height, says, "heat g", width)
 
 
-def _key() -> Markup:
-    marks = [square(look, 17 * n, 0, 15, 13) for n, look in enumerate(_LOOKS)]
+def _calendar_legend() -> Markup:
+    marks = [draw_square(look, 17 * n, 0, 15, 13) for n, look in enumerate(_LOOKS)]
     return svg_root(marks, 13, "", "g heat", 17 * len(_LOOKS))
 
 
-def _months(first: dt.date) -> list[tuple[int, str]]:
+def _month_labels(first: dt.date) -> list[tuple[int, str]]:
     """Return each month with the x position of its first week in pixels."""
     mondays = [first + dt.timedelta(weeks=n) for n in range(WEEKS)]
     starts = [n for n, day in enumerate(mondays) if n == 0 or day.month != mondays[n - 1].month]

@@ -15,11 +15,11 @@ from app.clock import from_milliseconds
 from app.content.library import Library
 from app.database.engine import DbSession
 from app.markup.model import Domain, ExamBlueprint, Topic
-from app.mastery.objectives import DomainMastery, ObjectiveMastery, anchors
-from app.mastery.question_counts import missed
+from app.mastery.objectives import DomainMastery, ObjectiveMastery, readable_anchors
+from app.mastery.question_counts import count_missed
 from app.mastery.readiness import DomainForecast, ScoreForecast
 from app.progress.store import log_prediction
-from app.progress.study_log import first_day, study_log
+from app.progress.study_log import first_log_day, study_log
 from app.questions.question_form import new_token
 from app.quiz.selection import draw_placement
 from app.spaced_repetition.review_pace import card_seconds
@@ -30,12 +30,12 @@ from app.study_plan.loader import (
     CurrentSnapshot,
     LearnerSnapshot,
     TodaySoFar,
-    left_runs_of,
     main_exam,
     may_sit_today,
     read_today,
-    running_of,
+    running_exam,
     today_plan,
+    unfinished_runs,
     until_exam,
 )
 from app.study_plan.store import DueCount
@@ -44,7 +44,7 @@ from app.study_plan.todays_cards import todays_queue
 from app.web.formatting import format_duration, format_percent
 from app.web.page_cache import allow_caching
 from app.web.render import render_page
-from app.widgets.svg import line, rect, svg_root, text
+from app.widgets.svg import draw_line, draw_rect, draw_text, svg_root
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class FirstVisitInfo:
         return round(60 * self.exam.minutes / self.exam.questions) if self.exam else 0
 
 
-def welcome_of(
+def first_visit_info(
     library: Library, exam: ExamBlueprint | None, minutes: int, seed: str
 ) -> FirstVisitInfo:
     """Return the first-visit summary for a learner with `minutes` a day."""
@@ -101,7 +101,9 @@ class UpcomingDay:
     today: bool
 
 
-def week(coming: Mapping[str, DueCount], today: dt.date, returning: int) -> tuple[UpcomingDay, ...]:
+def upcoming_week(
+    coming: Mapping[str, DueCount], today: dt.date, returning: int
+) -> tuple[UpcomingDay, ...]:
     """Return today with the cards `returning` in the queue, and the six days after it."""
     count = dict.fromkeys(range(7), 0)
     for day, row in coming.items():
@@ -149,7 +151,7 @@ class BlueprintDomain:
     svg: Markup
 
 
-def plots(
+def blueprint_domains(
     domains: Sequence[DomainMastery],
     here: Collection[str],
     ahead: ScoreForecast | None,
@@ -163,9 +165,9 @@ def plots(
     begun = any(s.started for d in domains for s in d.standings)
     parts: Mapping[str, DomainForecast] = ahead.parts if ahead else {}
     return tuple(
-        _plot(
+        _blueprint_domain(
             domain,
-            _columns(domain, here, begun=begun),
+            _objective_columns(domain, here, begun=begun),
             parts.get(domain.domain.number),
             target,
         )
@@ -173,7 +175,7 @@ def plots(
     )
 
 
-def _plot(
+def _blueprint_domain(
     domain: DomainMastery,
     columns: tuple[ObjectiveColumn, ...],
     part: DomainForecast | None,
@@ -192,62 +194,62 @@ def _plot(
         share=share,
         fifth=max(5, round(domain.domain.weight * 20) * 5),
         columns=columns,
-        svg=_draw(columns, target, f"{domain.domain.title}: {sentence}"),
+        svg=_draw_domain(columns, target, f"{domain.domain.title}: {sentence}"),
     )
 
 
-def _draw(columns: Sequence[ObjectiveColumn], target: int | None, says: str) -> Markup:
+def _draw_domain(columns: Sequence[ObjectiveColumn], target: int | None, says: str) -> Markup:
     wide = 100 / max(1, len(columns))
     marks = []
     for place, column in enumerate(columns):
-        marks += _tank(column, place * wide, wide)
+        marks += _objective_bar(column, place * wide, wide)
     if target:
         at = HEIGHT - HEIGHT * target / 100
-        marks.append(line("dash", 0, at, 100, at))
+        marks.append(draw_line("dash", 0, at, 100, at))
     return svg_root(marks, HEIGHT + 24, says)
 
 
-def _tank(column: ObjectiveColumn, x: float, wide: float) -> list[str]:
+def _objective_bar(column: ObjectiveColumn, x: float, wide: float) -> list[str]:
     """Draw the column filled up to the chance of a right answer, with its number below."""
     full = HEIGHT * column.chance
     top = HEIGHT - full
-    marks = [rect("bg tank", x, 0, wide, HEIGHT)]
+    marks = [draw_rect("bg tank", x, 0, wide, HEIGHT)]
     if full >= 0.01:
-        marks.append(rect(f"{column.look} tank", x, top, wide, full))
-        marks.append(line("edge", x, top, x + wide, top))
-    return [*marks, text(column.number, x + wide / 2, HEIGHT + 17, "m")]
+        marks.append(draw_rect(f"{column.look} tank", x, top, wide, full))
+        marks.append(draw_line("edge", x, top, x + wide, top))
+    return [*marks, draw_text(column.number, x + wide / 2, HEIGHT + 17, "m")]
 
 
-def _columns(
+def _objective_columns(
     domain: DomainMastery, here: Collection[str], *, begun: bool
 ) -> tuple[ObjectiveColumn, ...]:
     """Return the columns of a domain; unlabeled before the learner has started."""
-    made = (_column(standing, here if begun else ()) for standing in domain.standings)
+    made = (_objective_column(standing, here if begun else ()) for standing in domain.standings)
     return tuple(c if begun else dataclasses.replace(c, words="") for c in made)
 
 
-def _column(standing: ObjectiveMastery, here: Collection[str]) -> ObjectiveColumn:
+def _objective_column(standing: ObjectiveMastery, here: Collection[str]) -> ObjectiveColumn:
     number = standing.objective.number
     current = number in here
     tested = standing.evidence.answers > 0
     return ObjectiveColumn(
         number=number,
         title=standing.objective.name,
-        address=_address(standing),
+        address=_objective_url(standing),
         chance=standing.belief.mean,
         look=("mark" if current else "fill") if tested else "none",
-        words=_words(standing),
+        words=_describe_objective(standing),
         here=current,
     )
 
 
-def _address(standing: ObjectiveMastery) -> str:
+def _objective_url(standing: ObjectiveMastery) -> str:
     if standing.topics:
         return f"/concepts/{standing.topics[0].slug}"
     return f"/course#o{standing.objective.number}"
 
 
-def _words(standing: ObjectiveMastery) -> str:
+def _describe_objective(standing: ObjectiveMastery) -> str:
     return standing.unjudged_reason or format_percent(standing.belief.mean)
 
 
@@ -265,21 +267,23 @@ class TodayCards:
 
 
 @router.get("/", name="today", dependencies=[Depends(log_prediction)])
-def today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
+def show_today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
     allow_caching(request, snapshot.until, strangers=True)
     if not snapshot.learner.id:
-        return _first(request, snapshot, _today(snapshot, TodaySoFar(), TodayCards()))
+        return _show_first_visit(
+            request, snapshot, _today_context(snapshot, TodaySoFar(), TodayCards())
+        )
     day = snapshot.day
-    days = store.study_days(db, snapshot.learner.id, first_day(day))
+    days = store.study_days(db, snapshot.learner.id, first_log_day(day))
     done = days.recent.get(day.isoformat())
-    pace = store.pace(db, snapshot.learner, snapshot.library, day)
-    placing, left_run = left_runs_of(snapshot, db)
+    pace = store.cached_pace(db, snapshot.learner, snapshot.library, day)
+    placing, left_run = unfinished_runs(snapshot, db)
     so_far = TodaySoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
         read=read_today(snapshot, pace),
-        sat=_sat(snapshot, db),
+        sat=_last_exam_day(snapshot, db),
         pace=pace,
-        running=running_of(snapshot, db),
+        running=running_exam(snapshot, db),
         placing=placing,
         left_run=left_run,
     )
@@ -288,28 +292,32 @@ def today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLRes
     desk = RequestContext(request, snapshot.library, snapshot.learner, db, snapshot.now)
     stack = todays_queue(desk)
     cards = TodayCards(stack.left, until_exam(desk, stack))
-    shown = _today(snapshot, so_far, cards)
+    shown = _today_context(snapshot, so_far, cards)
     if snapshot.is_new and so_far.running is None:
-        return _first(request, snapshot, shown)
+        return _show_first_visit(request, snapshot, shown)
     begun = days.first or day
     log = study_log(days.counts, day, begun) if snapshot.learner.calendar else None
     return render_page(request, "progress/today.html", log=log, **shown)
 
 
-def _first(request: Request, snapshot: LearnerSnapshot, shown: dict[str, Any]) -> HTMLResponse:
+def _show_first_visit(
+    request: Request, snapshot: LearnerSnapshot, shown: dict[str, Any]
+) -> HTMLResponse:
     """The page of a first visit."""
     minutes, exam = snapshot.learner.minutes_a_day, main_exam(snapshot.library)
-    welcome = welcome_of(snapshot.library, exam, minutes, snapshot.learner.key)
+    welcome = first_visit_info(snapshot.library, exam, minutes, snapshot.learner.key)
     return render_page(request, "progress/first.html", welcome=welcome, token=new_token(), **shown)
 
 
-def _sat(snapshot: LearnerSnapshot, db: Session) -> dt.date | None:
+def _last_exam_day(snapshot: LearnerSnapshot, db: Session) -> dt.date | None:
     """Return the study day of the last mock exam, if the plan may have one today."""
     sat = store.last_sat(db, snapshot.learner.id) if may_sit_today(snapshot) else None
     return snapshot.learner.study_day(from_milliseconds(sat)) if sat else None
 
 
-def _today(snapshot: LearnerSnapshot, so_far: TodaySoFar, cards: TodayCards) -> dict[str, Any]:
+def _today_context(
+    snapshot: LearnerSnapshot, so_far: TodaySoFar, cards: TodayCards
+) -> dict[str, Any]:
     library, learner = snapshot.library, snapshot.learner
     last = snapshot.pages[0].topic if snapshot.pages else ""
     topic = library.topics.get(last)
@@ -329,39 +337,39 @@ def _today(snapshot: LearnerSnapshot, so_far: TodaySoFar, cards: TodayCards) -> 
         "read": format_duration(so_far.read) if so_far.read else "",
         "left": cards.left,
         "over": over_words(cards.left.over, cards.left.passed),
-        "missed": missed(library, snapshot.record.firsts),
+        "missed": count_missed(library, snapshot.record.firsts),
         "question_minutes": so_far.pace.question_minutes,
         "ahead": snapshot.ahead,
         "ahead_drawn": snapshot.ahead_drawn,
         "lacking": snapshot.lacking,
         "chance": snapshot.chance,
-        "plots": plots(
+        "plots": blueprint_domains(
             snapshot.domains,
             topic.objectives if topic else (),
             snapshot.ahead,
             learner.target,
         ),
-        "week": week(snapshot.coming, snapshot.day, cards.left.returning),
-        "recent": _recent(snapshot),
+        "week": upcoming_week(snapshot.coming, snapshot.day, cards.left.returning),
+        "recent": _recent_pages(snapshot),
         "until_exam": cards.sentence,
     }
 
 
-def _read_of(topic: Topic, sections: Collection[str]) -> str:
+def _read_share_text(topic: Topic, sections: Collection[str]) -> str:
     """Return how much of a page was read, in the wording of the Course page."""
-    named = anchors(topic)
+    named = readable_anchors(topic)
     done = sum(anchor in sections for anchor in named)
     if done == len(named):
         return "read"
     return f"{done} of {len(named)} sections read, the last" if done else "opened"
 
 
-def _recent(snapshot: LearnerSnapshot) -> Sequence[dict[str, Any]]:
+def _recent_pages(snapshot: LearnerSnapshot) -> Sequence[dict[str, Any]]:
     """Return the pages read last, each with its study day."""
     return [
         {
             "topic": snapshot.library.topics[row.topic],
-            "what": _read_of(snapshot.library.topics[row.topic], row.sections),
+            "what": _read_share_text(snapshot.library.topics[row.topic], row.sections),
             "ago": (snapshot.day - snapshot.learner.study_day(from_milliseconds(row.at))).days,
             "day": snapshot.learner.study_day(from_milliseconds(row.at)),
         }

@@ -13,14 +13,14 @@ from app.markup.expressions import ExpressionError
 from app.markup.ids import normalize_text
 from app.questions import types
 from app.questions.model import Question, Variant
-from app.questions.question_type import CardFaces, Gap, block
+from app.questions.question_type import CardFaces, Gap, block_html
 from app.questions.result import (
     GradeResult,
     PartResult,
     Raw,
     UnreadableResponse,
     single_value,
-    written,
+    typed_text,
 )
 from app.questions.variants import draw_variant
 
@@ -45,22 +45,22 @@ def grade_blank(variant: Variant) -> GradeResult:
     )
 
 
-def unread(variant: Variant, raw: Raw, why: UnreadableResponse) -> GradeResult:
+def grade_unreadable(variant: Variant, raw: Raw, why: UnreadableResponse) -> GradeResult:
     """Return the solution with an unreadable response; it earns no points."""
     verdict = grade_blank(variant)
     typed = single_value(raw, "answer")
     return dataclasses.replace(
         verdict,
-        marks=tuple(_as_entered(mark, raw) for mark in verdict.marks),
+        marks=tuple(_show_as_entered(mark, raw) for mark in verdict.marks),
         said=f"“{typed}”" if typed else "",
         unreadable=why.message,
     )
 
 
-def _as_entered(mark: PartResult, raw: Raw) -> PartResult:
+def _show_as_entered(mark: PartResult, raw: Raw) -> PartResult:
     """Add what the learner entered to a part of the solution."""
     entered = [v for name, v in raw.items() if name.endswith(f".{mark.key}") and v]
-    return dataclasses.replace(mark, given=written(entered[0][0])) if entered else mark
+    return dataclasses.replace(mark, given=typed_text(entered[0][0])) if entered else mark
 
 
 # Fields of a result that depend on the key.
@@ -100,12 +100,12 @@ class VariantPair:
         was, found = grade(self.seen, raw), grade(self.today, raw)
         if isinstance(found, UnreadableResponse):
             return RegradeRefusal.UNREADABLE
-        if isinstance(was, GradeResult) and _understood(was) != _understood(found):
+        if isinstance(was, GradeResult) and _understood_parts(was) != _understood_parts(found):
             return RegradeRefusal.PARTS
         return found.score if self.alike or reworded else RegradeRefusal.WORDS
 
 
-def pair_of(asked: Question, now: Question, seed: int) -> VariantPair | RegradeRefusal:
+def pair_wordings(asked: Question, now: Question, seed: int) -> VariantPair | RegradeRefusal:
     """Return two versions of a question as an attempt with `seed` shows them.
 
     Only the key may differ: a learner who saw another type or other numbers did not
@@ -119,19 +119,19 @@ def pair_of(asked: Question, now: Question, seed: int) -> VariantPair | RegradeR
         return RegradeRefusal.NUMBERS
     if seen.values != today.values:
         return RegradeRefusal.NUMBERS
-    return VariantPair(seen, today, _words(seen) == _words(today))
+    return VariantPair(seen, today, _count_question_words(seen) == _count_question_words(today))
 
 
 def is_key_alone(asked: Question, now: Question) -> bool:
     """Return whether only the key differs, so that attempts can be regraded."""
-    pair = pair_of(asked, now, 0)
+    pair = pair_wordings(asked, now, 0)
     if isinstance(pair, RegradeRefusal):
         return False
     some = types.type_of(asked).anything(pair.seen.answer)
     return not isinstance(pair.grade(some), RegradeRefusal)
 
 
-def _understood(verdict: GradeResult) -> Mapping[str, Any]:
+def _understood_parts(verdict: GradeResult) -> Mapping[str, Any]:
     """Return the parsed response, and the parts of the question that it could refer to."""
     parsed = {n: v for n, v in verdict.parsed.items() if n not in _JUDGED}
     if (
@@ -141,7 +141,7 @@ def _understood(verdict: GradeResult) -> Mapping[str, Any]:
     return {**parsed, "parts": sorted(mark.key for mark in verdict.marks)}
 
 
-def _words(variant: Variant) -> Mapping[str, int]:
+def _count_question_words(variant: Variant) -> Mapping[str, int]:
     """Count the words that are read before answering; order and markup are ignored."""
     below = types.type_of(variant).read_before(variant.answer)
     return collections.Counter(normalize_text(f"{variant.stem.html} {below}").split())
@@ -151,11 +151,11 @@ def question_faces(variant: Variant, gap: Gap) -> CardFaces:
     """Return the stem with its options, then the right answer and the explanation."""
     asked, told = types.type_of(variant).faces(variant.answer, gap)
     below = f'<div class="given">{asked}</div>' if asked else ""
-    return CardFaces(block(variant.stem) + below, told + _explained(variant))
+    return CardFaces(block_html(variant.stem) + below, told + _explanation_text(variant))
 
 
-def _explained(variant: Variant) -> str:
-    words = block(variant.explanation)
+def _explanation_text(variant: Variant) -> str:
+    words = block_html(variant.explanation)
     if variant.mistake.html:
         words += f"<div><b>Common mistake.</b> {variant.mistake.html}</div>"
     return words

@@ -50,7 +50,7 @@ class ScorableOption(Protocol):
     def credit(self) -> float: ...
 
 
-def worth_of(option: ScorableOption | None) -> float:
+def option_score(option: ScorableOption | None) -> float:
     """Return the score 0..1 of a chosen or typed option; 0 if no option matches."""
     if option is None:
         return 0.0
@@ -80,7 +80,7 @@ class ParsedOption:
     @property
     def box(self) -> str:
         """Return its box in Markdown."""
-        return "[x]" if self.ticked else box_of(self.credit)
+        return "[x]" if self.ticked else credit_box(self.credit)
 
     def place(self, sheet: SourceFile) -> tuple[int, int]:
         """Return the position of its text, after the box."""
@@ -88,10 +88,10 @@ class ParsedOption:
         return sheet.find(first, self.line, self.line)
 
 
-def box_of(credit: float) -> str:
+def credit_box(credit: float) -> str:
     """Return the box of an option that is not right, in Markdown.
 
-    >>> box_of(0.5), box_of(0.3333333), box_of(0.0)
+    >>> credit_box(0.5), credit_box(0.3333333), credit_box(0.0)
     ('[50%]', '[33.33333%]', '[ ]')
     """
     return f"[{100 * credit:.7g}%]" if credit else "[ ]"
@@ -119,7 +119,7 @@ def read_options(tokens: list[Token], sheet: SourceFile) -> list[ParsedOption]:
     index = 1
     while index < end:
         closing = closing_index(tokens, index)
-        option = _option(tokens[index + 1 : closing], first_line(tokens[index]), sheet)
+        option = _parse_option(tokens[index + 1 : closing], first_line(tokens[index]), sheet)
         if option is not None:
             options.append(option)
         index = closing + 1
@@ -145,7 +145,7 @@ def _check_pins(options: list[ParsedOption], sheet: SourceFile) -> None:
         seen.setdefault(option.pinned_key, option.line)
 
 
-def _option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOption | None:
+def _parse_option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOption | None:
     inline = inside[1] if len(inside) > 1 else None
     if inline is None or inline.type != "inline":
         sheet.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
@@ -173,7 +173,7 @@ def _option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOption |
     ticked = "x" in match["inside"].lower()
     said = match["inside"]
     credit = round(float(said[:-1]) / 100, 7) if "%" in said else 0.0
-    return ParsedOption(ticked, inline, _feedback(inside), line, pinned, source, credit)
+    return ParsedOption(ticked, inline, _option_feedback(inside), line, pinned, source, credit)
 
 
 def _check_nested(inside: list[Token], sheet: SourceFile) -> None:
@@ -202,7 +202,7 @@ def _strip_box(inline: Token, length: int) -> None:
             return
 
 
-def _feedback(inside: list[Token]) -> list[Token]:
+def _option_feedback(inside: list[Token]) -> list[Token]:
     """Return the feedback: the quote below an option, or its further paragraphs."""
     rest = inside[3:]
     if rest and rest[0].type == "blockquote_open":
@@ -211,7 +211,7 @@ def _feedback(inside: list[Token]) -> list[Token]:
     return rest
 
 
-def code_of(option: ParsedOption) -> str | None:
+def option_code(option: ParsedOption) -> str | None:
     """Return the content of an option that is one code span, else None."""
     solid = [c for c in option.inline.children or [] if c.content.strip() or c.nesting]
     if len(solid) == 1 and solid[0].type == "code_inline":
@@ -231,12 +231,14 @@ def make_key(item: str, option: ParsedOption, taken: set[str]) -> str:
     return found
 
 
-def text_of(tokens: list[Token], scope: RenderContext) -> RichText:
+def optional_rich_text(tokens: list[Token], scope: RenderContext) -> RichText:
     """Render feedback and the like; an empty text if there is none."""
     return render_tokens(tokens, scope) if tokens else NO_TEXT
 
 
-def choices_of(item: str, options: list[ParsedOption], scope: RenderContext) -> tuple[Choice, ...]:
+def option_choices(
+    item: str, options: list[ParsedOption], scope: RenderContext
+) -> tuple[Choice, ...]:
     """Return the options as values, in authored order."""
     taken: set[str] = set()
     made = []
@@ -244,7 +246,7 @@ def choices_of(item: str, options: list[ParsedOption], scope: RenderContext) -> 
         name = make_key(item, option, taken)
         text = render_tokens([option.inline], scope)
         last = is_last(option.words)
-        why = text_of(option.feedback, scope)
+        why = optional_rich_text(option.feedback, scope)
         made.append(Choice(name, text, option.ticked, why, last, option.credit))
     return tuple(made)
 
@@ -263,7 +265,7 @@ def is_last(words: str) -> bool:
 
 def code_or_report(option: ParsedOption, sheet: SourceFile) -> str | None:
     """Return the one code span of an option; report any other content."""
-    template = code_of(option)
+    template = option_code(option)
     if template is None:
         words = " ".join(option.words.replace("`", "").split())
         whole = words if len(words) <= _LONGEST_ANSWER else "140 GB ± 3%"

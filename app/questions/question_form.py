@@ -13,7 +13,7 @@ from app.questions.model import Question, Variant
 from app.questions.question_type import QuestionType
 from app.questions.result import LEVELS, ConfidenceLevel
 from app.questions.variants import draw_variant, next_seed
-from app.widgets.calculator_form import FormField, fields_of
+from app.widgets.calculator_form import FormField, build_fields
 
 _MAX_TITLE_LENGTH = 90  # Characters of a question or card that lists show.
 
@@ -98,7 +98,7 @@ class OpenQuestion:
         entry = registry.find_estimate(estimate)
         if entry is None:
             return ()
-        fields = fields_of(entry, values, None, (), id=f"q-{self.question.id}")
+        fields = build_fields(entry, values, None, (), id=f"q-{self.question.id}")
         known = {f.name: f for f in fields}
         return tuple(
             dataclasses.replace(known[name], name=field)
@@ -141,7 +141,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(12)
 
 
-def title_of(question: Question) -> str:
+def question_title(question: Question) -> str:
     """Return the start of a question for lists, with numbers drawn as in one attempt."""
     if question.computed is None:
         return excerpt(question.stem)

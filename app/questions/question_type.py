@@ -26,7 +26,7 @@ class CardFaces(NamedTuple):
     back: str
 
 
-def items(parts: Iterable[str]) -> str:
+def list_items(parts: Iterable[str]) -> str:
     """Render the parts as a list."""
     return "".join(f"<li>{part}</li>" for part in parts)
 
@@ -40,20 +40,20 @@ def titled_block(title: str, parts: list[str]) -> str:
     """Render the parts under a title; empty without parts."""
     if not parts:
         return ""
-    return f'<div class="others"><p><b>{title}</b></p><ul>{items(parts)}</ul></div>'
+    return f'<div class="others"><p><b>{title}</b></p><ul>{list_items(parts)}</ul></div>'
 
 
-def with_why(choice: Choice) -> str:
+def option_with_reason(choice: Choice) -> str:
     """Render an option with its feedback."""
-    return f"{choice.text.html}{why(choice.feedback)}"
+    return f"{choice.text.html}{reason_html(choice.feedback)}"
 
 
-def why(feedback: RichText) -> str:
+def reason_html(feedback: RichText) -> str:
     """Render feedback, if there is any."""
     return f'<div class="why">{feedback.html}</div>' if feedback.html else ""
 
 
-def block(text: RichText) -> str:
+def block_html(text: RichText) -> str:
     """Render a text as a block, if there is any."""
     return f"<div>{text.html}</div>" if text.html else ""
 

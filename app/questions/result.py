@@ -92,7 +92,7 @@ def fraction(part: float, whole: float) -> float:
     return min(1.0, max(0.0, part / whole)) if whole else 0.0
 
 
-def written(words: str) -> RichText:
+def typed_text(words: str) -> RichText:
     """Escape what a learner typed."""
     return RichText(escape(words), words)
 
@@ -165,7 +165,7 @@ def same_words(one: str, other: str, *, case_sensitive: bool = False) -> bool:
     >>> same_words("KV caches", "KV cache")
     False
     """
-    return _plain(one, case_sensitive) == _plain(other, case_sensitive)
+    return _comparable_words(one, case_sensitive) == _comparable_words(other, case_sensitive)
 
 
 def remove_invisible(text: str) -> str:
@@ -199,7 +199,7 @@ def split_query(query: str) -> list[str]:
     return [word for word in words if word]
 
 
-def _plain(words: str, case_sensitive: bool) -> str:
+def _comparable_words(words: str, case_sensitive: bool) -> str:
     # A standalone acute accent is a quote; NFKC would turn it into a space.
     plain = unicodedata.normalize("NFKC", words.translate(_QUOTES))
     visible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain))
@@ -207,12 +207,12 @@ def _plain(words: str, case_sensitive: bool) -> str:
         "-" if unicodedata.category(c) == "Pd" or c in "\u2043\u2212" else c
         for c in visible.translate(_QUOTES)
     )
-    joined = re.sub(r"[\s_-]+", _in_word, _EDGES.sub("", quoted))
+    joined = re.sub(r"[\s_-]+", _join_within_word, _EDGES.sub("", quoted))
     spaced = " ".join(joined.split())
     return spaced if case_sensitive else spaced.casefold()
 
 
-def _in_word(gap: re.Match[str]) -> str:
+def _join_within_word(gap: re.Match[str]) -> str:
     """Return "" for a gap between two letters or digits; else the gap itself."""
     beside = gap.string[max(gap.start() - 1, 0)] + gap.string[gap.end() : gap.end() + 1]
     inside = all(c.isalnum() or unicodedata.category(c)[0] == "M" for c in beside)

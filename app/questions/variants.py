@@ -7,7 +7,13 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.markup import expressions
-from app.markup.expressions import ExpressionError, Value, compile_expression, evaluate, inputs_of
+from app.markup.expressions import (
+    ExpressionError,
+    Value,
+    call_inputs,
+    compile_expression,
+    evaluate_expression,
+)
 from app.markup.model import ComputedParameters
 from app.markup.quantities import Quantity
 from app.questions import types
@@ -28,7 +34,7 @@ def draw_variant(question: Question, seed: int) -> Variant:
     ExpressionError if none has one, and if drawing fails in any other way.
     """
     try:
-        return _drawn(question, seed)
+        return _draw_parts(question, seed)
     except ExpressionError:
         raise
     except Exception as error:  # An authoring error must never become a server error.
@@ -37,12 +43,12 @@ def draw_variant(question: Question, seed: int) -> Variant:
         raise ExpressionError("E47", message) from error
 
 
-def _drawn(question: Question, seed: int) -> Variant:
+def _draw_parts(question: Question, seed: int) -> Variant:
     chosen: dict[str, str | float] = {}
     values: dict[str, Value] = {}
     answer, kind = question.answer, types.type_of(question)
     if question.computed:
-        chosen, values, answer = _satisfied(question.computed, answer, seed)
+        chosen, values, answer = _find_satisfied(question.computed, answer, seed)
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - shuffling, not cryptography
     return Variant(
         question,
@@ -53,20 +59,20 @@ def _drawn(question: Question, seed: int) -> Variant:
         expressions.fill_text(question.explanation, values),
         expressions.fill_text(question.mistake, values),
         chosen,
-        _calculator(question.computed, values) if question.computed else "",
+        _calculator_link(question.computed, values) if question.computed else "",
     )
 
 
-def _satisfied(
+def _find_satisfied(
     computed: ComputedParameters, answer: Answer, seed: int
 ) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
     """Return the first combination from `seed` on that has an answer, with its values."""
-    kind = types.of_answer(answer)
+    kind = types.type_of_answer(answer)
     refused: ExpressionError | None = None
-    for tried in range(min(combinations(computed), MOST_VARIANTS)):
-        chosen = combination(computed, seed + tried)
+    for tried in range(min(count_combinations(computed), MOST_VARIANTS)):
+        chosen = nth_combination(computed, seed + tried)
         try:
-            values = resolve(computed, chosen)
+            values = resolve_values(computed, chosen)
             return chosen, values, kind.filled(answer, values)
         except ExpressionError as error:
             refused = refused or error
@@ -79,21 +85,21 @@ def next_seed(question: Question, salt: str, n: int) -> int:
     `salt` is any constant of the learner. Two consecutive attempts never draw the same
     numbers if there are several combinations. All combinations occur before one repeats.
     """
-    count = combinations(question.computed) if question.computed else 1
-    start = _hash(f"{salt}:{question.id}")
+    count = count_combinations(question.computed) if question.computed else 1
+    start = _hash_text(f"{salt}:{question.id}")
     if count >= _SEEDS // 2:
         return (start + n) % _SEEDS
-    stride = _stride(start // 7, count)
+    stride = _coprime_stride(start // 7, count)
     index = (start + n * stride) % count
-    rounds = _hash(f"{salt}:{question.id}:{n}") % (_SEEDS // count)
+    rounds = _hash_text(f"{salt}:{question.id}:{n}") % (_SEEDS // count)
     return index + count * rounds
 
 
-def _hash(text: str) -> int:
+def _hash_text(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
 
 
-def _stride(wanted: int, count: int) -> int:
+def _coprime_stride(wanted: int, count: int) -> int:
     """Return a step that visits all of `count` positions before it returns to the first."""
     step = wanted % count or 1
     while math.gcd(step, count) != 1:
@@ -101,19 +107,19 @@ def _stride(wanted: int, count: int) -> int:
     return step
 
 
-def combinations(computed: ComputedParameters) -> int:
+def count_combinations(computed: ComputedParameters) -> int:
     """Return how many combinations of parameters there are."""
     return math.prod(len(values) for values in computed.params.values())
 
 
-def numbers_of(question: Question, seed: int) -> int:
+def combination_index(question: Question, seed: int) -> int:
     """Return which combination a seed draws; seeds with the same one differ only in order."""
-    return seed % combinations(question.computed) if question.computed else 0
+    return seed % count_combinations(question.computed) if question.computed else 0
 
 
-def combination(computed: ComputedParameters, index: int) -> dict[str, str | float]:
+def nth_combination(computed: ComputedParameters, index: int) -> dict[str, str | float]:
     """Return the parameters of one combination; an `index` beyond the last wraps around."""
-    rest = index % combinations(computed)
+    rest = index % count_combinations(computed)
     chosen: dict[str, str | float] = {}
     for name, values in computed.params.items():
         rest, at = divmod(rest, len(values))
@@ -121,7 +127,9 @@ def combination(computed: ComputedParameters, index: int) -> dict[str, str | flo
     return chosen
 
 
-def resolve(computed: ComputedParameters, chosen: Mapping[str, str | float]) -> dict[str, Value]:
+def resolve_values(
+    computed: ComputedParameters, chosen: Mapping[str, str | float]
+) -> dict[str, Value]:
     """Evaluate parameters and expressions; raises ExpressionError.
 
     A number among the parameters has an unknown unit: only its author knows it.
@@ -131,7 +139,7 @@ def resolve(computed: ComputedParameters, chosen: Mapping[str, str | float]) -> 
         for name, value in chosen.items()
     }
     for name, text in computed.lets:
-        values[name] = evaluate(compile_expression(text), values)
+        values[name] = evaluate_expression(compile_expression(text), values)
     return values
 
 
@@ -141,22 +149,22 @@ def all_variants(question: Question) -> Iterator[Variant]:
     A combination without an answer is replaced by the next that has one; raises
     ExpressionError if none has one. A plain question has one variant.
     """
-    for seed in indices(question):
+    for seed in variant_seeds(question):
         yield draw_variant(question, seed)
 
 
-def indices(question: Question) -> Sequence[int]:
+def variant_seeds(question: Question) -> Sequence[int]:
     """Return the seeds of `all_variants`: each combination once, or some spread evenly."""
-    count = combinations(question.computed) if question.computed else 1
+    count = count_combinations(question.computed) if question.computed else 1
     if count <= MOST_VARIANTS:
         return range(count)
     return [i * count // MOST_VARIANTS for i in range(MOST_VARIANTS)]
 
 
-def _calculator(computed: ComputedParameters, values: Mapping[str, Value]) -> str:
+def _calculator_link(computed: ComputedParameters, values: Mapping[str, Value]) -> str:
     """Return the URL of the calculator for the first expression that calls an estimate."""
     for _, text in computed.lets:
         for call in compile_expression(text).calls:
             name = getattr(call.func, "id", "")
-            return expressions.address(name, inputs_of(call, values))
+            return expressions.calculator_address(name, call_inputs(call, values))
     return ""

@@ -130,10 +130,10 @@ def read_sent(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmission:
     if length > _MOST_CHARACTERS:
         most = f"An answer may have {_MOST_CHARACTERS:,} characters in all"
         raise InvalidInputError(f"{most}; this has {length:,}.", "answer")
-    return QuestionSubmission(checked(QuestionForm, fields), raw)
+    return QuestionSubmission(validate_form(QuestionForm, fields), raw)
 
 
-def checked(kind: type[Form], fields: Mapping[str, Any]) -> Form:
+def validate_form(kind: type[Form], fields: Mapping[str, Any]) -> Form:
     """Validate fields as a form; raises RequestValidationError (status 422)."""
     try:
         return kind.model_validate(dict(fields))
@@ -141,7 +141,7 @@ def checked(kind: type[Form], fields: Mapping[str, Any]) -> Form:
         raise RequestValidationError(error.errors()) from error
 
 
-async def posted(request: Request) -> QuestionSubmission:
+async def parse_submission(request: Request) -> QuestionSubmission:
     """Read the submission from a posted form."""
     return read_sent((await request.form()).multi_items())
 
@@ -151,32 +151,32 @@ async def read_submission(request: Request) -> QuestionSubmission:
     return read_sent(request.query_params.multi_items())
 
 
-async def _fields(request: Request) -> Mapping[str, Any]:
+async def _form_fields(request: Request) -> Mapping[str, Any]:
     return dict((await request.form()).items())
 
 
-Fields = Annotated[Mapping[str, Any], Depends(_fields)]
+Fields = Annotated[Mapping[str, Any], Depends(_form_fields)]
 
 
-async def _report(fields: Fields) -> ReportForm:
-    return checked(ReportForm, fields)
+async def _parse_report(fields: Fields) -> ReportForm:
+    return validate_form(ReportForm, fields)
 
 
-async def _run(fields: Fields) -> PracticeForm:
-    return checked(PracticeForm, fields)
+async def _parse_practice_form(fields: Fields) -> PracticeForm:
+    return validate_form(PracticeForm, fields)
 
 
-async def _flag(fields: Fields) -> FlagForm:
-    return checked(FlagForm, fields)
+async def _parse_flag(fields: Fields) -> FlagForm:
+    return validate_form(FlagForm, fields)
 
 
-async def _score(fields: Fields) -> ScoreForm:
-    return checked(ScoreForm, fields)
+async def _parse_score(fields: Fields) -> ScoreForm:
+    return validate_form(ScoreForm, fields)
 
 
-Posted = Annotated[QuestionSubmission, Depends(posted)]
+Posted = Annotated[QuestionSubmission, Depends(parse_submission)]
 AskedFor = Annotated[QuestionSubmission, Depends(read_submission)]
-Reported = Annotated[ReportForm, Depends(_report)]
-RunWished = Annotated[PracticeForm, Depends(_run)]
-FlagWished = Annotated[FlagForm, Depends(_flag)]
-ScoreWished = Annotated[ScoreForm, Depends(_score)]
+Reported = Annotated[ReportForm, Depends(_parse_report)]
+RunWished = Annotated[PracticeForm, Depends(_parse_practice_form)]
+FlagWished = Annotated[FlagForm, Depends(_parse_flag)]
+ScoreWished = Annotated[ScoreForm, Depends(_parse_score)]

@@ -8,37 +8,37 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import Reader, RequestContext, run_reading, run_writing
-from app.accounts.learner_store import in_past_exams
+from app.accounts.learner_store import questions_in_past_exams
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain
 from app.mastery.objectives import DomainMastery, ObjectiveMastery
 from app.mastery.question_counts import (
     QuestionCount,
-    domain_of,
-    of_objective,
-    of_topic,
+    domain_by_objective,
+    questions_of_objective,
+    questions_of_topic,
     reserved_for_exams,
 )
 from app.questions.model import Question
-from app.questions.question_form import new_token, title_of
+from app.questions.question_form import new_token, question_title
 from app.quiz import store
 from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished, ScoreWished
 from app.quiz.question_page import (
+    ask_again_in_unit,
     excluded_questions,
-    frame_of,
-    once_more,
     open_question,
     question_page,
     recorded_feedback,
     refuse_during_exam,
+    run_frame,
 )
 from app.quiz.selection import (
     PastAttempts,
     PracticeRequest,
     draw_placement,
+    mastery_and_order,
     select_questions,
-    standing_of,
-    weakest_of,
+    weakest_objectives,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.web.dependencies import LAST_ROW, RowNumber, find_topic
@@ -77,61 +77,63 @@ class _OpenRun:
 
 
 @router.get("")
-def index(desk: Reader) -> HTMLResponse:
+def show_practice(desk: Reader) -> HTMLResponse:
     """The practice home: every way to practice, with its number of questions."""
     # The weakest objectives change from day to day as knowledge fades.
     allow_caching(desk.request, desk.learner.next_study_day(desk.now))
-    past = store.history(desk.db, desk.learner.id)
+    past = store.load_history(desk.db, desk.learner.id)
     questions = list(desk.library.questions.values())
-    kept = _kept(desk)
+    kept = _reserved_questions(desk)
     newest = store.newest_run(desk.db, desk.learner.id)
-    domains, order = standing_of(desk)
+    domains, order = mastery_and_order(desk)
     return desk.page(
         "quiz/index.html",
-        all=_tally(questions, past),
+        all=_count_questions(questions, past),
         kept=len(kept),
         fresh=sum(q.id not in past and q.id not in kept for q in questions),
-        topics=_by_topic(desk, past),
-        domains=_by_objective(desk, past, domains),
+        topics=_topic_counts(desk, past),
+        domains=_objective_counts(desk, past, domains),
         weakest=order[0] if order and past else None,
-        run=_unfinished(newest),
-        flagged=len(store.flagged(desk.db, desk.learner.id) & desk.library.questions.keys()),
+        run=_unfinished_run(newest),
+        flagged=len(
+            store.flagged_questions(desk.db, desk.learner.id) & desk.library.questions.keys()
+        ),
         token=new_token(),
     )
 
 
 @router.get("/objectives/{number}")
-def objective(desk: Reader, number: str, count: Count = 10) -> HTMLResponse:
+def practice_objective(desk: Reader, number: str, count: Count = 10) -> HTMLResponse:
     """The questions of one objective from all pages, and a form to start a run of them."""
     goals = (o for d in desk.library.syllabus.domains for o in d.objectives)
     found = next((goal for goal in goals if goal.number == number), None)
     if found is None:
         raise NotFoundError(f"This course has no objective “{number}”.")
     title = f"{found.number} {found.name}"
-    questions = of_objective(desk.library, number)
-    return _offered(desk, title, f"objective:{number}", questions, count)
+    questions = questions_of_objective(desk.library, number)
+    return _render_offer(desk, title, f"objective:{number}", questions, count)
 
 
 @router.get("/{topic}")
-def topic(desk: Reader, topic: str, count: Count = 10) -> HTMLResponse:
+def practice_topic(desk: Reader, topic: str, count: Count = 10) -> HTMLResponse:
     """The questions of one topic with their results, and a form to start a run of them."""
     title = find_topic(desk.library, topic).title
-    questions = of_topic(desk.library, topic)
-    return _offered(desk, title, f"topic:{topic}", questions, count)
+    questions = questions_of_topic(desk.library, topic)
+    return _render_offer(desk, title, f"topic:{topic}", questions, count)
 
 
-def _offered(
+def _render_offer(
     desk: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
     """The page with questions and results; a run of `count` of them starts with `pick`."""
     allow_caching(desk.request)
     mode, _, scope = pick.partition(":")
-    past = store.history(desk.db, desk.learner.id)
-    kept, hidden = _kept(desk), excluded_questions(desk)
+    past = store.load_history(desk.db, desk.learner.id)
+    kept, hidden = _reserved_questions(desk), excluded_questions(desk)
     rows = [
         {
             "address": f"/quiz/{q.topic}/{q.id}",
-            "words": title_of(q),
+            "words": question_title(q),
             "past": past.get(q.id),
             "level": q.level,
         }
@@ -143,7 +145,7 @@ def _offered(
         title=title,
         pick=pick,
         page=scope if mode == "topic" else "",
-        all=_tally(questions, past),
+        all=_count_questions(questions, past),
         rows=rows,
         count=min(len(rows), count),
         kept=sum(q.id in kept for q in questions),
@@ -151,19 +153,21 @@ def _offered(
     )
 
 
-def _kept(desk: RequestContext) -> frozenset[str]:
+def _reserved_questions(desk: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
-    met = in_past_exams(desk.db, desk.learner.id, desk.now)
+    met = questions_in_past_exams(desk.db, desk.learner.id, desk.now)
     return reserved_for_exams(desk.library, met)
 
 
-def _tally(questions: Iterable[Question], past: Mapping[str, PastAttempts]) -> QuestionCount:
+def _count_questions(
+    questions: Iterable[Question], past: Mapping[str, PastAttempts]
+) -> QuestionCount:
     pool = list(questions)
     seen = [past[q.id] for q in pool if q.id in past]
     return QuestionCount(len(pool), len(seen), sum(not p.missed for p in seen))
 
 
-def _by_topic(
+def _topic_counts(
     desk: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[tuple[str, str, QuestionCount]]:
     """Return the topics with questions in reading order: slug, title, counts."""
@@ -172,31 +176,31 @@ def _by_topic(
     order += [s for s in library.topics if s not in order]
     rows = []
     for slug in order:
-        pool = of_topic(library, slug)
+        pool = questions_of_topic(library, slug)
         if pool:
-            rows.append((slug, library.topics[slug].title, _tally(pool, past)))
+            rows.append((slug, library.topics[slug].title, _count_questions(pool, past)))
     return rows
 
 
-def _by_objective(
+def _objective_counts(
     desk: RequestContext, past: Mapping[str, PastAttempts], domains: Iterable[DomainMastery]
 ) -> list[DomainPractice]:
     """Return the domains, each with the objectives that have questions."""
-    parts, there = [], domain_of(desk.library)
+    parts, there = [], domain_by_objective(desk.library)
     home = {q.id: q.home(there) for q in desk.library.questions.values()}
     for domain in domains:
         goals = [
-            ObjectivePractice(standing, _tally(pool, past))
+            ObjectivePractice(standing, _count_questions(pool, past))
             for standing in domain.standings
-            if (pool := of_objective(desk.library, standing.objective.number))
+            if (pool := questions_of_objective(desk.library, standing.objective.number))
         ]
         whole = [q for q, at in home.items() if at == domain.domain.number]
-        mine = _tally((desk.library.questions[q] for q in whole), past)
+        mine = _count_questions((desk.library.questions[q] for q in whole), past)
         parts.append(DomainPractice(domain.domain, tuple(goals), mine))
     return [part for part in parts if part.goals]
 
 
-def _unfinished(run: PracticeRunState | None) -> _OpenRun | None:
+def _unfinished_run(run: PracticeRunState | None) -> _OpenRun | None:
     if run is None or len(run.answers) >= len(run.items):
         return None
     return _OpenRun(run.id, run.mode, len(run.answers), len(run.items))
@@ -222,33 +226,33 @@ class PlacementResult:
 
 
 @runs_router.post("/runs")
-async def begin(request: Request, wanted: RunWished) -> Response:
+async def begin_practice_run(request: Request, wanted: RunWished) -> Response:
     """Choose the questions of a run, save it, and redirect to the first one.
 
     They are chosen before the write transaction, because that reads the learner's whole history.
     """
-    items = await run_reading(request, lambda desk: _choose(desk, wanted.wish))
-    run = await run_writing(request, lambda desk: _begin(desk, wanted, items))
+    items = await run_reading(request, lambda desk: _choose_or_refuse(desk, wanted.wish))
+    run = await run_writing(request, lambda desk: _save_run(desk, wanted, items))
     return RedirectResponse(f"/quiz/runs/{run}", 303)
 
 
-def _choose(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
+def _choose_or_refuse(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
     """Return the questions of a run; raises ConflictError if there are none."""
-    items = _missed_of(desk, wish) if wish.mode == "retry" else _chosen(desk, wish)
+    items = _missed_in_run(desk, wish) if wish.mode == "retry" else _choose_questions(desk, wish)
     if not items:
         words = _NOTHING.get(wish.mode, "This course has no questions yet.")
         raise ConflictError(words, "Choose another way to practice.")
     return items
 
 
-def _begin(desk: RequestContext, wanted: PracticeForm, items: tuple[str, ...]) -> int:
+def _save_run(desk: RequestContext, wanted: PracticeForm, items: tuple[str, ...]) -> int:
     wish = wanted.wish
     run = NewPracticeRun(wanted.token or new_token(), wish.mode, wish.scope, items)
     return store.begin_run(desk.db, desk.learner.id, run, desk.now)
 
 
 @runs_router.post("/score")
-def score(wanted: ScoreWished) -> Response:
+def switch_score(wanted: ScoreWished) -> Response:
     """Show or hide the running score."""
     answer = RedirectResponse(wanted.back, 303)
     value = "hidden" if wanted.hidden else "shown"
@@ -257,37 +261,37 @@ def score(wanted: ScoreWished) -> Response:
 
 
 @runs_router.get("/runs/{run}")
-def resume(desk: Reader, run: RowNumber) -> Response:
+def resume_run(desk: Reader, run: RowNumber) -> Response:
     """Redirect to the first unanswered question of a run."""
-    found = _find(desk, run)
-    return RedirectResponse(frame_of(desk, found, 0).onward, 303)
+    found = _require_run(desk, run)
+    return RedirectResponse(run_frame(desk, found, 0).onward, 303)
 
 
 @runs_router.get("/runs/{run}/result")
-def result(desk: Reader, run: RowNumber) -> HTMLResponse:
+def show_run_result(desk: Reader, run: RowNumber) -> HTMLResponse:
     """The summary of a run."""
-    found = _find(desk, run)
+    found = _require_run(desk, run)
     rows = [
         {
             "place": place,
-            "words": title_of(desk.library.questions[item]),
+            "words": question_title(desk.library.questions[item]),
             "score": found.answers[item][1] if item in found.answers else None,
         }
         for place, item in enumerate(found.items, 1)
     ]
     return desk.page(
         "quiz/result.html",
-        run=frame_of(desk, found, 0),
+        run=run_frame(desk, found, 0),
         rows=rows,
-        placed=_placed(desk, found) if found.mode == "placement" else None,
+        placed=_placement_results(desk, found) if found.mode == "placement" else None,
         pick=f"{found.mode}:{found.scope}",
         token=new_token(),
     )
 
 
-def _placed(desk: RequestContext, run: PracticeRunState) -> list[PlacementResult]:
+def _placement_results(desk: RequestContext, run: PracticeRunState) -> list[PlacementResult]:
     """Return the results of a placement test by domain."""
-    there = domain_of(desk.library)
+    there = domain_by_objective(desk.library)
     home = {i: desk.library.questions[i].home(there) for i in run.items}
     return [
         PlacementResult(
@@ -304,12 +308,14 @@ def _placed(desk: RequestContext, run: PracticeRunState) -> list[PlacementResult
 
 
 @runs_router.get("/runs/{run}/{place}")
-def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTMLResponse:
+def show_run_question(
+    desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor
+) -> HTMLResponse:
     """A question of a run: unanswered, or with the feedback to its answer."""
-    found = _find(desk, run)
+    found = _require_run(desk, run)
     if not 1 <= place <= len(found.items):
         raise NotFoundError(f"This run has questions 1 to {len(found.items)}.")
-    frame = frame_of(desk, found, place)
+    frame = run_frame(desk, found, place)
     question = desk.library.questions[found.items[place - 1]]
     kind = "placement" if found.mode == "placement" else "practice"
     form = sent.form.model_copy(update={"run": found.id, "context": kind})
@@ -322,12 +328,12 @@ def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTML
     outcome = recorded_feedback(
         desk, store.load_attempt(desk.db, desk.learner.id, answered[0]), frame, sent
     )
-    near = once_more(desk, outcome, sent)
+    near = ask_again_in_unit(desk, outcome, sent)
     shown = dataclasses.replace(near, place=place) if near else outcome
     return question_page(desk, shown, frame, reported=sent.form.reported)
 
 
-def _find(desk: RequestContext, number: int) -> PracticeRunState:
+def _require_run(desk: RequestContext, number: int) -> PracticeRunState:
     """Return the run, limited to questions that are still in the course."""
     run = store.find_run(desk.db, desk.learner.id, number)
     left = tuple(item for item in run.items if item in desk.library.questions)
@@ -336,27 +342,27 @@ def _find(desk: RequestContext, number: int) -> PracticeRunState:
     return dataclasses.replace(run, items=left)
 
 
-def _chosen(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
+def _choose_questions(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
     hidden = excluded_questions(desk)
     questions = [q for q in desk.library.questions.values() if q.id not in hidden]
-    past = store.history(desk.db, desk.learner.id)
+    past = store.load_history(desk.db, desk.learner.id)
     seed = f"{desk.learner.key}:{desk.now.timestamp()}"
     if wish.mode == "placement":
         return draw_placement(questions, desk.library.syllabus.domains, past, seed)
     if wish.mode == "flagged":
-        marked = store.flagged(desk.db, desk.learner.id)
+        marked = store.flagged_questions(desk.db, desk.learner.id)
         questions = [q for q in questions if q.id in marked]
-    order = weakest_of(desk) if wish.mode == "weakest" else ()
+    order = weakest_objectives(desk) if wish.mode == "weakest" else ()
     weakest = [weak.standing.objective.number for weak in order]
     return select_questions(questions, past, wish, seed, weakest)
 
 
-def _missed_of(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
+def _missed_in_run(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
     """Return the questions of an earlier run that were not answered right."""
     plain = wish.scope.isascii() and wish.scope.isdigit()
     if not plain or int(wish.scope) > LAST_ROW:
         raise NotFoundError(f"There is no practice run “{wish.scope}” of yours.")
-    run = _find(desk, int(wish.scope))
+    run = _require_run(desk, int(wish.scope))
     hidden = excluded_questions(desk)
     return tuple(
         item for item in run.items if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1

@@ -9,8 +9,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
 
-from app.accounts.current_learner import Reader, RequestContext, Writer, desk_of, write_dependencies
-from app.accounts.learner_store import in_past_exams, in_running_exam
+from app.accounts.current_learner import (
+    Reader,
+    RequestContext,
+    Writer,
+    build_request_context,
+    write_dependencies,
+)
+from app.accounts.learner_store import questions_in_past_exams, questions_in_running_exam
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.engine import read_only_session
@@ -19,7 +25,7 @@ from app.estimator import registry
 from app.markup.model import CitedSource, QuestionBlock
 from app.mastery.question_counts import reserved_for_exams
 from app.questions import types
-from app.questions.grading import grade, grade_blank, unread
+from app.questions.grading import grade, grade_blank, grade_unreadable
 from app.questions.model import Question, Variant
 from app.questions.question_form import OpenQuestion, new_token, seed_for
 from app.questions.question_type import QuestionType
@@ -28,7 +34,7 @@ from app.questions.variants import draw_variant
 from app.quiz import store
 from app.quiz.forms import AskedFor, FlagWished, Posted, QuestionSubmission, Reported
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
-from app.spaced_repetition.added_cards import MissedQuestionCard, comeback_of
+from app.spaced_repetition.added_cards import MissedQuestionCard, find_comeback
 from app.spaced_repetition.card_ids import can_be_card
 from app.web.dependencies import CurrentLibrary, course_links, find_question
 from app.web.formatting import format_count
@@ -92,7 +98,7 @@ class AnswerFeedback:
     @property
     def calculator(self) -> str:
         """URL of the calculator with this attempt's numbers, or with the chosen plan."""
-        return _address(self.variant, self.verdict)
+        return _calculator_address(self.variant, self.verdict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,7 +128,7 @@ def build_feedback(
     judged: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to an answer: `judged` now, or graded as it was at the time."""
-    seen = judged or _as_it_was(db, library, given)
+    seen = judged or _variant_as_answered(db, library, given)
     variant, verdict = seen.variant, seen.verdict
     question = variant.question
     topic = library.topics.get(question.topic)
@@ -132,10 +138,10 @@ def build_feedback(
         variant=variant,
         verdict=verdict,
         given=given,
-        sources=_sources(library, question),
+        sources=_cited_sources(library, question),
         page=f"/concepts/{question.topic}{anchor}" if topic else "",
         page_title=topic.title if topic else "",
-        reading=_reading(_address(variant, verdict), library),
+        reading=_estimate_reading(_calculator_address(variant, verdict), library),
         back=way.back,
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
         onward=way.onward,
@@ -146,8 +152,8 @@ def build_feedback(
     )
 
 
-def _as_it_was(db: Session, library: Library, given: RecordedAttempt) -> GradedVariant:
-    variant = draw_variant(_as_answered(db, library, given), given.seed)
+def _variant_as_answered(db: Session, library: Library, given: RecordedAttempt) -> GradedVariant:
+    variant = draw_variant(_question_as_answered(db, library, given), given.seed)
     if not given.raw:
         return GradedVariant(variant, grade_blank(variant))
     verdict = grade(variant, given.raw)
@@ -156,11 +162,11 @@ def _as_it_was(db: Session, library: Library, given: RecordedAttempt) -> GradedV
     elif isinstance(
         verdict, UnreadableResponse
     ):  # from an exam, which could not ask for a readable answer
-        verdict = unread(variant, given.raw, verdict)
+        verdict = grade_unreadable(variant, given.raw, verdict)
     return GradedVariant(variant, verdict)
 
 
-def _as_answered(db: Session, library: Library, given: RecordedAttempt) -> Question:
+def _question_as_answered(db: Session, library: Library, given: RecordedAttempt) -> Question:
     current = library.questions.get(given.item)
     if current is not None and current.revision == given.revision:
         return current
@@ -169,16 +175,16 @@ def _as_answered(db: Session, library: Library, given: RecordedAttempt) -> Quest
     return kept
 
 
-def _sources(library: Library, question: Question) -> tuple[CitedSource, ...]:
+def _cited_sources(library: Library, question: Question) -> tuple[CitedSource, ...]:
     return tuple(library.sources[k] for k in question.sources if k in library.sources)
 
 
-def _address(variant: Variant, verdict: GradeResult) -> str:
+def _calculator_address(variant: Variant, verdict: GradeResult) -> str:
     planned = types.type_of(variant).calculator(variant.answer, verdict.parsed)
     return planned or variant.calculator
 
 
-def _reading(calculator: str, library: Library) -> EstimateView | None:
+def _estimate_reading(calculator: str, library: Library) -> EstimateView | None:
     """Return the estimate behind a question, with the numbers of the attempt."""
     address = urlsplit(calculator)
     entry = registry.find_estimate(address.path.rpartition("/")[2]) if address.path else None
@@ -253,7 +259,7 @@ class PageQuestionCount:
     count: int
 
 
-def tally_of(desk: RequestContext, question: Question) -> PageQuestionCount | None:
+def page_question_count(desk: RequestContext, question: Question) -> PageQuestionCount | None:
     """Return the counts of the page whose text contains the question; None if none does."""
     topic = desk.library.topics.get(question.topic)
     asked = [
@@ -264,12 +270,12 @@ def tally_of(desk: RequestContext, question: Question) -> PageQuestionCount | No
     ]
     if question.id not in asked:
         return None
-    past = store.history(desk.db, desk.learner.id)
+    past = store.load_history(desk.db, desk.learner.id)
     tries = past[question.id].tries if question.id in past else 0
     return PageQuestionCount(question.id, tries, sum(item in past for item in asked), len(asked))
 
 
-def frame_of(desk: RequestContext, run: PracticeRunState, place: int) -> RunFrame:
+def run_frame(desk: RequestContext, run: PracticeRunState, place: int) -> RunFrame:
     """Return the frame of question `place` of a run."""
     scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
     hidden = desk.request.cookies.get("score") == "hidden"
@@ -279,7 +285,7 @@ def frame_of(desk: RequestContext, run: PracticeRunState, place: int) -> RunFram
 
 def refuse_during_exam(desk: RequestContext, question: Question) -> None:
     """Raise ConflictError if the question is in a mock exam in progress."""
-    if question.id in in_running_exam(desk.db, desk.learner.id, desk.now):
+    if question.id in questions_in_running_exam(desk.db, desk.learner.id, desk.now):
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
@@ -297,8 +303,8 @@ def excluded_questions(desk: RequestContext) -> frozenset[str]:
     Those of a mock exam in progress, and those reserved for future ones.
     """
     db, learner = desk.db, desk.learner.id
-    kept = reserved_for_exams(desk.library, in_past_exams(db, learner, desk.now))
-    return kept | in_running_exam(db, learner, desk.now)
+    kept = reserved_for_exams(desk.library, questions_in_past_exams(db, learner, desk.now))
+    return kept | questions_in_running_exam(db, learner, desk.now)
 
 
 def open_question(
@@ -308,7 +314,7 @@ def open_question(
     form, raw = sent.form, sent.raw
     seed = form.seed
     if seed is None:
-        before = store.seeds(desk.db, desk.learner.id, question.id)
+        before = store.load_seeds(desk.db, desk.learner.id, question.id)
         seed = seed_for(question, desk.learner.key, before)
     variant = draw_variant(question, seed)
     if form.move:
@@ -340,7 +346,7 @@ def recorded_feedback(
         way = NextLinks(frame.address, frame.onward, words)
     elif sent.form.context == "page":
         way = NextLinks(sent.form.back)
-    elif _home(sent.form.back) == _PRACTICE:
+    elif _home_words(sent.form.back) == _PRACTICE:
         way = NextLinks(sent.form.back, sent.form.back, f"Back to {_PRACTICE}")
     else:
         topic = desk.library.questions.get(given.item)
@@ -349,20 +355,20 @@ def recorded_feedback(
     here = verdict_page(given, frame, sent)
     way = dataclasses.replace(way, here=here, token=new_token())
     outcome = build_feedback(desk.db, desk.library, given, way, seen)
-    return with_comeback(desk, outcome)
+    return add_comeback(desk, outcome)
 
 
-def with_comeback(desk: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
+def add_comeback(desk: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
     """Return the feedback with the question's card, if it has one."""
     day = desk.learner.study_day(desk.now)
     item = outcome.question.id
     found = None
     if item in desk.library.questions:
-        found = comeback_of(desk.db, desk.learner.id, item, day)
+        found = find_comeback(desk.db, desk.learner.id, item, day)
     return dataclasses.replace(outcome, comeback=found)
 
 
-def _home(back: str) -> str:
+def _home_words(back: str) -> str:
     """Return the name of the page that a question was opened from; `back` is its URL."""
     return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
 
@@ -377,7 +383,7 @@ def verdict_page(given: RecordedAttempt, frame: RunFrame | None, sent: QuestionS
     return f"/quiz/{given.topic}/{given.item}?{urlencode(query)}"
 
 
-def once_more(
+def ask_again_in_unit(
     desk: RequestContext, outcome: AnswerFeedback, sent: QuestionSubmission
 ) -> OpenQuestion | None:
     """Return the same variant again if only the unit was wrong; otherwise None."""
@@ -411,20 +417,20 @@ def question_page(
     question = shown.question
     return desk.page(
         template,
-        home=_home(shown.back),
+        home=_home_words(shown.back),
         status=status,
         topic=desk.library.topics.get(question.topic),
-        objectives=titles(desk.library, question),
+        objectives=objective_titles(desk.library, question),
         asked=asked,
         outcome=outcome,
         run=frame,
         reported=reported,
         tally=tally,
-        flag=_flag(desk, shown, frame),
+        flag=_flag_button(desk, shown, frame),
     )
 
 
-def _flag(
+def _flag_button(
     desk: RequestContext, shown: OpenQuestion | AnswerFeedback, frame: RunFrame | None
 ) -> FlagButton | None:
     """Return the flag button, or None if the surrounding page shows its own."""
@@ -435,11 +441,11 @@ def _flag(
     back = f"/quiz/runs/{frame.id}/{frame.place}" if frame else alone
     if isinstance(shown, AnswerFeedback) and frame is None:
         back = f"{alone}?attempt={shown.given.id}"
-    on = question.id in store.flagged(desk.db, desk.learner.id)
+    on = question.id in store.flagged_questions(desk.db, desk.learner.id)
     return FlagButton(question.topic, question.id, on, back)
 
 
-def titles(library: Library, question: Question) -> list[str]:
+def objective_titles(library: Library, question: Question) -> list[str]:
     """Return the objectives of a question with their numbers, for the line above it."""
     return [
         f"{objective.number} {objective.name}"
@@ -484,7 +490,7 @@ Addressed = Annotated[Question, Depends(read_question)]
 
 
 @router.get("/{topic}/{question}")  # noqa: FAST003 - in Addressed
-def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
+def show_quiz_question(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
     """The page of a question: unanswered, or with the feedback to an attempt."""
     refuse_during_exam(desk, question)
     if not sent.form.attempt:
@@ -494,50 +500,54 @@ def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
     if given.item != question.id:
         raise NotFoundError(f"Answer {given.id} belongs to another question.")
     outcome = recorded_feedback(desk, given, None, sent)
-    shown = once_more(desk, outcome, sent) or outcome
+    shown = ask_again_in_unit(desk, outcome, sent) or outcome
     return question_page(desk, shown, reported=sent.form.reported)
 
 
 @router.get("/{topic}/{question}/form")  # noqa: FAST003 - in Addressed
-def form(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
+def quiz_question_fragment(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
     refuse_during_exam(desk, question)
-    asked = _placed(open_question(desk, question, sent), _run(desk, question, sent))
+    asked = _place_in_run(
+        open_question(desk, question, sent), _find_answered_run(desk, question, sent)
+    )
     return render_page(desk.request, "quiz/_question.html", asked=asked)
 
 
 @router.post("/{topic}/{question}/attempts")  # noqa: FAST003 - in Addressed
-async def attempt(request: Request, question: Addressed, sent: Posted) -> Response:
+async def submit_attempt(request: Request, question: Addressed, sent: Posted) -> Response:
     """Grade a response and save it; an unreadable one is rejected and not saved.
 
     The feedback is rendered after the commit: that takes longer than saving, and other writers
     would have to wait for it.
     """
-    sent = _without_answer(sent)
+    sent = _clear_answer(sent)
     async with write_dependencies(request) as (db, learner):
-        desk = await desk_of(request, learner, db)
-        taken = await run_in_threadpool(_take, desk, question, sent)
+        desk = await build_request_context(request, learner, db)
+        taken = await run_in_threadpool(_submit_answer, desk, question, sent)
     async with read_only_session(request) as db:
         after = dataclasses.replace(desk, db=db)
-        return await run_in_threadpool(_answer_to, after, taken, sent)
+        return await run_in_threadpool(_respond_to_attempt, after, taken, sent)
 
 
-def _take(desk: RequestContext, question: Question, sent: QuestionSubmission) -> SubmitResult:
+def _submit_answer(
+    desk: RequestContext, question: Question, sent: QuestionSubmission
+) -> SubmitResult:
     """Grade a response, and save it unless it is rejected."""
     refuse_during_exam(desk, question)
-    run = _run(desk, question, sent)
-    asked = _placed(open_question(desk, question, sent), run)
-    verdict = _judge(asked, sent)
+    run = _find_answered_run(desk, question, sent)
+    asked = _place_in_run(open_question(desk, question, sent), run)
+    verdict = _judge_submission(asked, sent)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
-        return SubmitResult(shown, _frame(desk, question, run), status=verdict.status)
-    given = _keep(desk, asked, verdict, sent)
-    frame = _frame(desk, question, run, given)
+        return SubmitResult(shown, _frame_around(desk, question, run), status=verdict.status)
+    given = _save_attempt(desk, asked, verdict, sent)
+    frame = _frame_around(desk, question, run, given)
     return SubmitResult(asked, frame, given, GradedVariant(asked.variant, verdict))
 
 
 @router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
-def flag(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
+def flag_question(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
     """Flag a question, or remove the flag."""
     store.set_flag(desk.db, desk.learner.id, question.id, desk.now, wanted=sent.wanted)
     made = FlagButton(question.topic, question.id, sent.wanted, sent.back)
@@ -546,9 +556,9 @@ def flag(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
 
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
-def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
+def report_question(desk: Writer, question: Addressed, sent: Reported) -> Response:
     """Save a report about the question for the author."""
-    store.report(
+    store.save_report(
         desk.db,
         desk.learner.id,
         {
@@ -567,7 +577,7 @@ def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
     )
 
 
-def _without_answer(sent: QuestionSubmission) -> QuestionSubmission:
+def _clear_answer(sent: QuestionSubmission) -> QuestionSubmission:
     """Return the submission without a response if the learner chose “I don't know”."""
     return QuestionSubmission(sent.form, {}) if _gives_up(sent) else sent
 
@@ -577,7 +587,9 @@ def _gives_up(sent: QuestionSubmission) -> bool:
     return sent.form.unknown and sent.form.context == "placement"
 
 
-def _judge(asked: OpenQuestion, sent: QuestionSubmission) -> GradeResult | RejectedAnswer:
+def _judge_submission(
+    asked: OpenQuestion, sent: QuestionSubmission
+) -> GradeResult | RejectedAnswer:
     """Return the grade result, or why the answer is not accepted."""
     if sent.form.revision not in {"", asked.question.revision}:
         words = "This question was edited while it was open. Nothing was counted."
@@ -591,7 +603,7 @@ def _judge(asked: OpenQuestion, sent: QuestionSubmission) -> GradeResult | Rejec
     return verdict
 
 
-def _keep(
+def _save_attempt(
     desk: RequestContext, asked: OpenQuestion, verdict: GradeResult, sent: QuestionSubmission
 ) -> RecordedAttempt:
     answer = NewAttempt(
@@ -616,22 +628,24 @@ def _keep(
     return store.load_attempt(desk.db, desk.learner.id, number)
 
 
-def _answer_to(desk: RequestContext, taken: SubmitResult, sent: QuestionSubmission) -> Response:
+def _respond_to_attempt(
+    desk: RequestContext, taken: SubmitResult, sent: QuestionSubmission
+) -> Response:
     given, frame = taken.given, taken.frame
     if given is None:
         return question_page(desk, taken.asked, frame, status=taken.status)
     if not is_htmx_request(desk.request):
         return RedirectResponse(verdict_page(given, frame, sent), 303)
     outcome = recorded_feedback(desk, given, frame, sent, taken.judged)
-    near = once_more(desk, outcome, sent)
+    near = ask_again_in_unit(desk, outcome, sent)
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)
     in_text = sent.form.context == "page" and frame is None
-    tally = tally_of(desk, outcome.question) if in_text else None
+    tally = page_question_count(desk, outcome.question) if in_text else None
     return question_page(desk, near or outcome, frame, tally=tally)
 
 
-def _run(
+def _find_answered_run(
     desk: RequestContext, question: Question, sent: QuestionSubmission
 ) -> PracticeRunState | None:
     """Return the run that the answer belongs to; raises NotFoundError for another learner's run."""
@@ -643,7 +657,7 @@ def _run(
     return run
 
 
-def _frame(
+def _frame_around(
     desk: RequestContext,
     question: Question,
     run: PracticeRunState | None,
@@ -654,9 +668,9 @@ def _frame(
         return None
     if given is not None:
         run = run.with_answer(given)
-    return frame_of(desk, run, run.items.index(question.id) + 1)
+    return run_frame(desk, run, run.items.index(question.id) + 1)
 
 
-def _placed(asked: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
+def _place_in_run(asked: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
     place = run.items.index(asked.question.id) + 1 if run else 0
     return dataclasses.replace(asked, place=place)

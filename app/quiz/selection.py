@@ -7,7 +7,7 @@ from typing import Literal
 
 from app.accounts.current_learner import RequestContext
 from app.markup.model import Domain
-from app.mastery.objectives import DomainMastery, standings
+from app.mastery.objectives import DomainMastery, build_standings
 from app.mastery.question_counts import WeakObjective, apportion, weakest_first
 from app.mastery.store import load_mastery_data
 from app.questions import types
@@ -66,20 +66,20 @@ def select_questions(
     `missed` takes only questions last missed. In a run on an objective, or on the weakest ones, up
     to half are questions missed on it, because they show what is weak about it.
     """
-    pool = [q for q in questions if _in_scope(q, past, wish)]
-    rank = _rank(past, seed)
+    pool = [q for q in questions if _is_in_scope(q, past, wish)]
+    rank = _practice_rank(past, seed)
     pool.sort(key=rank)
     if wish.mode == "weakest":
         places = {objective: place for place, objective in enumerate(weakest)}
-        pool.sort(key=lambda q: (q.level, _weakness(q, places)))
+        pool.sort(key=lambda q: (q.level, _weakness_rank(q, places)))
         first = weakest[0] if weakest else ""
-        pool = _with_missed(pool, past, first, wish.count // 2)
+        pool = _put_missed_first(pool, past, first, wish.count // 2)
     elif wish.mode == "objective":
-        pool = _with_missed(pool, past, wish.scope, wish.count // 2)
+        pool = _put_missed_first(pool, past, wish.scope, wish.count // 2)
     return tuple(q.id for q in sorted(pool[: wish.count], key=rank))
 
 
-def _with_missed(
+def _put_missed_first(
     pool: Sequence[Question], past: Mapping[str, PastAttempts], objective: str, most: int
 ) -> list[Question]:
     """Return the pool with up to `most` of the questions missed on an objective first."""
@@ -91,7 +91,9 @@ def _with_missed(
     return [*missed, *(q for q in pool if q not in missed)]
 
 
-def _in_scope(question: Question, past: Mapping[str, PastAttempts], wish: PracticeRequest) -> bool:
+def _is_in_scope(
+    question: Question, past: Mapping[str, PastAttempts], wish: PracticeRequest
+) -> bool:
     if wish.mode == "missed":
         seen = past.get(question.id)
         return seen is not None and seen.missed
@@ -102,12 +104,12 @@ def _in_scope(question: Question, past: Mapping[str, PastAttempts], wish: Practi
     return True
 
 
-def _weakness(question: Question, places: Mapping[str, int]) -> int:
+def _weakness_rank(question: Question, places: Mapping[str, int]) -> int:
     last = len(places)
     return min((places.get(o, last) for o in question.objectives), default=last)
 
 
-def _rank(
+def _practice_rank(
     past: Mapping[str, PastAttempts], seed: str
 ) -> Callable[[Question], tuple[str, int, int, str]]:
     def rank(question: Question) -> tuple[str, int, int, str]:
@@ -141,19 +143,19 @@ def draw_placement(
     counts = apportion({d.number: d.weight for d in domains}, QUESTIONS)
     order = sorted(
         (q for q in questions if q.drawable),
-        key=lambda q: (not types.type_of(q).chosen, q.id in past, _mixed(seed, q.id)),
+        key=lambda q: (not types.type_of(q).chosen, q.id in past, _shuffle_key(seed, q.id)),
     )
     there = {o.number: d.number for d in domains for o in d.objectives}
     taken: dict[str, None] = {}
     for domain in domains:
         mine = [q for q in order if q.home(there) == domain.number]
         numbers = [o.number for o in domain.objectives]
-        numbers.sort(key=lambda number: _mixed(seed, number))
-        taken |= dict.fromkeys(_round(mine, numbers, counts[domain.number]))
+        numbers.sort(key=lambda number: _shuffle_key(seed, number))
+        taken |= dict.fromkeys(_pick_round_robin(mine, numbers, counts[domain.number]))
     return tuple(taken)
 
 
-def _round(
+def _pick_round_robin(
     order: Sequence[Question],
     numbers: Sequence[str],
     count: int,
@@ -170,20 +172,20 @@ def _round(
     return list(found)
 
 
-def _mixed(seed: str, word: str) -> str:
+def _shuffle_key(seed: str, word: str) -> str:
     return hashlib.sha256(f"{seed}:{word}".encode()).hexdigest()
 
 
-def weakest_of(desk: RequestContext) -> tuple[WeakObjective, ...]:
+def weakest_objectives(desk: RequestContext) -> tuple[WeakObjective, ...]:
     """Return the objectives that have questions, in the order to practice them."""
-    return standing_of(desk)[1]
+    return mastery_and_order(desk)[1]
 
 
-def standing_of(
+def mastery_and_order(
     desk: RequestContext,
 ) -> tuple[tuple[DomainMastery, ...], tuple[WeakObjective, ...]]:
     """Return the mastery of each domain, and the objectives in the order to practice them."""
     record = load_mastery_data(desk.db, desk.learner, desk.now).record
     day = desk.learner.study_day(desk.now)
-    domains = standings(desk.library, record, day)
+    domains = build_standings(desk.library, record, day)
     return domains, weakest_first(desk.library, record, domains)

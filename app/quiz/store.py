@@ -109,7 +109,7 @@ class NewPracticeRun:
     items: Sequence[str]
 
 
-def seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
+def load_seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
     """Return the seeds of the learner's attempts at a question, newest first."""
     if not learner_id:
         return ()
@@ -130,13 +130,13 @@ def record_attempt(
     If the same form sends the same answer again, returns the existing attempt.
     """
     raw = json.dumps({k: list(v) for k, v in answer.raw.items()}, ensure_ascii=False)
-    token = _token(learner_id, answer.question.id, answer.token, raw)
-    first = not seeds(db, learner_id, answer.question.id)
+    token = _storage_token(learner_id, answer.question.id, answer.token, raw)
+    first = not load_seeds(db, learner_id, answer.question.id)
     row = {"learner_id": learner_id, "token": token, "raw": raw, "first": first}
-    row |= _columns(answer) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
+    row |= _attempt_columns(answer) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
     number = insert_if_absent(db, Attempt, row)
     if number is None:
-        return _attempt_of(db, token)
+        return _find_attempt_id(db, token)
     work = DayTotals(answers=1, milliseconds=answer.milliseconds or 0)
     add_to_day(db, learner_id, day.isoformat(), work)
     keep_revision(db, answer.question, now)
@@ -147,7 +147,7 @@ def record_attempt(
     return number
 
 
-def _columns(answer: NewAttempt) -> dict[str, Any]:
+def _attempt_columns(answer: NewAttempt) -> dict[str, Any]:
     question = answer.question
     return {
         "item": question.id,
@@ -197,7 +197,7 @@ def load_wording(db: Session, item: str, revision: str) -> Question | None:
     return QUESTION.validate_json(body) if body else None
 
 
-def history(db: Session, learner_id: int) -> dict[str, PastAttempts]:
+def load_history(db: Session, learner_id: int) -> dict[str, PastAttempts]:
     """Return the learner's attempts at each question, one entry per question."""
     if not learner_id:
         return {}
@@ -221,7 +221,7 @@ def begin_run(db: Session, learner_id: int, wanted: NewPracticeRun, now: dt.date
     If the learner has too many runs, the oldest are deleted. Their answers stay. Only a few runs
     are deleted at a time, however many there are.
     """
-    token = _token(learner_id, "run", wanted.token, "")
+    token = _storage_token(learner_id, "run", wanted.token, "")
     number = insert_if_absent(
         db,
         PracticeRun,
@@ -272,12 +272,12 @@ def newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
     return find_run(db, learner_id, number) if number else None
 
 
-def report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt.datetime) -> None:
+def save_report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt.datetime) -> None:
     """Save a learner's report about a question, once.
 
     Raises ConflictError if the learner has too many open reports.
     """
-    token = _token(learner_id, values["item"], values["token"], values["words"])
+    token = _storage_token(learner_id, values["item"], values["token"], values["words"])
     kept = {**values, "token": token, "learner_id": learner_id}
     if insert_if_absent(db, ItemReport, {**kept, "at": to_milliseconds(now)}) is not None:
         still_open = col(ItemReport.settled_at).is_(None)
@@ -303,7 +303,7 @@ def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
         insert_if_absent(db, ItemRevision, values)
 
 
-def flagged(db: Session, learner_id: int) -> frozenset[str]:
+def flagged_questions(db: Session, learner_id: int) -> frozenset[str]:
     if not learner_id:
         return frozenset()
     mine = col(QuestionFlag.learner_id) == learner_id
@@ -324,12 +324,12 @@ def set_flag(db: Session, learner_id: int, item: str, now: dt.datetime, *, wante
     )
 
 
-def _attempt_of(db: Session, token: str) -> int:
+def _find_attempt_id(db: Session, token: str) -> int:
     statement = select(col(Attempt.id)).where(col(Attempt.token) == token)
     return db.scalars(statement).one() or 0
 
 
-def _token(learner_id: int, *parts: str) -> str:
+def _storage_token(learner_id: int, *parts: str) -> str:
     """Return a form's token as it is stored, distinct for each learner, question and answer.
 
     Pages cached for all visitors contain the same tokens, and a changed answer from the same form

@@ -25,7 +25,7 @@ from app.database.tables import TABLES, OwnCard, OwnPicture
 from app.questions.question_type import CardFaces
 from app.questions.result import fold_text
 from app.spaced_repetition.card_ids import LONGEST_FACE, QUESTION, parse_card_id, question_card_id
-from app.spaced_repetition.card_rows import MEMORY, blank
+from app.spaced_repetition.card_rows import MEMORY, blank_columns
 from app.web.formatting import format_date_with_year
 
 ADDED = TABLES["added_card"]
@@ -81,7 +81,7 @@ def add_cards(
     """
     if not wanted:
         return frozenset()
-    into_added, into_memory = _inserts(db.connection().dialect.name)
+    into_added, into_memory = _insert_statements(db.connection().dialect.name)
     rows = [
         {"learner_id": learner_id, "card": w.card, "seed": w.seed, "declined": False}
         | {"at": to_milliseconds(now)}
@@ -94,7 +94,7 @@ def add_cards(
             "card": w.card,
             "note": w.card,
             "topic": w.topic,
-            **blank(due_day(w.card, day)),
+            **blank_columns(due_day(w.card, day)),
         }
         for w in wanted
         if w.card in added
@@ -134,7 +134,7 @@ def readd_missed_questions(
     db.connection().execute(_SOONER, values)
 
 
-def decline(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
+def set_declined(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
     """Decline an added card, or take it back; returns False if it was never added."""
     connection = db.connection()
     mine = {"of_learner": learner_id, "of_card": card}
@@ -152,24 +152,29 @@ def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str,
         return {}
     values = {"of_learner": learner_id, "cards": list(cards)}
     rows = db.connection().execute(_AMONG, values)
-    return {row.card: _added(row) for row in rows}
+    return {row.card: _added_card_from_row(row) for row in rows}
 
 
-def added_page(db: Session, learner_id: int, *, most: int, after: int) -> list[AddedCardRecord]:
+def load_added_page(
+    db: Session, learner_id: int, *, most: int, after: int
+) -> list[AddedCardRecord]:
     """Return at most `most` added cards, newest first, after skipping `after` of them."""
     if not learner_id:
         return []
     statement = _ALL.order_by(ADDED.c.id.desc()).limit(most).offset(after)
-    return [_added(r) for r in db.connection().execute(statement, _of(learner_id))]
+    return [
+        _added_card_from_row(r)
+        for r in db.connection().execute(statement, _learner_parameter(learner_id))
+    ]
 
 
-def added_count(db: Session, learner_id: int) -> int:
+def count_added(db: Session, learner_id: int) -> int:
     if not learner_id:
         return 0
-    return db.connection().execute(_COUNT, _of(learner_id)).scalar() or 0
+    return db.connection().execute(_COUNT, _learner_parameter(learner_id)).scalar() or 0
 
 
-def studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
+def list_studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
     """Return the cards of a kind that were added and not declined."""
     if not learner_id:
         return frozenset()
@@ -247,11 +252,11 @@ _STUDIED = select(ADDED.c.card).where(
 )
 
 
-def _of(learner_id: int) -> Mapping[str, Any]:
+def _learner_parameter(learner_id: int) -> Mapping[str, Any]:
     return {"of_learner": learner_id}
 
 
-def _added(row: Any) -> AddedCardRecord:
+def _added_card_from_row(row: Any) -> AddedCardRecord:
     return AddedCardRecord(
         card=row.card,
         seed=row.seed,
@@ -265,7 +270,7 @@ def _added(row: Any) -> AddedCardRecord:
 
 
 @functools.cache
-def _inserts(dialect: str) -> tuple[Any, Insert]:
+def _insert_statements(dialect: str) -> tuple[Any, Insert]:
     # Built once, because building a statement costs more than running it.
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
     into_added = insert(ADDED).on_conflict_do_nothing().returning(ADDED.c.card)
@@ -298,7 +303,9 @@ class MissedQuestionCard:
         return "tomorrow" if days == 1 else f"on {format_date_with_year(self.due)}"
 
 
-def comeback_of(db: Session, learner_id: int, item: str, day: dt.date) -> MissedQuestionCard | None:
+def find_comeback(
+    db: Session, learner_id: int, item: str, day: dt.date
+) -> MissedQuestionCard | None:
     """Return the card of a question, or None if the learner never missed it."""
     card = question_card_id(item)
     added = added_cards(db, learner_id, [card]).get(card)
@@ -358,7 +365,7 @@ _SELECT_ADDED_CARDS = (
 )
 
 
-def kept(
+def find_added(
     db: Session, learner_id: int, cards: Collection[str], now: dt.datetime
 ) -> dict[str, AddedCardDetails]:
     """Return the details of those of `cards` that the learner ever added, declined or not.
@@ -371,7 +378,7 @@ def kept(
     found: dict[str, AddedCardDetails] = {}
     for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
         own = (row.deck, row.front, row.back) if row.front is not None else None
-        sat = row.paper is not None and _asks(row.paper, row.card)
+        sat = row.paper is not None and _paper_asks(row.paper, row.card)
         sat = sat or (row.card in found and found[row.card].sat)
         found[row.card] = AddedCardDetails(
             row.card, row.seed or 0, from_milliseconds(row.at), own, sat
@@ -379,7 +386,7 @@ def kept(
     return found
 
 
-def _asks(paper: str, card: str) -> bool:
+def _paper_asks(paper: str, card: str) -> bool:
     """Return whether a stored exam paper contains the question of a card."""
     return any(question_card_id(slot[1]) == card for slot in json.loads(paper))
 

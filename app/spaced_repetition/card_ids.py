@@ -10,7 +10,7 @@ from html import escape, unescape
 import nh3
 
 from app.content.library import Library
-from app.markup.mathml import in_html
+from app.markup.mathml import convert_html_formulas
 from app.markup.model import Flashcard, GlossaryTerm, RichText, SourceLocation
 from app.questions import types
 from app.questions.grading import question_faces
@@ -64,7 +64,7 @@ def exists_in_course(library: Library, card: str) -> bool:
     return kind == OWN or name in library.cards
 
 
-def topic_of(library: Library, card: str) -> str:
+def card_topic(library: Library, card: str) -> str:
     """Return the topic of an added card, empty if it has none.
 
     For a question it is the question's topic, for a term the first page in reading order that uses
@@ -107,7 +107,7 @@ def card_of_question(question: Question, seed: int) -> Flashcard:
     `seed` sets the numbers and the order. The text is that of the current revision.
     """
     variant = draw_variant(question, seed)
-    faces = question_faces(variant, _gap)
+    faces = question_faces(variant, _gap_text)
     return Flashcard(
         id=question_card_id(question.id),
         topic=question.topic,
@@ -139,45 +139,45 @@ def card_of_own(card: str, faces: CardFaces) -> Flashcard:
 
     A side saved before the length limit existed is cut.
     """
-    front, back = (cleaned(_cut(face)) for face in faces)
+    front, back = (clean_html(_shorten_face(face)) for face in faces)
     return Flashcard(
         id=card,
         topic="",
-        front=RichText(in_html(front), _plain(front)),
-        back=RichText(in_html(back), _plain(back)),
+        front=RichText(convert_html_formulas(front), _plain_html(front)),
+        back=RichText(convert_html_formulas(back), _plain_html(back)),
         objectives=(),
         place=SourceLocation(OWN, 0),
         revision="",
     )
 
 
-def cleaned(html: str) -> str:
+def clean_html(html: str) -> str:
     """Sanitize untrusted HTML to text with its structure, links and pictures."""
     return nh3.clean(
         html,
         tags=_TAGS,
         attributes={"a": {"href"}, "img": {"src", "alt"}, "math": {"display"}},
-        attribute_filter=_kept,
+        attribute_filter=_allowed_attribute,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
     )
 
 
-def _kept(tag: str, name: str, value: str) -> str | None:
+def _allowed_attribute(tag: str, name: str, value: str) -> str | None:
     """Return the value of an attribute, or None for a picture URL that is not ours."""
     return None if (tag, name) == ("img", "src") and not is_picture(value) else value
 
 
-def _cut(face: str) -> str:
+def _shorten_face(face: str) -> str:
     return face if len(face) <= LONGEST_FACE else face[:LONGEST_FACE] + _CUT
 
 
-def _plain(html: str) -> str:
+def _plain_html(html: str) -> str:
     # Add a space before each tag, so that text of neighboring blocks does not run together.
     words = nh3.clean(html.replace("<", " <"), tags=set())
     plain = " ".join(unescape(words).split())
     return plain or ("Picture" if "<img" in html else "")
 
 
-def _gap(hint: str) -> str:
+def _gap_text(hint: str) -> str:
     return f'<span class="blank">{hint or _NO_HINT}</span>'

@@ -53,7 +53,7 @@ def card_state_from_row(row: Any) -> CardState | None:
     )
 
 
-def columns(standing: CardState) -> dict[str, Any]:
+def state_columns(standing: CardState) -> dict[str, Any]:
     """Return a card state as the columns of its row."""
     return {
         "state": standing.state,
@@ -71,7 +71,7 @@ def columns(standing: CardState) -> dict[str, Any]:
     }
 
 
-def blank(due: dt.date | None) -> dict[str, Any]:
+def blank_columns(due: dt.date | None) -> dict[str, Any]:
     """Return the columns of a card without a review; suspended if `due` is None."""
     return {
         "state": "new",
@@ -97,7 +97,7 @@ OWN_CARD_ROW = (
 )
 
 
-def of(learner_id: int, card: str) -> dict[str, Any]:
+def card_key(learner_id: int, card: str) -> dict[str, Any]:
     """Return the statement parameters for one card of a learner."""
     return {"of_learner": learner_id, "of_card": card}
 
@@ -107,12 +107,12 @@ _ADD = insert(MEMORY)
 _FORGET = delete(MEMORY).where(*OWN_CARD_ROW)
 
 
-def change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
+def change_row(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
     """Update columns of an existing row."""
-    db.connection().execute(_CHANGE, {**of(learner_id, card), **values})
+    db.connection().execute(_CHANGE, {**card_key(learner_id, card), **values})
 
 
-def add(db: Session, learner_id: int, card: Flashcard | str, values: Mapping[str, Any]) -> None:
+def add_row(db: Session, learner_id: int, card: Flashcard | str, values: Mapping[str, Any]) -> None:
     """Insert the row of a card. Pass the id alone if the card has left the course."""
     if isinstance(card, str):
         own = {"card": card, "topic": "", "note": card}
@@ -122,6 +122,6 @@ def add(db: Session, learner_id: int, card: Flashcard | str, values: Mapping[str
     db.connection().execute(_ADD, {"learner_id": learner_id, **own, **values})
 
 
-def forget(db: Session, learner_id: int, card: str) -> None:
+def delete_row(db: Session, learner_id: int, card: str) -> None:
     """Delete the row of a card."""
-    db.connection().execute(_FORGET, of(learner_id, card))
+    db.connection().execute(_FORGET, card_key(learner_id, card))

@@ -90,7 +90,7 @@ _NOTHING = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
 _KINDS = ("learning", "review", "waiting")
 
 
-def _count(condition: Any) -> Any:
+def _count_where(condition: Any) -> Any:
     return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
 
 
@@ -109,9 +109,9 @@ GRADED = (
 """The number of today's reviews that were not undone, as a column of another query."""
 _TODAY = select(
     GRADED,
-    _count(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
+    _count_where(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
     func.count().label("answered"),
-    _count((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
+    _count_where((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
 ).where(_learner, MEMORY.c.last_day == bindparam("day"))
 
 # A card whose reverse was reviewed today is buried until tomorrow.
@@ -146,21 +146,21 @@ _due = (
 _still_there = MEMORY.c.card.not_in(bindparam("gone", expanding=True))
 
 
-def _sum(condition: Any) -> Any:
+def _sum_where(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0)).over()
 
 
-def _looking(due: Select[Any]) -> Select[Any]:
+def _select_with_counts(due: Select[Any]) -> Select[Any]:
     """Build one query for the day's counts and the most urgent card, if any."""
     cards = due.subquery()
     first = (
         select(
             *cards.c,
-            _sum(cards.c.mine & (cards.c.rank == 0)).label("learning"),
-            _sum(cards.c.mine & (cards.c.state == "review")).label("review"),
-            _sum(cards.c.mine & (cards.c.state == "new")).label("added"),
-            _sum(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
-            _sum(cards.c.first_day != bindparam("day")).label("all_due"),
+            _sum_where(cards.c.mine & (cards.c.rank == 0)).label("learning"),
+            _sum_where(cards.c.mine & (cards.c.state == "review")).label("review"),
+            _sum_where(cards.c.mine & (cards.c.state == "new")).label("added"),
+            _sum_where(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
+            _sum_where(cards.c.first_day != bindparam("day")).label("all_due"),
         )
         .order_by(cards.c.mine.desc(), cards.c.rank, cards.c.urgency, cards.c.card)
         .limit(1)
@@ -170,8 +170,8 @@ def _looking(due: Select[Any]) -> Select[Any]:
     return select(*first.c, *today.c).select_from(today.outerjoin(first, true()))
 
 
-_LOOK = _looking(_due)
-_LOOK_AMONG_STRAYS = _looking(_due.where(_still_there))
+_LOOK = _select_with_counts(_due)
+_LOOK_AMONG_STRAYS = _select_with_counts(_due.where(_still_there))
 
 
 def load_queue(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
@@ -192,7 +192,7 @@ def load_queue(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
     if row.card is None:
         return dataclasses.replace(_NOTHING, finished=row.finished, whole=day, graded=row.graded)
     return ReviewQueue(
-        first=_held(row) if row.mine else None,
+        first=_card_from_row(row) if row.mine else None,
         kind=_KINDS[row.rank] if row.mine else "",
         learning=row.learning,
         review=row.review,
@@ -213,7 +213,7 @@ _UPCOMING = (
 )
 
 
-def upcoming(db: Session, learner_id: int, limits: QueueQuery, most: int) -> list[CardRecord]:
+def load_upcoming(db: Session, learner_id: int, limits: QueueQuery, most: int) -> list[CardRecord]:
     """Return the first `most` cards due on a study day, in queue order."""
     values = {
         "learner": learner_id,
@@ -223,10 +223,10 @@ def upcoming(db: Session, learner_id: int, limits: QueueQuery, most: int) -> lis
         "gone": list(limits.strays.gone),
         "most": most,
     }
-    return [_held(row) for row in db.connection().execute(_UPCOMING, values)]
+    return [_card_from_row(row) for row in db.connection().execute(_UPCOMING, values)]
 
 
-def _held(row: Any) -> CardRecord:
+def _card_from_row(row: Any) -> CardRecord:
     return CardRecord(row.card, card_state_from_row(row), row.turns, known=True)
 
 
@@ -243,7 +243,7 @@ def unseen_by_topic(
     db: Session, learner_id: int, library: Library, limits: QueueQuery
 ) -> dict[str, int]:
     """Return how many cards of each topic were never seen, topics in reading order."""
-    topics = [limits.topic] if limits.topic else _topics(library)
+    topics = [limits.topic] if limits.topic else _course_topics(library)
     seen = collections.Counter[str]()
     if learner_id:
         rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
@@ -286,11 +286,11 @@ def new_cards(
         notes = {row.note for row in rows if row.today}
         mine = library.topics[topic].cards
         for card in sorted(mine, key=lambda card: library.cards[card].level):
-            if card not in seen and note_of(library, card) not in notes:
+            if card not in seen and card_note(library, card) not in notes:
                 yield card
 
 
-def note_of(library: Library, card: str) -> str:
+def card_note(library: Library, card: str) -> str:
     """Return the note id that a card and its reverse share."""
     sibling = library.cards[card].sibling
     return min(card, sibling) if sibling else card
@@ -322,7 +322,9 @@ def next_due(db: Session, learner_id: int, limits: QueueQuery) -> tuple[dt.date,
     return (dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
-def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[CardState | None, bool]]:
+def topic_standings(
+    db: Session, learner_id: int, topic: str
+) -> dict[str, tuple[CardState | None, bool]]:
     """Return the seen cards of a topic: the state of each, and whether it is suspended."""
     rows = db.connection().execute(
         select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
@@ -332,7 +334,7 @@ def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[CardS
     return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
 
 
-def standings_of(
+def card_standings(
     db: Session, learner_id: int, cards: Sequence[str]
 ) -> dict[str, tuple[CardState | None, bool]]:
     """Return the same for the given cards, of any topic."""
@@ -389,7 +391,7 @@ def find_strays(db: Session, learner_id: int, library: Library) -> OrphanedCards
     return OrphanedCards(frozenset(gone), moved)
 
 
-def _topics(library: Library) -> Iterable[str]:
+def _course_topics(library: Library) -> Iterable[str]:
     first = [s for s in library.syllabus.topics if s in library.topics]
     every = [*first, *(s for s in library.topics if s not in first)]
     return sorted(every, key=lambda slug: library.topics[slug].level)
@@ -410,15 +412,15 @@ _first = (*_graded, _LOG.c.recall.is_(None))
 _pace_later = (*_graded, _LOG.c.recall.is_not(None))
 
 
-def _one(value: Any, *conditions: Any) -> Any:
+def _single_value(value: Any, *conditions: Any) -> Any:
     return select(value).where(*conditions).scalar_subquery()
 
 
 _SPENT = select(
-    _one(func.sum(_LOG.c.milliseconds), *_first),
-    _one(func.count(distinct(_LOG.c.card)), *_first),
-    _one(func.sum(_LOG.c.milliseconds), *_pace_later),
-    _one(func.count(_LOG.c.id), *_pace_later),
+    _single_value(func.sum(_LOG.c.milliseconds), *_first),
+    _single_value(func.count(distinct(_LOG.c.card)), *_first),
+    _single_value(func.sum(_LOG.c.milliseconds), *_pace_later),
+    _single_value(func.count(_LOG.c.id), *_pace_later),
 )
 _PACE_CACHE: StudyDayCache[CardPace] = StudyDayCache()
 
@@ -427,10 +429,10 @@ def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
     """Return the learner's pace as of the start of a study day."""
     if not learner_id:
         return CardPace()
-    return _PACE_CACHE.of(db, learner_id, day, lambda: _asked(db, learner_id, day))
+    return _PACE_CACHE.of(db, learner_id, day, lambda: _load_pace(db, learner_id, day))
 
 
-def _asked(db: Session, learner_id: int, day: dt.date) -> CardPace:
+def _load_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
     values = {"learner": learner_id, "day": day.isoformat()}
     row = db.connection().execute(_SPENT, values).one()
     first, look = (TimeSpent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))

@@ -17,24 +17,24 @@ from sqlalchemy import Row, and_, bindparam, delete, func, literal, select, upda
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session
 
-from app.clock import from_milliseconds, study_day_of, to_milliseconds
+from app.clock import from_milliseconds, study_day_at, to_milliseconds
 from app.database.engine import BROUGHT, insert_if_absent
 from app.database.quotas import CARD_LOG
 from app.database.tables import TABLES, Review, Suspension
 from app.markup.model import Flashcard
-from app.spaced_repetition.added_cards import ADDED, decline, due_day
+from app.spaced_repetition.added_cards import ADDED, due_day, set_declined
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import (
     MEMORY,
     OWN_CARD_ROW,
     STANDING,
-    add,
-    blank,
+    add_row,
+    blank_columns,
+    card_key,
     card_state_from_row,
-    change,
-    columns,
-    forget,
-    of,
+    change_row,
+    delete_row,
+    state_columns,
 )
 from app.spaced_repetition.scheduler import (
     CardState,
@@ -69,23 +69,23 @@ class AddedCardStart:
     again: bool
 
 
-def beginnings(
+def load_beginnings(
     db: Session, learner_id: int, cards: Collection[str] | None = None
 ) -> dict[str, AddedCardStart]:
     """Return the starts of all cards that a learner ever added, or of some of them."""
     wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
     rows = db.connection().execute(wanted, {"of_learner": learner_id})
-    return {row.card: _beginning(row) for row in rows}
+    return {row.card: _beginning_from_row(row) for row in rows}
 
 
-def beginning_of(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
+def find_beginning(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
     """Return the start of one card, or None if it was never added."""
     values = {"of_learner": learner_id, "of_card": card}
     row = db.connection().execute(_ONE, values).first()
-    return _beginning(row) if row else None
+    return _beginning_from_row(row) if row else None
 
 
-def standing_rows(log: Iterable[Any]) -> list[Any]:
+def valid_rows(log: Iterable[Any]) -> list[Any]:
     """Return the log rows of one card whose rating or manual edit was not undone."""
     rows = list(log)
     undone = {row.voids for row in rows if row.voids}
@@ -94,7 +94,7 @@ def standing_rows(log: Iterable[Any]) -> list[Any]:
     ]
 
 
-def grade_in(row: Any) -> ReviewEvent:
+def grade_from_row(row: Any) -> ReviewEvent:
     """Return the rating in a log row."""
     return ReviewEvent(
         rating=row.rating,
@@ -104,7 +104,7 @@ def grade_in(row: Any) -> ReviewEvent:
     )
 
 
-def acted(row: Any) -> ManualEdit:
+def edit_from_row(row: Any) -> ManualEdit:
     """Return the manual edit in a log row."""
     until = dt.date.fromisoformat(row.until_day) if row.until_day else None
     return ManualEdit(row.act, until)
@@ -115,8 +115,8 @@ def replay_card(card: str, log: Iterable[Any], begin: AddedCardStart | None = No
 
     A question that was missed again after its last row is due sooner.
     """
-    rows = standing_rows(log)
-    now = replay_log((grade_in(r) if r.rating else acted(r) for r in rows), card)
+    rows = valid_rows(log)
+    now = replay_log((grade_from_row(r) if r.rating else edit_from_row(r) for r in rows), card)
     if begin is None or not begin.again or not rows:
         return now
     if begin.since <= from_milliseconds(rows[-1].at):
@@ -127,7 +127,7 @@ def replay_card(card: str, log: Iterable[Any], begin: AddedCardStart | None = No
     return ReplayedCard(dataclasses.replace(now.standing, due_day=due))
 
 
-def remembered(
+def rebuilt_columns(
     now: ReplayedCard, turns: int, begin: AddedCardStart | None, *, aside: bool
 ) -> dict[str, Any] | None:
     """Return the columns of a rebuilt memory row, or None if there is nothing to store.
@@ -140,16 +140,16 @@ def remembered(
     if now.until is not None:
         held["set_day"] = now.until.isoformat()
     if now.standing is not None:
-        return {**columns(now.standing), **held}
+        return {**state_columns(now.standing), **held}
     due = now.until or (begin.due if begin else None)
     if due is None and not aside:
         return None
-    return {**blank(due), **held}
+    return {**blank_columns(due), **held}
 
 
-def _beginning(row: Any) -> AddedCardStart:
+def _beginning_from_row(row: Any) -> AddedCardStart:
     since = from_milliseconds(row.at)
-    day = study_day_of(since, row.zone)
+    day = study_day_at(since, row.zone)
     missed = parse_card_id(row.card)[0] == QUESTION
     return AddedCardStart(due_day(row.card, day), since, row.declined, missed)
 
@@ -195,7 +195,7 @@ class DayTotals:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def work_of_grade(
+def day_totals_of_grade(
     rating: int, recall: float | None, milliseconds: int | None, *, again: bool
 ) -> DayTotals:
     """Return what a review adds to its day.
@@ -218,7 +218,7 @@ def work_of_grade(
 def add_to_day(db: Session, learner_id: int, day: str, more: DayTotals) -> None:
     """Add to the totals of a study day (ISO date); inserts the row if it is the first."""
     values = {"learner_id": learner_id, "day": day, **more.columns()}
-    db.connection().execute(_adding(db.connection().dialect.name), values)
+    db.connection().execute(_add_statement(db.connection().dialect.name), values)
 
 
 def change_days(
@@ -229,9 +229,9 @@ def change_days(
     Both are complete logs of the same cards, each oldest first.
     """
     days = collections.defaultdict[str, DayTotals](DayTotals)
-    for day, work in works_of(list(before)):
+    for day, work in work_per_day(list(before)):
         days[day] += -work
-    for day, work in works_of(list(after)):
+    for day, work in work_per_day(list(after)):
         days[day] += work
     for day, work in sorted(days.items()):
         if work != DayTotals():
@@ -251,7 +251,7 @@ def forget_empty_days(db: Session, learner_id: int) -> None:
         connection.execute(delete(DAYS).where(mine, DAYS.c.day == day))
 
 
-def works_of(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
+def work_per_day(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
     """Yield what each review added to which day; undone reviews add nothing."""
     undone = {row.voids for row in log if row.voids}
     last: dict[str, str] = {}
@@ -263,12 +263,12 @@ def works_of(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
             continue
         again = last.get(row.card) == row.study_day
         last[row.card] = row.study_day
-        work = work_of_grade(row.rating, row.recall, row.milliseconds, again=again)
+        work = day_totals_of_grade(row.rating, row.recall, row.milliseconds, again=again)
         yield row.study_day, work
 
 
 @functools.cache
-def _adding(dialect: str) -> Any:
+def _add_statement(dialect: str) -> Any:
     make = sqlite.insert if dialect == "sqlite" else postgresql.insert
     statement = make(DAYS)
     new = statement.excluded
@@ -291,7 +291,7 @@ def retrievability_before(before: CardState | None, day: dt.date) -> float | Non
     return retrievability(before, day)
 
 
-def count(
+def count_grade(
     db: Session,
     learner_id: int,
     before: CardState | None,
@@ -299,22 +299,22 @@ def count(
     milliseconds: int | None,
 ) -> None:
     """Add a review to its day; `before` is the card's state before it."""
-    again = _again(before, grade.day)
+    again = _was_seen_on(before, grade.day)
     chance = retrievability_before(before, grade.day)
-    work = work_of_grade(grade.rating, chance, milliseconds, again=again)
+    work = day_totals_of_grade(grade.rating, chance, milliseconds, again=again)
     add_to_day(db, learner_id, grade.day.isoformat(), work)
 
 
-def uncount(db: Session, learner_id: int, number: int, before: CardState | None) -> None:
+def uncount_grade(db: Session, learner_id: int, number: int, before: CardState | None) -> None:
     """Subtract an undone review from its day; `before` is the state the card returns to."""
     row = db.connection().execute(_UNDONE, {"number": number}).one()
     rating, chance, took, day = row
-    again = _again(before, dt.date.fromisoformat(day))
-    work = work_of_grade(rating, chance, took, again=again)
+    again = _was_seen_on(before, dt.date.fromisoformat(day))
+    work = day_totals_of_grade(rating, chance, took, again=again)
     add_to_day(db, learner_id, day, -work)
 
 
-def _again(before: CardState | None, day: dt.date) -> bool:
+def _was_seen_on(before: CardState | None, day: dt.date) -> bool:
     return before is not None and before.last_day == day
 
 
@@ -369,17 +369,17 @@ _COUNT_TURNS = _TURNS
 
 
 def load_card(db: Session, learner_id: int, card: str) -> CardRecord:
-    row = db.connection().execute(_FIND, of(learner_id, card)).one()
+    row = db.connection().execute(_FIND, card_key(learner_id, card)).one()
     if row.state is None:
         return CardRecord(card, turns=row.turns)
     return CardRecord(card, card_state_from_row(row), row.turns, True, row.suspended)
 
 
-def unseen(db: Session, learner_id: int, card: str) -> CardRecord:
+def unseen_card(db: Session, learner_id: int, card: str) -> CardRecord:
     """Return a card that has no memory row; its log may hold reviews that were all undone."""
     if not learner_id:
         return CardRecord(card)
-    turns = db.connection().execute(_COUNT_TURNS, of(learner_id, card)).one()[0]
+    turns = db.connection().execute(_COUNT_TURNS, card_key(learner_id, card)).one()[0]
     return CardRecord(card, turns=turns)
 
 
@@ -388,7 +388,7 @@ _RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
 
 def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
     """Return the rating already saved for this showing of a card, 0 if there is none."""
-    kept = token_of(learner_id, card, token)
+    kept = storage_token(learner_id, card, token)
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
 
 
@@ -405,7 +405,7 @@ def record_review(
         Review,
         {
             "learner_id": learner_id,
-            "token": token_of(learner_id, card.id, sent.token),
+            "token": storage_token(learner_id, card.id, sent.token),
             "card": card.id,
             "rating": grade.rating,
             "retention": grade.retention,
@@ -422,20 +422,20 @@ def record_review(
     if held.standing is not None and grade.at < held.standing.last_at:
         # The clock was set back, so the review is replayed at its place in time.
         standing = rebuild_card_state(db, learner_id, card) or standing
-    values = {**columns(standing), "turns": held.turns + 1}
-    _keep(db, learner_id, card, values, known=held.known)
-    count(db, learner_id, held.standing, grade, sent.milliseconds)
+    values = {**state_columns(standing), "turns": held.turns + 1}
+    _write_card_row(db, learner_id, card, values, known=held.known)
+    count_grade(db, learner_id, held.standing, grade, sent.milliseconds)
     lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
     return RecordedReview(number, standing, lapsed=lapsed)
 
 
-def _keep(
+def _write_card_row(
     db: Session, learner_id: int, card: Flashcard, values: Mapping[str, Any], *, known: bool
 ) -> None:
     if known:
-        change(db, learner_id, card.id, values)
+        change_row(db, learner_id, card.id, values)
     else:
-        add(db, learner_id, card, values)
+        add_row(db, learner_id, card, values)
 
 
 _other = LOG.alias()
@@ -457,13 +457,13 @@ def last_undoable(
 
     If `day` is given, only that study day counts. Imported rows are left out.
     """
-    row = _newest(db, learner_id)
+    row = _newest_log_row(db, learner_id)
     if row is None or (day is not None and row.study_day != day.isoformat()):
         return None
     return row.id, row.card
 
 
-def _newest(db: Session, learner_id: int) -> Row[Any, Any, Any, Any] | None:
+def _newest_log_row(db: Session, learner_id: int) -> Row[Any, Any, Any, Any] | None:
     return db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
 
 
@@ -479,7 +479,7 @@ def undo_review(
     It stays in the log, and a new row that voids it points to it. Undoing it a second time changes
     nothing. `cards` are the course cards whose memory row may have to be restored.
     """
-    last = _newest(db, learner_id)
+    last = _newest_log_row(db, learner_id)
     if last is None or last.id != number:
         return None
     now, day = when
@@ -489,7 +489,7 @@ def undo_review(
         Review,
         {
             "learner_id": learner_id,
-            "token": token_of(learner_id, "undo", str(number)),
+            "token": storage_token(learner_id, "undo", str(number)),
             "card": last.card,
             "rating": 0,
             "voids": number,
@@ -501,7 +501,7 @@ def undo_review(
     card: str = last.card
     standing = rebuild_card_state(db, learner_id, cards.get(card, card))
     if done is not None and graded:
-        uncount(db, learner_id, number, standing)
+        uncount_grade(db, learner_id, number, standing)
     elif done is not None:
         bump_manual_edits(db, learner_id)
     return card
@@ -527,27 +527,27 @@ def set_suspended(
 ) -> None:
     """Suspend a card, or unsuspend it in the state it had."""
     if is_added_card(card.id) and not aside:
-        decline(db, learner_id, card.id, declined=False)
+        set_declined(db, learner_id, card.id, declined=False)
         return
     held = load_card(db, learner_id, card.id)
-    db.connection().execute(_TAKE_UP, of(learner_id, card.id))
+    db.connection().execute(_TAKE_UP, card_key(learner_id, card.id))
     if aside:
         row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
         insert_if_absent(db, Suspension, row)
     if held.known and (held.standing is not None or aside):
-        change(db, learner_id, card.id, {"suspended": aside})
+        change_row(db, learner_id, card.id, {"suspended": aside})
     elif held.known:
         rebuild_card_state(db, learner_id, card, aside=False)
     elif aside:
-        add(
+        add_row(
             db,
             learner_id,
             card,
-            {**blank(None), "turns": held.turns, "suspended": True},
+            {**blank_columns(None), "turns": held.turns, "suspended": True},
         )
 
 
-def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
+def list_suspended(db: Session, learner_id: int) -> tuple[str, ...]:
     """Return the suspended cards, newest first."""
     rows = db.connection().execute(
         select(ASIDE.c.card).where(ASIDE.c.learner_id == learner_id).order_by(ASIDE.c.id.desc())
@@ -555,7 +555,7 @@ def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
     return tuple(rows.scalars())
 
 
-def token_of(learner_id: int, *parts: str) -> str:
+def storage_token(learner_id: int, *parts: str) -> str:
     """Return a form's token as it is stored, distinct for each learner and card."""
     words = "\0".join((str(learner_id), *parts))
     return hashlib.sha256(words.encode()).hexdigest()
@@ -590,18 +590,18 @@ def rebuild_card_state(
     `aside` says whether the card is suspended, if that has changed too.
     """
     name = card if isinstance(card, str) else card.id
-    rows = db.connection().execute(_LOG_ALL, of(learner_id, name)).all()
-    begin = beginning_of(db, learner_id, name) if is_added_card(name) else None
+    rows = db.connection().execute(_LOG_ALL, card_key(learner_id, name)).all()
+    begin = find_beginning(db, learner_id, name) if is_added_card(name) else None
     now = replay_card(name, rows, begin)
     held = load_card(db, learner_id, name)
     away = held.suspended if aside is None else aside
-    values = remembered(now, len(rows), begin, aside=away)
+    values = rebuilt_columns(now, len(rows), begin, aside=away)
     if values is None:
-        forget(db, learner_id, name)
+        delete_row(db, learner_id, name)
     elif held.known:
-        change(db, learner_id, name, values)
+        change_row(db, learner_id, name, values)
     else:
-        add(db, learner_id, card, values)
+        add_row(db, learner_id, card, values)
     return now.standing
 
 
@@ -623,7 +623,7 @@ def record_manual_edit(
         Review,
         {
             "learner_id": learner_id,
-            "token": token_of(learner_id, card.id, act.kind, token),
+            "token": storage_token(learner_id, card.id, act.kind, token),
             "card": card.id,
             "rating": 0,
             "study_day": day.isoformat(),
@@ -649,14 +649,14 @@ class ReviewHistoryRow(NamedTuple):
     undone: bool
 
 
-def log_of(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
+def load_history(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
     """Return the newest hundred reviews and manual edits of a card."""
     values = {"of_learner": learner_id, "of_card": card}
-    return [ReviewHistoryRow(*row) for row in db.connection().execute(_log(), values)]
+    return [ReviewHistoryRow(*row) for row in db.connection().execute(_history_query(), values)]
 
 
 @functools.cache
-def _log() -> Any:
+def _history_query() -> Any:
     undoing = LOG.alias()
     undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
     return (

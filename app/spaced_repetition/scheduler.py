@@ -144,15 +144,15 @@ def apply_review(
     Equal to the reference implementation (py-fsrs, FSRS-6) with elapsed time counted in study days.
     `card` seeds the fuzz; without it there is none.
     """
-    scheduler = _scheduler(policy, grade.retention)
-    day = _midnight(grade.day)
+    scheduler = _fsrs_scheduler(policy, grade.retention)
+    day = _start_of_day(grade.day)
     moved, _ = scheduler.review_card(
-        _card(before, day), fsrs.Rating(grade.rating), review_datetime=day
+        _fsrs_card(before, day), fsrs.Rating(grade.rating), review_datetime=day
     )
     wait = moved.due - day
     state = _NAMES[moved.state]
     if policy.fuzz and card and state == "review":
-        wait = dt.timedelta(days=_spread(before, grade, card, policy))
+        wait = dt.timedelta(days=_spread_intervals(before, grade, card, policy))
     lapsed = before is not None and before.state == "review" and grade.rating == 1
     return CardState(
         state=state,
@@ -169,17 +169,17 @@ def apply_review(
     )
 
 
-def _spread(
+def _spread_intervals(
     before: CardState | None, grade: ReviewEvent, card: str, policy: SchedulerPolicy
 ) -> int:
     """Return the fuzzed interval in days. Hard, good and easy give increasing intervals."""
-    scheduler, day = _scheduler(policy, grade.retention), _midnight(grade.day)
+    scheduler, day = _fsrs_scheduler(policy, grade.retention), _start_of_day(grade.day)
     previous = (before.due_day - before.last_day).days if before else 0
     seed = card, before.reviews if before else 0
     days = 0
     for rating in range(_HARD, grade.rating + 1):
         moved, _ = scheduler.review_card(
-            _card(before, day), fsrs.Rating(rating), review_datetime=day
+            _fsrs_card(before, day), fsrs.Rating(rating), review_datetime=day
         )
         if _NAMES[moved.state] == "review":
             wait = (moved.due - day).days
@@ -203,13 +203,13 @@ def retrievability(standing: CardState, day: dt.date, policy: SchedulerPolicy = 
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last review.
     """
-    scheduler = _scheduler(policy, RETENTION)
-    moment = _midnight(day)
-    return float(scheduler.get_card_retrievability(_card(standing, moment), moment))
+    scheduler = _fsrs_scheduler(policy, RETENTION)
+    moment = _start_of_day(day)
+    return float(scheduler.get_card_retrievability(_fsrs_card(standing, moment), moment))
 
 
 @functools.lru_cache(maxsize=256)
-def _scheduler(policy: SchedulerPolicy, retention: float) -> fsrs.Scheduler:
+def _fsrs_scheduler(policy: SchedulerPolicy, retention: float) -> fsrs.Scheduler:
     return fsrs.Scheduler(
         parameters=policy.parameters,
         desired_retention=retention,
@@ -220,13 +220,13 @@ def _scheduler(policy: SchedulerPolicy, retention: float) -> fsrs.Scheduler:
     )
 
 
-def _midnight(day: dt.date) -> dt.datetime:
+def _start_of_day(day: dt.date) -> dt.datetime:
     # The reference counts periods of 24 hours between moments. Given the same moment of each study
     # day, it counts study days, independent of hour, time zone and daylight saving.
     return dt.datetime.combine(day, _MIDNIGHT)
 
 
-def _card(standing: CardState | None, day: dt.datetime) -> fsrs.Card:
+def _fsrs_card(standing: CardState | None, day: dt.datetime) -> fsrs.Card:
     # Pass an id, because the package sleeps to make one.
     if standing is None:
         return fsrs.Card(card_id=1, due=day)
@@ -237,7 +237,7 @@ def _card(standing: CardState | None, day: dt.datetime) -> fsrs.Card:
         stability=standing.stability,
         difficulty=standing.difficulty,
         due=day,
-        last_review=_midnight(standing.last_day),
+        last_review=_start_of_day(standing.last_day),
     )
 
 
@@ -338,7 +338,7 @@ def is_too_old(given: dt.datetime, now: dt.datetime) -> bool:
     return now - given > OLDEST
 
 
-def settled(given: dt.datetime, now: dt.datetime, last: dt.datetime | None) -> dt.datetime:
+def settle_moment(given: dt.datetime, now: dt.datetime, last: dt.datetime | None) -> dt.datetime:
     """Return the moment to log for a rating given at `given` and received at `now`.
 
     Never in the future, whatever the device's clock says, and never before the card's last review,
@@ -368,8 +368,8 @@ def days_label(days: int) -> str:
     if days < 60:
         return f"{days}{NBSP}{'day' if days == 1 else 'days'}"
     if days < 365:
-        return f"{_short(days / 30.4)}{NBSP}months"
-    years = _short(days / 365.25)
+        return f"{_short_days(days / 30.4)}{NBSP}months"
+    years = _short_days(days / 365.25)
     return f"{years}{NBSP}{'year' if years == '1' else 'years'}"
 
 
@@ -379,9 +379,9 @@ def minutes_words(wait: dt.timedelta) -> str:
     if minutes < 60:
         return f"{minutes}{NBSP}min"
     if minutes < 24 * 60:
-        return f"{_short(minutes / 60)}{NBSP}h"
+        return f"{_short_days(minutes / 60)}{NBSP}h"
     return days_label(round(minutes / 1440))
 
 
-def _short(value: float) -> str:
+def _short_days(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")

@@ -52,7 +52,7 @@ class StudyPace:
 USUAL = StudyPace()
 
 
-def pace_of(cards: CardPace, question: TimeSpent, page: TimeSpent) -> StudyPace:
+def estimate_pace(cards: CardPace, question: TimeSpent, page: TimeSpent) -> StudyPace:
     """Return the learner's mean times, pulled toward the usual ones while the log is short."""
     return StudyPace(
         first=cards.first,
@@ -83,11 +83,11 @@ def page_spent(read: Iterable[tuple[str, str, int]], topics: Mapping[str, Topic]
     parts: list[float] = []
     for slug, at_section in marks.items():
         if slug in topics:
-            parts += _parts(topics[slug], at_section)
+            parts += _page_parts(topics[slug], at_section)
     return TimeSpent(sum(parts), len(parts))
 
 
-def _parts(topic: Topic, at: Mapping[str, int]) -> Collection[float]:
+def _page_parts(topic: Topic, at: Mapping[str, int]) -> Collection[float]:
     found = []
     headed = [section for section in topic.sections if section.anchor]
     for before, section in itertools.pairwise(headed):
@@ -330,7 +330,7 @@ class StudyPlan:
     @property
     def minutes(self) -> int:
         """The total time: the sum of the minutes shown for the days."""
-        return _shown(self.days)
+        return _shown_days(self.days)
 
     @property
     def weeks(self) -> Iterator[tuple[dt.date, tuple[PlannedDay, ...], int]]:
@@ -339,10 +339,10 @@ class StudyPlan:
         for day in self.days:
             monday = day.day - dt.timedelta(days=day.day.weekday())
             by_week.setdefault(monday, []).append(day)
-        return ((at, tuple(days), _shown(days)) for at, days in by_week.items())
+        return ((at, tuple(days), _shown_days(days)) for at, days in by_week.items())
 
 
-def _shown(days: Sequence[PlannedDay]) -> int:
+def _shown_days(days: Sequence[PlannedDay]) -> int:
     return sum(round_minutes(day.minutes) for day in days)
 
 
@@ -378,19 +378,19 @@ def plan_days(
         room = left - cards.minutes
         mock = None
         if day in mocks:
-            unread = part_of(reader.left / student.pace.page, work.whole)
-            mock = mock_of(work.mocks, day, exam, unread)
+            unread = page_part(reader.left / student.pace.page, work.whole)
+            mock = choose_mock(work.mocks, day, exam, unread)
         room -= kept_for_questions(room, student.pace)
-        wanted = even_part(reader.left, day, exam, reading)
+        wanted = daily_page_part(reader.left, day, exam, reading)
         read = PagesOfDay() if mock else reader.take(max(0.0, room), wanted)
         done = PlannedDay(day, read.pages, cards=cards, mock=mock)
-        about = _about(work, read, day, seed)
-        made.append(_with_questions(done, left, read.minutes, about, student.pace))
+        about = _day_objective(work, read, day, seed)
+        made.append(_add_questions(done, left, read.minutes, about, student.pace))
     plan = StudyPlan(exam, tuple(made), pace=student.pace, is_short=work.is_short)
-    return _with_unread(plan, reader)
+    return _add_unread_pages(plan, reader)
 
 
-def _with_unread(plan: StudyPlan, reader: "_PageAllocator") -> StudyPlan:
+def _add_unread_pages(plan: StudyPlan, reader: "_PageAllocator") -> StudyPlan:
     """Return the plan with the pages that do not fit, in the minutes the pages show."""
     return dataclasses.replace(
         plan,
@@ -399,7 +399,9 @@ def _with_unread(plan: StudyPlan, reader: "_PageAllocator") -> StudyPlan:
     )
 
 
-def even_part(minutes: float, day: dt.date, exam: dt.date, reading: Iterable[dt.date]) -> float:
+def daily_page_part(
+    minutes: float, day: dt.date, exam: dt.date, reading: Iterable[dt.date]
+) -> float:
     """Return a day's share of the page minutes; `reading` are the days with pages."""
     end = exam - dt.timedelta(days=_PAGES_DONE)
     return minutes / max(1, sum(day <= d < end for d in reading))
@@ -428,13 +430,13 @@ def time_for_pages(
     return found
 
 
-def _with_questions(
+def _add_questions(
     day: PlannedDay, left: float, reading: float, about: str, pace: StudyPace
 ) -> PlannedDay:
     """Return the day with as many questions as fit into its remaining minutes."""
     spent = day.cards.minutes + reading
     spent += day.mock.minutes if day.mock else 0
-    asked = _questions(max(0.0, left - spent), pace)
+    asked = _questions_in(max(0.0, left - spent), pace)
     on = _MISSED if day.mock else about
     return dataclasses.replace(
         day,
@@ -507,7 +509,7 @@ class _PageAllocator:
         return PagesOfDay(tuple(taken), spent, objective)
 
 
-def mock_of(
+def choose_mock(
     mocks: Sequence[MockExamOption], day: dt.date, exam: dt.date, unread: float
 ) -> MockExamOption:
     """Return the mock exam of a day, from options sorted by length.
@@ -520,17 +522,17 @@ def mock_of(
     return mocks[-1] if last or unread <= _HALF else mocks[0]
 
 
-def part_of(minutes: float, whole: float) -> float:
+def page_part(minutes: float, whole: float) -> float:
     """Return `minutes` as a share of all pages; 0 if there are no pages."""
     return minutes / whole if whole else 0.0
 
 
-def _questions(minutes: float, pace: StudyPace) -> int:
+def _questions_in(minutes: float, pace: StudyPace) -> int:
     count = math.floor(minutes * 60 / pace.question + 1e-9)
     return min(count, _MOST_QUESTIONS) if count >= ROUND else 0
 
 
-def _about(work: RemainingWork, read: PagesOfDay, day: dt.date, seed: str) -> str:
+def _day_objective(work: RemainingWork, read: PagesOfDay, day: dt.date, seed: str) -> str:
     """Return the objective of the day's page, or one of the weakest in turn."""
     if read.objective or not work.weak:
         return read.objective
@@ -569,14 +571,14 @@ def add_time_advice(
 
     def fits(more: int) -> bool:
         longer = dataclasses.replace(student, minutes=student.minutes + more)
-        given = _with_cards(work, len(plan.days), more / 2), longer, ""
+        given = _add_card_minutes(work, len(plan.days), more / 2), longer, ""
         return not plan_days(today, plan.exam, *given, proposed=proposed).left
 
     place = bisect.bisect_left(_MORE, True, key=fits)
     return dataclasses.replace(plan, more=_MORE[place] if place < len(_MORE) else 0)
 
 
-def _with_cards(work: RemainingWork, days: int, minutes: float) -> RemainingWork:
+def _add_card_minutes(work: RemainingWork, days: int, minutes: float) -> RemainingWork:
     """Return the work with `minutes` more of cards on each of the days."""
     none = [CardsOfDay()] * (days - len(work.cards))
     longer = [

@@ -313,21 +313,21 @@ def day_plan(
     start = asked.exam - asked.days_for(len(begun) * asked.final)
     enough = time_coverage(sum(c.last < start for c in begun), unseen, asked)
     if enough < 1:
-        return _scarce(ranked, unseen, (asked, start), curve)
+        return _plan_scarce_day(ranked, unseen, (asked, start), curve)
     if start <= asked.day:
-        return _final(ranked, unseen, (asked, start), curve)
-    return _usual(ranked, unseen, (asked, asked.habits.fill and enough >= AMPLE))
+        return _plan_final_day(ranked, unseen, (asked, start), curve)
+    return _plan_usual_day(ranked, unseen, (asked, asked.habits.fill and enough >= AMPLE))
 
 
-def _usual(
+def _plan_usual_day(
     ranked: list[tuple[StartedCard, ReviewGain]], unseen: int, when: tuple[CardPlanInputs, bool]
 ) -> CardDayPlan:
     """Plan a day before the final-review phase; `when` is the inputs and whether time is ample."""
     asked, ample = when
     notes: set[str] = set()
-    due = _by_rate([(c, w) for c, w in ranked if c.due <= asked.day])
+    due = _sort_by_rate([(c, w) for c, w in ranked if c.due <= asked.day])
     owed = 0 if ample else new_cards_per_day(len(ranked), unseen, asked)
-    looks, spent = _fit(due, asked.room - owed * asked.pace.first, notes, asked)
+    looks, spent = _fit_into_time(due, asked.room - owed * asked.pace.first, notes, asked)
     most = int((asked.room - spent) // asked.pace.first)
     fresh = min(unseen, most) if ample else owed
     spent += fresh * asked.pace.first
@@ -335,13 +335,13 @@ def _usual(
     if asked.habits.fill:
         taken = {card.card for card in looks}
         rest = [(c, w) for c, w in ranked if c.card not in taken and w.gain > 0]
-        more, time = _fit(_by_rate(rest), asked.room - spent, notes, asked)
+        more, time = _fit_into_time(_sort_by_rate(rest), asked.room - spent, notes, asked)
         spent += time
     stopped = bool(unseen) and not fresh
     return CardDayPlan((*looks, *more), fresh, stopped=stopped, seconds=spent)
 
 
-def _scarce(
+def _plan_scarce_day(
     ranked: list[tuple[StartedCard, ReviewGain]],
     unseen: int,
     when: tuple[CardPlanInputs, int],
@@ -356,18 +356,18 @@ def _scarce(
     asked, start = when
     least = _new_rate(1, asked, curve)
     late = ((c, review_gain(c, asked.exam - 1, asked.exam, curve)) for c, _ in ranked)
-    closing = math.fsum(_seconds(c, w, asked) for c, w in late if w.rate > least)
+    closing = math.fsum(_look_seconds(c, w, asked) for c, w in late if w.rate > least)
     final = asked.exam - asked.day <= asked.days_for(closing)
     final = final or (not unseen and start <= asked.day)
     rate = _new_rate(asked.exam - asked.day, asked, curve)
-    pool = _by_rate(ranked)
+    pool = _sort_by_rate(ranked)
     better = sum(w.rate > rate for _, w in pool) if final else 0
     may_wait = final or asked.habits.fill
     parts = (
         pool[:better],
         [(c, w) for c, w in pool[better:] if may_wait or c.due <= asked.day],
     )
-    made = _around_new(parts, unseen, asked, set() if asked.left > 1 else None)
+    made = _split_around_new(parts, unseen, asked, set() if asked.left > 1 else None)
     return dataclasses.replace(made, final=final, short=final)
 
 
@@ -381,13 +381,13 @@ def plain_day(
     due = [c for c in begun if c.due <= asked.day]
     due.sort(key=lambda c: (-(asked.day - c.last) / c.stability, c.card))
     ranked = ((c, review_gain(c, asked.day, asked.day, curve)) for c in due)
-    looks, spent = _fit(ranked, asked.room, set(), asked)
+    looks, spent = _fit_into_time(ranked, asked.room, set(), asked)
     time = max(0.0, asked.room - spent)
     fresh = min(unseen, int(time // asked.pace.first))
     return CardDayPlan(looks, fresh, seconds=spent + fresh * asked.pace.first)
 
 
-def _final(
+def _plan_final_day(
     ranked: list[tuple[StartedCard, ReviewGain]],
     unseen: int,
     when: tuple[CardPlanInputs, int],
@@ -400,14 +400,14 @@ def _final(
     asked, start = when
     last = [(c, w) for c, w in ranked if c.last < start]
     least = 0.0 if asked.habits.fill else LEAST_GAIN
-    pool = _by_rate((c, w) for c, w in ranked if start <= c.last and w.gain > least)
+    pool = _sort_by_rate((c, w) for c, w in ranked if start <= c.last and w.gain > least)
     # On the very last day a card and its reverse cannot be separated.
     notes: set[str] | None = set() if asked.left > 1 else None
     rate = _new_rate(asked.exam - asked.day, asked, curve)
     better = sum(w.rate > rate for _, w in pool)
-    looks, spent = _fit(_by_loss(last, asked, curve), asked.room, notes, asked)
+    looks, spent = _fit_into_time(_sort_by_loss(last, asked, curve), asked.room, notes, asked)
     now = dataclasses.replace(asked, spent=asked.spent + spent)
-    more = _around_new((pool[:better], pool[better:]), unseen, now, notes)
+    more = _split_around_new((pool[:better], pool[better:]), unseen, now, notes)
     return dataclasses.replace(
         more, looks=(*looks, *more.looks), final=True, seconds=spent + more.seconds
     )
@@ -416,18 +416,18 @@ def _final(
 _Ranked = Sequence[tuple[StartedCard, ReviewGain]]
 
 
-def _around_new(
+def _split_around_new(
     pool: tuple[_Ranked, _Ranked],
     unseen: int,
     asked: CardPlanInputs,
     notes: set[str] | None,
 ) -> CardDayPlan:
     """Plan reviews that gain more than a new card, then new cards, then the other reviews."""
-    looks, spent = _fit(pool[0], asked.room, notes, asked)
+    looks, spent = _fit_into_time(pool[0], asked.room, notes, asked)
     room = int((asked.room - spent) // asked.pace.first)
     fresh = min(unseen, room) if asked.exam > asked.day else 0
     spent += fresh * asked.pace.first
-    rest, time = _fit(pool[1], asked.room - spent, notes, asked)
+    rest, time = _fit_into_time(pool[1], asked.room - spent, notes, asked)
     stopped = bool(unseen) and not fresh
     return CardDayPlan((*looks, *rest), fresh, stopped=stopped, seconds=spent + time)
 
@@ -437,20 +437,20 @@ def _new_rate(left: int, asked: CardPlanInputs, curve: FsrsFormulas) -> float:
     return new_card_gain(left, curve) / asked.pace.first * asked.pace.scale
 
 
-def _by_loss(
+def _sort_by_loss(
     last: list[tuple[StartedCard, ReviewGain]], asked: CardPlanInputs, curve: FsrsFormulas
 ) -> list[tuple[StartedCard, ReviewGain]]:
     lost = {c.card: loss_if_final_review(c, w, asked.exam, curve) for c, w in last}
     return sorted(last, key=lambda item: (lost[item[0].card], item[0].card))
 
 
-def _by_rate(
+def _sort_by_rate(
     ranked: Iterable[tuple[StartedCard, ReviewGain]],
 ) -> list[tuple[StartedCard, ReviewGain]]:
     return sorted(ranked, key=lambda item: (-item[1].rate, item[0].card))
 
 
-def _fit(
+def _fit_into_time(
     ranked: Iterable[tuple[StartedCard, ReviewGain]],
     seconds: float,
     notes: set[str] | None,
@@ -462,7 +462,7 @@ def _fit(
     for card, value in ranked:
         if notes is not None and card.note in notes:
             continue
-        time = _seconds(card, value, asked)
+        time = _look_seconds(card, value, asked)
         if spent + time > seconds:
             break
         taken.append(card)
@@ -472,7 +472,7 @@ def _fit(
     return tuple(taken), spent
 
 
-def _seconds(card: StartedCard, value: ReviewGain, asked: CardPlanInputs) -> float:
+def _look_seconds(card: StartedCard, value: ReviewGain, asked: CardPlanInputs) -> float:
     """Return how long this learner takes for a review; the first one of a card takes longer."""
     return asked.pace.first if card.fresh else value.seconds * asked.pace.scale
 

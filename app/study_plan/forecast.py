@@ -212,28 +212,28 @@ def simulate_until_exam(
     cards = sorted(begun, key=lambda c: c.card)
     old = [card for card in cards if not card.fresh]
     new = [card for card in cards if card.fresh]
-    of_old = _sample(old, round(len(old) * part))
-    of_new = _sample(new, math.ceil(len(new) * part - _NEGLIGIBLE))
+    of_old = _sample_cards(old, round(len(old) * part))
+    of_new = _sample_cards(new, math.ceil(len(new) * part - _NEGLIGIBLE))
     unseen_of_sample = math.ceil(unseen * part - _NEGLIGIBLE)
     run = DaySimulation([*of_old, *of_new], unseen_of_sample, curve, ExpectedOutcomes())
-    ahead = _ahead(run, asked, rule, part, skipping)
+    ahead = _forecast_days(run, asked, rule, part, skipping)
     fresh = (unseen, unseen_of_sample), (len(new), len(of_new))
     due = {c.card: c for c in old if c.due <= asked.day and c.card not in asked.looks}
     return PlanForecast(
-        days=_scaled(ahead, fresh, asked, part),
+        days=_scale_forecast(ahead, fresh, asked, part),
         recall=run.recall(asked.exam),
         before=len(old),
         cards=whole,
-        passed=_passed(old, of_old, run.asked | asked.looks),
-        passed_due=_passed(due, [c for c in of_old if c.card in due], run.asked),
+        passed=_count_passed(old, of_old, run.asked | asked.looks),
+        passed_due=_count_passed(due, [c for c in of_old if c.card in due], run.asked),
     )
 
 
-def _ahead(
+def _forecast_days(
     run: DaySimulation, asked: CardPlanInputs, rule: Rule, part: float, skipping: int
 ) -> list[ForecastDay]:
     """Return the simulated days, for all cards or for a `part` of them."""
-    first = _part_of(asked.begins, part)
+    first = _scaled_part(asked.begins, part)
     ahead: list[ForecastDay] = []
     saved = 0.0
     for day in range(asked.day + skipping, asked.exam):
@@ -248,11 +248,11 @@ def _ahead(
     return ahead
 
 
-def _part_of(count: int | None, part: float) -> int | None:
+def _scaled_part(count: int | None, part: float) -> int | None:
     return None if count is None else math.floor(count * part)
 
 
-def _passed(
+def _count_passed(
     cards: Collection[object], sample: Sequence[StartedCard], asked: Collection[str]
 ) -> int:
     """Return how many of the cards are never reviewed, extrapolated from the sample."""
@@ -260,7 +260,7 @@ def _passed(
     return round(never * len(cards) / len(sample)) if sample else 0
 
 
-def _begins(
+def _spread_new_cards(
     fresh: Sequence[int],
     unseen: tuple[int, int],
     today: tuple[int | None, int | None],
@@ -278,11 +278,11 @@ def _begins(
     return given + [sum_ - before for before, sum_ in itertools.pairwise([0, *sums])]
 
 
-def _sample(begun: Sequence[StartedCard], count: int) -> list[StartedCard]:
+def _sample_cards(begun: Sequence[StartedCard], count: int) -> list[StartedCard]:
     return [begun[math.floor(n * len(begun) / count)] for n in range(count)]
 
 
-def _scaled(
+def _scale_forecast(
     ahead: Sequence[ForecastDay],
     fresh: tuple[tuple[int, int], tuple[int, int]],
     asked: CardPlanInputs,
@@ -294,14 +294,14 @@ def _scaled(
     """
     begins = [day.fresh - day.added for day in ahead]
     if part < 1:
-        today = asked.begins, _part_of(asked.begins, part)
-        begins = _begins(begins, fresh[0], today)
+        today = asked.begins, _scaled_part(asked.begins, part)
+        begins = _spread_new_cards(begins, fresh[0], today)
     adds = [day.added for day in ahead]
-    adds = _begins(adds, fresh[1], (asked.adds, sum(adds[:1])))
-    return tuple(map(_of_all, ahead, begins, adds, itertools.repeat(part)))
+    adds = _spread_new_cards(adds, fresh[1], (asked.adds, sum(adds[:1])))
+    return tuple(map(_scale_sample_day, ahead, begins, adds, itertools.repeat(part)))
 
 
-def _of_all(day: ForecastDay, begun: int, added: int, part: float) -> ForecastDay:
+def _scale_sample_day(day: ForecastDay, begun: int, added: int, part: float) -> ForecastDay:
     """Scale one day up to all cards, with the given numbers of new course and added cards."""
     fresh = begun + added
     looks = day.seconds - day.fresh * day.first
@@ -384,17 +384,17 @@ class ScenarioComparison:
     def compared(self) -> str:
         """What the other scenarios would cost, in sentences."""
         other = self.plain.known - self.plan.known
-        said = [f"Without planning for the exam day it would be {_less(other)}."]
+        said = [f"Without planning for the exam day it would be {_fewer_text(other)}."]
         if self.without is not None:
             lost = self.without.known - self.plan.known
             change = self.without.mean - self.plan.mean
             said.append(
-                f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, {_minutes(change)}."
+                f"If you skip {_days_text(self.skipped)}, it would be {_fewer_text(lost)}, {_minutes_text(change)}."
             )
         return " ".join(said)
 
 
-def asked_of(
+def plan_inputs(
     held: DeckCounts,
     exam: dt.date,
     seconds: float,
@@ -427,9 +427,9 @@ def compare_scenarios(
     less = simulate_until_exam(*cards, asked, curve, day_plan, skipping=skipped)
     return ScenarioComparison(
         outlook=outlook,
-        plan=_way(outlook),
-        plain=_way(plain),
-        without=_way(less) if skipped else None,
+        plan=_build_scenario(outlook),
+        plain=_build_scenario(plain),
+        without=_build_scenario(less) if skipped else None,
         skipped=skipped,
     )
 
@@ -444,9 +444,9 @@ def plan_summary(short: PlanOutline, asked: CardPlanInputs, left: CardsLeft) -> 
         # decides that.
         said = pace_words(short) or "what is due"
     elif short.fresh:
-        said = f"{pace_words(short)} until {_weekday(short.until)}, {_once_more(short)}"
+        said = f"{pace_words(short)} until {_weekday_name(short.until)}, {_describe_final_review(short)}"
     else:
-        said = f"what is due, and from {_weekday(short.final)} on {_AGAIN}"
+        said = f"what is due, and from {_weekday_name(short.final)} on {_AGAIN}"
     return f"Until {until}: {said}."
 
 
@@ -457,10 +457,10 @@ def pace_words(short: PlanOutline) -> str:
     return f"about {format_count(short.fresh, 'new card')} a day"
 
 
-def _once_more(short: PlanOutline) -> str:
+def _describe_final_review(short: PlanOutline) -> str:
     if short.until == short.final - 1:
         return f"then {_AGAIN}"
-    return f"and from {_weekday(short.final)} on {_AGAIN}"
+    return f"and from {_weekday_name(short.final)} on {_AGAIN}"
 
 
 def _last_days(left: CardsLeft) -> str:
@@ -469,7 +469,7 @@ def _last_days(left: CardsLeft) -> str:
     return f"the cards you started once more, {left.due:,} of them today"
 
 
-def _weekday(ordinal: int) -> str:
+def _weekday_name(ordinal: int) -> str:
     return format_weekday(dt.date.fromordinal(ordinal))
 
 
@@ -485,7 +485,7 @@ def _begun_with(left: CardsLeft, outlook: PlanForecast) -> PlanForecast:
     return dataclasses.replace(outlook, days=(today, *outlook.days[1:]))
 
 
-def _way(outlook: PlanForecast) -> StudyScenario:
+def _build_scenario(outlook: PlanForecast) -> StudyScenario:
     minutes = [day.seconds / 60 for day in outlook.days]
     return StudyScenario(
         known=round(outlook.recall * outlook.cards),
@@ -495,14 +495,14 @@ def _way(outlook: PlanForecast) -> StudyScenario:
     )
 
 
-def _less(cards: int) -> str:
+def _fewer_text(cards: int) -> str:
     """Return a difference in cards: “12 fewer”, “1 more”, “as many”."""
     if not cards:
         return "as many"
     return f"{abs(cards):,} {'more' if cards > 0 else 'fewer'}"
 
 
-def _minutes(change: float) -> str:
+def _minutes_text(change: float) -> str:
     whole = round(change)
     if not whole:
         return "with the same minutes on the days after"
@@ -510,5 +510,5 @@ def _minutes(change: float) -> str:
     return f"with {minutes} a day after that"
 
 
-def _next(days: int) -> str:
+def _days_text(days: int) -> str:
     return "the next day" if days == 1 else f"the next {days} days"

@@ -14,15 +14,15 @@ from app.clock import Now, from_milliseconds, study_day_start, to_milliseconds
 from app.content.library import Library
 from app.database.engine import DbSession
 from app.markup.model import ExamBlueprint
-from app.mastery.objectives import DomainMastery, LearnerEvidence, counted, standings
+from app.mastery.objectives import DomainMastery, LearnerEvidence, build_standings, count_answered
 from app.mastery.question_counts import weakest_first
 from app.mastery.readiness import (
     MissingEvidence,
     ScoreForecast,
     chance_words,
-    forecast,
+    forecast_score,
     is_long,
-    short_of,
+    short_exam,
 )
 from app.mastery.store import PageProgress, load_mastery_data
 from app.spaced_repetition.queue import orphaned_cards
@@ -45,10 +45,10 @@ from app.study_plan.calendar import (
     TodayPlan,
     add_time_advice,
     cards_by_day,
-    even_part,
+    choose_mock,
+    daily_page_part,
     mock_days,
-    mock_of,
-    part_of,
+    page_part,
     plan_days,
     reading_days,
     time_for_pages,
@@ -58,14 +58,14 @@ from app.study_plan.forecast import (
     HORIZON,
     DeckCounts,
     ScenarioComparison,
-    asked_of,
     compare_scenarios,
     pace_words,
+    plan_inputs,
     plan_summary,
 )
 from app.study_plan.store import StudyHistory
 from app.study_plan.today import minutes_left, minutes_read, over_words, plan_today, reading_order
-from app.study_plan.todays_cards import TodaysQueue, pace_of, todays_plan, todays_queue
+from app.study_plan.todays_cards import TodaysQueue, card_pace_today, todays_plan, todays_queue
 from app.web.dependencies import CurrentLibrary
 from app.widgets.column_charts import ScoreRange, draw_score
 
@@ -153,7 +153,7 @@ def main_exam(library: Library) -> ExamBlueprint | None:
     return exams[0] if exams else None
 
 
-def snapshot_of(
+def load_snapshot(
     library: CurrentLibrary, learner: CurrentLearner, db: DbSession, now: Now
 ) -> LearnerSnapshot:
     day = learner.study_day(now)
@@ -162,9 +162,9 @@ def snapshot_of(
     if learner.id:
         span = (day, day + WEEK, to_milliseconds(now))
         gone = orphaned_cards(db, learner.id, library).gone
-        coming = store.coming(db, learner.id, span, gone)
-    domains = standings(library, known.record, day)
-    answers = counted(library, known.record.firsts)
+        coming = store.load_due_counts(db, learner.id, span, gone)
+    domains = build_standings(library, known.record, day)
+    answers = count_answered(library, known.record.firsts)
     return LearnerSnapshot(
         library=library,
         learner=learner,
@@ -173,11 +173,11 @@ def snapshot_of(
         coming=coming,
         record=known.record,
         domains=domains,
-        readiness=forecast(domains, main_exam(library), answers),
+        readiness=forecast_score(domains, main_exam(library), answers),
     )
 
 
-CurrentSnapshot = Annotated[LearnerSnapshot, Depends(snapshot_of)]
+CurrentSnapshot = Annotated[LearnerSnapshot, Depends(load_snapshot)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -209,8 +209,8 @@ def _cards_ahead(desk: RequestContext, held: DeckCounts, left: CardsLeft) -> Car
     if exam is None:
         return CardForecast()
     seconds = card_seconds(learner.minutes_a_day)
-    times = seconds, desk.day, learner.retention, pace_of(desk)
-    asked = asked_of(held, exam, *times)
+    times = seconds, desk.day, learner.retention, card_pace_today(desk)
+    asked = plan_inputs(held, exam, *times)
     asked = dataclasses.replace(asked, habits=learner.habits)
     today = todays_plan(desk)
     if today is None:
@@ -266,7 +266,7 @@ def today_plan(snapshot: LearnerSnapshot, left: CardsLeft, so_far: TodaySoFar) -
             left=left,
             last_topic=snapshot.pages[0].topic if snapshot.pages else "",
             minutes=minutes,
-            reading=_reading_today(snapshot, so_far),
+            reading=_reading_minutes_today(snapshot, so_far),
             is_short=is_short(snapshot, so_far),
             running=so_far.running,
             placing=so_far.placing,
@@ -277,7 +277,7 @@ def today_plan(snapshot: LearnerSnapshot, left: CardsLeft, so_far: TodaySoFar) -
     )
 
 
-def _reading_today(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> float:
+def _reading_minutes_today(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> float:
     """Return the minutes of pages still to read today, at an even pace up to the exam."""
     exam, day = snapshot.learner.exam_day, snapshot.day
     if exam is None or not 0 < (exam - day).days <= HORIZON:
@@ -288,7 +288,7 @@ def _reading_today(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> float:
         return 0.0
     whole = _unread_this_morning(snapshot, so_far)
     read = so_far.read / so_far.pace.page
-    return max(0.0, even_part(whole, day, exam, days) - read)
+    return max(0.0, daily_page_part(whole, day, exam, days) - read)
 
 
 def is_short(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> bool:
@@ -310,30 +310,30 @@ def _until_exam(
 ) -> tuple[Collection[dt.date], TimeBudget]:
     """Return the mock exam days and the time budget."""
     learner, day = snapshot.learner, snapshot.day
-    mocks = mock_days(day, exam, so_far.sat) if mocks_of(snapshot.library) else ()
+    mocks = mock_days(day, exam, so_far.sat) if list_mocks(snapshot.library) else ()
     return mocks, TimeBudget(learner.minutes_a_day, pace=so_far.pace, habits=learner.habits)
 
 
 def _unread_this_morning(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> float:
-    return _unread(snapshot) + so_far.read / so_far.pace.page
+    return _unread_minutes(snapshot) + so_far.read / so_far.pace.page
 
 
-def _unread(snapshot: LearnerSnapshot) -> float:
+def _unread_minutes(snapshot: LearnerSnapshot) -> float:
     """Return the minutes of unread pages that the exam covers."""
     of_exam = (t for t in snapshot.library.topics.values() if not t.level)
     return sum(minutes_left(topic, snapshot.record) for topic in of_exam)
 
 
-def running_of(snapshot: LearnerSnapshot, db: Session) -> OpenSitting | None:
+def running_exam(snapshot: LearnerSnapshot, db: Session) -> OpenSitting | None:
     """Return the mock exam in progress with its title, or None."""
-    found = store.running(db, snapshot.learner.id, to_milliseconds(snapshot.now))
+    found = store.find_running_exam(db, snapshot.learner.id, to_milliseconds(snapshot.now))
     exam = snapshot.library.exams.get(found.title) if found else None
     if found is None:
         return None
     return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
 
 
-def left_runs_of(
+def unfinished_runs(
     snapshot: LearnerSnapshot, db: Session
 ) -> tuple[OpenPlacementTest | None, OpenPracticeRun | None]:
     """Return the unfinished placement test and practice run.
@@ -343,7 +343,7 @@ def left_runs_of(
     if not snapshot.record.firsts and not snapshot.is_new:
         return None, None
     learner, questions = snapshot.learner, snapshot.library.questions
-    placing, left_run = store.left_runs(db, learner.id, questions)
+    placing, left_run = store.load_unfinished_runs(db, learner.id, questions)
     return (placing if snapshot.ahead is None else None), left_run
 
 
@@ -360,14 +360,14 @@ def _is_mock_day(snapshot: LearnerSnapshot, sat: dt.date | None) -> bool:
 
 
 def _mock_today(snapshot: LearnerSnapshot, sat: dt.date | None) -> MockExamOption | None:
-    mocks, exam = mocks_of(snapshot.library), snapshot.learner.exam_day
+    mocks, exam = list_mocks(snapshot.library), snapshot.learner.exam_day
     if exam is None or not mocks or not _is_mock_day(snapshot, sat):
         return None
-    part = part_of(_unread(snapshot), whole_minutes_of(snapshot.library))
-    return mock_of(mocks, snapshot.day, exam, part)
+    part = page_part(_unread_minutes(snapshot), course_minutes(snapshot.library))
+    return choose_mock(mocks, snapshot.day, exam, part)
 
 
-def whole_minutes_of(library: Library) -> float:
+def course_minutes(library: Library) -> float:
     """Return the minutes of all pages that the exam covers."""
     return sum(topic.minutes for topic in library.topics.values() if not topic.level)
 
@@ -386,38 +386,40 @@ def whole_plan(
     left = todays_queue(desk).left
     if not 0 <= (exam - day).days <= HORIZON:
         return ExamPlan(_cards_ahead(desk, held, left))
-    so_far, today = _so_far(desk, snapshot, days), None
+    so_far, today = _load_today_so_far(desk, snapshot, days), None
     if not learner.habits.is_off(day.toordinal()):
         today = today_plan(snapshot, left, so_far)
-        left = _that_fit(left, today)
+        left = _count_cards_that_fit(left, today)
     cards = _cards_ahead(desk, held, left)
     work = remaining_work(snapshot, cards.ahead, so_far)
-    proposed = _as_day(today, day, work, left) if today else None
+    proposed = _today_as_plan_day(today, day, work, left) if today else None
     usual = learner.minutes_a_day
     student = TimeBudget(usual, so_far.spent, so_far.pace, learner.habits)
     study = plan_days(day, exam, work, student, learner.key, proposed=proposed)
     return ExamPlan(cards, add_time_advice(study, day, work, student, proposed))
 
 
-def _so_far(desk: RequestContext, snapshot: LearnerSnapshot, days: StudyHistory) -> TodaySoFar:
+def _load_today_so_far(
+    desk: RequestContext, snapshot: LearnerSnapshot, days: StudyHistory
+) -> TodaySoFar:
     """Return what happened today, for the study plan."""
     learner, db, day = desk.learner, desk.db, desk.day
     done = days.recent.get(day.isoformat())
-    pace = store.pace(db, learner, desk.library, day)
+    pace = store.cached_pace(db, learner, desk.library, day)
     sat = store.last_sat(db, learner.id)
-    placing, left_run = left_runs_of(snapshot, db)
+    placing, left_run = unfinished_runs(snapshot, db)
     return TodaySoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
         read=read_today(snapshot, pace),
         sat=learner.study_day(from_milliseconds(sat)) if sat else None,
         pace=pace,
-        running=running_of(snapshot, db),
+        running=running_exam(snapshot, db),
         placing=placing,
         left_run=left_run,
     )
 
 
-def _that_fit(left: CardsLeft, today: TodayPlan) -> CardsLeft:
+def _count_cards_that_fit(left: CardsLeft, today: TodayPlan) -> CardsLeft:
     """Return the part of the queue that Today proposes within its minutes."""
     step = next((s for s in today.steps if s.kind in {"review", "learn"}), None)
     if step is None:
@@ -425,7 +427,9 @@ def _that_fit(left: CardsLeft, today: TodayPlan) -> CardsLeft:
     return dataclasses.replace(left, fresh=step.fresh) if step.fresh else left
 
 
-def _as_day(today: TodayPlan, day: dt.date, work: RemainingWork, left: CardsLeft) -> PlannedDay:
+def _today_as_plan_day(
+    today: TodayPlan, day: dt.date, work: RemainingWork, left: CardsLeft
+) -> PlannedDay:
     """Return what Today proposes as the first day of the plan; `left` of the cards fit."""
     cards = work.cards[0] if work.cards else CardsOfDay()
     asked = [step for step in today.steps if step.questions]
@@ -443,10 +447,10 @@ def _as_day(today: TodayPlan, day: dt.date, work: RemainingWork, left: CardsLeft
     )
 
 
-def mocks_of(library: Library) -> list[MockExamOption]:
+def list_mocks(library: Library) -> list[MockExamOption]:
     """Return the mock exams of a course and their short versions, shortest first."""
     exams = library.exams.values()
-    papers = (*exams, *(short_of(exam) for exam in exams if is_long(exam)))
+    papers = (*exams, *(short_exam(exam) for exam in exams if is_long(exam)))
     found = (MockExamOption(e.title, e.minutes, e.slug) for e in papers)
     return sorted(found, key=lambda mock: mock.minutes)
 
@@ -472,16 +476,16 @@ def remaining_work(
             for topic in topics
             if not topic.level and (left := minutes_left(topic, record))
         ],
-        whole=whole_minutes_of(library),
-        cards=_cards(snapshot.day, ahead),
+        whole=course_minutes(library),
+        cards=_cards_of_days(snapshot.day, ahead),
         weak=[w.standing.objective.name for w in weakest_first(library, record, domains)],
-        mocks=mocks_of(library),
+        mocks=list_mocks(library),
         mock_on=so_far.sat,
         is_short=short,
     )
 
 
-def _cards(today: dt.date, ahead: ScenarioComparison | None) -> tuple[CardsOfDay, ...]:
+def _cards_of_days(today: dt.date, ahead: ScenarioComparison | None) -> tuple[CardsOfDay, ...]:
     if ahead is None:
         return ()
     days = ahead.outlook.days

@@ -28,7 +28,7 @@ from app.study_plan.calendar import (
     OpenPracticeRun,
     OpenSitting,
     StudyPace,
-    pace_of,
+    estimate_pace,
     page_spent,
 )
 from app.study_plan.card_plan import StartedCard, never_graded
@@ -64,8 +64,11 @@ def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> 
     now, curve = day.toordinal(), fsrs_formulas()
     return DeckCounts(
         begun=(
-            *(_begun(row) for row in live if row.last_day and row.stability),
-            *(never_graded(row.card, row.note, _ordinal(row.due_day), now, curve) for row in added),
+            *(_started_card_from_row(row) for row in live if row.last_day and row.stability),
+            *(
+                never_graded(row.card, row.note, _day_ordinal(row.due_day), now, curve)
+                for row in added
+            ),
         ),
         added=len(added),
         unseen=len(library.cards) - sum(not is_added_card(row.card) for row in rows),
@@ -74,12 +77,12 @@ def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> 
     )
 
 
-def _begun(row: Any) -> StartedCard:
-    last, due = _ordinal(row.last_day), _ordinal(row.due_day)
+def _started_card_from_row(row: Any) -> StartedCard:
+    last, due = _day_ordinal(row.last_day), _day_ordinal(row.due_day)
     return StartedCard(row.card, row.stability, row.difficulty, last, due, row.note)
 
 
-def _ordinal(day: str) -> int:
+def _day_ordinal(day: str) -> int:
     return dt.date.fromisoformat(day).toordinal()
 
 
@@ -115,17 +118,17 @@ _SPENT = select(_spent, _READING.c.topic, _READING.c.section, _READING.c.at).sel
 _PACE_CACHE: StudyDayCache[StudyPace] = StudyDayCache()
 
 
-def pace(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
+def cached_pace(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
     """Return the learner's pace as of the start of the study day `day`.
 
     The usual pace for a learner without a row.
     """
     if not learner.id:
         return USUAL
-    return _PACE_CACHE.of(db, learner.id, day, lambda: _asked(db, learner, library, day))
+    return _PACE_CACHE.of(db, learner.id, day, lambda: _load_pace(db, learner, library, day))
 
 
-def _asked(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
+def _load_pace(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
     values = {
         "learner": learner.id,
         "day": day.isoformat(),
@@ -135,7 +138,7 @@ def _asked(db: Session, learner: LearnerProfile, library: Library, day: dt.date)
     read = ((r.topic, r.section, r.at) for r in rows if r.topic is not None)
     question = TimeSpent((rows[0].taken or 0) / 1000, rows[0].answers)
     page = page_spent(read, library.topics)
-    return pace_of(card_pace(db, learner.id, day), question, page)
+    return estimate_pace(card_pace(db, learner.id, day), question, page)
 
 
 _SITTING = TABLES["sitting"]
@@ -154,7 +157,7 @@ class DueCount:
     next_at: int | None
 
 
-def _sum(condition: Any, value: Any = 1) -> Any:
+def _sum_where(condition: Any, value: Any = 1) -> Any:
     return func.coalesce(func.sum(case((condition, value), else_=0)), 0)
 
 
@@ -168,8 +171,8 @@ _waits = _MEMORY.c.state.in_(("learning", "relearning")) & (_MEMORY.c.due_at > b
 _COMING = (
     select(
         _MEMORY.c.due_day,
-        _sum(_MEMORY.c.state != "new"),
-        _sum(_waits),
+        _sum_where(_MEMORY.c.state != "new"),
+        _sum_where(_waits),
         func.min(case((_waits, _MEMORY.c.due_at))),
     )
     .where(
@@ -185,7 +188,7 @@ _COMING = (
 _COMING_OF_COURSE = _COMING.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
 
 
-def coming(
+def load_due_counts(
     db: Session,
     learner_id: int,
     span: tuple[dt.date, dt.date, int],
@@ -224,7 +227,7 @@ _LATER = (
 _LATER_OF_COURSE = _LATER.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
 
 
-def coming_later(
+def load_later_counts(
     db: Session,
     learner_id: int,
     days: tuple[dt.date, dt.date],
@@ -259,7 +262,7 @@ _RUNNING = (
 )
 
 
-def running(db: Session, learner_id: int, now: int) -> OpenSitting | None:
+def find_running_exam(db: Session, learner_id: int, now: int) -> OpenSitting | None:
     """Return the mock exam in progress, with the slug of its blueprint, or None."""
     values = {"learner": learner_id, "now": now}
     row = db.connection().execute(_RUNNING, values).first()
@@ -281,7 +284,7 @@ _DONE = select(_ATTEMPT.c.run_id, _ATTEMPT.c.item).where(
 )
 
 
-def left_runs(
+def load_unfinished_runs(
     db: Session, learner_id: int, known: Collection[str]
 ) -> tuple[OpenPlacementTest | None, OpenPracticeRun | None]:
     """Return the placement test and the practice run that have unanswered questions.
@@ -411,7 +414,7 @@ _MORNING_ROWS = (
 )
 
 
-def _rows(db: Session, learner_id: int, library: Library) -> list[MorningCard]:
+def _load_morning_rows(db: Session, learner_id: int, library: Library) -> list[MorningCard]:
     """Load the memory rows of cards that can be reviewed or are suspended, without orphaned ones."""
     rows = db.connection().execute(_MORNING_ROWS, {"learner": learner_id})
     return [
@@ -426,18 +429,18 @@ def states_at_day_start(
 
     Cards started on that day stay as they are.
     """
-    rows = _rows(db, learner_id, library)
+    rows = _load_morning_rows(db, learner_id, library)
     today = day.isoformat()
     changed = [
         row.card
         for row in rows
         if not row.suspended and row.last_day >= today and row.first_day < today
     ]
-    before = _before(db, learner_id, changed, today)
-    return [_restored(row, before.get(row.card, ReplayedCard())) for row in rows]
+    before = _replay_todays_cards(db, learner_id, changed, today)
+    return [_restore_row(row, before.get(row.card, ReplayedCard())) for row in rows]
 
 
-def _restored(row: MorningCard, was: ReplayedCard) -> MorningCard:
+def _restore_row(row: MorningCard, was: ReplayedCard) -> MorningCard:
     if was.standing is None:
         return row
     return dataclasses.replace(
@@ -451,7 +454,7 @@ def _restored(row: MorningCard, was: ReplayedCard) -> MorningCard:
     )
 
 
-def begun_of(
+def started_before_day(
     rows: Iterable[MorningCard], day: dt.date, curve: FsrsFormulas
 ) -> Iterator[StartedCard]:
     """Yield the cards that were started before the study day."""
@@ -461,10 +464,10 @@ def begun_of(
             continue
         if row.state == "new":
             if row.due_day < today:
-                due = _ordinal(row.due_day)
+                due = _day_ordinal(row.due_day)
                 yield never_graded(row.card, row.note, due, day.toordinal(), curve)
         elif row.last_day < today:
-            days = _ordinal(row.last_day), _ordinal(row.due_day)
+            days = _day_ordinal(row.last_day), _day_ordinal(row.due_day)
             yield StartedCard(row.card, row.stability, row.difficulty, *days, row.note)
 
 
@@ -479,7 +482,9 @@ _MORNING_BEFORE = (
 )
 
 
-def _before(db: Session, learner_id: int, cards: list[str], day: str) -> dict[str, ReplayedCard]:
+def _replay_todays_cards(
+    db: Session, learner_id: int, cards: list[str], day: str
+) -> dict[str, ReplayedCard]:
     """Replay the log of cards reviewed today, up to the start of the study day."""
     if not cards:
         return {}

@@ -10,11 +10,16 @@ from app.mastery.objectives import (
     DomainMastery,
     LearnerEvidence,
     WeakPrerequisite,
-    anchors,
     never_missed,
+    readable_anchors,
     weakest_prerequisite,
 )
-from app.mastery.question_counts import WeakObjective, of_objective, of_topic, weakest_first
+from app.mastery.question_counts import (
+    WeakObjective,
+    questions_of_objective,
+    questions_of_topic,
+    weakest_first,
+)
 from app.mastery.store import PageProgress
 from app.study_plan.calendar import (
     PLACEMENT_QUESTION_MINUTES,
@@ -44,22 +49,22 @@ def reading_step(now: TodayInputs) -> StudyStep | None:
     """
     library, record = now.library, now.record
     begun = library.topics.get(now.last_topic)
-    going_on = _reading(begun, record) if begun else None
+    going_on = _next_reading_step(begun, record) if begun else None
     if going_on is not None:
         return going_on
-    urgent = _urgent(library, record, now.domains)
+    urgent = _most_urgent_objective(library, record, now.domains)
     ground = urgent.ground if urgent is not None else None
-    if urgent is not None and ground and _reading(ground.topic, record):
-        return first_this(ground, urgent.topic, record)
+    if urgent is not None and ground and _next_reading_step(ground.topic, record):
+        return prerequisite_step(ground, urgent.topic, record)
     needed: StudyStep | None = None
     for topic in reading_order(library, record, now.domains, is_short=now.is_short):
-        step = _reading(topic, record)
+        step = _next_reading_step(topic, record)
         if step is None:
             continue
         ground = weakest_prerequisite(library, record, topic)
         if ground is None:
             return step
-        needed = needed or first_this(ground, topic, record)
+        needed = needed or prerequisite_step(ground, topic, record)
     return needed
 
 
@@ -71,7 +76,7 @@ def reading_steps(now: TodayInputs) -> Iterator[StudyStep]:
     yield first
     library, record = now.library, now.record
     for topic in reading_order(library, record, now.domains, is_short=now.is_short):
-        step = _reading(topic, record)
+        step = _next_reading_step(topic, record)
         if step is not None and topic.slug != first.topic and not topic.level:
             yield step
 
@@ -89,9 +94,9 @@ def reading_order(
     objectives come last. If time `is_short`, the first page of every objective comes before the
     second of any, even if the few answers so far were right, so that no whole domain is left out.
     """
-    known, urgent = _known_well(domains), _urgent(library, record, domains)
+    known, urgent = _known_well(domains), _most_urgent_objective(library, record, domains)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
-    rounds = _rounds(order) if is_short else {}
+    rounds = _page_rounds(order) if is_short else {}
     order.sort(
         key=lambda topic: (
             urgent is None or topic != urgent.topic,
@@ -104,7 +109,7 @@ def reading_order(
     return order
 
 
-def _urgent(
+def _most_urgent_objective(
     library: Library, record: LearnerEvidence, domains: Sequence[DomainMastery]
 ) -> WeakObjective | None:
     """Return the weakest objective if it was tested low and nothing on it was read."""
@@ -112,7 +117,7 @@ def _urgent(
     return weak if weak and weak.low and not weak.standing.pages.read else None
 
 
-def _rounds(order: Iterable[Topic]) -> dict[str, int]:
+def _page_rounds(order: Iterable[Topic]) -> dict[str, int]:
     """Return how many pages of the same objective come before each page."""
     before: collections.Counter[str] = collections.Counter()
     found = {}
@@ -125,14 +130,14 @@ def _rounds(order: Iterable[Topic]) -> dict[str, int]:
 
 def minutes_left(topic: Topic, record: LearnerEvidence) -> float:
     """Return the minutes of a page that are not read yet."""
-    step = _reading(topic, record)
+    step = _next_reading_step(topic, record)
     return step.minutes if step else 0.0
 
 
 def minutes_read(pages: Iterable[PageProgress], library: Library, since: int) -> float:
     """Return the minutes of sections marked as read at or after `since` (ms)."""
     return sum(
-        _minutes_of(library.topics[page.topic], section)
+        _section_minutes(library.topics[page.topic], section)
         for page in pages
         if page.at >= since and page.topic in library.topics
         for section, at in page.sections.items()
@@ -140,7 +145,7 @@ def minutes_read(pages: Iterable[PageProgress], library: Library, since: int) ->
     )
 
 
-def _minutes_of(topic: Topic, section: str) -> float:
+def _section_minutes(topic: Topic, section: str) -> float:
     if not section:
         return topic.minutes
     return next((s.minutes for s in topic.sections if s.anchor == section), 0.0)
@@ -156,14 +161,14 @@ def _known_well(domains: Iterable[DomainMastery]) -> frozenset[str]:
     )
 
 
-def _reading(topic: Topic, record: LearnerEvidence) -> StudyStep | None:
+def _next_reading_step(topic: Topic, record: LearnerEvidence) -> StudyStep | None:
     read = frozenset(record.read.get(topic.slug, ()))
-    left = [a for a in anchors(topic) if a not in read]
+    left = [a for a in readable_anchors(topic) if a not in read]
     if not left:
         return None
     address = f"/concepts/{topic.slug}"
     sections = {s.anchor: s for s in topic.sections}
-    if not any(a in read for a in anchors(topic)):
+    if not any(a in read for a in readable_anchors(topic)):
         goal = "objective" if len(topic.objectives) == 1 else "objectives"
         reason = f"{goal} {', '.join(topic.objectives)}, not read yet"
         slug = topic.slug
@@ -175,11 +180,11 @@ def _reading(topic: Topic, record: LearnerEvidence) -> StudyStep | None:
     return StudyStep("continue", topic.title, place, reason, minutes, topic.slug)
 
 
-def first_this(ground: WeakPrerequisite, topic: Topic, record: LearnerEvidence) -> StudyStep:
+def prerequisite_step(ground: WeakPrerequisite, topic: Topic, record: LearnerEvidence) -> StudyStep:
     """Return the step to study a weak prerequisite before the topic that depends on it."""
     needed = ground.topic
     reason = f"first this: {topic.title} builds on it, and {ground.why}"
-    again = _reading(needed, record)
+    again = _next_reading_step(needed, record)
     if again is not None:
         return dataclasses.replace(again, reason=reason)
     slug = needed.slug
@@ -200,12 +205,12 @@ class QueueCounter:
     here: bool = False
 
 
-def counters_of(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
+def queue_counters(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
     """Return new, learning and due cards left; `kind` is that of the current card.
 
     The counts match those of `describe_cards_left`, and together they are all cards left.
 
-    >>> [c.count for c in counters_of(CardsLeft(due=7, waiting=2, fresh=15, learning=1))]
+    >>> [c.count for c in queue_counters(CardsLeft(due=7, waiting=2, fresh=15, learning=1))]
     [15, 3, 6]
     """
     due = "Once more" if left.final else "Due"
@@ -316,7 +321,7 @@ class _TodayBuilder:
         if step is None or step.address in known:
             return
         if self.steps and step.minutes > self._left and step.kind != "mock":
-            shorter = _shorter(step, self._left, self._pace)
+            shorter = _shorten_step(step, self._left, self._pace)
             if shorter is None:
                 self.beyond.append(step)
                 return
@@ -337,13 +342,13 @@ class _TodayBuilder:
             wanted -= page.minutes
 
 
-def _shorter(step: StudyStep, minutes: float, pace: StudyPace) -> StudyStep | None:
+def _shorten_step(step: StudyStep, minutes: float, pace: StudyPace) -> StudyStep | None:
     """Return the part of a step that fits into the minutes; None if hardly any does.
 
     That is a shorter round of questions, or some of the new cards.
     """
     if step.kind == "learn":
-        return _some_of(step, minutes)
+        return _shorten_card_step(step, minutes)
     count = int(minutes / pace.question_minutes)
     if step.kind != "practice" or count < ROUND:
         return None
@@ -383,7 +388,7 @@ def placing_step(placing: OpenPlacementTest | None) -> StudyStep | None:
         return None
     return StudyStep(
         "place",
-        f"Placement test: {_left(placing.left)}",
+        f"Placement test: {_questions_left_text(placing.left)}",
         f"/quiz/runs/{placing.run}",
         "it shows which pages to read first",
         placing.left * PLACEMENT_QUESTION_MINUTES,
@@ -396,7 +401,7 @@ def run_step(left: OpenPracticeRun | None, pace: StudyPace) -> StudyStep | None:
         return None
     return StudyStep(
         "run",
-        f"Practice: {_left(left.left)}",
+        f"Practice: {_questions_left_text(left.left)}",
         f"/quiz/runs/{left.run}",
         f"you stopped after {left.count - left.left} of {left.count}",
         left.left * pace.question_minutes,
@@ -404,7 +409,7 @@ def run_step(left: OpenPracticeRun | None, pace: StudyPace) -> StudyStep | None:
     )
 
 
-def _left(questions: int) -> str:
+def _questions_left_text(questions: int) -> str:
     """Return how many questions of a run or a test are left, in words."""
     return f"{questions} {'question' if questions == 1 else 'questions'} left"
 
@@ -424,7 +429,7 @@ def cards_step(left: CardsLeft) -> StudyStep | None:
     return StudyStep("learn", title, "/flashcards", "no card is due", minutes, fresh=left.fresh)
 
 
-def _some_of(step: StudyStep, minutes: float) -> StudyStep | None:
+def _shorten_card_step(step: StudyStep, minutes: float) -> StudyStep | None:
     """Return the step with as many new cards as fit into the minutes."""
     count = int(minutes / CardsLeft(fresh=1).seconds * 60)
     if count < 1:
@@ -452,13 +457,15 @@ def practice_step(
         return None
     first = order[0]
     if first.low and first.ground is not None:
-        return first_this(first.ground, first.topic, record)
+        return prerequisite_step(first.ground, first.topic, record)
     if page is not None and not first.tested and not first.standing.pages.read:
-        first = _on_page(library, order, page.topic) or first
-    return _practice(library, first, pace)
+        first = _weakness_of_page(library, order, page.topic) or first
+    return _practice_questions_step(library, first, pace)
 
 
-def _on_page(library: Library, order: Iterable[WeakObjective], slug: str) -> WeakObjective | None:
+def _weakness_of_page(
+    library: Library, order: Iterable[WeakObjective], slug: str
+) -> WeakObjective | None:
     """Return the objective of a page that is hardly tested, or None."""
     topic = library.topics[slug]
     found = (w for w in order if topic in w.standing.topics and not w.tested)
@@ -466,16 +473,16 @@ def _on_page(library: Library, order: Iterable[WeakObjective], slug: str) -> Wea
     return dataclasses.replace(weak, topic=topic) if weak else None
 
 
-def _practice(library: Library, weak: WeakObjective, pace: StudyPace) -> StudyStep:
+def _practice_questions_step(library: Library, weak: WeakObjective, pace: StudyPace) -> StudyStep:
     """Return a practice step: all pages of a weak objective, otherwise one page.
 
     Questions reserved for exams are left out.
     """
     topic, goal = weak.topic, weak.standing.objective
-    questions = of_topic(library, topic.slug)
+    questions = questions_of_topic(library, topic.slug)
     title, address = topic.title, f"/quiz/{topic.slug}"
     if weak.low:
-        questions = of_objective(library, goal.number)
+        questions = questions_of_objective(library, goal.number)
         title, address = goal.name, f"/quiz/objectives/{goal.number}"
     open_ = sum(not question.reserved for question in questions)
     count = min(open_ or len(questions), _MAX_STEPS)

@@ -30,9 +30,9 @@ from app.spaced_repetition.card_ids import (
     card_of_own,
     card_of_question,
     card_of_term,
+    card_topic,
     is_added_card,
     parse_card_id,
-    topic_of,
 )
 from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
 from app.spaced_repetition.fsrs import fsrs_formulas
@@ -51,7 +51,7 @@ from app.study_plan.card_plan import (
     reconcile_outline,
 )
 from app.study_plan.forecast import HORIZON, simulate_until_exam
-from app.study_plan.store import MorningCard, begun_of, states_at_day_start
+from app.study_plan.store import MorningCard, started_before_day, states_at_day_start
 from app.web.formatting import format_date
 
 _LEARNERS = 2000
@@ -134,10 +134,10 @@ def find_planned(
     A manually set due day is respected: the card comes first on it, and not before.
     """
     held = states_at_day_start(db, learner_id, library, day)
-    rows = [row for row in held if not _later(row, day, aim)]
+    rows = [row for row in held if not _is_after(row, day, aim)]
     known = {row.card: row for row in rows}
     curve = fsrs_formulas()
-    begun = list(begun_of(rows, day, curve))
+    begun = list(started_before_day(rows, day, curve))
     today = day.toordinal()
     old = sum(not is_added_card(row.card) and row.first_day != day.isoformat() for row in held)
     unseen = max(0, len(library.cards) - old)
@@ -145,26 +145,26 @@ def find_planned(
     asked = CardPlanInputs(*times, habits=aim.habits, pace=aim.pace)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps left unfinished on an earlier day come first, whatever their gain.
-    steps = [row.card for row in rows if _unfinished(row, day)]
+    steps = [row.card for row in rows if _is_unfinished(row, day)]
     steps += [row.card for row in rows if _is_set(row, day)]
     names = dict.fromkeys([*steps, *(c.card for c in plan.looks)])
     said = outline_plan(len(begun), unseen, asked)
     over = sum(c.due <= today and c.card not in names for c in begun if not c.fresh)
     return TodaysCardPlan(
-        looks=tuple(_slot(known[card]) for card in names),
+        looks=tuple(_planned_from_row(known[card]) for card in names),
         fresh=plan.fresh,
         final=plan.final,
         short=plan.short,
         stopped=plan.stopped,
         unbegun=unseen,
         over=over,
-        passed=_passed(begun, unseen, asked, names) if over and said.short else 0,
+        passed=_count_never_asked(begun, unseen, asked, names) if over and said.short else 0,
         apart=asked.left > 1,
         outline=reconcile_outline(said, plan, unseen, asked),
     )
 
 
-def _passed(
+def _count_never_asked(
     begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, today: Iterable[str]
 ) -> int:
     """Return how many due cards the plan never reviews before the exam.
@@ -178,11 +178,11 @@ def _passed(
     return simulate_until_exam(begun, unseen, known, fsrs_formulas()).passed_due
 
 
-def _slot(row: MorningCard) -> PlannedCard:
+def _planned_from_row(row: MorningCard) -> PlannedCard:
     return PlannedCard(row.card, row.note, row.topic, fresh=row.state == "new")
 
 
-def _later(row: MorningCard, day: dt.date, aim: ExamGoal) -> bool:
+def _is_after(row: MorningCard, day: dt.date, aim: ExamGoal) -> bool:
     """Return whether a card was manually set to a later day before the exam."""
     return bool(day.isoformat() < row.set_day < aim.exam.isoformat())
 
@@ -193,7 +193,7 @@ def _is_set(row: MorningCard, day: dt.date) -> bool:
     return bool(came and row.state != "new" and not row.suspended)
 
 
-def _unfinished(row: MorningCard, day: dt.date) -> bool:
+def _is_unfinished(row: MorningCard, day: dt.date) -> bool:
     steps = row.state in ("learning", "relearning") and not row.suspended
     return steps and row.last_day < day.isoformat()
 
@@ -253,10 +253,10 @@ def look_planned(
 
     Runs two narrow queries, however many cards there are.
     """
-    now = _since(db, learner_id, limits, plan)
+    now = _load_done_today(db, learner_id, limits, plan)
     ripe = [row for row in now.steps if row.due_at <= limits.now]
     looks = (*now.added, *now.looks)
-    first, kind = _first(db, learner_id, looks, ripe or now.steps, bool(ripe))
+    first, kind = _first_planned(db, learner_id, looks, ripe or now.steps, bool(ripe))
     return ReviewQueue(
         first=first,
         kind=kind,
@@ -264,7 +264,7 @@ def look_planned(
         review=len(now.looks) - now.fresh,
         waiting=len(now.steps) - len(ripe),
         finished=now.finished,
-        whole=_day(now.answered, plan, limits.day.isoformat()),
+        whole=_day_counts(now.answered, plan, limits.day.isoformat()),
         graded=now.graded,
         added=len(now.added) + now.fresh,
     )
@@ -279,15 +279,17 @@ def upcoming_planned(
     db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan, most: int
 ) -> list[CardRecord]:
     """Return the first `most` cards that the plan still has for the day, in its order."""
-    now = _since(db, learner_id, limits, plan)
+    now = _load_done_today(db, learner_id, limits, plan)
     names = [*(row.card for row in now.steps), *now.added, *now.looks][:most]
     values = {"learner": learner_id, "cards": names}
     rows = db.connection().execute(_THESE, values).all() if names else []
-    held = {row.card: _held(row) for row in rows if not row.suspended}
+    held = {row.card: _card_from_row(row) for row in rows if not row.suspended}
     return [held[card] for card in names if card in held]
 
 
-def _since(db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan) -> _DoneToday:
+def _load_done_today(
+    db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan
+) -> _DoneToday:
     today = limits.day.isoformat()
     values = {"learner": learner_id, "day": today}
     rows = db.connection().execute(_SINCE, values).all()
@@ -300,7 +302,7 @@ def _since(db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPla
         and row.card not in limits.strays.gone
     ]
     steps = [row for row in mine if row.state not in ("review", "new") and row.due_day <= today]
-    looks = _left(plan, limits, answered, {r.card for r in rows if r.suspended})
+    looks = _planned_left(plan, limits, answered, {r.card for r in rows if r.suspended})
     return _DoneToday(
         answered=answered,
         steps=sorted(steps, key=lambda row: (row.due_at, row.card)),
@@ -312,7 +314,7 @@ def _since(db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPla
     )
 
 
-def _left(
+def _planned_left(
     plan: TodaysCardPlan, limits: QueueQuery, answered: Iterable[Any], aside: Iterable[str]
 ) -> list[PlannedCard]:
     """Return the reviews of the plan that are not done yet."""
@@ -325,7 +327,7 @@ def _left(
     ]
 
 
-def _first(
+def _first_planned(
     db: Session,
     learner_id: int,
     looks: Iterable[str],
@@ -333,20 +335,20 @@ def _first(
     ripe: bool,
 ) -> tuple[CardRecord | None, str]:
     if ripe:
-        return _held(steps[0]), "learning"
+        return _card_from_row(steps[0]), "learning"
     for card in looks:
         held = load_card(db, learner_id, card)
         # It may have been suspended, or undone to no memory row, since the plan was computed.
         if held.known and not held.suspended:
             return held, "review"
-    return (_held(steps[0]), "waiting") if steps else (None, "")
+    return (_card_from_row(steps[0]), "waiting") if steps else (None, "")
 
 
-def _held(row: Any) -> CardRecord:
+def _card_from_row(row: Any) -> CardRecord:
     return CardRecord(row.card, card_state_from_row(row), row.turns, known=True)
 
 
-def _day(answered: Sequence[Any], plan: TodaysCardPlan, day: str) -> DayCounts:
+def _day_counts(answered: Sequence[Any], plan: TodaysCardPlan, day: str) -> DayCounts:
     begun = sum(row.first_day == day and not is_added_card(row.card) for row in answered)
     return DayCounts(due=len(plan.looks), answered=len(answered), begun=begun)
 
@@ -369,7 +371,7 @@ class ExamPlanNotice:
     tomorrow: bool
 
 
-def aim_of(learner: LearnerProfile, day: dt.date) -> ExamGoal | None:
+def exam_goal(learner: LearnerProfile, day: dt.date) -> ExamGoal | None:
     """Return the exam goal of a study day; None without an exam ahead."""
     if not learner.id or learner.exam_day is None or learner.exam_day < day:
         return None
@@ -377,7 +379,7 @@ def aim_of(learner: LearnerProfile, day: dt.date) -> ExamGoal | None:
     return ExamGoal(learner.exam_day, seconds, learner.habits, learner.acts)
 
 
-def toward_of(
+def exam_plan_notice(
     aim: ExamGoal, plan: TodaysCardPlan, day: dt.date, later: dt.date | None, begun: int
 ) -> ExamPlanNotice:
     """Return the notice; `later` is when a card is next due, `begun` counts today's new cards."""
@@ -435,26 +437,30 @@ def find_cards(
 ) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist for this learner; added ones in one query."""
     added = [card for card in cards if is_added_card(card)]
-    kept = added_cards.kept(db, learner.id, added, now)
+    kept = added_cards.find_added(db, learner.id, added, now)
     today = learner.study_day(now)
     found: dict[str, ResolvedCard | None] = {}
     for card in cards:
         if is_added_card(card):
             mine = kept.get(card)
             found[card] = (
-                _added(library, mine, (learner.study_day(mine.since), today)) if mine else None
+                _added_card_content(library, mine, (learner.study_day(mine.since), today))
+                if mine
+                else None
             )
         else:
             known = library.cards.get(card)
-            found[card] = _of_course(library, known) if known else None
+            found[card] = _course_card_content(library, known) if known else None
     return {card: one for card, one in found.items() if one is not None}
 
 
-def _of_course(library: Library, card: Flashcard) -> ResolvedCard:
-    return ResolvedCard(card, *_page(library, card.topic))
+def _course_card_content(library: Library, card: Flashcard) -> ResolvedCard:
+    return ResolvedCard(card, *_page_link(library, card.topic))
 
 
-def _page(library: Library, slug: str, anchor: str = "") -> tuple[str, tuple[tuple[str, str], ...]]:
+def _page_link(
+    library: Library, slug: str, anchor: str = ""
+) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return the title of a topic, and the link to its page."""
     topic = library.topics.get(slug)
     if topic is None:
@@ -463,15 +469,15 @@ def _page(library: Library, slug: str, anchor: str = "") -> tuple[str, tuple[tup
     return topic.title, ((f"Read: {topic.title}", address),)
 
 
-def _added(
+def _added_card_content(
     library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
 ) -> ResolvedCard | None:
     """Return the added card with its current text; None if its source left the course."""
     kind = parse_card_id(kept.card)[0]
     if kind == QUESTION:
-        return _question(library, kept, days)
+        return _question_card_content(library, kept, days)
     if kind == TERM:
-        return _term(library, kept.card)
+        return _term_card_content(library, kept.card)
     if kind == OWN and kept.own is not None:
         deck, front, back = kept.own
         card = card_of_own(kept.card, CardFaces(front, back))
@@ -479,7 +485,7 @@ def _added(
     return None
 
 
-def _question(
+def _question_card_content(
     library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
 ) -> ResolvedCard | None:
     question = library.questions.get(parse_card_id(kept.card)[1])
@@ -491,32 +497,32 @@ def _question(
         return None
     return ResolvedCard(
         card,
-        *_page(library, question.topic, question.section),
+        *_page_link(library, question.topic, question.section),
         question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
-        origin=f"A question you missed {_on(*days)}.",
+        origin=f"A question you missed {_day_phrase(*days)}.",
         sat=kept.sat,
     )
 
 
-def _term(library: Library, card: str) -> ResolvedCard | None:
+def _term_card_content(library: Library, card: str) -> ResolvedCard | None:
     term = library.glossary.get(parse_card_id(card)[1])
     if term is None:
         return None
-    slug = topic_of(library, card)
-    title, links = _page(library, slug)
+    slug = card_topic(library, card)
+    title, links = _page_link(library, slug)
     links = (*links, ("Glossary", f"/glossary#{term.anchor}"))
     made = card_of_term(term, slug)
     return ResolvedCard(made, title or "Glossary", links, origin="A term of the glossary.")
 
 
-def _on(day: dt.date, today: dt.date) -> str:
+def _day_phrase(day: dt.date, today: dt.date) -> str:
     if day == today:
         return "today"
     words = f"on {format_date(day)}"
     return words if day.year == today.year else f"{words}, {day.year}"
 
 
-def note_of(held: CardRecord, day: dt.date, origin: str) -> str:
+def card_origin_note(held: CardRecord, day: dt.date, origin: str) -> str:
     """Return where the card comes from, when it was last seen, and its retrievability."""
     standing = held.standing
     if standing is None:
@@ -554,9 +560,9 @@ def todays_queue(desk: RequestContext, topic: str = "", more: int = 0) -> Todays
 
     The Today page and the plan use it too, so that all show the same numbers.
     """
-    queue, limits = load_queue(desk, limits_of(desk, topic))
+    queue, limits = load_queue(desk, queue_query(desk, topic))
     allowed, plan = new_today(desk, queue, more), todays_plan(desk)
-    unseen = _unseen(desk, limits) if allowed else {}
+    unseen = _unseen_by_topic(desk, limits) if allowed else {}
     left = CardsLeft(
         due=queue.learning + queue.review,
         waiting=queue.waiting,
@@ -566,12 +572,12 @@ def todays_queue(desk: RequestContext, topic: str = "", more: int = 0) -> Todays
         passed=plan.passed if plan is not None and not topic else 0,
         final=plan is not None and plan.final,
         learning=queue.learning,
-        pace=pace_of(desk),
+        pace=card_pace_today(desk),
     )
     return TodaysQueue(queue, limits, unseen, left)
 
 
-def limits_of(desk: RequestContext, topic: str = "") -> QueueQuery:
+def queue_query(desk: RequestContext, topic: str = "") -> QueueQuery:
     """Return the queue query for this moment."""
     strays = queue.orphaned_cards(desk.db, desk.learner.id, desk.library)
     return QueueQuery(desk.day, to_milliseconds(desk.now), topic, strays)
@@ -579,16 +585,16 @@ def limits_of(desk: RequestContext, topic: str = "") -> QueueQuery:
 
 def load_queue(desk: RequestContext, limits: QueueQuery) -> tuple[ReviewQueue, QueueQuery]:
     """Return the queue without cards that cannot be shown now, and the query used."""
-    queue = _look(desk, limits)
+    queue = _load_queue_once(desk, limits)
     while queue.first is not None and not can_be_shown(desk, queue.first.card):
         gone = limits.strays.gone | {queue.first.card}
         strays = dataclasses.replace(limits.strays, gone=gone)
         limits = dataclasses.replace(limits, strays=strays)
-        queue = _look(desk, limits)
+        queue = _load_queue_once(desk, limits)
     return queue, limits
 
 
-def _look(desk: RequestContext, limits: QueueQuery) -> ReviewQueue:
+def _load_queue_once(desk: RequestContext, limits: QueueQuery) -> ReviewQueue:
     plan = todays_plan(desk)
     if plan is None:
         return queue.load_queue(desk.db, desk.learner.id, limits)
@@ -597,15 +603,15 @@ def _look(desk: RequestContext, limits: QueueQuery) -> ReviewQueue:
 
 def todays_plan(desk: RequestContext) -> TodaysCardPlan | None:
     """Return the plan of the study day; None without an exam ahead."""
-    aim = aim_of(desk.learner, desk.day)
+    aim = exam_goal(desk.learner, desk.day)
     if aim is None:
         return None
     learner = desk.learner.id
-    aim = dataclasses.replace(aim, pace=pace_of(desk))
+    aim = dataclasses.replace(aim, pace=card_pace_today(desk))
     return cached_day_plan(desk.db, learner, desk.library, desk.day, aim)
 
 
-def pace_of(desk: RequestContext) -> CardPace:
+def card_pace_today(desk: RequestContext) -> CardPace:
     """Return how long this learner takes for cards, as of the start of the study day."""
     return card_pace(desk.db, desk.learner.id, desk.day)
 
@@ -615,7 +621,7 @@ def new_today(desk: RequestContext, queue: ReviewQueue, more: int = 0) -> int:
     plan = todays_plan(desk)
     if plan is None:
         minutes = desk.learner.minutes_a_day
-        return new_cards_allowed(minutes, queue.whole, more, pace_of(desk))
+        return new_cards_allowed(minutes, queue.whole, more, card_pace_today(desk))
     return new_under(plan, queue.whole.begun, more)
 
 
@@ -634,5 +640,5 @@ def find_cards_once(desk: RequestContext, cards: Collection[str]) -> dict[str, R
     return {card: desk.found[card] for card in cards if card in desk.found}
 
 
-def _unseen(desk: RequestContext, limits: QueueQuery) -> dict[str, int]:
+def _unseen_by_topic(desk: RequestContext, limits: QueueQuery) -> dict[str, int]:
     return queue.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from app.web.proxies import Network, network_of
+from app.web.proxies import Network, client_network
 
 _SPARE_CONNECTIONS = 150  # files that a process needs in addition to its connections
 _STALLED = 60.0  # after which a client that reads nothing of its response is disconnected
@@ -74,7 +74,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         _limit_send_buffer(transport)
         host = self.client[0] if self.client else "::"
-        self._client = network_of(host)
+        self._client = client_network(host)
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
         self._timer = self._soon(self._limits.head_seconds, self._too_slow)
@@ -92,8 +92,8 @@ class GuardedProtocol(HttpToolsProtocol):
         mine.discard(self)
         if not mine:
             del self._clients[self._client]
-        self._timer = _stopped(self._timer)
-        self._stalled = _stopped(self._stalled)
+        self._timer = _stop_timer(self._timer)
+        self._stalled = _stop_timer(self._stalled)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -126,7 +126,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._head = -1
-        self._timer = _stopped(self._timer)
+        self._timer = _stop_timer(self._timer)
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self._limits.head_bytes:
             self._refuse_head()
@@ -153,7 +153,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         # uvicorn stopped its keep-alive timer when the body arrived
         if self.cycle.response_complete:
-            self._timer = _stopped(self._timer)
+            self._timer = _stop_timer(self._timer)
             self._timer = self._soon(self._limits.head_seconds, self._too_slow)
 
     def on_response_complete(self) -> None:
@@ -162,7 +162,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             self._watch_closing()
         elif self._head < 0 and self.cycle.response_complete:
-            self._timer = _stopped(self._timer)
+            self._timer = _stop_timer(self._timer)
             self._timer = self._soon(_REST_OF_BODY, self._close)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -176,7 +176,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """Stop the timer: the client has read what was buffered."""
-        self._stalled = _stopped(self._stalled)
+        self._stalled = _stop_timer(self._stalled)
         super().resume_writing()
 
     def shutdown(self) -> None:
@@ -254,7 +254,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _watch_closing(self) -> None:
         """Abort a closing connection if its client stops reading the buffered response."""
-        self._stalled = _stopped(self._stalled)
+        self._stalled = _stop_timer(self._stalled)
         size = self.transport.get_write_buffer_size()
         self._stalled = self._soon(_STALLED, self._abort_if_stuck, size)
 
@@ -294,7 +294,7 @@ def room_for(connections: int) -> int:
     return max(1, min(connections, hard - _SPARE_CONNECTIONS))
 
 
-def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+def _stop_timer(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
     """Cancel the timer and return None, for assignment."""
     if timer is not None:
         timer.cancel()

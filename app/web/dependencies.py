@@ -99,7 +99,7 @@ def is_trustworthy(request: Request) -> bool:
     return host in {"localhost", "::1"} or host.startswith("127.")
 
 
-def public_address_of(request: Request) -> str:
+def requested_url(request: Request) -> str:
     """Return the public URL of the request, including its query."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     query = request.scope["query_string"].decode("latin-1")

@@ -56,24 +56,24 @@ _ALLOWED = {
 
 def register_error_handlers(app: FastAPI) -> None:
     """Register the handler of each exception type."""
-    app.add_exception_handler(AppError, _refused)
+    app.add_exception_handler(AppError, _app_error_response)
     app.add_exception_handler(InvalidInputsError, _bad_inputs)
-    app.add_exception_handler(ExpressionError, _unanswerable)
-    app.add_exception_handler(RequestValidationError, _unreadable)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(UnicodeEncodeError, _unwritable)
+    app.add_exception_handler(ExpressionError, _figure_error_response)
+    app.add_exception_handler(RequestValidationError, _validation_error_response)
+    app.add_exception_handler(HTTPException, _http_error_response)
+    app.add_exception_handler(UnicodeEncodeError, _surrogate_error_response)
 
 
 def answer_to(request: Request, error: Exception, number: str) -> Response:
     """Return the response for an exception raised by the app or the middleware."""
     if isinstance(error, AppError):
-        return _refused(request, error)
+        return _app_error_response(request, error)
     if isinstance(error, HTTPException):
-        return _http(request, error)
+        return _http_error_response(request, error)
     refusal = find_refusal(error)
     if refusal is not None:
-        return _refused(request, refusal)
-    return _fault(request, error, number)
+        return _app_error_response(request, refusal)
+    return _server_error_response(request, error, number)
 
 
 def error_response(
@@ -101,7 +101,7 @@ def error_response(
         hint=hint,
         onward=onward,
         code=status,
-        entered=_entered(request) if again else [],
+        entered=_entered_fields(request) if again else [],
         action=f"{below}?{request.url.query}" if request.url.query else below,
     )
     if fragment and status != 422:
@@ -119,7 +119,7 @@ class _EnteredField:
     label: str
 
 
-def _entered(request: Request) -> list[_EnteredField]:
+def _entered_fields(request: Request) -> list[_EnteredField]:
     """Return the fields of the rejected form, so that it can be sent again."""
     body: bytes = getattr(request.state, "form", b"")
     try:
@@ -131,7 +131,7 @@ def _entered(request: Request) -> list[_EnteredField]:
     ]
 
 
-def _refused(request: Request, error: Exception) -> Response:
+def _app_error_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, AppError)  # noqa: S101 - for the type checker
     field = getattr(error, "field", "")
     problem = {"field": field, "message": error.message}
@@ -141,7 +141,7 @@ def _refused(request: Request, error: Exception) -> Response:
     return response
 
 
-def _unanswerable(request: Request, error: Exception) -> Response:
+def _figure_error_response(request: Request, error: Exception) -> Response:
     """Respond to a computed question whose parameters have no valid combination any more."""
     assert isinstance(error, ExpressionError)  # noqa: S101 - for the type checker
     words = "This question cannot be asked: its numbers have no answer."
@@ -155,21 +155,21 @@ def _bad_inputs(request: Request, error: Exception) -> Response:
     return error_response(request, 422, problems)
 
 
-def _unreadable(request: Request, error: Exception) -> Response:
+def _validation_error_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
     if any(e["loc"][0] == "path" for e in error.errors()):
         return error_response(request, 404, [{"field": "", "message": _NOWHERE}])
     problems = [
         {
             "field": str(e["loc"][-1]),
-            "message": _said(e),
+            "message": _validation_sentence(e),
         }
         for e in error.errors()
     ]
     return error_response(request, 422, problems)
 
 
-def _said(error: Mapping[str, Any]) -> str:
+def _validation_sentence(error: Mapping[str, Any]) -> str:
     """Return one sentence about a field: what is wrong and what was sent."""
     name = str(error["loc"][-1])
     label = _LABELS.get(name, name)
@@ -177,22 +177,22 @@ def _said(error: Mapping[str, Any]) -> str:
         return f"{label}: this field is required, and was not sent."
     allowed = _ALLOWED.get(error["type"], "").format(**error.get("ctx", {}))
     message = allowed or error["msg"].removeprefix("Value error, ")
-    return f"{label}: {message} (given: {_shown(error.get('input'))})"
+    return f"{label}: {message} (given: {_shorten_given(error.get('input'))})"
 
 
-def _unwritable(request: Request, _error: Exception) -> Response:
+def _surrogate_error_response(request: Request, _error: Exception) -> Response:
     """Respond to a lone surrogate, which only a program can send."""
     words = "A text that was sent holds half a character, which no text may hold."
     return error_response(request, 422, [{"field": "", "message": words}])
 
 
-def _shown(given: object) -> str:
+def _shorten_given(given: object) -> str:
     """Return the rejected value for display, truncated if it is long."""
     words = given if isinstance(given, str) else repr(given)
     return f"“{words}”" if len(words) <= _MAX_SHOWN_LENGTH else f"“{words[:_MAX_SHOWN_LENGTH]}…”"
 
 
-def _http(request: Request, error: Exception) -> Response:
+def _http_error_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
     words = {404: _NOWHERE, 405: "This cannot be done here."}
     message = words.get(error.status_code, str(error.detail))
@@ -201,7 +201,7 @@ def _http(request: Request, error: Exception) -> Response:
     return response
 
 
-def _fault(request: Request, error: Exception, number: str) -> Response:
+def _server_error_response(request: Request, error: Exception, number: str) -> Response:
     known = {"request": number, "method": request.method}
     _log.error("request %s failed", number, exc_info=error, extra=known)
     message = f"Something is broken on our side. It is logged as {number}."

@@ -13,7 +13,7 @@ _POLICY = (
 _REFUSED = ("camera", "geolocation", "microphone", "payment", "usb", "browsing-topics")
 
 
-def security(*, https: bool) -> Headers:
+def security_headers(*, https: bool) -> Headers:
     """Return the security headers. `https` adds Strict-Transport-Security."""
     words = {
         "content-security-policy": _POLICY,

@@ -33,10 +33,10 @@ def body_below(root: str, body: bytes) -> bytes:
 
 def headers_below(root: str, site: str, words: Headers) -> Headers:
     """Prefix the URLs in headers with `root`, and the paths of cookies with `site`."""
-    return [(name, _below(root, site, name, value)) for name, value in words]
+    return [(name, _header_below(root, site, name, value)) for name, value in words]
 
 
-def _below(root: str, site: str, name: bytes, value: bytes) -> bytes:
+def _header_below(root: str, site: str, name: bytes, value: bytes) -> bytes:
     if name in _HEADERS and value.startswith(b"/") and not value.startswith(b"//"):
         return root.encode() + value
     if name == b"set-cookie":

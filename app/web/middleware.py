@@ -26,7 +26,7 @@ from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.web import errors, monitoring
 from app.web.dependencies import RouteNames
-from app.web.headers import security
+from app.web.headers import security_headers
 from app.web.http_exchange import HttpExchange
 from app.web.monitoring import Metrics
 from app.web.page_cache import (
@@ -48,9 +48,9 @@ from app.web.request_limits import (
     RequestGuard,
     read_form,
     refuse_null,
-    without_null,
+    refuse_null_in_form,
 )
-from app.web.visitor import YEAR, SessionCookies, Visitor, written
+from app.web.visitor import YEAR, SessionCookies, Visitor, set_cookie_line
 
 _LAST = re.compile(rb"(?:^|;)\s*course=([a-z0-9-]{1,80})(?=;|$)")
 _OF_SERVER = ("/static/", "/api/")
@@ -85,43 +85,43 @@ def resolve_course(courses: CourseRegistry, scope: Scope) -> CourseRoute:
     if path.startswith("/courses/"):
         name, slash, _ = path.removeprefix("/courses/").partition("/")
         if name in courses.libraries:
-            return _inside(scope, site, name, slash)
+            return _route_in_course(scope, site, name, slash)
         return CourseRoute(scope, SINGLE_COURSE, site)
     if path in _PATHS_OF_SERVER or path.startswith(_OF_SERVER):
         return CourseRoute(scope, SINGLE_COURSE, site)
-    return CourseRoute(scope, SINGLE_COURSE, site, _of_old(courses, scope, path))
+    return CourseRoute(scope, SINGLE_COURSE, site, _redirect_old_url(courses, scope, path))
 
 
-def _inside(scope: Scope, site: str, name: str, slash: str) -> CourseRoute:
+def _route_in_course(scope: Scope, site: str, name: str, slash: str) -> CourseRoute:
     below = f"{site}/courses/{name}"
     if not slash:
-        return CourseRoute(scope, name, site, _with_query(scope, f"/courses/{name}/"))
+        return CourseRoute(scope, name, site, _append_query(scope, f"/courses/{name}/"))
     headers = dict(scope["headers"])
     # Only page visits count as choosing a course, not requests made by a page.
     opened = headers.get(b"sec-fetch-mode", b"navigate") == b"navigate"
     line = b""
-    if opened and _last(headers) != name:
-        line = written("course", name, YEAR)
+    if opened and _last_course(headers) != name:
+        line = set_cookie_line("course", name, YEAR)
     return CourseRoute({**scope, "root_path": below}, name, site, cookie=line)
 
 
-def _of_old(courses: CourseRegistry, scope: Scope, path: str) -> str:
+def _redirect_old_url(courses: CourseRegistry, scope: Scope, path: str) -> str:
     """Return the redirect for a URL without a course name: the same page in the last course."""
-    name = _last(dict(scope["headers"]))
+    name = _last_course(dict(scope["headers"]))
     if name not in courses.libraries:
         alone = len(courses.libraries) == 1
         if not alone and not path.startswith(_OF_PERSON):
             return "/courses"
         name = courses.first
-    return _with_query(scope, f"/courses/{name}{quote(path)}")
+    return _append_query(scope, f"/courses/{name}{quote(path)}")
 
 
-def _last(headers: dict[bytes, bytes]) -> str:
+def _last_course(headers: dict[bytes, bytes]) -> str:
     found = _LAST.search(headers.get(b"cookie", b""))
     return found[1].decode() if found else ""
 
 
-def _with_query(scope: Scope, path: str) -> str:
+def _append_query(scope: Scope, path: str) -> str:
     query = scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path
 
@@ -169,7 +169,7 @@ class EdgeMiddleware:
     def __init__(self, app: ASGIApp, door: EdgeConfig) -> None:
         self._app = app
         self._door = door
-        self._security = security(https=door.https)
+        self._security = security_headers(https=door.https)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -228,7 +228,7 @@ class EdgeMiddleware:
             "live": live,
             "course": name,
         }
-        inner = _inner(scope, known)
+        inner = _inner_scope(scope, known)
         with self._count_import(exchange):
             await self._from_app(inner, receive, exchange, now, refusal)
         if door.metrics is not None:
@@ -290,9 +290,9 @@ class EdgeMiddleware:
         slots = SLOW.get(work) or ("forms" if exchange.writes else "pages")
         async with body as received, contextlib.AsyncExitStack() as slot:
             occupied = door.slots[slots].occupy(exchange.client, seconds=_LONGEST_WAIT)
-            is_busy = not await _enter(slot, occupied)
+            is_busy = not await _enter_slot(slot, occupied)
             kind = exchange.headers.get(b"content-type", b"")
-            whole = without_null(received, kind)
+            whole = refuse_null_in_form(received, kind)
             if exchange.writes and kind.lower().startswith(FORM):
                 # If the app is busy or full, the error page offers to send the form
                 # again.
@@ -300,7 +300,7 @@ class EdgeMiddleware:
             if is_busy:
                 words = "The server is busy just now. Try again in a minute."
                 raise HTTPException(503, words, {"retry-after": "60"})
-            await self._app(inner, whole, _freeing(slot, exchange.record))
+            await self._app(inner, whole, _free_slot_before_file(slot, exchange.record))
 
     def _note(self, exchange: HttpExchange, inner: Scope) -> None:
         seconds = time.perf_counter() - exchange.begun
@@ -333,7 +333,9 @@ class EdgeMiddleware:
         await exchange.send_cached(kept)
 
 
-async def _enter(stack: contextlib.AsyncExitStack, slot: AbstractAsyncContextManager[None]) -> bool:
+async def _enter_slot(
+    stack: contextlib.AsyncExitStack, slot: AbstractAsyncContextManager[None]
+) -> bool:
     """Wait for a slot; returns False on timeout."""
     try:
         await stack.enter_async_context(slot)
@@ -342,7 +344,7 @@ async def _enter(stack: contextlib.AsyncExitStack, slot: AbstractAsyncContextMan
     return True
 
 
-def _freeing(slot: contextlib.AsyncExitStack, send: Send) -> Send:
+def _free_slot_before_file(slot: contextlib.AsyncExitStack, send: Send) -> Send:
     """Return a `send` that frees the slot before a file is streamed to a slow client."""
 
     async def record(message: Message) -> None:
@@ -365,7 +367,7 @@ async def _read_course(live: LiveLibrary) -> Library:
     return await to_thread.run_sync(live.current, limiter=_COURSE_THREAD)
 
 
-def _inner(scope: Scope, known: Mapping[str, object]) -> Scope:
+def _inner_scope(scope: Scope, known: Mapping[str, object]) -> Scope:
     """Return the scope for the app: with visitor and course, and HEAD replaced by GET."""
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
     return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}

@@ -192,14 +192,14 @@ class Metrics:
                 self._make_gauge("content_problems", "Problems in the course.", "livemax"),
                 of.content_problems,
             ),
-            (self._make_gauge("resident_bytes", "Memory in use.", each), _resident),
+            (self._make_gauge("resident_bytes", "Memory in use.", each), _resident_memory),
             (self._make_gauge("cpu_seconds", "Processor time.", each), time.process_time),
             (self._make_gauge("open_files", "Open files.", each), _open_files),
         )
 
 
 @router.api_route(ADDRESS, methods=["GET", "HEAD"])
-async def show(request: Request) -> Response:
+async def show_metrics(request: Request) -> Response:
     """Respond with the metrics if the request has the token; 404 without the setting."""
     metrics: Metrics | None = request.app.state.metrics
     if metrics is None:
@@ -221,11 +221,11 @@ def begin_shared(folder: Path) -> None:
 def _forget_the_dead(folder: Path) -> None:
     for file in folder.glob("gauge_live*.db"):
         named = _OF_PROCESS.fullmatch(file.name)
-        if named and not _lives(int(named[1])):
+        if named and not _is_process_alive(int(named[1])):
             multiprocess.mark_process_dead(int(named[1]), str(folder))  # type: ignore[no-untyped-call]
 
 
-def _lives(process: int) -> bool:
+def _is_process_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -235,7 +235,7 @@ def _lives(process: int) -> bool:
     return True
 
 
-def _resident() -> float:
+def _resident_memory() -> float:
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
@@ -279,7 +279,7 @@ class Readiness:
             _TimedCheck("database", _database_check(engine), _CHECK_CACHE_SECONDS),
             _TimedCheck(
                 "disk",
-                lambda: _disk_check(_folders(engine, folder), storage),
+                lambda: _disk_check(_checked_folders(engine, folder), storage),
                 _DISK_CHECK_CACHE_SECONDS,
             ),
         )
@@ -293,7 +293,7 @@ class Readiness:
             if time.monotonic() >= self._until:
                 found = [await probe.result() for probe in self._probes]
                 courses = self._courses.libraries.items()
-                self._found = (*found, *(_course(n, live) for n, live in courses))
+                self._found = (*found, *(_check_course(n, live) for n, live in courses))
                 self._until = time.monotonic() + _CHECK_CACHE_SECONDS
             return self._found
 
@@ -328,7 +328,7 @@ class _TimedCheck:
         return HealthCheck(self._name, words + "See that database and disk can be reached.")
 
 
-def _course(name: str, live: LiveLibrary) -> HealthCheck:
+def _check_course(name: str, live: LiveLibrary) -> HealthCheck:
     subject = f"content {name}" if name else "content"
     try:
         course = live.current()
@@ -351,7 +351,7 @@ def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> HealthCheck:
     for folder in folders:
         try:
             free = shutil.disk_usage(folder).free
-            _write(folder)
+            _write_probe(folder)
         except OSError as error:
             words = f"The data folder cannot be written ({error.strerror}). "
             return HealthCheck("disk", words + "Free space, or make the folder writable.")
@@ -372,47 +372,47 @@ def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> HealthCheck:
     return found
 
 
-def _write(folder: Path) -> None:
+def _write_probe(folder: Path) -> None:
     with tempfile.TemporaryFile(dir=folder) as probe:
         probe.write(bytes(_PROBE))
         probe.flush()
         os.fsync(probe.fileno())
 
 
-def _folders(engine: Engine, folder: Path) -> tuple[Path, ...]:
-    path = _path(engine)
+def _checked_folders(engine: Engine, folder: Path) -> tuple[Path, ...]:
+    path = _database_path(engine)
     return (folder,) if path is None else tuple({folder, path.parent})
 
 
-def _path(engine: Engine) -> Path | None:
+def _database_path(engine: Engine) -> Path | None:
     name = engine.url.database
     return Path(name) if engine.dialect.name == "sqlite" and name else None
 
 
 def _database_check(engine: Engine) -> Callable[[], HealthCheck]:
-    path = _path(engine)
+    path = _database_path(engine)
     if path is None:
-        return lambda: HealthCheck("database", _of_server(engine))
-    born = _identity(path)
-    return lambda: HealthCheck("database", _of_file(path, born))
+        return lambda: HealthCheck("database", _server_fault(engine))
+    born = _file_identity(path)
+    return lambda: HealthCheck("database", _database_file_fault(path, born))
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _file_identity(path: Path) -> tuple[int, int] | None:
     with contextlib.suppress(OSError):
         found = path.stat()
         return found.st_dev, found.st_ino
     return None
 
 
-def _of_file(path: Path, born: tuple[int, int] | None) -> str:
+def _database_file_fault(path: Path, born: tuple[int, int] | None) -> str:
     """Return what is wrong with a database file; empty if a write would succeed."""
-    now = _identity(path)
+    now = _file_identity(path)
     if now is None:
         return "The database file is gone. Stop the server, and restore a backup."
     if now != born:
         return "The database file was replaced. Restart the server to use the new one."
     try:
-        with _opened(path) as connection:
+        with _open_unpooled(path) as connection:
             _begin_or_see_others_commit(connection)
             rows = connection.execute(_TABLES).fetchall()
             connection.rollback()
@@ -459,7 +459,7 @@ _SQLITE_ERROR_MESSAGES = {
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _open_unpooled(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a separate connection, which never creates a missing file."""
     address = f"file:{quote(str(path.absolute()))}?mode=rw"
     with contextlib.closing(
@@ -468,7 +468,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _of_server(engine: Engine) -> str:
+def _server_fault(engine: Engine) -> str:
     try:
         with engine.connect() as connection:
             names = inspect(connection).get_table_names()
@@ -520,14 +520,14 @@ _Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 _RaisedOrNot = _Raised | tuple[None, None, None]
 
 
-def configure(kind: Kind) -> None:
+def configure_logging(kind: Kind) -> None:
     """Log this process to standard error."""
     root = logging.getLogger()
-    root.handlers[:] = [handler_of(kind)]
+    root.handlers[:] = [create_handler(kind)]
     root.setLevel(logging.WARNING)
 
 
-def handler_of(kind: Kind) -> logging.StreamHandler[TextIO]:
+def create_handler(kind: Kind) -> logging.StreamHandler[TextIO]:
     """Return a log handler with this format."""
     handler: logging.StreamHandler[TextIO] = logging.StreamHandler()
     handler.setFormatter(_JsonFormatter() if kind == "json" else _TextFormatter())
@@ -546,11 +546,11 @@ class _TextFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - overrides logging
-        record.message = _sentence(record)
+        record.message = _log_sentence(record)
         return super().formatMessage(record)
 
     def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
-        return _where(ei[1])
+        return _error_location(ei[1])
 
 
 class _JsonFormatter(JsonFormatter):
@@ -568,10 +568,10 @@ class _JsonFormatter(JsonFormatter):
         return {name: log_data[name] for name in _WRITTEN if name in log_data}
 
     def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
-        return _where(ei[1])
+        return _error_location(ei[1])
 
 
-def _sentence(record: logging.LogRecord) -> str:
+def _log_sentence(record: logging.LogRecord) -> str:
     """Return the message as one line, with control characters escaped."""
     words = record.getMessage()
     if record.name == "asyncio":  # its other lines repeat the exception
@@ -579,16 +579,16 @@ def _sentence(record: logging.LogRecord) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
-def _where(error: BaseException | None) -> str:
+def _error_location(error: BaseException | None) -> str:
     """Return the traceback and type of an error and its causes, causes first."""
     parts = []
-    for one in reversed(list(_chain(error))):
+    for one in reversed(list(_error_chain(error))):
         parts.append("".join(traceback.format_tb(one.__traceback__)))
-        parts.append(f"{type(one).__module__}.{type(one).__qualname__}{_said(one)}\n")
+        parts.append(f"{type(one).__module__}.{type(one).__qualname__}{_error_text(one)}\n")
     return "".join(parts).rstrip("\n")
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _error_chain(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -597,7 +597,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if quiet else error.__context__)
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """Return the message of an error if it cannot contain client data."""
     if isinstance(error, OperationalError):
         return f": {str(error.orig).partition(chr(10))[0]}"
@@ -623,7 +623,7 @@ class RepeatFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if str(record.msg).startswith(_ADVICE):
             return False
-        kind = _kind(record)
+        kind = _repeat_key(record)
         if not kind:
             return True
         now = self._clock()
@@ -636,7 +636,7 @@ class RepeatFilter(logging.Filter):
         return True
 
 
-def _kind(record: logging.LogRecord) -> str:
+def _repeat_key(record: logging.LogRecord) -> str:
     """Return the key to count a line by; empty for lines that are always logged."""
     status: int | None = getattr(record, "status", None)
     if record.exc_info or status == _FAULT:
@@ -647,7 +647,7 @@ def _kind(record: logging.LogRecord) -> str:
 
 
 @contextlib.contextmanager
-def ending_with_parent() -> Iterator[None]:
+def end_with_parent() -> Iterator[None]:
     """Stop this worker process gracefully when its parent process ends.
 
     A killed parent cannot stop its workers, and they would keep the port open. Without
@@ -658,13 +658,13 @@ def ending_with_parent() -> Iterator[None]:
         yield
         return
     loop = asyncio.get_running_loop()
-    loop.add_reader(parent.sentinel, _stop, loop, parent.sentinel)
+    loop.add_reader(parent.sentinel, _stop_with_parent, loop, parent.sentinel)
     try:
         yield
     finally:
         loop.remove_reader(parent.sentinel)
 
 
-def _stop(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
+def _stop_with_parent(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
     loop.remove_reader(sentinel)  # the sentinel stays readable
     os.kill(os.getpid(), signal.SIGTERM)

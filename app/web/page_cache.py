@@ -49,7 +49,7 @@ class CompressedBody:
         if len(self.body) < _SMALL or not encoding:
             return self.body, b""
         if encoding not in self._forms:
-            work = functools.partial(_compress, self.body, encoding, self._quality)
+            work = functools.partial(_compress_body, self.body, encoding, self._quality)
             is_quick = len(self.body) < _LONG and self._quality == QUALITY
             form = work() if is_quick else await to_thread.run_sync(work, limiter=_THREAD)
             self._forms[encoding] = form
@@ -60,7 +60,7 @@ def _choose_encoding(accepted: bytes) -> bytes:
     return next((name for name in (b"br", b"gzip") if name in accepted), b"")
 
 
-def _compress(body: bytes, encoding: bytes, quality: int) -> bytes:
+def _compress_body(body: bytes, encoding: bytes, quality: int) -> bytes:
     if encoding == b"br":
         compressed: bytes = brotli.compress(body, quality=quality)
         return compressed
@@ -180,18 +180,18 @@ class PageCache:
 
     def find(self, target: Target, visitor: Visitor, now: CacheStamp) -> CachedPage | None:
         """Return the cached page, if it is still valid."""
-        for key in _keys(target, visitor, now.changes):
+        for key in _cache_keys(target, visitor, now.changes):
             entry = self._kept.get(key)
             if entry is None:
                 continue
-            if _holds(entry[0], now):
+            if _is_fresh(entry[0], now):
                 return entry[0]
             self._kept.pop(key, None)
         return None
 
     def put(self, target: Target, visitor: Visitor, kept: CachedPage, sharing: Sharing) -> None:
         """Cache a page."""
-        key = _key(target, visitor, kept.changes, sharing)
+        key = _cache_key(target, visitor, kept.changes, sharing)
         size = _ENTRY + 2 * len(kept.packed.body) + sum(map(len, key))
         if size <= self._kept.maxsize // _LARGEST_SHARE:
             self._kept[key] = (kept, size)
@@ -208,30 +208,30 @@ class PageCache:
             self._pulse.close()
 
 
-def _keys(target: Target, visitor: Visitor, changes: int | None) -> tuple[Key, ...]:
+def _cache_keys(target: Target, visitor: Visitor, changes: int | None) -> tuple[Key, ...]:
     shared = (*target, "*", "", "")
     if changes is None:
         return (shared,)
     own = (*target, visitor.digest, visitor.look, "")
     if changes == _STRANGER:
-        return (_strange(target, visitor), own, shared)
+        return (_stranger_key(target, visitor), own, shared)
     return (own, shared)
 
 
-def _key(target: Target, visitor: Visitor, changes: int | None, sharing: Sharing) -> Key:
+def _cache_key(target: Target, visitor: Visitor, changes: int | None, sharing: Sharing) -> Key:
     if sharing == "all":
         return (*target, "*", "", "")
     if sharing == "strangers" and changes == _STRANGER:
-        return _strange(target, visitor)
+        return _stranger_key(target, visitor)
     return (*target, visitor.digest, visitor.look, "")
 
 
-def _strange(target: Target, visitor: Visitor) -> Key:
+def _stranger_key(target: Target, visitor: Visitor) -> Key:
     # Visitors without a row share pages, except for their browser's time zone.
     return (*target, "", visitor.look, visitor.zone)
 
 
-def _holds(kept: CachedPage, now: CacheStamp) -> bool:
+def _is_fresh(kept: CachedPage, now: CacheStamp) -> bool:
     if kept.version != now.version or kept.until <= now.time:
         return False
     return kept.changes is None or kept.changes == now.changes

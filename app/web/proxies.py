@@ -15,25 +15,25 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app.web.headers import Headers
-from app.web.visitor import AUTHOR, CHOICES, COOKIE, written
+from app.web.visitor import AUTHOR, CHOICES, COOKIE, set_cookie_line
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 
 
-def networks(words: str) -> tuple[Network, ...]:
+def parse_networks(words: str) -> tuple[Network, ...]:
     """Parse a comma-separated list of addresses and networks. Raises ValueError."""
     names = [name.strip() for name in words.split(",") if name.strip()]
     return tuple(ipaddress.ip_network(name, strict=False) for name in names)
 
 
-def prefix_in(words: str) -> str:
+def parse_prefix(words: str) -> str:
     """Return a path prefix without trailing slash; empty if there is none or it is invalid."""
     words = words.strip().rstrip("/")
     return words if _PREFIX.fullmatch(words) else ""
 
 
-def network_of(host: str) -> str:
+def client_network(host: str) -> str:
     """Return the client that an address belongs to: an IPv4 address or an IPv6 /64."""
     if ":" not in host:
         return host
@@ -68,7 +68,7 @@ class TrustedProxyMiddleware:
         if root is None:
             root = _named_prefix(scope) if known else ""
         layer: ASGIApp = self._believing if known else self._app
-        await layer(_below(scope, root) if root else scope, receive, send)
+        await layer(_scope_below(scope, root) if root else scope, receive, send)
 
     def _is_known(self, scope: Scope) -> bool:
         if not self._trusted or not scope.get("client"):
@@ -82,10 +82,10 @@ class TrustedProxyMiddleware:
 
 def _named_prefix(scope: Scope) -> str:
     named = dict(scope["headers"]).get(b"x-forwarded-prefix", b"")
-    return prefix_in(named.decode("latin-1"))
+    return parse_prefix(named.decode("latin-1"))
 
 
-def _below(scope: Scope, root: str) -> Scope:
+def _scope_below(scope: Scope, root: str) -> Scope:
     path: str = scope["path"]
     if path == root or path.startswith(f"{root}/"):
         path = path[len(root) :]
@@ -97,7 +97,7 @@ _TAKEN = {AUTHOR, *CHOICES}
 _HOST = b"__Host-"
 
 
-def sound(name: str) -> bool:
+def is_sound_name(name: str) -> bool:
     """Return whether a setting may be used as the cookie name."""
     return bool(_NAME.fullmatch(name)) and name not in _TAKEN
 
@@ -170,5 +170,5 @@ class CookieRenamer:
         outer = self._outer[inner]
         renamed = [(name, prefix + outer + sign + rest)]
         if outer in obsolete:
-            renamed.append((name, written(outer.decode(), "", 0)))
+            renamed.append((name, set_cookie_line(outer.decode(), "", 0)))
         return renamed

@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from app.web.proxies import network_of
+from app.web.proxies import client_network
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _RATE = re.compile(rf"([1-9]\d{{0,8}})/({'|'.join(_SECONDS)})")
@@ -159,4 +159,4 @@ def rate_limit_kind(method: str, path: str, query: bytes) -> str:
 
 def client_key(scope: Scope) -> str:
     """Return the client of a request, by its address."""
-    return network_of(scope["client"][0]) if scope.get("client") else ""
+    return client_network(scope["client"][0]) if scope.get("client") else ""

@@ -57,7 +57,7 @@ class StaticAssets:
     """The static files of a folder, in memory, with URLs and headers."""
 
     def __init__(self, folder: Path) -> None:
-        self._bodies = _read(folder)
+        self._bodies = _read_files(folder)
         self.files: Mapping[str, CompressedBody] = {
             name: CompressedBody(self._link_versioned(name), BEST_QUALITY) for name in self._bodies
         }
@@ -67,7 +67,7 @@ class StaticAssets:
 
         Raises KeyError for a missing file, so that a page cannot refer to one.
         """
-        return f"/static/{name}?v={_version(self.files[name])}"
+        return f"/static/{name}?v={_file_version(self.files[name])}"
 
     async def answer(
         self, path: str, query: bytes, accepted: bytes, known: bytes
@@ -77,7 +77,7 @@ class StaticAssets:
         file = self.files.get(name)
         if file is None:
             return 404, [(b"content-type", b"text/plain")], b"There is no such file."
-        named = query == f"v={_version(file)}".encode()
+        named = query == f"v={_file_version(file)}".encode()
         headers = [
             (b"etag", file.tag),
             (b"cache-control", _YEAR if named else b"no-cache"),
@@ -89,7 +89,7 @@ class StaticAssets:
         body, encoding = await file.form(b"" if ready else accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
-        headers.append((b"content-type", _type(name)))
+        headers.append((b"content-type", _media_type(name)))
         return 200, headers, body
 
     def _link_versioned(self, name: str) -> bytes:
@@ -101,7 +101,7 @@ class StaticAssets:
 
         def with_version(link: re.Match[bytes]) -> bytes:
             target = link[1].decode()
-            version = _version(CompressedBody(self._bodies[target]))
+            version = _file_version(CompressedBody(self._bodies[target]))
             return f"url(../{target}?v={version})".encode()
 
         return _LINK.sub(with_version, body)
@@ -110,7 +110,7 @@ class StaticAssets:
 _YEAR = b"public, max-age=31536000, immutable"
 
 
-def _read(folder: Path) -> dict[str, bytes]:
+def _read_files(folder: Path) -> dict[str, bytes]:
     bodies = {
         str(file.relative_to(folder).as_posix()): file.read_bytes()
         for file in sorted(folder.rglob("*"))
@@ -123,11 +123,11 @@ def _read(folder: Path) -> dict[str, bytes]:
     return bodies
 
 
-def _version(file: CompressedBody) -> str:
+def _file_version(file: CompressedBody) -> str:
     return file.tag[1:11].decode()
 
 
-def _type(name: str) -> bytes:
+def _media_type(name: str) -> bytes:
     suffix = Path(name).suffix
     kind = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "text/plain"
     text = kind.startswith("text/")
@@ -160,7 +160,7 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
         environment.globals[drawn.__name__] = drawn
     environment.globals["asset"] = static.address
     environment.globals["frame_note"] = _frame_note
-    environment.globals["theme_of"] = _theme_of
+    environment.globals["theme_of"] = _chosen_theme
     environment.globals["offers_bench"] = _offers_bench
     environment.globals["has_courses"] = _has_courses
     environment.globals["has_calculators"] = _has_calculators
@@ -175,7 +175,7 @@ def render_page(
     A template gets only what its route passes. The page frame needs `learner` (see
     `accounts.current_learner`) and reads the rest from `request`.
     """
-    answer = HTMLResponse(_render(request, template, context), status)
+    answer = HTMLResponse(_render_template(request, template, context), status)
     if getattr(context.get("learner"), "home", 0) and not is_trustworthy(request):
         # Insecure origins ignore Clear-Site-Data, so after sign-out Back would show the
         # page with the learner's name.
@@ -188,7 +188,7 @@ def render_fragment_or_redirect(
 ) -> Response:
     """Respond to a write: a fragment for htmx, a redirect for a plain form."""
     if is_htmx_request(request):
-        return HTMLResponse(_render(request, fragment, context))
+        return HTMLResponse(_render_template(request, fragment, context))
     return RedirectResponse(otherwise, status_code=303)
 
 
@@ -219,13 +219,13 @@ def _has_calculators(request: Request) -> bool:
     return bool(request.state.library.syllabus.calculators)
 
 
-def _theme_of(request: Request) -> str:
+def _chosen_theme(request: Request) -> str:
     """Return the theme chosen in this browser, or "" for the system's theme."""
     theme = request.cookies.get("theme", "")
     return theme if theme in {"light", "dark"} else ""
 
 
-def _render(request: Request, template: str, context: dict[str, Any]) -> str:
+def _render_template(request: Request, template: str, context: dict[str, Any]) -> str:
     environment: Environment = request.app.state.templates
     spoken = language_marks(request.state.library.syllabus.language)
     whole = {"request": request, **spoken, **context}
@@ -254,10 +254,10 @@ def language_marks(language: str) -> dict[str, Any]:
         "lang": Markup(' lang="{}"').format(language),
         "english": Markup(' lang="{}"').format(INTERFACE),
         "authored": authored,
-        "named": functools.partial(_named, authored),
+        "named": functools.partial(_mark_authored_name, authored),
     }
 
 
-def _named(authored: Callable[[str], Markup], words: str) -> Markup:
+def _mark_authored_name(authored: Callable[[str], Markup], words: str) -> Markup:
     ours, colon, name = words.partition(": ")
     return escape(ours + colon) + (authored(name) if name else "")

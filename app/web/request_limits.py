@@ -76,7 +76,7 @@ class RequestGuard:
         """Return why a request is refused; None if it is accepted."""
         if len(exchange.hosts) > 1:  # a proxy and the app might each pick a different one
             return HTTPException(400, "The request has more than one Host header.")
-        host = _name_of(exchange.headers.get(b"host", b"").decode("latin-1").lower())
+        host = _host_name(exchange.headers.get(b"host", b"").decode("latin-1").lower())
         if self.hosts and exchange.path not in _ALIVE and host not in self.hosts:
             words = f"This server does not answer under the name “{host[:80]}”."
             return HTTPException(421, words)
@@ -99,7 +99,7 @@ class RequestGuard:
         return None
 
 
-def _name_of(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return a Host header without its port."""
     name, _, port = host.rpartition(":")
     return name if name and port.isdigit() else host
@@ -317,7 +317,7 @@ class BodyBuffer:
         if not _has_body(headers):
             yield receive
             return
-        size = _announced(headers)
+        size = _announced_length(headers)
         if size is None or size > room:
             raise too_large(room)
         is_large = size > _LARGE or b"transfer-encoding" in headers
@@ -325,7 +325,7 @@ class BodyBuffer:
             with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as kept:
                 await self._buffer_body(receive, kept, room, is_large=is_large)
                 kept.seek(0)
-                yield _replayed(kept, receive)
+                yield _replay_body(kept, receive)
 
     @contextlib.asynccontextmanager
     async def _place(self, client: str, room: int, *, is_large: bool) -> AsyncIterator[None]:
@@ -381,10 +381,10 @@ async def read_form(receive: Receive) -> tuple[bytes, Receive]:
         message = await receive()
         body += message.get("body", b"")
         if not message.get("more_body"):
-            return body, _replayed(io.BytesIO(body), receive)
+            return body, _replay_body(io.BytesIO(body), receive)
 
 
-def _replayed(kept: IO[bytes], receive: Receive) -> Receive:
+def _replay_body(kept: IO[bytes], receive: Receive) -> Receive:
     over = False
 
     async def again() -> Message:
@@ -403,7 +403,7 @@ def _has_body(headers: Mapping[bytes, bytes]) -> bool:
     return length != b"0" or b"transfer-encoding" in headers
 
 
-def _announced(headers: Mapping[bytes, bytes]) -> int | None:
+def _announced_length(headers: Mapping[bytes, bytes]) -> int | None:
     """Return the announced length; 0 if none, None if invalid."""
     length = headers.get(b"content-length", b"0")
     sound = length.isdigit() and len(length) < 16
@@ -432,7 +432,7 @@ def refuse_null(path: str, query: bytes) -> None:
     _look_into(query)
 
 
-def without_null(receive: Receive, kind: bytes) -> Receive:
+def refuse_null_in_form(receive: Receive, kind: bytes) -> Receive:
     """Wrap `receive` to refuse URL-encoded forms that contain NUL.
 
     Files come in other content types and may contain anything.

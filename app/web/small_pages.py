@@ -16,7 +16,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/courses")
-def choose(request: Request) -> Response:
+def show_courses(request: Request) -> Response:
     """List all courses by title."""
     courses: CourseRegistry = request.app.state.courses
     if not courses.named:
@@ -57,7 +57,7 @@ self.addEventListener("activate", (event) => event.waitUntil(
 
 
 @worker_router.get("/sw.js")
-def worker(request: Request) -> Response:
+def service_worker(request: Request) -> Response:
     """Serve the service worker. It updates itself when the course or a static file changes.
 
     Above the courses of a server with several, serve a worker that removes itself.
@@ -70,7 +70,7 @@ def worker(request: Request) -> Response:
     static: StaticAssets = request.app.state.static
     lines = (
         '"use strict";',
-        f"const VERSION = {json.dumps(_version(library, static))};",
+        f"const VERSION = {json.dumps(_worker_version(library, static))};",
         f"const FILES = {json.dumps([static.address(name) for name in _FILES])};",
         static.files["js/worker.js"].body.decode(),
     )
@@ -78,11 +78,11 @@ def worker(request: Request) -> Response:
 
 
 @worker_router.get("/unreachable")
-def unreachable(request: Request) -> HTMLResponse:
+def offline_page(request: Request) -> HTMLResponse:
     """Serve the page that the service worker shows offline. It contains no personal data."""
     return render_page(request, "shared/unreachable.html")
 
 
-def _version(library: Library, static: StaticAssets) -> str:
+def _worker_version(library: Library, static: StaticAssets) -> str:
     words = [library.version, *(static.address(name) for name in sorted(static.files))]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]

@@ -21,7 +21,7 @@ YEAR = 365 * 24 * 3600
 _KEY_AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews it
 
 
-def written(name: str, value: str, age: int) -> bytes:
+def set_cookie_line(name: str, value: str, age: int) -> bytes:
     """Return a Set-Cookie line for the whole site, HttpOnly."""
     # The middleware adds the server's path prefix, and Secure over TLS.
     line = f"{name}={value}; Max-Age={age}; Path=/; HttpOnly; SameSite=Lax"
@@ -30,12 +30,12 @@ def written(name: str, value: str, age: int) -> bytes:
 
 def key_line(signed: str) -> bytes:
     """Return the Set-Cookie line for a signed key."""
-    return written(COOKIE, signed, _KEY_AGE)
+    return set_cookie_line(COOKIE, signed, _KEY_AGE)
 
 
 def forget_line() -> bytes:
     """Return the Set-Cookie line that deletes the key."""
-    return written(COOKIE, "", 0)
+    return set_cookie_line(COOKIE, "", 0)
 
 
 CLEAR_SITE_DATA = {"clear-site-data": '"cache", "storage"'}
@@ -94,11 +94,11 @@ class SessionCookies:
         self._signer = signer
         # Verifying a signature costs more than a lookup, and browsers send the same
         # cookies with every request. Invalid cookies are not cached.
-        self._known: LRUCache[_CookieValues, Visitor] = LRUCache(_BYTES, getsizeof=_size)
+        self._known: LRUCache[_CookieValues, Visitor] = LRUCache(_BYTES, getsizeof=_visitor_size)
 
     def recognize_visitor(self, cookies: bytes) -> Visitor:
         """Return the visitor of a Cookie header. Invalid or missing cookies get a new key."""
-        given = _given(cookies)
+        given = _parse_cookies(cookies)
         visitor = self._known.get(given)
         if visitor is None:
             visitor = self._read(given)
@@ -148,7 +148,7 @@ def hash_session_key(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def _given(cookies: bytes) -> _CookieValues:
+def _parse_cookies(cookies: bytes) -> _CookieValues:
     found = {
         name.decode(): value.strip().decode("latin-1")
         for name, value in _OURS.findall(cookies)
@@ -162,7 +162,7 @@ def _given(cookies: bytes) -> _CookieValues:
     )
 
 
-def _size(visitor: Visitor) -> int:
+def _visitor_size(visitor: Visitor) -> int:
     """Return the bytes that a known browser takes, including its cookies as the cache key."""
     words = len(visitor.renewal) + len(visitor.key) + len(visitor.digest)
     return _OVERHEAD_BYTES + 2 * words + 2 * (_LONGEST["theme"] + _LONGEST["zone"])

@@ -6,7 +6,7 @@ from app.widgets.line_charts import draw_chart, draw_timeline
 from app.widgets.svg import SvgChart
 
 
-def draw(picture: Picture) -> SvgChart:
+def draw_picture(picture: Picture) -> SvgChart:
     """Draw any chart of an estimate as SVG."""
     if isinstance(picture, StackedBar):
         return draw_bar(picture)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from markupsafe import Markup
 
 from app.estimator.result import Component, ResultTable, StackedBar
-from app.estimator.units import NBSP, PLURALS, format_number, with_unit
-from app.widgets.scales import Axis, count_axis, linear, scale_below, unit_axis
-from app.widgets.svg import SvgChart, fits, line, rect, svg_root, text
+from app.estimator.units import NBSP, PLURALS, append_unit, format_number
+from app.widgets.scales import Axis, count_axis, linear_axis, scale_below, unit_axis
+from app.widgets.svg import SvgChart, draw_line, draw_rect, draw_text, svg_root, text_fits
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ LETTERS = {look.letter: look for look in LOOKS.values() if look.letter}
 """Styles of the memory components by their letter."""
 
 
-def looks_of(bar: StackedBar) -> tuple[SegmentStyle, ...]:
+def segment_styles(bar: StackedBar) -> tuple[SegmentStyle, ...]:
     """Return the style of each segment; no two neighbors share one.
 
     No two segments share a letter, so that the chart can be read without its colors.
     """
     if bar.unit in {"B", "slice"}:
-        looks = list(_numbered(bar))
+        looks = list(_numbered_styles(bar))
     else:
         looks = [
             dataclasses.replace(PLAIN[i % len(PLAIN)], letter=s.label[:1])
@@ -59,11 +59,11 @@ def looks_of(bar: StackedBar) -> tuple[SegmentStyle, ...]:
         ]
     for place in range(1, len(looks)):
         if looks[place].fill == looks[place - 1].fill:
-            looks[place] = _paler(looks[place])
-    return tuple(_lettered(looks, [s.label for s in bar.segments]))
+            looks[place] = _paler_style(looks[place])
+    return tuple(_lettered_styles(looks, [s.label for s in bar.segments]))
 
 
-def _numbered(bar: StackedBar) -> Iterator[SegmentStyle]:
+def _numbered_styles(bar: StackedBar) -> Iterator[SegmentStyle]:
     """Yield the styles of memory components; several others are lettered a, b, c.
 
     A single other segment has the first letter of its name.
@@ -78,14 +78,16 @@ def _numbered(bar: StackedBar) -> Iterator[SegmentStyle]:
         yield look
 
 
-def _paler(look: SegmentStyle) -> SegmentStyle:
+def _paler_style(look: SegmentStyle) -> SegmentStyle:
     """Return the style of the second of two segments with the same color."""
     return dataclasses.replace(
         look, fill=f"{look.fill} pale", words="on-pale", key=f"{look.key} k-pale"
     )
 
 
-def _lettered(looks: Sequence[SegmentStyle], labels: Sequence[str]) -> Iterator[SegmentStyle]:
+def _lettered_styles(
+    looks: Sequence[SegmentStyle], labels: Sequence[str]
+) -> Iterator[SegmentStyle]:
     """Yield the styles with unique letters: the second S of a sum becomes St."""
     taken: set[str] = set()
     for look, label in zip(looks, labels, strict=True):
@@ -108,7 +110,7 @@ class StackSegment:
     words: str
 
 
-def stack(
+def draw_stack(
     parts: Iterable[StackSegment], axis: Axis, top: float, height: float, cap: float
 ) -> list[str]:
     """Draw the segments from zero; `cap` is the position of the limit in percent."""
@@ -120,23 +122,23 @@ def stack(
         wide = end - at
         if wide <= 0:
             continue
-        marks.append(rect(f"{part.look.fill} gap", at, top, wide, height))
+        marks.append(draw_rect(f"{part.look.fill} gap", at, top, wide, height))
         # Text would be unreadable on the stripes that cover the part beyond the limit.
         seen = min(at + wide, cap) - at
-        words = _inside(part, seen)
+        words = _segment_text(part, seen)
         if words:
             classes = " ".join(c for c in ("in-bar", part.look.words, "m") if c)
-            marks.append(text(words, at + seen / 2, top + height / 2 + 4.5, classes))
+            marks.append(draw_text(words, at + seen / 2, top + height / 2 + 4.5, classes))
     return marks
 
 
-def _inside(part: StackSegment, wide: float) -> str:
+def _segment_text(part: StackSegment, wide: float) -> str:
     """Return the name and number of a segment if they fit, else its letter, else nothing."""
     if part.look.words == "none":
         return ""
     long = f"{part.label} {part.words}"
-    words = long if fits(long, wide) else part.look.letter or part.label
-    return words if fits(words, wide) else ""
+    words = long if text_fits(long, wide) else part.look.letter or part.label
+    return words if text_fits(words, wide) else ""
 
 
 _TOP = 24
@@ -156,43 +158,43 @@ def draw_bar(
     >>> draw_bar(bar).says
     'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
     """
-    used, whole = total(bar), reach_of(bar)
-    own = _axis(bar, whole)
-    axis = _axis(bar, reach) if reach > whole else own
+    used, whole = bar_total(bar), bar_reach(bar)
+    own = _amount_axis(bar, whole)
+    axis = _amount_axis(bar, reach) if reach > whole else own
     bottom = _TOP + height
     marks = [*(scale_below(axis, bottom) if ticks else ())]
-    looks = looks_of(bar)
-    marks += _parts(bar, looks, axis, height)
-    marks += _limit(bar, axis, used, height)
-    says = _said(bar, own, used)
+    looks = segment_styles(bar)
+    marks += _draw_parts(bar, looks, axis, height)
+    marks += _draw_limit(bar, axis, used, height)
+    says = _bar_description(bar, own, used)
     tall = bottom + (26 if ticks else 6)
     return SvgChart(
         label=bar.label,
         svg=svg_root(marks, tall, says),
         says=says,
-        table=table_of(bar),
-        key=key_of(bar, looks),
+        table=bar_table(bar),
+        key=bar_legend(bar, looks),
     )
 
 
-def _axis(bar: StackedBar, top: float) -> Axis:
+def _amount_axis(bar: StackedBar, top: float) -> Axis:
     """Return the axis of a bar; a count has whole-number ticks."""
     if bar.unit == "slice":
         return count_axis(top, PLURALS[bar.unit])
-    return linear(top, bar.unit)
+    return linear_axis(top, bar.unit)
 
 
-def total(bar: StackedBar) -> float:
+def bar_total(bar: StackedBar) -> float:
     """Return the sum of the segments, in base units."""
     return sum(s.value for s in bar.segments)
 
 
-def reach_of(bar: StackedBar) -> float:
+def bar_reach(bar: StackedBar) -> float:
     """Return how far a bar reaches along its axis: its sum or its limit."""
-    return max(total(bar), bar.capacity or 0.0)
+    return max(bar_total(bar), bar.capacity or 0.0)
 
 
-def _said(bar: StackedBar, axis: Axis, used: float) -> str:
+def _bar_description(bar: StackedBar, axis: Axis, used: float) -> str:
     parts = ", ".join(
         f"{s.label[:1].lower()}{s.label[1:]} {axis.one_decimal(s.value)}"
         for s in bar.segments
@@ -204,20 +206,20 @@ def _said(bar: StackedBar, axis: Axis, used: float) -> str:
         word = _left_word(bar) if left >= 0 else "over"
         whole = (
             f"{axis.one_decimal(used)} of {axis.round(bar.capacity)} {axis.unit}, "
-            f"{_amount(axis, abs(left))} {word}"
+            f"{_format_amount(axis, abs(left))} {word}"
         )
     return f"{bar.label}: {parts or 'nothing'}; {whole}."
 
 
-def _amount(axis: Axis, value: float) -> str:
+def _format_amount(axis: Axis, value: float) -> str:
     """Format a value with its unit; for a count the bar names what is counted."""
     words = axis.one_decimal(value)
     return words if axis.counted else f"{words} {axis.unit}"
 
 
-def table_of(bar: StackedBar) -> ResultTable:
+def bar_table(bar: StackedBar) -> ResultTable:
     """Return the bar as a table: each segment, its share, the sum, the rest."""
-    used = total(bar)
+    used = bar_total(bar)
     rows: list[tuple[str | tuple[float, str], ...]] = [
         (s.label, (s.value, bar.unit), (s.value / used if used else 0.0, "%")) for s in bar.segments
     ]
@@ -232,24 +234,24 @@ def table_of(bar: StackedBar) -> ResultTable:
     return ResultTable(bar.label, ("Part", bar.label, "Share"), tuple(rows))
 
 
-def key_of(bar: StackedBar, looks: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
+def bar_legend(bar: StackedBar, looks: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
     """Return the legend in drawing order; `looks` are the styles, if known."""
     names: dict[str, str] = {}
-    for part, look in zip(bar.segments, looks or looks_of(bar), strict=True):
+    for part, look in zip(bar.segments, looks or segment_styles(bar), strict=True):
         if part.value:
             color = look.key
             before = names.get(color)
-            words = _named(part.label, look.letter)
+            words = _legend_label(part.label, look.letter)
             names[color] = f"{before}; {words}" if before else words
-    free = bar.capacity is not None and bar.capacity > total(bar)
+    free = bar.capacity is not None and bar.capacity > bar_total(bar)
     left = (("k-f", _left_word(bar).capitalize()),) if free else ()
     return (*names.items(), *left)
 
 
-def _named(label: str, letter: str) -> str:
+def _legend_label(label: str, letter: str) -> str:
     """Add the letter to a segment's name, unless the name begins with it.
 
-    >>> _named("Overhead", "R"), _named("Weights", "W")
+    >>> _legend_label("Overhead", "R"), _legend_label("Weights", "W")
     ('Overhead (R)', 'Weights')
     """
     return label if label.startswith(letter) else f"{label} ({letter})"
@@ -260,13 +262,15 @@ def _left_word(bar: StackedBar) -> str:
     return "free" if bar.unit == "B" else "left"
 
 
-def _parts(bar: StackedBar, looks: Sequence[SegmentStyle], axis: Axis, height: int) -> list[str]:
+def _draw_parts(
+    bar: StackedBar, looks: Sequence[SegmentStyle], axis: Axis, height: int
+) -> list[str]:
     cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
     parts = [
         StackSegment(segment.label, segment.value, look, axis.one_decimal(segment.value))
         for segment, look in zip(bar.segments, looks, strict=True)
     ]
-    return stack(parts, axis, _TOP, height, cap)
+    return draw_stack(parts, axis, _TOP, height, cap)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -279,47 +283,47 @@ class _CapacityMark:
     unit: str
 
 
-def _limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
+def _draw_limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
     end = axis.place(used)
     if bar.capacity is None:
         words = f"{axis.one_decimal(used)} {axis.unit}".strip()
-        return [_beside(end, "", words)]
+        return [_text_above(end, "", words)]
     limit = _CapacityMark(axis.place(bar.capacity), end, axis.round(bar.capacity), axis.unit)
-    cap = line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
+    cap = draw_line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
     left = axis.one_decimal(abs(bar.capacity - used))
     if used <= bar.capacity:
         words = f"{left} {_left_word(bar)}"
-        beside = _beside(limit.cap, f"of {limit.size} {limit.unit}", words)
-        return [*_free(limit, height), cap, beside]
-    over = f"{_amount(axis, used - bar.capacity)} over"
-    return [*_over(limit, over, height), cap]
+        beside = _text_above(limit.cap, f"of {limit.size} {limit.unit}", words)
+        return [*_draw_free(limit, height), cap, beside]
+    over = f"{_format_amount(axis, used - bar.capacity)} over"
+    return [*_draw_overflow(limit, over, height), cap]
 
 
-def _free(limit: _CapacityMark, height: int) -> list[str]:
+def _draw_free(limit: _CapacityMark, height: int) -> list[str]:
     wide = limit.cap - limit.end
-    return [rect("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
+    return [draw_rect("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
 
 
-def _over(limit: _CapacityMark, over: str, height: int) -> list[str]:
+def _draw_overflow(limit: _CapacityMark, over: str, height: int) -> list[str]:
     wide = limit.end - limit.cap
-    marks = [rect("over", limit.cap, _TOP, wide, height)]
+    marks = [draw_rect("over", limit.cap, _TOP, wide, height)]
     if wide < _NARROW_OVER:
-        return [*marks, _beside(limit.cap, f"{limit.size} {limit.unit}", over)]
-    marks.append(line("brk", limit.cap, 18, limit.end, 18))
-    marks.append(line("brk", limit.end, 14, limit.end, 22))
+        return [*marks, _text_above(limit.cap, f"{limit.size} {limit.unit}", over)]
+    marks.append(draw_line("brk", limit.cap, 18, limit.end, 18))
+    marks.append(draw_line("brk", limit.end, 14, limit.end, 22))
     if limit.cap < _LEFT_LABEL:
         size = f"of {limit.size} {limit.unit}"
-        return [*marks, text(size, limit.end, 12, "e", bold=over)]
-    marks.append(text("", (limit.cap + limit.end) / 2, 12, "m", bold=over))
-    marks.append(text(f"{limit.size} {limit.unit}", limit.cap - 1, 15, "e"))
+        return [*marks, draw_text(size, limit.end, 12, "e", bold=over)]
+    marks.append(draw_text("", (limit.cap + limit.end) / 2, 12, "m", bold=over))
+    marks.append(draw_text(f"{limit.size} {limit.unit}", limit.cap - 1, 15, "e"))
     return marks
 
 
-def _beside(at: float, words: str, bold: str) -> str:
+def _text_above(at: float, words: str, bold: str) -> str:
     """Draw text above the bar, left of a position, or right of it near the left edge."""
     if at < _LEFT_LABEL:
-        return text(words, at + 1, 15, bold=bold)
-    return text(words, at - 1, 15, "e", bold=bold)
+        return draw_text(words, at + 1, 15, bold=bold)
+    return draw_text(words, at - 1, 15, "e", bold=bold)
 
 
 _ROW, _BAR, _FOOT = 72, 34, 34
@@ -362,7 +366,7 @@ class RowChart:
 
     def written(self, value: float) -> str:
         """Format a value with its unit."""
-        return with_unit(format_number(float(f"{value:.6g}")), self.unit)
+        return append_unit(format_number(float(f"{value:.6g}")), self.unit)
 
 
 def draw_rows(rows: RowChart) -> Markup:
@@ -371,25 +375,25 @@ def draw_rows(rows: RowChart) -> Markup:
     bottom = len(rows.rows) * _ROW
     marks: list[str] = []
     for place, row in enumerate(rows.rows):
-        marks += _row(row, rows, axis, place * _ROW)
+        marks += _draw_row(row, rows, axis, place * _ROW)
     marks += scale_below(axis, bottom - 6)
     if rows.limit is not None:
         at = axis.place(rows.limit)
         words = f"{rows.written(rows.limit)}, {rows.limit_label}"
-        marks.append(text(words, at, bottom + 31, "e" if at > 50 else ""))
-    return svg_root(marks, bottom + _FOOT, rows.alt or sentence(rows))
+        marks.append(draw_text(words, at, bottom + 31, "e" if at > 50 else ""))
+    return svg_root(marks, bottom + _FOOT, rows.alt or rows_sentence(rows))
 
 
 def row_key(rows: RowChart) -> tuple[tuple[str, str], ...]:
     """Return the legend as (class, text) for the components drawn."""
     names = dict.fromkeys(name for row in rows.rows for name, _ in row.parts)
-    return tuple((_KNOWN[n].key, label_of(n)) for n in names if n in _KNOWN)
+    return tuple((_KNOWN[n].key, component_label(n)) for n in names if n in _KNOWN)
 
 
-def label_of(name: str) -> str:
+def component_label(name: str) -> str:
     """Return the display name of a memory component.
 
-    >>> label_of("kv"), label_of("weights")
+    >>> component_label("kv"), component_label("weights")
     ('KV cache', 'Weights')
     """
     return _NAMES.get(name, name.capitalize())
@@ -404,12 +408,13 @@ def _rows_inside(label: str) -> str:
     return label if label[1:2].isupper() else label.lower()
 
 
-def sentence(rows: RowChart) -> str:
+def rows_sentence(rows: RowChart) -> str:
     """Return the text alternative of the chart."""
     said = []
     for row in rows.rows:
         parts = ", ".join(
-            f"{_rows_inside(label_of(name))} {rows.written(value)}" for name, value in row.parts
+            f"{_rows_inside(component_label(name))} {rows.written(value)}"
+            for name, value in row.parts
         )
         alone = len(row.parts) == 1 and row.parts[0][0] == row.label
         words = f"{row.label}: {rows.written(row.total)}"
@@ -420,26 +425,26 @@ def sentence(rows: RowChart) -> str:
     return f"{rows.title}. {told}." if rows.title else f"{told}."
 
 
-def _row(row: LabeledSum, rows: RowChart, axis: Axis, top: float) -> list[str]:
+def _draw_row(row: LabeledSum, rows: RowChart, axis: Axis, top: float) -> list[str]:
     limit = rows.limit
     over = row.total - limit if limit is not None else 0.0
     words = f"{row.label}: {rows.written(row.total)}"
     if over > 0:
         words += f", {rows.written(over)} over"
     cap = 100.0 if limit is None else axis.place(limit)
-    marks = [text(words, 0, top + 18, "b")]
-    marks += stack(map(_part, row.parts), axis, top + 26, _BAR, cap)
+    marks = [draw_text(words, 0, top + 18, "b")]
+    marks += draw_stack(map(_row_segment, row.parts), axis, top + 26, _BAR, cap)
     if over > 0:
-        marks.append(rect("over", cap, top + 26, axis.place(row.total) - cap, _BAR))
+        marks.append(draw_rect("over", cap, top + 26, axis.place(row.total) - cap, _BAR))
     if limit is not None:
-        marks.append(line("cap", cap, top + 22, cap, top + 66))
+        marks.append(draw_line("cap", cap, top + 22, cap, top + 66))
     return marks
 
 
-def _part(part: tuple[str, float]) -> StackSegment:
+def _row_segment(part: tuple[str, float]) -> StackSegment:
     name, value = part
     words = format_number(float(f"{value:.3g}"))
-    return StackSegment(label_of(name), value, _KNOWN.get(name, BARE), words)
+    return StackSegment(component_label(name), value, _KNOWN.get(name, BARE), words)
 
 
 _PAIRS_ROW, _PAIRS_BAR = 48, 16
@@ -472,9 +477,9 @@ def draw_pairs(pairs: Sequence[DoubleBar], says: str) -> Markup:
     for place, pair in enumerate(pairs):
         top = place * _PAIRS_ROW
         long, far = (widest * v / most for v in (pair.value, pair.beyond))
-        marks.append(text(pair.label, 0, top + 13, "b"))
+        marks.append(draw_text(pair.label, 0, top + 13, "b"))
         if far > long:
-            marks.append(rect("none", 0, top + 20, far, _PAIRS_BAR))
-        marks.append(rect(pair.look, 0, top + 20, long, _PAIRS_BAR))
-        marks.append(text(pair.words, max(long, far), top + 33, dx=_APART))
+            marks.append(draw_rect("none", 0, top + 20, far, _PAIRS_BAR))
+        marks.append(draw_rect(pair.look, 0, top + 20, long, _PAIRS_BAR))
+        marks.append(draw_text(pair.words, max(long, far), top + 33, dx=_APART))
     return svg_root(marks, len(pairs) * _PAIRS_ROW, says)

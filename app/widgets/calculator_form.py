@@ -11,15 +11,20 @@ from urllib.parse import urlencode
 from app.estimator import inputs as given_inputs
 from app.estimator import units
 from app.estimator.hardware import catalog
-from app.estimator.hardware.catalog import accelerators
+from app.estimator.hardware.catalog import list_accelerators
 from app.estimator.inputs import InputProblem, InputSpec, InvalidInputsError
 from app.estimator.models import lookup
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate
-from app.widgets.estimate_view import EstimateView, build_estimate_view, calculator_url, query_of
+from app.widgets.estimate_view import (
+    EstimateView,
+    build_estimate_view,
+    calculator_url,
+    inputs_query,
+)
 
 
-def difference(
+def find_difference(
     entry: EstimateSpec, inputs: Any, words: Mapping[str, str], estimate: Estimate
 ) -> tuple[str, str]:
     """Return a field and another value for it that changes the result.
@@ -30,8 +35,8 @@ def difference(
     """
     if estimate.changes:
         return estimate.changes[0].field, estimate.changes[0].flips_at
-    for field, value in _others(entry.inputs, inputs):
-        if _differs(entry, {**words, field: value}, estimate):
+    for field, value in _other_inputs(entry.inputs, inputs):
+        if _changes_first_figure(entry, {**words, field: value}, estimate):
             return field, value
     return "", ""
 
@@ -39,16 +44,16 @@ def difference(
 _TRIED = 3  # Models or GPUs that are tried before giving up.
 
 
-def _others(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
+def _other_inputs(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
     """Yield other values for fields, starting with the fields that people vary first."""
     fields = given_inputs.input_specs(kind)
-    for vary in (_choices, _counts, _named):
+    for vary in (_other_choices, _other_counts, _other_names):
         for name, declared in fields.items():
             value = getattr(inputs, name)
             yield from ((name, other) for other in vary(declared, value))
 
 
-def _choices(declared: InputSpec, value: Any) -> list[str]:
+def _other_choices(declared: InputSpec, value: Any) -> list[str]:
     """Return the choices after the current one, then those before it."""
     if declared.kind != "choice" or declared.advanced:
         return []
@@ -57,20 +62,22 @@ def _choices(declared: InputSpec, value: Any) -> list[str]:
     return [*choices[place + 1 :], *choices[: max(0, place)]]
 
 
-def _counts(declared: InputSpec, value: Any) -> list[str]:
+def _other_counts(declared: InputSpec, value: Any) -> list[str]:
     return [str(2 * value)] if declared.kind == "count" and value else []
 
 
-def _named(declared: InputSpec, value: Any) -> list[str]:
+def _other_names(declared: InputSpec, value: Any) -> list[str]:
     """Return other models or GPUs, or the list without its last element."""
     if declared.kind == "model":
-        return [name for name, _ in lookup.models()[:_TRIED]]
+        return [name for name, _ in lookup.list_models()[:_TRIED]]
     if declared.kind == "gpu":
-        return [card.id for card in accelerators()[:_TRIED]]
+        return [card.id for card in list_accelerators()[:_TRIED]]
     return [value.rpartition(",")[0]] if declared.kind == "text" and value else []
 
 
-def _differs(entry: EstimateSpec, words: Mapping[str, str], estimate: Estimate) -> bool:
+def _changes_first_figure(
+    entry: EstimateSpec, words: Mapping[str, str], estimate: Estimate
+) -> bool:
     """Return whether the calculator has a result whose first figure differs."""
     try:
         other = entry.compute(given_inputs.parse_inputs(entry.inputs, words))
@@ -195,9 +202,9 @@ def build_calculator_form(
     `block` builds the short form for use within a text: only the fields in `typed`, and
     the short result. `id` must be unique on the page.
     """
-    inputs, reading, other, problems = _answer(entry, typed, course, block=block)
-    fields = fields_of(entry, typed, inputs, problems, id=id, course=course)
-    near, far = _arranged(entry, fields, typed if block else None)
+    inputs, reading, other, problems = _answer_form(entry, typed, course, block=block)
+    fields = build_fields(entry, typed, inputs, problems, id=id, course=course)
+    near, far = _arrange_fields(entry, fields, typed if block else None)
     query = reading.query if reading else urlencode({k: v for k, v in typed.items() if v})
     against = "&".join(part for part in (query, other) if part)
     return CalculatorForm(
@@ -216,7 +223,7 @@ def build_calculator_form(
     )
 
 
-def fields_of(
+def build_fields(
     entry: EstimateSpec,
     typed: Mapping[str, str],
     inputs: Any,
@@ -234,8 +241,8 @@ def fields_of(
     fields = []
     for name, declared in given_inputs.input_specs(entry.inputs).items():
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
-        words = value_of(declared, typed.get(name), meant, sure=inputs is not None)
-        field = field_of(name, declared, words, f"{id}-{name}")
+        words = field_text(declared, typed.get(name), meant, sure=inputs is not None)
+        field = build_field(name, declared, words, f"{id}-{name}")
         fields.append(
             dataclasses.replace(
                 field,
@@ -247,21 +254,21 @@ def fields_of(
     return tuple(fields)
 
 
-def value_of(declared: InputSpec, typed: str | None, meant: Any, *, sure: bool) -> str:
+def field_text(declared: InputSpec, typed: str | None, meant: Any, *, sure: bool) -> str:
     """Return the value shown in a field: the typed text, or the parsed value as text.
 
     Catalog names are shown in the catalog's spelling once they are recognized.
     """
     if typed and not (sure and declared.kind in _NAMED):
-        return _as_people_write(declared, typed)
+        return _format_for_people(declared, typed)
     if meant is None:
         return ""
     if declared.kind == "flag" and typed == "":
         return "no"
-    return _as_people_write(declared, given_inputs.format_input(declared, meant))
+    return _format_for_people(declared, given_inputs.format_input(declared, meant))
 
 
-def _as_people_write(declared: InputSpec, words: str) -> str:
+def _format_for_people(declared: InputSpec, words: str) -> str:
     """Format a number with commas, and large counts as 15T or 70B."""
     if declared.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
         return words
@@ -273,25 +280,25 @@ def _as_people_write(declared: InputSpec, words: str) -> str:
     return f"{value:,}"
 
 
-def field_of(name: str, declared: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
+def build_field(name: str, declared: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
     """Build one field without its problems and links."""
     unit = declared.typed_unit or units.PLURALS.get(declared.unit, declared.unit)
     return FormField(
         name=name,
         id=id,
-        widget=_widget(declared),
+        widget=_choose_widget(declared),
         label=declared.label,
         value=value,
         unit=unit,
-        options=_options(declared, value),
+        options=_option_groups(declared, value),
         help=declared.help,
-        accepts=_accepts(declared),
+        accepts=_accepted_hint(declared),
         least=f"{declared.minimum:g}" if declared.minimum is not None else "",
         doubles=name.endswith(_DOUBLED),
     )
 
 
-def _answer(
+def _answer_form(
     entry: EstimateSpec, typed: Mapping[str, str], course: CourseLinks, *, block: bool
 ) -> tuple[Any, EstimateView | None, str, tuple[InputProblem, ...]]:
     """Return the inputs, their estimate, and the query of a second scenario; or the problems."""
@@ -303,22 +310,24 @@ def _answer(
         return inputs, None, "", bad.problems
     height = {"bar_height": _BLOCK_BAR} if block else {}
     reading = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
-    return inputs, reading, _other(entry, inputs, estimate), ()
+    return inputs, reading, _other_scenario_query(entry, inputs, estimate), ()
 
 
-def _other(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
+def _other_scenario_query(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
     """Return the query that a second scenario would change."""
-    field, value = difference(entry, inputs, given_inputs.to_query(inputs), estimate)
-    return query_of({f"b.{field}": value}) if field else ""
+    field, value = find_difference(entry, inputs, given_inputs.to_query(inputs), estimate)
+    return inputs_query({f"b.{field}": value}) if field else ""
 
 
-def comparison_of(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
+def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
     """Return the URL of the page that compares this scenario, given as a `query`, with another."""
-    against = "&".join(part for part in (query, _other(entry, inputs, estimate)) if part)
+    against = "&".join(
+        part for part in (query, _other_scenario_query(entry, inputs, estimate)) if part
+    )
     return calculator_url(entry.name, against, part="compare")
 
 
-def _arranged(
+def _arrange_fields(
     entry: EstimateSpec, fields: Sequence[FormField], named: Mapping[str, str] | None
 ) -> tuple[tuple[FieldGroup, ...], tuple[FieldGroup, ...]]:
     """Return the groups shown at once, and those behind “More inputs”."""
@@ -328,10 +337,10 @@ def _arranged(
     if named is not None:
         chosen = [f for f in fields if f.name in named]
         return (FieldGroup("", tuple(chosen or near)),), ()
-    return _grouped(near, declared), _grouped(far, declared)
+    return _group_fields(near, declared), _group_fields(far, declared)
 
 
-def _grouped(
+def _group_fields(
     fields: Sequence[FormField], declared: Mapping[str, InputSpec]
 ) -> tuple[FieldGroup, ...]:
     titles = dict.fromkeys(declared[f.name].group for f in fields)
@@ -346,7 +355,7 @@ def _has_text(*groups: tuple[FieldGroup, ...]) -> bool:
     return any(f.widget == "text" for f in fields)
 
 
-def _widget(declared: InputSpec) -> Widget:
+def _choose_widget(declared: InputSpec) -> Widget:
     most = math.inf if declared.maximum is None else declared.maximum
     if declared.kind == "text":
         return "line" if most <= _LINE else "text"
@@ -358,19 +367,19 @@ def _widget(declared: InputSpec) -> Widget:
     return "tick" if declared.kind == "flag" else "select"
 
 
-def _accepts(declared: InputSpec) -> str:
+def _accepted_hint(declared: InputSpec) -> str:
     """Return the allowed range as a hint; fields with choices need none."""
     if declared.kind in {"number", "count"}:
         return given_inputs.describe_range(declared)
     return ""
 
 
-def _options(declared: InputSpec, value: str) -> tuple[OptionGroup, ...]:
+def _option_groups(declared: InputSpec, value: str) -> tuple[OptionGroup, ...]:
     """Return the choices of a field; an unknown value is added as another choice."""
     if declared.kind == "choice":
         groups: tuple[OptionGroup, ...] = (OptionGroup("", declared.choices),)
     elif declared.kind in _NAMED:
-        groups = _offered(catalogued(declared.kind), dict(declared.choices))
+        groups = _limit_options(catalog_options(declared.kind), dict(declared.choices))
     else:
         return ()
     if declared.optional:
@@ -382,7 +391,9 @@ def _options(declared: InputSpec, value: str) -> tuple[OptionGroup, ...]:
     return (OptionGroup("", ((value, value),)), *groups) if value else groups
 
 
-def _offered(groups: tuple[OptionGroup, ...], only: Mapping[str, str]) -> tuple[OptionGroup, ...]:
+def _limit_options(
+    groups: tuple[OptionGroup, ...], only: Mapping[str, str]
+) -> tuple[OptionGroup, ...]:
     """Limit the groups to the choices that the course offers; all if it lists none."""
     if not only:
         return groups
@@ -391,15 +402,15 @@ def _offered(groups: tuple[OptionGroup, ...], only: Mapping[str, str]) -> tuple[
 
 
 @functools.cache
-def catalogued(kind: str) -> tuple[OptionGroup, ...]:
+def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
     """Return the names of a catalog in groups, for a select element."""
     if kind == "model":
-        return (OptionGroup("By name", lookup.models()), OptionGroup("By size", _SIZES))
+        return (OptionGroup("By name", lookup.list_models()), OptionGroup("By size", _SIZES))
     if kind == "gpu":
-        return _by([(a.vendor, a.id, a.name) for a in catalog.accelerators()])
+        return _group_rows([(a.vendor, a.id, a.name) for a in catalog.list_accelerators()])
     if kind == "system":
-        return _by([(s.vendor, s.id, s.name) for s in catalog.systems()])
-    return _by([(n.kind, n.id, n.name) for n in catalog.networks()])
+        return _group_rows([(s.vendor, s.id, s.name) for s in catalog.list_systems()])
+    return _group_rows([(n.kind, n.id, n.name) for n in catalog.list_network_parts()])
 
 
 _SIZES = tuple(
@@ -410,7 +421,7 @@ _SIZES = tuple(
 )
 
 
-def _by(rows: Sequence[tuple[str, str, str]]) -> tuple[OptionGroup, ...]:
+def _group_rows(rows: Sequence[tuple[str, str, str]]) -> tuple[OptionGroup, ...]:
     titles = dict.fromkeys(group for group, _, _ in rows)
     return tuple(
         OptionGroup(title, tuple((key, name) for group, key, name in rows if group == title))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from app.widgets.scales import Axis, PlotArea
-from app.widgets.svg import Box, dot, line, rect, svg_root, text
+from app.widgets.svg import Box, draw_dot, draw_line, draw_rect, draw_text, svg_root
 
 TOP, HEIGHT = 4.0, 120.0
 _FOOT = 24.0
@@ -47,16 +47,16 @@ def draw_columns(drawn: ColumnChart, says: str) -> Markup:
     plane = PlotArea(Box(0, TOP, drawn.width, HEIGHT), drawn.axis)
     marks = plane.scale(drawn.axis.named)
     for number, parts in enumerate(drawn.columns):
-        marks += _column(parts, plane, drawn.slot, number)
+        marks += _draw_column(parts, plane, drawn.slot, number)
     if drawn.limit is not None:
         at = plane.down(drawn.limit)
-        marks.append(line("cap", 0, at, drawn.width, at))
+        marks.append(draw_line("cap", 0, at, drawn.width, at))
     foot = TOP + HEIGHT + _FOOT
-    marks += [text(n.words, n.place, foot - 6, n.anchor) for n in drawn.names]
+    marks += [draw_text(n.words, n.place, foot - 6, n.anchor) for n in drawn.names]
     return svg_root(marks, foot, says)
 
 
-def _column(
+def _draw_column(
     parts: Sequence[tuple[str, float]], plane: PlotArea, slot: float, number: int
 ) -> list[str]:
     left, wide = slot * (number + _GAP / 2), slot * (1 - _GAP)
@@ -64,7 +64,7 @@ def _column(
     for look, value in parts:
         if value > 0:
             top, foot = plane.down(base + value), plane.down(base)
-            marks.append(rect(look, left, top, wide, foot - top))
+            marks.append(draw_rect(look, left, top, wide, foot - top))
             base += value
     return marks
 
@@ -89,52 +89,52 @@ class ErrorStrip:
 def draw_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
     """Draw every error from −50% to +50%; larger errors are drawn at the ends."""
     bottom = _TOP + len(strips) * _STRIP
-    marks = [_band(bottom), *_axis(bottom)]
+    marks = [_draw_band(bottom), *_draw_axis(bottom)]
     for row, strip in enumerate(strips):
         top = _TOP + row * _STRIP
-        marks.append(line("ax", 0, top, 100, top))
-        marks.append(text(strip.name, 0, top + 14))
-        marks += [_case(error, top + 27, fitted=f) for error, f in strip.errors]
-    marks.append(line("edge", 50, _TOP, 50, bottom))
-    return svg_root(marks, bottom + 8, _says(strips))
+        marks.append(draw_line("ax", 0, top, 100, top))
+        marks.append(draw_text(strip.name, 0, top + 14))
+        marks += [_draw_case(error, top + 27, fitted=f) for error, f in strip.errors]
+    marks.append(draw_line("edge", 50, _TOP, 50, bottom))
+    return svg_root(marks, bottom + 8, _describe_strips(strips))
 
 
-def place(error: float) -> float:
+def error_position(error: float) -> float:
     """Return the position of an error along the axis, in percent of its width.
 
-    >>> place(0.0), place(0.5), place(-3.0)
+    >>> error_position(0.0), error_position(0.5), error_position(-3.0)
     (50.0, 99.0, 1.0)
     """
     held = min(max(error, -_MAX_ERROR_SHOWN), _MAX_ERROR_SHOWN)
     return 50 + held / _MAX_ERROR_SHOWN * 49
 
 
-def _case(error: float, down: float, *, fitted: bool) -> str:
+def _draw_case(error: float, down: float, *, fitted: bool) -> str:
     if abs(error) > _MAX_ERROR_SHOWN:
-        return dot("bad-f", place(error), down, 4)
-    return dot("hole" if fitted else "seen", place(error), down, 4)
+        return draw_dot("bad-f", error_position(error), down, 4)
+    return draw_dot("hole" if fitted else "seen", error_position(error), down, 4)
 
 
-def _band(bottom: float) -> str:
+def _draw_band(bottom: float) -> str:
     """Draw the band of errors within ten percent."""
-    start = place(-0.1)
-    return rect("bg", start, _TOP, place(0.1) - start, bottom - _TOP)
+    start = error_position(-0.1)
+    return draw_rect("bg", start, _TOP, error_position(0.1) - start, bottom - _TOP)
 
 
-def _axis(bottom: float) -> list[str]:
+def _draw_axis(bottom: float) -> list[str]:
     marks = []
     for tick in _TICKS:
         words = "0" if not tick else f"{'+' if tick > 0 else '−'}{abs(tick):.0%}"
-        marks.append(text(words, place(tick), 14, _anchor(tick)))
-        marks.append(line("ax", place(tick), _TOP - 6, place(tick), bottom))
+        marks.append(draw_text(words, error_position(tick), 14, _tick_anchor(tick)))
+        marks.append(draw_line("ax", error_position(tick), _TOP - 6, error_position(tick), bottom))
     return marks
 
 
-def _anchor(tick: float) -> str:
+def _tick_anchor(tick: float) -> str:
     return "e" if tick == _MAX_ERROR_SHOWN else "" if tick == -_MAX_ERROR_SHOWN else "m"
 
 
-def _says(strips: tuple[ErrorStrip, ...]) -> str:
+def _describe_strips(strips: tuple[ErrorStrip, ...]) -> str:
     told = "; ".join(
         f"{s.name}, {len(s.errors)} cases, {sum(abs(e) <= 0.1 for e, _ in s.errors)} within 10%"
         for s in strips
@@ -160,31 +160,31 @@ class ScoreRange:
 
 def draw_score(score: ScoreRange, says: str, ticks: tuple[float, ...]) -> Markup:
     """Draw a score range; `ticks` are the labels below, from the left end to the right end."""
-    low, high = _at(score.low, score), _at(score.high, score)
-    left = min(max(_at(score.score, score) - _MARK / 2, 0.0), 100 - _MARK)
+    low, high = _score_position(score.low, score), _score_position(score.high, score)
+    left = min(max(_score_position(score.score, score) - _MARK / 2, 0.0), 100 - _MARK)
     marks = [
-        rect("bg", 0, _RANGES_TOP, 100, _HEIGHT),
-        rect("fill", 0, _RANGES_TOP, low, _HEIGHT),
-        rect("none", low, _RANGES_TOP, high - low, _HEIGHT),
-        line("edge", high, _RANGES_TOP, high, _RANGES_TOP + _HEIGHT),
-        rect("mark edge", left, _RANGES_TOP - 3, _MARK, _HEIGHT + 6),
+        draw_rect("bg", 0, _RANGES_TOP, 100, _HEIGHT),
+        draw_rect("fill", 0, _RANGES_TOP, low, _HEIGHT),
+        draw_rect("none", low, _RANGES_TOP, high - low, _HEIGHT),
+        draw_line("edge", high, _RANGES_TOP, high, _RANGES_TOP + _HEIGHT),
+        draw_rect("mark edge", left, _RANGES_TOP - 3, _MARK, _HEIGHT + 6),
     ]
     if 0 < score.target <= score.of:
-        marks += _target(score)
+        marks += _draw_target(score)
     for tick in ticks:
         anchor = "e" if tick == ticks[-1] else "m" if tick else ""
-        marks.append(text(f"{tick:g}", _at(tick, score), 59, anchor))
+        marks.append(draw_text(f"{tick:g}", _score_position(tick, score), 59, anchor))
     return svg_root(marks, 64, says)
 
 
-def _target(score: ScoreRange) -> list[str]:
-    at = _at(score.target, score)
+def _draw_target(score: ScoreRange) -> list[str]:
+    at = _score_position(score.target, score)
     anchor, beside = ("e b", -6) if at > 50 else ("b", 6)
     return [
-        line("cap", at, 6, at, 43),
-        text(score.target_words, at, 13, anchor, dx=beside),
+        draw_line("cap", at, 6, at, 43),
+        draw_text(score.target_words, at, 13, anchor, dx=beside),
     ]
 
 
-def _at(value: float, score: ScoreRange) -> float:
+def _score_position(value: float, score: ScoreRange) -> float:
     return 100 * min(max(value / (score.of or 1), 0.0), 1.0)

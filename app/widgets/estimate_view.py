@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 from app.estimator import data_files
 from app.estimator import inputs as given_inputs
-from app.estimator.hardware.part_values import address_of, find_part
+from app.estimator.hardware.part_values import find_part, part_url
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, FormulaStep, ResultTable, StackedBar, VerdictFlip
 from app.estimator.units import NBSP, format_range, format_value
-from app.widgets import draw
-from app.widgets.bar_charts import draw_bar, looks_of
+from app.widgets import draw_picture
+from app.widgets.bar_charts import draw_bar, segment_styles
 from app.widgets.svg import SIGNS, SvgChart, VerdictIcon, escaped
 
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
@@ -31,7 +31,7 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
     Columns that contain a number are aligned as numbers. A row whose first cell is a
     number has no row header.
     """
-    read = [[_cell(cell) for cell in row] for row in table.rows if row]
+    read = [[_cell_text(cell) for cell in row] for row in table.rows if row]
     kinds = [
         ' class="n"' if any(row[i][1] for row in read) else "" for i in range(len(table.columns))
     ]
@@ -40,7 +40,7 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
         f'<th scope="col"{kind}>{escaped(words)}</th>'
         for words, kind in zip(table.columns, kinds, strict=True)
     )
-    rows = "".join([_row(cells, kinds, keys) for cells in read])
+    rows = "".join([_row_html(cells, kinds, keys) for cells in read])
     return Markup(  # noqa: S704 - every text in it is escaped
         f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">\n'
         f'<table class="t"><caption class="sr">{label}</caption><thead><tr>{heads}'
@@ -48,7 +48,7 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
     )
 
 
-def _row(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) -> str:
+def _row_html(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) -> str:
     shown = [
         f"<td{kind}>{escaped(words)}</td>" for (words, _), kind in zip(cells, kinds, strict=True)
     ]
@@ -62,7 +62,7 @@ def _row(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) 
     return f'<tr{kind}><th scope="row">{words}</th>{"".join(shown[1:])}</tr>\n'
 
 
-def _cell(cell: str | tuple[float, str]) -> _Cell:
+def _cell_text(cell: str | tuple[float, str]) -> _Cell:
     """Return the text of a cell, and whether it is a number."""
     if isinstance(cell, str):
         return cell, _PLAIN_NUMBER.fullmatch(cell) is not None
@@ -189,41 +189,41 @@ def build_estimate_view(
 ) -> EstimateView:
     """Prepare an estimate for display. `topics` are the concept pages that can be linked."""
     words = given_inputs.to_query(inputs)
-    query = query_of(words)
+    query = inputs_query(words)
     short = len(query) <= LONGEST_LINK
     sign = SIGNS[estimate.verdict.status]
     keys = _component_keys(estimate)
     figures = tuple(show_figure(f, keys) for f in estimate.figures)
     numbers = {f.value for f in figures if f.span}
-    first = _first(entry, estimate, figures)
+    first = _first_figures(entry, estimate, figures)
     return EstimateView(
         name=entry.name,
         title=entry.title,
         sign=sign,
-        lead=_marked(estimate.verdict.lead, numbers),
-        text=_marked(estimate.verdict.text, numbers),
+        lead=_mark_numbers(estimate.verdict.lead, numbers),
+        text=_mark_numbers(estimate.verdict.text, numbers),
         figures=figures,
         first=first,
-        rest=_grouped(estimate, [f for f in figures if f not in first]),
+        rest=_group_figures(estimate, [f for f in figures if f not in first]),
         elsewhere=tuple(f for f in figures if not f.applies),
-        parts=_parts(entry, inputs),
-        pictures=_pictures(estimate, keys, bar_height),
+        parts=_hardware_links(entry, inputs),
+        pictures=_chart_views(estimate, keys, bar_height),
         tables=tuple(show_table(t, keys) for t in estimate.tables),
-        changes=tuple(_change(entry.name, c, words) for c in estimate.changes),
-        steps=tuple(_step(s, topics) for s in estimate.steps),
+        changes=tuple(_flip_view(entry.name, c, words) for c in estimate.changes),
+        steps=tuple(_step_view(s, topics) for s in estimate.steps),
         notes=estimate.notes,
         link=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
     )
 
 
-def query_of(words: Mapping[str, str]) -> str:
+def inputs_query(words: Mapping[str, str]) -> str:
     """Return inputs as a query string."""
     # Field names need no quoting; most values were read from a URL before.
-    return "&".join([f"{name}={_quoted(value)}" for name, value in words.items()])
+    return "&".join([f"{name}={_quote_value(value)}" for name, value in words.items()])
 
 
-def _quoted(value: str) -> str:
+def _quote_value(value: str) -> str:
     """Quote a value for a URL; long values are not cached, to limit memory."""
     return quote_plus(value) if len(value) > given_inputs.LONGEST_VALUE else _kept_quoted(value)
 
@@ -240,7 +240,7 @@ def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
         figure.name,
         figure.label,
         figure.words,
-        interval(figure),
+        interval_text(figure),
         figure.note,
         figure.primary,
         keys.get(figure.label, ""),
@@ -248,7 +248,7 @@ def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
     )
 
 
-def _first(
+def _first_figures(
     entry: EstimateSpec, estimate: Estimate, figures: Sequence[FigureView]
 ) -> tuple[FigureView, ...]:
     """Return the three most important figures; unknown ones are skipped."""
@@ -260,7 +260,7 @@ def _first(
     return tuple(known[name] for name in entry.first if name in known)[:_FIRST]
 
 
-def _grouped(
+def _group_figures(
     estimate: Estimate, figures: Sequence[FigureView]
 ) -> tuple[tuple[str, tuple[FigureView, ...]], ...]:
     """Group the figures that apply by what their unit measures."""
@@ -273,7 +273,7 @@ def _grouped(
     return tuple((title, tuple(some)) for title, some in groups.items() if some)
 
 
-def _parts(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
+def _hardware_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
     """Return the hardware among the inputs, with the URLs of its pages."""
     chosen = [
         getattr(inputs, name)
@@ -281,10 +281,10 @@ def _parts(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
         if declared.kind in _HARDWARE
     ]
     known = (find_part(str(name)) for name in dict.fromkeys(chosen) if name)
-    return tuple((address_of(p.id), p.name) for p in known if p is not None)
+    return tuple((part_url(p.id), p.name) for p in known if p is not None)
 
 
-def interval(figure: Figure) -> str:
+def interval_text(figure: Figure) -> str:
     """Format the interval of a modeled figure: `72.1 to 86.4 GB`; “exact” if there is none."""
     if figure.value is None or isinstance(figure.value, _WORDS):
         return ""
@@ -293,7 +293,7 @@ def interval(figure: Figure) -> str:
     return format_range(figure.low, figure.high, figure.unit)
 
 
-def _marked(sentence: str, numbers: Collection[str]) -> Markup:
+def _mark_numbers(sentence: str, numbers: Collection[str]) -> Markup:
     """Mark the numbers of a verdict that are figures of the estimate."""
     marked = []
     end = 0
@@ -314,11 +314,11 @@ def _component_keys(estimate: Estimate) -> dict[str, str]:
         segment.label: look.key
         for picture in estimate.pictures
         if isinstance(picture, StackedBar)
-        for segment, look in zip(picture.segments, looks_of(picture), strict=True)
+        for segment, look in zip(picture.segments, segment_styles(picture), strict=True)
     }
 
 
-def _pictures(
+def _chart_views(
     estimate: Estimate, keys: Mapping[str, str], bar_height: int
 ) -> tuple[ChartView, ...]:
     told = {row[0] for table in estimate.tables for row in table.rows if row}
@@ -329,33 +329,33 @@ def _pictures(
             drawing = draw_bar(picture, height=bar_height)
             repeated = all(s.label in told for s in picture.segments)
         else:
-            drawing, repeated = draw(picture), False
+            drawing, repeated = draw_picture(picture), False
         table = None if repeated else show_table(drawing.table, keys)
         shown.append(ChartView(drawing, table))
     return tuple(shown)
 
 
-def _change(name: str, change: VerdictFlip, words: Mapping[str, str]) -> FlipView:
-    query = query_of({**words, **change.words})
+def _flip_view(name: str, change: VerdictFlip, words: Mapping[str, str]) -> FlipView:
+    query = inputs_query({**words, **change.words})
     return FlipView(
         label=change.label,
         now=change.now,
         flips_at=change.at,
-        becomes=within(change.becomes),
+        becomes=verdict_phrase(change.becomes),
         address=calculator_url(name, query) if len(query) <= LONGEST_LINK else "",
     )
 
 
-def within(sentence: str) -> str:
+def verdict_phrase(sentence: str) -> str:
     """Write a verdict as part of a longer sentence.
 
-    >>> within("Does not fit.")
+    >>> verdict_phrase("Does not fit.")
     'does not fit'
     """
     return f"{sentence[:1].lower()}{sentence[1:]}".rstrip(".")
 
 
-def _step(step: FormulaStep, topics: Collection[str]) -> StepView:
+def _step_view(step: FormulaStep, topics: Collection[str]) -> StepView:
     source = data_files.SOURCES.get(step.source)
     return StepView(
         label=step.label,

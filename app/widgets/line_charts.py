@@ -13,9 +13,9 @@ from app.widgets.scales import (
     Axis,
     LabeledLine,
     PlotArea,
-    in_percent,
-    linear,
-    logarithmic,
+    format_in_percent,
+    linear_axis,
+    logarithmic_axis,
     place_names,
     scale_below,
 )
@@ -23,15 +23,15 @@ from app.widgets.svg import (
     Box,
     Point,
     SvgChart,
-    band,
-    dot,
-    fits,
-    line,
-    nested,
-    polyline,
-    rect,
+    draw_band,
+    draw_dot,
+    draw_line,
+    draw_nested,
+    draw_polyline,
+    draw_rect,
+    draw_text,
     svg_root,
-    text,
+    text_fits,
 )
 
 _TOP = 24.0
@@ -60,30 +60,30 @@ class _ChartArea:
 
 def draw_chart(chart: Chart) -> SvgChart:
     """Draw lines, limits and marks; two lines “x, low” and “x, high” make a band."""
-    lines = [_drawable(one, chart) for one in chart.lines]
+    lines = [_drawable_line(one, chart) for one in chart.lines]
     points = [p for one in lines for p in one.points]
     if not points:
-        return _empty(chart)
+        return _empty_chart(chart)
     plane = _ChartArea(
-        _axis([p[0] for p in points], chart.x_unit, chart.x_log, room=1.0),
-        _axis([p[1] for p in points], chart.y_unit, chart.y_log, room=1.02),
+        _chart_axis([p[0] for p in points], chart.x_unit, chart.x_log, room=1.0),
+        _chart_axis([p[1] for p in points], chart.y_unit, chart.y_log, room=1.02),
     )
-    marks = [*_grid(plane, chart), *_bands(lines, plane), *_strokes(lines, plane)]
-    marks += [*_dots(lines, plane), *_names(lines, plane)]
-    says = reading(chart)
+    marks = [*_draw_grid(plane, chart), *_draw_bands(lines, plane), *_draw_strokes(lines, plane)]
+    marks += [*_draw_dots(lines, plane), *_draw_line_names(lines, plane)]
+    says = chart_sentence(chart)
     svg = svg_root(marks, _BOTTOM + 44, says, "g plot")
-    return SvgChart(chart.label, svg, says, table_of(chart))
+    return SvgChart(chart.label, svg, says, chart_table(chart))
 
 
-def reading(chart: Chart) -> str:
+def chart_sentence(chart: Chart) -> str:
     """Return the chart as a sentence: its axes, then each line from end to end."""
-    told = "; ".join(_told(one, chart) for one in chart.lines if one.points)
+    told = "; ".join(_line_sentence(one, chart) for one in chart.lines if one.points)
     below = chart.x_label[:1].lower() + chart.x_label[1:]
     axes = f"{chart.y_label} over {below}"
     return f"{chart.label}: {axes}. {told}." if told else f"{chart.label}: no points."
 
 
-def table_of(chart: Chart) -> ResultTable:
+def chart_table(chart: Chart) -> ResultTable:
     """Return the points of the lines as a table of at most a dozen rows."""
     lines = [one for one in chart.lines if one.points]
     places = sorted({p[0] for one in lines for p in one.points})
@@ -91,18 +91,20 @@ def table_of(chart: Chart) -> ResultTable:
         step = (len(places) - 1) / (_MOST_ROWS - 1)
         places = [places[round(i * step)] for i in range(_MOST_ROWS)]
     known = [dict(one.points) for one in lines]
-    rows = tuple(((place, chart.x_unit), *_cells(place, known, chart.y_unit)) for place in places)
+    rows = tuple(
+        ((place, chart.x_unit), *_table_cells(place, known, chart.y_unit)) for place in places
+    )
     columns = (chart.x_label, *(one.label for one in lines))
     return ResultTable(chart.label, columns, rows)
 
 
-def _cells(
+def _table_cells(
     place: float, known: list[dict[float, float]], unit: str
 ) -> tuple[str | tuple[float, str], ...]:
     return tuple((ys[place], unit) if place in ys else "" for ys in known)
 
 
-def _told(one: ChartLine, chart: Chart) -> str:
+def _line_sentence(one: ChartLine, chart: Chart) -> str:
     points = sorted(one.points)
     ends = [points[0]] if len(points) == 1 else [points[0], points[-1]]
     places = " to ".join(
@@ -111,7 +113,7 @@ def _told(one: ChartLine, chart: Chart) -> str:
     return f"{one.label}: {places}"
 
 
-def _drawable(one: ChartLine, chart: Chart) -> ChartLine:
+def _drawable_line(one: ChartLine, chart: Chart) -> ChartLine:
     """Return the points that the axes can show: finite, and positive on a log axis."""
     points = tuple(
         sorted(
@@ -125,73 +127,73 @@ def _drawable(one: ChartLine, chart: Chart) -> ChartLine:
     return dataclasses.replace(one, points=points)
 
 
-def _axis(values: list[float], unit: str, log: bool, *, room: float) -> Axis:
+def _chart_axis(values: list[float], unit: str, log: bool, *, room: float) -> Axis:
     if log:
-        return logarithmic(min(values), max(values), unit)
-    return linear(max(values), unit, room)
+        return logarithmic_axis(min(values), max(values), unit)
+    return linear_axis(max(values), unit, room)
 
 
-def _grid(plane: _ChartArea, chart: Chart) -> list[str]:
+def _draw_grid(plane: _ChartArea, chart: Chart) -> list[str]:
     marks = []
     for tick in plane.y.ticks:
         down = plane.at((plane.x.low, tick))[1]
-        marks.append(line("ax", 0, down, 100, down))
-        marks.append(text(plane.y.words(tick), 0, down + 4.5, "e", dx=-8))
+        marks.append(draw_line("ax", 0, down, 100, down))
+        marks.append(draw_text(plane.y.words(tick), 0, down + 4.5, "e", dx=-8))
     for tick in plane.x.ticks:
         across = plane.x.place(tick)
-        marks.append(line("ax", across, _BOTTOM, across, _BOTTOM + 6))
-        marks.append(text(plane.x.words(tick), across, _BOTTOM + 21, "m"))
-    title = _titled(chart.y_label, plane.y.unit)
-    marks.append(text(title, 0, 12, "", dx=-44))
-    marks.append(text(_titled(chart.x_label, plane.x.unit), 100, _BOTTOM + 40, "e"))
+        marks.append(draw_line("ax", across, _BOTTOM, across, _BOTTOM + 6))
+        marks.append(draw_text(plane.x.words(tick), across, _BOTTOM + 21, "m"))
+    title = _axis_title(chart.y_label, plane.y.unit)
+    marks.append(draw_text(title, 0, 12, "", dx=-44))
+    marks.append(draw_text(_axis_title(chart.x_label, plane.x.unit), 100, _BOTTOM + 40, "e"))
     return marks
 
 
-def _titled(label: str, unit: str) -> str:
+def _axis_title(label: str, unit: str) -> str:
     return f"{label}, {unit}" if unit and unit not in label.split() else label
 
 
-def _bands(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+def _draw_bands(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     by_label = {one.label: one for one in lines if one.points}
     shapes = []
     for label, low in by_label.items():
         high = by_label.get(label.removesuffix(_LOW) + _HIGH)
         if label.endswith(_LOW) and high is not None:
             edge = [*low.points, *reversed(high.points)]
-            shapes.append(band(map(plane.share, edge)))
-    return [nested(shapes, _BOX)] if shapes else []
+            shapes.append(draw_band(map(plane.share, edge)))
+    return [draw_nested(shapes, _BOX)] if shapes else []
 
 
-def _strokes(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+def _draw_strokes(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     shapes = []
     solid = 0
     for one in lines:
-        if one.style in {"dots", "mark"} or len(one.points) < 2 or _edge(one):
+        if one.style in {"dots", "mark"} or len(one.points) < 2 or _is_edge(one):
             continue
         stroke = "ln lim" if one.style == "dash" else _STROKES[solid % len(_STROKES)]
         solid += one.style == "line"
-        shapes.append(polyline(stroke, map(plane.share, one.points)))
-    return [nested(shapes, _BOX)] if shapes else []
+        shapes.append(draw_polyline(stroke, map(plane.share, one.points)))
+    return [draw_nested(shapes, _BOX)] if shapes else []
 
 
-def _edge(one: ChartLine) -> bool:
+def _is_edge(one: ChartLine) -> bool:
     return one.label.endswith((_LOW, _HIGH))
 
 
-def _dots(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+def _draw_dots(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     marks = []
     for one in lines:
         if one.style in {"dots", "mark"} or len(one.points) == 1:
             kind, radius = ("mark edge", 6) if one.style == "mark" else ("fill", 3.5)
-            marks += [dot(kind, *plane.at(p), radius) for p in one.points]
+            marks += [draw_dot(kind, *plane.at(p), radius) for p in one.points]
     return marks
 
 
-def _names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+def _draw_line_names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     """Draw each line's name next to it, in bold for a mark."""
     named = [
         LabeledLine(
-            "" if _edge(one) else one.label,
+            "" if _is_edge(one) else one.label,
             [plane.at(p) for p in one.points],
             mark=one.style == "mark",
             apart=one.style == "dots",
@@ -199,7 +201,7 @@ def _names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
         for one in lines
     ]
     return [
-        text(
+        draw_text(
             "" if name.of.mark else name.of.words,
             name.across,
             name.down,
@@ -211,10 +213,10 @@ def _names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     ]
 
 
-def _empty(chart: Chart) -> SvgChart:
+def _empty_chart(chart: Chart) -> SvgChart:
     says = f"{chart.label}: no points."
-    svg = svg_root([text("no points", 50, 30, "m")], 44, says)
-    return SvgChart(chart.label, svg, says, table_of(chart))
+    svg = svg_root([draw_text("no points", 50, 30, "m")], 44, says)
+    return SvgChart(chart.label, svg, says, chart_table(chart))
 
 
 _OPTION_SHARES_TOP, _OPTION_SHARES_HEIGHT, _APART = 16.0, 150.0, 15.0
@@ -233,7 +235,7 @@ class OptionCurve:
     shares: tuple[float, ...]
 
 
-def curves_of(options: Sequence[tuple[str, str, bool]], found: Fifths) -> list[OptionCurve]:
+def option_curves(options: Sequence[tuple[str, str, bool]], found: Fifths) -> list[OptionCurve]:
     """Return the curves of options given as (key, letter, right); empty without statistics."""
     if not found:
         return []
@@ -245,15 +247,15 @@ def curves_of(options: Sequence[tuple[str, str, bool]], found: Fifths) -> list[O
 
 def draw_curves(curves: Sequence[OptionCurve]) -> Markup:
     """Draw option curves; in a good question the key rises and the distractors fall."""
-    marks = _PLANE.scale(in_percent, "left")
-    marks += [_lines(curves), *_option_shares_names(curves)]
+    marks = _PLANE.scale(format_in_percent, "left")
+    marks += [_draw_option_lines(curves), *_option_shares_names(curves)]
     bottom = _OPTION_SHARES_TOP + _OPTION_SHARES_HEIGHT + 19
-    marks.append(text("weakest fifth", _LEFT, bottom))
-    marks.append(text("strongest fifth", _LEFT + _WIDE, bottom, "e"))
-    return svg_root(marks, bottom + 6, says(curves))
+    marks.append(draw_text("weakest fifth", _LEFT, bottom))
+    marks.append(draw_text("strongest fifth", _LEFT + _WIDE, bottom, "e"))
+    return svg_root(marks, bottom + 6, curves_sentence(curves))
 
 
-def says(curves: Sequence[OptionCurve]) -> str:
+def curves_sentence(curves: Sequence[OptionCurve]) -> str:
     """Return the text alternative of option curves."""
     told = "; ".join(
         f"{c.letter}{', the key,' if c.right else ''} from {c.shares[0]:.0%} to {c.shares[-1]:.0%}"
@@ -262,13 +264,14 @@ def says(curves: Sequence[OptionCurve]) -> str:
     return f"Share choosing each option, weakest to strongest fifth: {told}."
 
 
-def _lines(curves: Sequence[OptionCurve]) -> str:
-    return nested(
-        (polyline("ln" if c.right else "ln ln2", _points(c)) for c in curves), _OPTION_SHARES_BOX
+def _draw_option_lines(curves: Sequence[OptionCurve]) -> str:
+    return draw_nested(
+        (draw_polyline("ln" if c.right else "ln ln2", _curve_points(c)) for c in curves),
+        _OPTION_SHARES_BOX,
     )
 
 
-def _points(curve: OptionCurve) -> Iterator[Point]:
+def _curve_points(curve: OptionCurve) -> Iterator[Point]:
     step = 100 / (len(curve.shares) - 1)
     return ((n * step, 100 - 100 * share) for n, share in enumerate(curve.shares))
 
@@ -281,7 +284,7 @@ def _option_shares_names(curves: Sequence[OptionCurve]) -> list[str]:
         down = min(_PLANE.down(curve.shares[-1]) + 4, free)
         free = down - _APART
         words = f"{curve.letter} key" if curve.right else curve.letter
-        made.append(text(words, 94, down, "b" if curve.right else ""))
+        made.append(draw_text(words, 94, down, "b" if curve.right else ""))
     return made
 
 
@@ -292,13 +295,13 @@ _BAR = 26
 def draw_timeline(timeline: Timeline) -> SvgChart:
     """Draw each lane as a row; work hidden behind other work is hatched."""
     lanes = tuple(dict.fromkeys(span.lane for span in timeline.spans))
-    axis = linear(max((s.end for s in timeline.spans), default=0.0), "s", room=1.0)
+    axis = linear_axis(max((s.end for s in timeline.spans), default=0.0), "s", room=1.0)
     marks = []
     for row, lane in enumerate(lanes):
         top = row * _LANE
-        marks.append(text("", 0, top + 13, bold=lane))
+        marks.append(draw_text("", 0, top + 13, bold=lane))
         for span in (s for s in timeline.spans if s.lane == lane):
-            marks += _span(span, axis, top + 19, hidden=is_hidden(span, timeline))
+            marks += _draw_span(span, axis, top + 19, hidden=is_hidden(span, timeline))
     bottom = len(lanes) * _LANE + 2
     marks += scale_below(axis, bottom - 6)
     says = read_timeline(timeline)
@@ -348,12 +351,12 @@ def timeline_table(timeline: Timeline) -> ResultTable:
     return ResultTable(timeline.label, columns, rows)
 
 
-def _span(span: TimelineSpan, axis: Axis, top: float, *, hidden: bool) -> list[str]:
+def _draw_span(span: TimelineSpan, axis: Axis, top: float, *, hidden: bool) -> list[str]:
     start = axis.place(span.start)
     wide = axis.place(span.end) - start
     if wide <= 0:
         return []
-    marks = [rect("none" if hidden else "soft gap", start, top, wide, _BAR)]
-    if not hidden and fits(span.label, wide):
-        marks.append(text("", start + wide / 2, top + 17.5, "m", bold=span.label))
+    marks = [draw_rect("none" if hidden else "soft gap", start, top, wide, _BAR)]
+    if not hidden and text_fits(span.label, wide):
+        marks.append(draw_text("", start + wide / 2, top + 17.5, "m", bold=span.label))
     return marks

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from app.estimator import units
-from app.widgets.svg import CHARACTER, Box, Point, line, text
+from app.widgets.svg import CHARACTER, Box, Point, draw_line, draw_text
 
 _STEPS = (1.0, 2.0, 4.0, 5.0, 10.0)
 _DECADE = (1.0, 2.0, 5.0)
@@ -42,7 +42,7 @@ class Axis:
 
     def words(self, value: float) -> str:
         """Format a value in the unit of the axis, without the unit."""
-        return _words(value / self.factor, _LONG if self.log else 1000 * _LONG)
+        return _format_tick(value / self.factor, _LONG if self.log else 1000 * _LONG)
 
     def named(self, tick: float) -> str:
         """Return the label of a tick; the last one includes the unit."""
@@ -61,15 +61,15 @@ class Axis:
         return f"{shown:,.0f}" if whole else f"{shown:,.1f}"
 
 
-def linear(top: float, unit: str, room: float = 1.02) -> Axis:
+def linear_axis(top: float, unit: str, room: float = 1.02) -> Axis:
     """Return an axis from zero to a round number above `top`, with three to five steps.
 
-    >>> axis = linear(149.4e9, "B")
+    >>> axis = linear_axis(149.4e9, "B")
     >>> axis.unit, [axis.words(t) for t in axis.ticks]
     ('GB', ['0', '40', '80', '120', '160'])
     """
     top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    return _from_zero(top * room, _step, *shown_unit(top, unit))
+    return _from_zero(top * room, _axis_step, *shown_unit(top, unit))
 
 
 def unit_axis(top: float, word: str = "", room: float = 1.0) -> Axis:
@@ -80,7 +80,7 @@ def unit_axis(top: float, word: str = "", room: float = 1.0) -> Axis:
     ['0', '500', '1,000', '1,500 GB']
     """
     top = top if math.isfinite(top) and top > 1e-30 else 1.0
-    return _from_zero(top * room, _step, word, 1.0)
+    return _from_zero(top * room, _axis_step, word, 1.0)
 
 
 def count_axis(top: float, word: str = "") -> Axis:
@@ -96,14 +96,14 @@ def count_axis(top: float, word: str = "") -> Axis:
 def _from_zero(top: float, step_of: Callable[[float], float], word: str, factor: float) -> Axis:
     step = step_of(top / factor)
     count = math.ceil(top / factor / step - 1e-9)
-    ticks = tuple(_clean(i * step) * factor for i in range(count + 1))
+    ticks = tuple(_drop_float_error(i * step) * factor for i in range(count + 1))
     return Axis(0.0, ticks[-1], ticks, word, factor)
 
 
-def logarithmic(low: float, high: float, unit: str) -> Axis:
+def logarithmic_axis(low: float, high: float, unit: str) -> Axis:
     """Return an axis of powers of ten around two positive values.
 
-    >>> [round(t) for t in logarithmic(3, 400, "").ticks]
+    >>> [round(t) for t in logarithmic_axis(3, 400, "").ticks]
     [1, 10, 100, 1000]
     """
     low, high = max(low, 1e-30), max(high, low * 1.0001, 1e-30)
@@ -132,25 +132,25 @@ def shown_unit(size: float, unit: str) -> tuple[str, float]:
     return (word, known[1]) if known and known[0] == unit else (word or unit, 1.0)
 
 
-def _step(top: float) -> float:
+def _axis_step(top: float) -> float:
     """Return the step of the shortest axis that reaches `top` in three to five steps."""
     scale = 10.0 ** math.floor(math.log10(top / 5))
     usable = []
     for step in (m * s for s in (scale, scale * 10) for m in _STEPS):
         count = math.ceil(top / step - 1e-9)
         if 3 <= count <= 5:
-            usable.append((_clean(count * step), -step))
+            usable.append((_drop_float_error(count * step), -step))
     return -min(usable)[1]
 
 
 def _whole_step(top: float) -> float:
     """Return a whole-number step: one for small counts."""
-    return max(1.0, _step(top))
+    return max(1.0, _axis_step(top))
 
 
 @functools.lru_cache(maxsize=4096)  # Few distinct ticks occur, and every chart formats them.
-def _words(value: float, long: float) -> str:
-    shown = _clean(value)
+def _format_tick(value: float, long: float) -> str:
+    shown = _drop_float_error(value)
     if _SHORT <= abs(shown) < long or not shown:
         return units.format_number(shown)
     mantissa, _, power = f"{shown:.2e}".partition("e")
@@ -159,7 +159,7 @@ def _words(value: float, long: float) -> str:
     return f"10{raised}" if digits == "1" else f"{digits}×10{raised}"
 
 
-def _clean(value: float) -> float:
+def _drop_float_error(value: float) -> float:
     """Round away floating-point error."""
     return float(f"{value:.10g}")
 
@@ -171,9 +171,9 @@ def scale_below(axis: Axis, top: float) -> tuple[str, ...]:
     for tick in axis.ticks:
         at = axis.place(tick)
         last = tick == axis.ticks[-1]
-        marks.append(line("ax", at, top, at, top + 6))
+        marks.append(draw_line("ax", at, top, at, top + 6))
         words = axis.named(tick)
-        marks.append(text(words, at, top + 21, "e" if last else "m" if at else ""))
+        marks.append(draw_text(words, at, top + 21, "e" if last else "m" if at else ""))
     return tuple(marks)
 
 
@@ -181,10 +181,10 @@ SHARES = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
 """Axis of shares from 0% to 100%."""
 
 
-def in_percent(share: float) -> str:
+def format_in_percent(share: float) -> str:
     """Format a share as a tick label in percent.
 
-    >>> in_percent(0.5)
+    >>> format_in_percent(0.5)
     '50%'
     """
     return f"{share:.0%}"
@@ -215,12 +215,12 @@ class PlotArea:
         marks = []
         for tick in self.axis.ticks:
             at = self.down(tick)
-            marks.append(line("ax", 0, at, right, at))
+            marks.append(draw_line("ax", 0, at, right, at))
             if side == "right":
-                marks.append(text(words(tick), 100, at + 4, "e"))
+                marks.append(draw_text(words(tick), 100, at + 4, "e"))
             else:
                 low = tick == self.axis.low
-                marks.append(text(words(tick), 0, at + 18 if low else at - 4))
+                marks.append(draw_text(words(tick), 0, at + 18 if low else at - 4))
         return marks
 
 
@@ -281,16 +281,17 @@ def place_names(lines: Sequence[LabeledLine], top: float, bottom: float) -> list
     wanted.sort(key=lambda one: (not one.mark, -one.places[-1][1]))
     for one in wanted:
         found = [
-            (_covered(name, lines) + _FAR * (place >= _NEAR), name)
-            for place, name in enumerate(_choices(one))
-            if _inside(name, top, bottom) and not any(_touch(name, other) for other in placed)
+            (_count_covered(name, lines) + _FAR * (place >= _NEAR), name)
+            for place, name in enumerate(_label_positions(one))
+            if _is_inside(name, top, bottom)
+            and not any(_boxes_touch(name, other) for other in placed)
         ]
         _, best = min(found, key=lambda cost: cost[0], default=(0, None))
-        placed.append(best or _above_all(next(_choices(one)), placed))
+        placed.append(best or _above_all(next(_label_positions(one)), placed))
     return placed
 
 
-def _choices(one: LabeledLine) -> Iterator[LineLabel]:
+def _label_positions(one: LabeledLine) -> Iterator[LineLabel]:
     """Yield places above and below the end of a line, its start, its end again; or a mark."""
     across, down = one.places[-1]
     late = across > 50
@@ -308,26 +309,26 @@ def _choices(one: LabeledLine) -> Iterator[LineLabel]:
     yield LineLabel(one, across, down + _BELOW + _HIGH, late)
 
 
-def _inside(name: LineLabel, top: float, bottom: float) -> bool:
+def _is_inside(name: LineLabel, top: float, bottom: float) -> bool:
     start, end = name.extent
     wide = start >= -2 and end <= 102
     return wide and top - 2 <= name.down - _HIGH + _HALF and name.down <= bottom - 2
 
 
-def _touch(one: LineLabel, other: LineLabel) -> bool:
+def _boxes_touch(one: LineLabel, other: LineLabel) -> bool:
     (start, end), (other_start, other_end) = one.extent, other.extent
     beside = start >= other_end or other_start >= end
     return not beside and abs(one.down - other.down) < _HIGH
 
 
-def _covered(name: LineLabel, lines: Sequence[LabeledLine]) -> int:
+def _count_covered(name: LineLabel, lines: Sequence[LabeledLine]) -> int:
     """Count the parts of a name that overlap a line; a mark counts as all of them."""
     start, end = name.extent
     middle = name.down - _HALF
     parts = {
         int((x - start) / (end - start) * _PARTS)
         for line in lines
-        for x, y in _passing(line, (start, end), middle)
+        for x, y in _points_between(line, (start, end), middle)
         if abs(y - middle) < _LABEL_GAP
     }
     marks = (place for line in lines if line.mark for place in line.places)
@@ -335,7 +336,7 @@ def _covered(name: LineLabel, lines: Sequence[LabeledLine]) -> int:
     return len(parts) + _PARTS * sum(hit)
 
 
-def _passing(line: LabeledLine, extent: Point, middle: float) -> Iterator[Point]:
+def _points_between(line: LabeledLine, extent: Point, middle: float) -> Iterator[Point]:
     """Yield points of a line where it passes between two horizontal positions.
 
     Segments that stay far above or below `middle` are skipped.
@@ -359,6 +360,6 @@ def _passing(line: LabeledLine, extent: Point, middle: float) -> Iterator[Point]
 def _above_all(name: LineLabel, placed: Sequence[LineLabel]) -> LineLabel:
     """Move the name up until it overlaps no other."""
     for other in sorted(placed, key=lambda n: -n.down):
-        if _touch(name, other):
+        if _boxes_touch(name, other):
             name = dataclasses.replace(name, down=other.down - _HIGH)
     return name

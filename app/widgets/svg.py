@@ -57,124 +57,124 @@ def svg_root(
     `width` is in pixels, 0 for the full width.
     """
     told = f'role="img" aria-label="{escape(str(says))}"' if says else _SILENT
-    wide = f' width="{number(width)}"' if width else ""
+    wide = f' width="{svg_number(width)}"' if width else ""
     return Markup(  # noqa: S704 - every text in it is escaped
-        f'<svg class="{classes}" {told}{wide} height="{number(height)}">{"".join(content)}</svg>'
+        f'<svg class="{classes}" {told}{wide} height="{svg_number(height)}">{"".join(content)}</svg>'
     )
 
 
-def rect(classes: str, x: float, y: float, width: float, height: float) -> str:
+def draw_rect(classes: str, x: float, y: float, width: float, height: float) -> str:
     """Return a rectangle: x and width in percent of the drawing, y and height in pixels."""
     return (
-        f'<rect class="{classes}" x="{number(x)}%" y="{number(y)}"'
-        f' width="{number(width)}%" height="{number(height)}"/>'
+        f'<rect class="{classes}" x="{svg_number(x)}%" y="{svg_number(y)}"'
+        f' width="{svg_number(width)}%" height="{svg_number(height)}"/>'
     )
 
 
-def square(classes: str, x: float, y: float, width: float, height: float) -> str:
+def draw_square(classes: str, x: float, y: float, width: float, height: float) -> str:
     """Return a rectangle with all sizes in pixels, for a drawing of fixed width."""
     return (
-        f'<rect class="{classes}" x="{number(x)}" y="{number(y)}"'
-        f' width="{number(width)}" height="{number(height)}"/>'
+        f'<rect class="{classes}" x="{svg_number(x)}" y="{svg_number(y)}"'
+        f' width="{svg_number(width)}" height="{svg_number(height)}"/>'
     )
 
 
-def tile(classes: str, x: float, y: float, side: float) -> str:
+def draw_tile(classes: str, x: float, y: float, side: float) -> str:
     """Return a square of `side` pixels centered at x percent and y pixels."""
-    half = number(side / 2)
+    half = svg_number(side / 2)
     return (
-        f'<svg x="{number(x)}%" y="{number(y)}" width="1" height="1"'
+        f'<svg x="{svg_number(x)}%" y="{svg_number(y)}" width="1" height="1"'
         f' overflow="visible"><rect class="{classes}" x="-{half}" y="-{half}"'
-        f' width="{number(side)}" height="{number(side)}"/></svg>'
+        f' width="{svg_number(side)}" height="{svg_number(side)}"/></svg>'
     )
 
 
-def label(words: str, x: float, y: float) -> str:
+def draw_label(words: str, x: float, y: float) -> str:
     """Return text at a position in pixels."""
-    return f'<text x="{number(x)}" y="{number(y)}">{escaped(words)}</text>'
+    return f'<text x="{svg_number(x)}" y="{svg_number(y)}">{escaped(words)}</text>'
 
 
-def tag(letter: str, x: float, y: float) -> str:
+def draw_tag(letter: str, x: float, y: float) -> str:
     """Return a letter in a circle around a point, in pixels."""
     return (
-        f'<circle class="tag" cx="{number(x)}" cy="{number(y)}" r="10"/>'
-        f'<text class="on-tag" x="{number(x)}" y="{number(y + 4.5)}"'
+        f'<circle class="tag" cx="{svg_number(x)}" cy="{svg_number(y)}" r="10"/>'
+        f'<text class="on-tag" x="{svg_number(x)}" y="{svg_number(y + 4.5)}"'
         f' text-anchor="middle" fill="currentColor" stroke="none">'
         f"{escaped(letter)}</text>"
     )
 
 
-def line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
+def draw_line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
     """Return a straight line, x in percent, y in pixels."""
     return (
-        f'<line class="{classes}" x1="{number(x1)}%" x2="{number(x2)}%"'
-        f' y1="{number(y1)}" y2="{number(y2)}"/>'
+        f'<line class="{classes}" x1="{svg_number(x1)}%" x2="{svg_number(x2)}%"'
+        f' y1="{svg_number(y1)}" y2="{svg_number(y2)}"/>'
     )
 
 
-def text(words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0) -> str:
+def draw_text(
+    words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0
+) -> str:
     """Return text at x percent and y pixels; `bold` is written in front of it."""
     strong = f'<tspan class="b">{escaped(bold)}</tspan>' if bold else ""
     gap = " " if bold and words else ""
     kind = f' class="{classes}"' if classes else ""
     shift = f' dx="{dx}"' if dx else ""
-    return (
-        f'<text{kind} x="{number(x)}%" y="{number(y)}"{shift}>{strong}{gap}{escaped(words)}</text>'
-    )
+    return f'<text{kind} x="{svg_number(x)}%" y="{svg_number(y)}"{shift}>{strong}{gap}{escaped(words)}</text>'
 
 
 escaped = functools.lru_cache(maxsize=4096)(escape)  # Labels and ticks repeat.
 
 
-def dot(classes: str, x: float, y: float, radius: float) -> str:
+def draw_dot(classes: str, x: float, y: float, radius: float) -> str:
     """Return a circle at x percent and y pixels."""
-    return f'<circle class="{classes}" cx="{number(x)}%" cy="{number(y)}" r="{number(radius)}"/>'
+    return f'<circle class="{classes}" cx="{svg_number(x)}%" cy="{svg_number(y)}" r="{svg_number(radius)}"/>'
 
 
-def polyline(classes: str, points: Iterable[Point]) -> str:
+def draw_polyline(classes: str, points: Iterable[Point]) -> str:
     """Return a line through points of a nested drawing, 0 to 100 both ways."""
-    return f'<polyline class="{classes}" points="{_points(points)}"/>'
+    return f'<polyline class="{classes}" points="{_points_text(points)}"/>'
 
 
-def band(points: Iterable[Point]) -> str:
+def draw_band(points: Iterable[Point]) -> str:
     """Return a filled area between points of a nested drawing."""
-    return f'<polygon class="band" points="{_points(points)}"/>'
+    return f'<polygon class="band" points="{_points_text(points)}"/>'
 
 
-def nested(shapes: Iterable[str], box: Box) -> str:
+def draw_nested(shapes: Iterable[str], box: Box) -> str:
     """Return a drawing of 100 by 100, stretched over a box; lines keep their width."""
     return (
         f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" overflow="visible"'
-        f' x="{number(box.x)}%" y="{number(box.y)}" width="{number(box.width)}%"'
-        f' height="{number(box.height)}">{"".join(shapes)}</svg>'
+        f' x="{svg_number(box.x)}%" y="{svg_number(box.y)}" width="{svg_number(box.width)}%"'
+        f' height="{svg_number(box.height)}">{"".join(shapes)}</svg>'
     )
 
 
 def cross_line(classes: str, x: float, y: float, reach: float = 5.0) -> str:
     """Return a short vertical line at x percent, `reach` pixels up and down."""
     return (
-        f'<svg x="{number(x)}%" y="{number(y)}" width="1" height="1"'
-        f' overflow="visible"><line class="{classes}" x1="-{number(reach)}"'
-        f' x2="{number(reach)}" y1="0" y2="0"/></svg>'
+        f'<svg x="{svg_number(x)}%" y="{svg_number(y)}" width="1" height="1"'
+        f' overflow="visible"><line class="{classes}" x1="-{svg_number(reach)}"'
+        f' x2="{svg_number(reach)}" y1="0" y2="0"/></svg>'
     )
 
 
-def _points(points: Iterable[Point]) -> str:
-    return " ".join(f"{number(x)},{number(y)}" for x, y in points)
+def _points_text(points: Iterable[Point]) -> str:
+    return " ".join(f"{svg_number(x)},{svg_number(y)}" for x, y in points)
 
 
 @functools.lru_cache(maxsize=4096)  # A chart has few distinct coordinates and uses each often.
-def number(value: float) -> str:
+def svg_number(value: float) -> str:
     """Format a coordinate with at most two decimals.
 
-    >>> number(8.75), number(40.0), number(1 / 3)
+    >>> svg_number(8.75), svg_number(40.0), svg_number(1 / 3)
     ('8.75', '40', '0.33')
     """
     written = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if written == "-0" else written
 
 
-def fits(words: str, width_percent: float) -> bool:
+def text_fits(words: str, width_percent: float) -> bool:
     """Return whether text fits into a box of this width in percent of a drawing."""
     return len(words) * CHARACTER + 10 <= width_percent / 100 * NARROWEST
 
@@ -218,7 +218,7 @@ _PATTERNS = (
 )
 
 
-def standalone(drawing: SvgChart, tokens: str, rules: str) -> str:
+def standalone_svg(drawing: SvgChart, tokens: str, rules: str) -> str:
     """Return the drawing with its styles inlined; `tokens` and `rules` are the style sheets."""
     height = float((_HEIGHT.search(drawing.svg) or ["", "200"])[1])
     inner = drawing.svg.replace(
@@ -231,16 +231,16 @@ def standalone(drawing: SvgChart, tokens: str, rules: str) -> str:
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}"'
-        f' height="{number(height + 2 * _ABOVE)}" class="g">'
-        f"<style>{style_of(tokens, rules)}</style>{_PATTERNS}"
+        f' height="{svg_number(height + 2 * _ABOVE)}" class="g">'
+        f"<style>{chart_style(tokens, rules)}</style>{_PATTERNS}"
         f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>\n'
     )
 
 
-def style_of(tokens: str, rules: str) -> str:
+def chart_style(tokens: str, rules: str) -> str:
     """Return the chart rules with every color written out, in the light theme.
 
-    >>> style_of("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
+    >>> chart_style("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
     """
     colors = dict(_TOKEN.findall(tokens))
@@ -251,8 +251,8 @@ def style_of(tokens: str, rules: str) -> str:
 
 def draw_meter(share: float, says: str = "", height: float = 6) -> Markup:
     """Draw a bar filled from the left; `says` is its text alternative, or empty."""
-    filled = rect("fill" if height > 6 else "ink", 0, 0, _held(share), height)
-    return svg_root([rect("bg", 0, 0, 100, height), filled], height, says)
+    filled = draw_rect("fill" if height > 6 else "ink", 0, 0, _clamp_share(share), height)
+    return svg_root([draw_rect("bg", 0, 0, 100, height), filled], height, says)
 
 
 def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
@@ -260,9 +260,11 @@ def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
     marks: list[str] = []
     for row, (name, share) in enumerate(meters):
         top = row * _ROW
-        marks.append(text(name, 0, top + 10))
-        marks.append(rect("bg", _METERS_LEFT, top, 100 - _METERS_LEFT, 12))
-        marks.append(rect("fill", _METERS_LEFT, top, _held(share) * (1 - _METERS_LEFT / 100), 12))
+        marks.append(draw_text(name, 0, top + 10))
+        marks.append(draw_rect("bg", _METERS_LEFT, top, 100 - _METERS_LEFT, 12))
+        marks.append(
+            draw_rect("fill", _METERS_LEFT, top, _clamp_share(share) * (1 - _METERS_LEFT / 100), 12)
+        )
     return svg_root(marks, len(meters) * _ROW - 6, says)
 
 
@@ -271,9 +273,9 @@ def draw_steps(looks: Sequence[str], here: int, says: str) -> Markup:
     wide = 100 / max(1, len(looks))
     gap = 0.5 if wide > 2 else 0.1
     marks = [
-        rect("mark", place * wide, 0, wide - gap, 10)
+        draw_rect("mark", place * wide, 0, wide - gap, 10)
         if place == here
-        else rect(look, place * wide, 2, wide - gap, 6)
+        else draw_rect(look, place * wide, 2, wide - gap, 6)
         for place, look in enumerate(looks)
     ]
     return svg_root(marks, 10, says)
@@ -296,9 +298,9 @@ def draw_shares(options: Sequence[OptionBar], says: str) -> Markup:
     marks: list[str] = []
     for place, option in enumerate(options):
         x, look = place * wide, "ink" if option.right else "soft"
-        marks.append(rect(look, x, 0, option.share * wide * 0.88, 12))
+        marks.append(draw_rect(look, x, 0, option.share * wide * 0.88, 12))
         words = f"{option.letter} {option.share * 100:.0f}"
-        marks.append(text(words, x, 27, "b" if option.right else ""))
+        marks.append(draw_text(words, x, 27, "b" if option.right else ""))
     return svg_root(marks, 32, says)
 
 
@@ -306,5 +308,5 @@ _ROW = 20
 _METERS_LEFT = 22
 
 
-def _held(share: float) -> float:
+def _clamp_share(share: float) -> float:
     return 100 * min(max(share, 0.0), 1.0)

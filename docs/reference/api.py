@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from app.api.openapi import openapi
+from app.api.openapi import build_openapi
 from app.estimator import registry
 from docs.reference.parts import DOCS, code, filled, table
 
@@ -19,7 +19,7 @@ Spec = dict[str, Any]
 
 def document() -> str:
     """The document as it has to be."""
-    spec = openapi(registry.entries(), "")
+    spec = build_openapi(registry.entries(), "")
     parts = {
         "addresses": _addresses(spec),
         "answers": _answers(spec),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.lookup import generic
+from app.estimator.models.lookup import generic_model
 from app.estimator.training import flops
 from app.estimator.training import step_time as pipeline
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
@@ -31,7 +31,7 @@ def train_total_flops(asked: CaseInputs) -> FormulaValue:
     if abs(parameters / 540.35e9 - 1) < 0.01:
         layers, width, context = _PALM
     else:
-        model = generic(round(parameters))
+        model = generic_model(round(parameters))
         layers, width, context = model.layers, model.hidden, 2048
     total += flops.attention_flops(width, layers, context) * tokens
     return formula(flops.attention_flops, total, alone=True)

@@ -5,7 +5,7 @@ import re
 from app.estimator.memory.kv_cache import textbook_bytes_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import adapter_parameters, bytes_of
+from app.estimator.models.number_formats import adapter_parameters, element_bytes
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, as_config
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
@@ -112,7 +112,7 @@ def kv_bytes_sequence(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     if latent:
         asked.note("kv_dtype_bytes")
         elements = _latent_elements(find_model(model)) * context
-        return formula(bytes_of, bytes_of(elements, _Q8_0))
+        return formula(element_bytes, element_bytes(elements, _Q8_0))
     if width not in _STATES:
         raise UnsupportedCaseError(f"state_dtype_bytes {width} is no format of the state")
     return query_calculator(

@@ -3,8 +3,8 @@
 from typing import Any
 
 from app.estimator.memory.activations import gpt_layer_bytes
-from app.estimator.memory.model_states import recipe, zero_bytes
-from app.estimator.memory.parallel_layout import ParallelLayout, in_flight
+from app.estimator.memory.model_states import bytes_per_parameter, zero_bytes
+from app.estimator.memory.parallel_layout import ParallelLayout, micro_batches_in_flight
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
@@ -61,10 +61,10 @@ def _published_bar(asked: CaseInputs) -> FormulaValue:
     share = layers / layout.pipeline
     if part == "states":
         parameters = 12 * hidden**2 * share / layout.tensor
-        each = recipe("adamw", "bf16-mixed-fp32-grads")
+        each = bytes_per_parameter("adamw", "bf16-mixed-fp32-grads")
         return formula(zero_bytes, sum(zero_bytes(parameters, each, 1, 0)))
     one = gpt_layer_bytes(sequence, batch, hidden, heads, layout.tensor, technique=part)
-    value = one * share * in_flight(0, layout, 10**6)
+    value = one * share * micro_batches_in_flight(0, layout, 10**6)
     return formula(gpt_layer_bytes, value, alone=True)
 
 

@@ -24,10 +24,10 @@ JUNK = st.one_of(
     st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
 )
 LISTS = {
-    "model": [key for key, _ in lookup.models()] + ["10M", "7B", "100T"],
-    "gpu": [a.id for a in accelerators.accelerators()],
-    "system": [s.id for s in accelerators.systems()],
-    "network": [n.id for n in accelerators.networks()],
+    "model": [key for key, _ in lookup.list_models()] + ["10M", "7B", "100T"],
+    "gpu": [a.id for a in accelerators.list_accelerators()],
+    "system": [s.id for s in accelerators.list_systems()],
+    "network": [n.id for n in accelerators.list_network_parts()],
 }
 
 

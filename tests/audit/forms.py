@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from app.database.engine import make_engine
-from app.database.schema import upgrade
+from app.database.schema import upgrade_schema
 from app.main import create_app
 from app.settings import Settings
 from tests.conftest import TINY, let_in, two_courses
@@ -124,7 +124,7 @@ def _app(folder: Path, content: Path) -> FastAPI:
     unlimited: dict[str, Any] = dict.fromkeys(rates, "off")
     settings = Settings(data=folder, content=content, secret="s" * 40, **unlimited)
     engine = make_engine(settings.database)
-    upgrade(engine)
+    upgrade_schema(engine)
     engine.dispose()
     return create_app(settings)
 

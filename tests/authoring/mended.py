@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.authoring.regrading import confirm, regrading_of
+from app.authoring.regrading import confirm_regrade, preview_regrade
 from app.content.library import LiveLibrary
 from app.database.tables import Attempt
 from app.database.write_queue import WRITING
@@ -76,9 +76,9 @@ def attempts(session: Session) -> list[dict[str, object]]:
 def regrade(engine: Engine, author: Author, *, reworded: bool = False) -> int:
     """Let the key of now count, as the command does; returns how many it graded."""
     with Session(engine) as db:
-        regrading = regrading_of(db, "", author.question, reworded=reworded)
+        regrading = preview_regrade(db, "", author.question, reworded=reworded)
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        count = confirm(db, "", regrading, 0, NOW)
+        count = confirm_regrade(db, "", regrading, 0, NOW)
         db.commit()
     return count

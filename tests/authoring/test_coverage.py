@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.authoring.course_report import compute_coverage, cues, fresh_papers
+from app.authoring.course_report import compute_coverage, count_disjoint_papers, measure_answer_cues
 from app.cli.content import coverage_command
 from app.content.library import Library
 from app.markup.model import RichText
@@ -39,7 +39,7 @@ def _text(words: str) -> RichText:
 
 
 def test_a_bank_whose_longest_option_is_right_tells_it() -> None:
-    found = {cue.name: cue for cue in cues(bank(longest=True))}
+    found = {cue.name: cue for cue in measure_answer_cues(bank(longest=True))}
 
     assert found["the longest"].right == 1.0
     assert found["the longest"].tells
@@ -48,14 +48,14 @@ def test_a_bank_whose_longest_option_is_right_tells_it() -> None:
 
 
 def test_a_bank_without_a_cue_tells_nothing() -> None:
-    found = {cue.name: cue for cue in cues(bank(longest=False))}
+    found = {cue.name: cue for cue in measure_answer_cues(bank(longest=False))}
 
     assert not found["the longest"].tells
     assert not found["all of these, fitted"].tells
 
 
 def test_a_bank_without_choices_has_no_cues() -> None:
-    assert cues([]) == ()
+    assert measure_answer_cues([]) == ()
 
 
 def test_every_objective_is_counted(library: Library) -> None:
@@ -76,7 +76,7 @@ def test_publishers_of_one_number_stand_by_name(library: Library) -> None:
 
 
 def test_papers_without_a_repeat_are_counted(library: Library) -> None:
-    assert set(fresh_papers(library)) == {e.title for e in library.exams.values()}
+    assert set(count_disjoint_papers(library)) == {e.title for e in library.exams.values()}
 
 
 def test_the_command_prints_each_objective(capsys: pytest.CaptureFixture[str]) -> None:

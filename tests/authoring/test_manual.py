@@ -1,12 +1,12 @@
 """GET /authoring/help: the reference of the documents, written by our own Markdown."""
 
-from app.authoring.problem_list import manual
+from app.authoring.problem_list import read_authoring_guide
 from app.markup.problems import RULES
 from tests.conftest import visit
 
 
 def test_the_reference_is_sound_markdown_of_ours():
-    assert manual().problems == ()
+    assert read_authoring_guide().problems == ()
 
 
 def test_the_reference_is_a_page_of_the_bench(client):
@@ -14,7 +14,7 @@ def test_the_reference_is_a_page_of_the_bench(client):
 
     assert html.count("<h1>") == 1
     assert "<h1>Writing a course</h1>" in html
-    for part in manual().parts:
+    for part in read_authoring_guide().parts:
         assert part.anchor == "" or f'<h2 id="{part.anchor}">' in html
         assert f'href="#{part.anchor}"' in html or not part.anchor
 
@@ -35,7 +35,10 @@ def test_it_opens_to_authors_only(app):
 
 
 def test_an_installation_without_it_says_so(client, monkeypatch, tmp_path):
-    monkeypatch.setattr("app.authoring.pages.manual", lambda: manual(tmp_path / "none.md"))
+    monkeypatch.setattr(
+        "app.authoring.pages.read_authoring_guide",
+        lambda: read_authoring_guide(tmp_path / "none.md"),
+    )
 
     answer = client.get("/authoring/help")
 

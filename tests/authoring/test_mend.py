@@ -4,8 +4,8 @@ import datetime as dt
 import re
 
 from app.authoring.course_report import reviews_due
-from app.authoring.to_do import tasks_of
-from app.content.library import load
+from app.authoring.to_do import build_author_tasks
+from app.content.library import load_library
 from app.markup.problems import make_problem
 
 AT = "/authoring/mend"
@@ -77,7 +77,7 @@ def test_options_are_named_as_the_preview_shows_them(client):
 
 
 def test_pages_are_due_a_month_before_their_year_ends(folder):
-    made = load(folder)
+    made = load_library(folder)
     day = min(t.reviewed for t in made.topics.values())
     year = dt.timedelta(days=365)
 
@@ -90,7 +90,7 @@ def test_pages_are_due_a_month_before_their_year_ends(folder):
 
 def test_a_page_that_waits_for_a_reader_is_due(folder):
     change(folder, "topics/kv-cache/concept.md", "\n---\n", "\nstatus: review\n---\n")
-    made = load(folder)
+    made = load_library(folder)
 
     found = reviews_due(made, min(t.reviewed for t in made.topics.values()))
 
@@ -108,7 +108,7 @@ def test_the_bench_lists_what_is_due(client, folder):
 def test_problems_lead_to_their_lines():
     found = make_problem(("topics/a/quiz.md", 3, 7), "E24", "A box, malformed.", "Mend it.")
 
-    (task,) = tasks_of([found], [], [])
+    (task,) = build_author_tasks([found], [], [])
 
     assert task.address == "/authoring?at=topics%2Fa%2Fquiz.md%3A3%3A7%3AE24"
     assert task.why == "E24 A box, malformed."

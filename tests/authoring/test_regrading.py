@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from sqlalchemy import func
 from sqlmodel import Session, select
 
-from app.authoring.regrading import confirm, regrading_of
+from app.authoring.regrading import confirm_regrade, preview_regrade
 from app.cli import main
 from app.database.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
 from app.database.write_queue import WRITING
-from app.import_export.export_store import attempts as exported
-from app.mastery.store import first_answers
+from app.import_export.export_store import list_attempts as exported
+from app.mastery.store import load_first_answers
 from app.questions.grading import RegradeRefusal
-from app.quiz.store import QUESTION, find_run, history, keep_revision
+from app.quiz.store import QUESTION, find_run, keep_revision, load_history
 from app.settings import Settings
 from tests.authoring.mended import (
     ACCURACY,
@@ -66,15 +66,15 @@ def test_every_reader_counts_the_new_score_and_the_log_stays(
     verdict = answer(rosa, author.key_of(ACCURACY))
     assert "Not right." in rosa.get(verdict).text
     learner = session.exec(select(Learner.id)).one()
-    assert first_answers(session, learner)[ITEM].score == 0
+    assert load_first_answers(session, learner)[ITEM].score == 0
     before = attempts(session)
     author.mends(ACCURACY)
 
     assert regrade(app.state.engine, author) == 1
 
     assert attempts(session) == before
-    assert first_answers(session, learner)[ITEM].score == 1
-    assert not history(session, learner)[ITEM].missed
+    assert load_first_answers(session, learner)[ITEM].score == 1
+    assert not load_history(session, learner)[ITEM].missed
     (row,) = exported(session)
     assert (row["score"], row["current_score"]) == (0, 1)
     assert row["revision"] != row["current_revision"] == author.question.revision
@@ -146,7 +146,7 @@ def test_answers_whose_score_stays_are_marked_for_the_statistics_alone(
     author.mends(ACCURACY)
 
     with Session(app.state.engine) as db:
-        regrading = regrading_of(db, "", author.question)
+        regrading = preview_regrade(db, "", author.question)
 
     assert (regrading.asked, regrading.same, len(regrading.rows)) == (2, 1, 2)
     assert (
@@ -179,7 +179,7 @@ def test_other_words_are_left_out_unless_they_mean_the_same(
     author.writes(*OTHER_WORDS)
 
     with Session(app.state.engine) as db:
-        regrading = regrading_of(db, "", author.question)
+        regrading = preview_regrade(db, "", author.question)
     assert regrading.refused == ((RegradeRefusal.WORDS, 1),)
     assert regrade(app.state.engine, author) == 0
     assert regrade(app.state.engine, author, reworded=True) == 1
@@ -195,7 +195,7 @@ def test_a_wording_that_cannot_be_read_any_more_is_said_to_be(
     author.mends(ACCURACY)
 
     with Session(app.state.engine) as db:
-        regrading = regrading_of(db, "", author.question)
+        regrading = preview_regrade(db, "", author.question)
 
     assert regrading.refused == ((RegradeRefusal.LOST, 1),)
 
@@ -207,13 +207,13 @@ def test_who_erased_everything_meanwhile_is_left_out(
         answer(client, author.key_of(ACCURACY))
     author.mends(ACCURACY)
     with Session(app.state.engine) as db:
-        regrading = regrading_of(db, "", author.question)
+        regrading = preview_regrade(db, "", author.question)
 
     rosa.post("/settings/erasure", data={"word": "erase"})
 
     with Session(app.state.engine) as db:
         db.connection(execution_options=WRITING)
-        assert confirm(db, "", regrading, 0, NOW) == 1
+        assert confirm_regrade(db, "", regrading, 0, NOW) == 1
         db.commit()
     milo.post("/settings/erasure", data={"word": "erase"})
     assert session.exec(select(Regrade)).all() == []
@@ -238,12 +238,16 @@ def test_whatever_was_mended_before_the_last_key_counts(app: FastAPI, library, k
         db.flush()
         log = db.execute(select(Attempt.__table__)).all()
         for words in keys:
-            regrading = regrading_of(db, "", wordings[words])
+            regrading = preview_regrade(db, "", wordings[words])
             changes = bool(regrading.reach.answers)
-            assert confirm(db, "", regrading, 0, NOW) == (3 if changes else 0)
-            again = regrading_of(db, "", wordings[words])
+            assert confirm_regrade(db, "", regrading, 0, NOW) == (3 if changes else 0)
+            again = preview_regrade(db, "", wordings[words])
             assert again.reach.answers == 0
-            assert confirm(db, "", again, 0, NOW) == confirm(db, "", regrading, 0, NOW) == 0
+            assert (
+                confirm_regrade(db, "", again, 0, NOW)
+                == confirm_regrade(db, "", regrading, 0, NOW)
+                == 0
+            )
             scores = {row["raw"]: row["current_score"] for row in exported(db)}
             assert scores == {raw_of(o): o.right for o in options(wordings[words])}
         assert db.execute(select(Attempt.__table__)).all() == log
@@ -292,14 +296,14 @@ def test_two_who_confirm_at_once_write_one_row_for_each_answer(
         answer(client, author.key_of(ACCURACY))
     author.mends(ACCURACY)
     with Session(app.state.engine) as db:
-        regrading = regrading_of(db, "", author.question)
+        regrading = preview_regrade(db, "", author.question)
     counts, start = [], threading.Barrier(4)
 
     def confirm_it() -> None:
         with Session(app.state.engine) as db:
             start.wait()
             db.connection(execution_options=WRITING)
-            counts.append(confirm(db, "", regrading, 0, NOW))
+            counts.append(confirm_regrade(db, "", regrading, 0, NOW))
             db.commit()
 
     threads = [threading.Thread(target=confirm_it) for _ in range(4)]

@@ -5,8 +5,12 @@ import datetime as dt
 
 import pytest
 
-from app.authoring.statistics_tables import canonical_revisions, content_digest, matter_of_body
-from app.content.library import load
+from app.authoring.statistics_tables import (
+    canonical_revisions,
+    content_digest,
+    digest_stored_wording,
+)
+from app.content.library import load_library
 from app.quiz.store import QUESTION, keep_revision
 
 ITEM = "w-bf16-70b"
@@ -23,7 +27,7 @@ MAJOR = [
 
 def edited(folder, old, new):
     """The question before and after its part of the file was changed."""
-    before = load(folder).questions[ITEM]
+    before = load_library(folder).questions[ITEM]
     quiz = folder / "topics/weights/quiz.md"
     text = quiz.read_text()
     at = text.index(f"q: {ITEM}")
@@ -33,7 +37,7 @@ def edited(folder, old, new):
     if old not in part:
         pytest.skip("the course has no such part")
     quiz.write_text(text[:start] + part.replace(old, new, 1) + text[end:])
-    return before, load(folder).questions[ITEM]
+    return before, load_library(folder).questions[ITEM]
 
 
 @pytest.mark.parametrize(("old", "new"), MINOR)
@@ -62,12 +66,12 @@ def test_the_key_matters(library):
 def test_a_kept_wording_is_compared_as_the_question_is(library):
     for question in library.questions.values():
         body = QUESTION.dump_json(question).decode()
-        assert matter_of_body(body, "x") == content_digest(question)
+        assert digest_stored_wording(body, "x") == content_digest(question)
 
 
 def test_a_wording_that_cannot_be_read_is_like_no_other():
-    assert matter_of_body("{}", "old") == "old"
-    assert matter_of_body("not JSON", "older") == "older"
+    assert digest_stored_wording("{}", "old") == "old"
+    assert digest_stored_wording("not JSON", "older") == "older"
 
 
 def test_a_wording_counts_as_the_newest_that_asks_the_same(library):

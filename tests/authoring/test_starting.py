@@ -10,8 +10,8 @@ import pytest
 from app.authoring import scaffold as new_files
 from app.authoring.scaffold import KINDS
 from app.cli import main
-from app.content.check import check
-from app.content.library import load
+from app.content.check import check_course
+from app.content.library import load_library
 from app.mastery.question_counts import apportion
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -36,7 +36,7 @@ def lacking(folder):
     Looked at as it will be once it is live.
     """
     finish(folder)
-    return [p for p in check(folder) if p.code not in {"W36", "W77"}]
+    return [p for p in check_course(folder) if p.code not in {"W36", "W77"}]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -44,7 +44,7 @@ def test_a_question_of_every_type_passes_the_check(folder, kind):
     assert new(folder, "question", "--topic", "weights", "--type", kind) == 0
 
     assert lacking(folder) == []
-    made = load(folder)
+    made = load_library(folder)
     assert f"weights-{kind}" in {**made.questions, **made.cards}
 
 
@@ -83,7 +83,7 @@ def test_a_topic_without_a_quiz_gets_one(folder):
     assert new(folder, "question", "--topic", "weights", "--type", "card") == 0
 
     assert lacking(folder) == []
-    assert load(folder).cards["weights-card"].objectives == ("1.1",)
+    assert load_library(folder).cards["weights-card"].objectives == ("1.1",)
 
 
 def test_an_id_is_taken_once(folder, capsys):
@@ -95,7 +95,7 @@ def test_an_id_is_taken_once(folder, capsys):
 
 def test_an_id_that_was_retired_is_not_given_again(folder):
     new(folder, "question", "--topic", "weights")
-    check(folder, fix=True)
+    check_course(folder, fix=True)
     lock = folder / "ids.lock"
     lines = lock.read_text().splitlines()
     gone = [i for i, line in enumerate(lines) if line.startswith("weights-single ")]
@@ -118,7 +118,7 @@ def test_a_topic_passes_the_check_with_nothing_lacking(folder, title):
     assert new(folder, "topic", "power", "--title", title) == 0
 
     assert lacking(folder) == []
-    topic = load(folder).topics["power"]
+    topic = load_library(folder).topics["power"]
     assert topic.title == title
     assert len(topic.questions) == 5
     assert topic.reviewed == dt.datetime.now(dt.UTC).date()
@@ -129,7 +129,7 @@ def test_two_topics_begun_alike_pass_the_check(folder):
     new(folder, "topic", "cooling", "--title", "Cooling", "--objective", "2.1")
 
     assert lacking(folder) == []
-    assert load(folder).topics["cooling"].objectives == ("2.1",)
+    assert load_library(folder).topics["cooling"].objectives == ("2.1",)
 
 
 def test_nothing_is_written_over(folder, capsys):
@@ -167,7 +167,7 @@ def test_an_exam_follows_the_weights_and_passes_the_check(folder):
     assert new(folder, "exam", "longer", "--questions", "10", "--minutes", "9") == 0
 
     assert lacking(folder) == []
-    exam = load(folder).exams["longer"]
+    exam = load_library(folder).exams["longer"]
     assert (exam.questions, exam.minutes) == (10, 9)
     assert exam.domains == {"1": 6, "2": 4}
 
@@ -213,7 +213,7 @@ def test_a_folder_that_is_none_is_one_sentence(tmp_path, capsys):
 def test_a_course_to_begin_with_names_no_license(tmp_path):
     new_files.new_course(tmp_path / "c", "Backups", "", dt.date(2026, 6, 9))
 
-    assert load(tmp_path / "c").syllabus.license == ""
+    assert load_library(tmp_path / "c").syllabus.license == ""
 
 
 def test_questions_are_parted_by_weight():
@@ -226,13 +226,13 @@ def test_what_was_begun_is_seen_by_authors_alone(folder):
     new(folder, "topic", "power", "--title", "Power")
     new(folder, "question", "--topic", "weights")
 
-    made = load(folder)
+    made = load_library(folder)
 
     assert "power" not in made.topics
     assert "weights-single" not in made.questions
     assert "power" in made.as_authored().topics
     assert "weights-single" in made.as_authored().topics["weights"].questions
-    assert [p.code for p in check(folder)] == []
+    assert [p.code for p in check_course(folder)] == []
 
 
 def test_text_to_begin_with_is_told_once_it_is_live(folder):
@@ -240,7 +240,7 @@ def test_text_to_begin_with_is_told_once_it_is_live(folder):
     new(folder, "question", "--topic", "weights")
     finish(folder)
 
-    assert "W77" in {p.code for p in check(folder)}
+    assert "W77" in {p.code for p in check_course(folder)}
 
 
 def test_a_topic_that_cannot_be_read_is_told_with_what_keeps_it(folder, capsys):

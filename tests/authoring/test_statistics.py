@@ -16,14 +16,14 @@ from app.authoring.item_statistics import (
     ItemStatistics,
     OptionStatistics,
     Standings,
-    change,
-    describe,
+    choices_by_fifth,
+    describe_items,
     describe_test,
     discrimination_interval,
-    fifths,
+    facility_change,
+    learner_standings,
     never_chosen,
     probable_wrong_key,
-    standings,
 )
 from app.questions.types.choice import guess_score
 
@@ -85,7 +85,7 @@ def example() -> list[ItemResponse]:
 def test_the_published_example_is_reproduced(subtests: pytest.Subtests) -> None:
     for slot in range(1, 21):
         with subtests.test(slot=slot):
-            found = describe(example())[f"{slot:02}"]
+            found = describe_items(example())[f"{slot:02}"]
 
             assert found.facility == near(FACILITY[slot - 1])
             # The example states the spread of slot 8 in marks, not as a share of its 8.
@@ -102,7 +102,7 @@ def near(value: float | None) -> object:
 
 
 def test_weights_as_they_act_add_up_to_the_whole() -> None:
-    found = describe(example()).values()
+    found = describe_items(example()).values()
 
     assert math.fsum(i.effective or 0 for i in found) == pytest.approx(100)
     assert math.fsum(i.intended or 0 for i in found) == pytest.approx(100)
@@ -123,8 +123,8 @@ def test_alpha_is_kr20_when_marks_are_right_or_wrong() -> None:
 
 
 def test_under_ten_first_attempts_nothing_is_enough() -> None:
-    few = describe(ItemResponse(n, "q", 1.0) for n in range(9))["q"]
-    more = describe(ItemResponse(n, "q", 1.0) for n in range(10))["q"]
+    few = describe_items(ItemResponse(n, "q", 1.0) for n in range(9))["q"]
+    more = describe_items(ItemResponse(n, "q", 1.0) for n in range(10))["q"]
 
     assert not few.enough
     assert few.interval is None
@@ -134,7 +134,7 @@ def test_under_ten_first_attempts_nothing_is_enough() -> None:
 
 def test_the_interval_is_the_same_each_time_and_holds_the_facility() -> None:
     responses = [ItemResponse(n, "q", n % 3 / 2) for n in range(30)]
-    first, again = (describe(responses)["q"] for _ in range(2))
+    first, again = (describe_items(responses)["q"] for _ in range(2))
 
     assert first == again
     assert first.interval is not None
@@ -168,12 +168,12 @@ def test_blind_guessing_has_a_price() -> None:
 
 def test_an_edit_shows_as_a_difference_with_its_interval() -> None:
     before, after = [0.0] * 15 + [1.0] * 5, [1.0] * 15 + [0.0] * 5
-    found = change(before, after)
+    found = facility_change(before, after)
 
     assert found is not None
     assert found[0] == pytest.approx(50)
     assert 0 < found[1] < 50 < found[2]
-    assert change(before[:9], after) is None
+    assert facility_change(before[:9], after) is None
 
 
 @given(
@@ -189,7 +189,7 @@ def test_an_edit_shows_as_a_difference_with_its_interval() -> None:
     )
 )
 def test_any_responses_give_statistics(responses: list[ItemResponse]) -> None:
-    for item in describe(responses).values():
+    for item in describe_items(responses).values():
         assert item.facility is None or -1e-9 <= item.facility <= 100 + 1e-9
         assert item.discrimination is None or abs(item.discrimination) <= 100 + 1e-6
 
@@ -205,7 +205,7 @@ def skilled(learners: int) -> list[ItemResponse]:
 
 
 def of_x(rows: list[ItemResponse]) -> tuple[list[ItemResponse], Standings]:
-    return [row for row in rows if row.item == "x"], standings(rows)
+    return [row for row in rows if row.item == "x"], learner_standings(rows)
 
 
 def test_a_discrimination_has_an_interval_that_holds_it() -> None:
@@ -213,7 +213,7 @@ def test_a_discrimination_has_an_interval_that_holds_it() -> None:
 
     interval = discrimination_interval(*of_x(rows))
 
-    index = describe(rows)["x"].discrimination
+    index = describe_items(rows)["x"].discrimination
     assert interval is not None
     assert interval[0] < index < interval[1]
     assert interval == discrimination_interval(*of_x(rows))
@@ -225,9 +225,9 @@ def test_few_learners_have_no_interval_and_many_need_none(learners: int) -> None
 
 
 def test_fifths_go_from_the_weakest_to_the_strongest() -> None:
-    found = fifths(*of_x(skilled(60)))
+    found = choices_by_fifth(*of_x(skilled(60)))
 
     assert [count for count, _ in found] == [12] * 5
     assert found[0][1] == {"b": 1.0}
     assert found[4][1] == {"a": 1.0}
-    assert fifths(*of_x(skilled(49))) == ()
+    assert choices_by_fifth(*of_x(skilled(49))) == ()

@@ -189,7 +189,9 @@ def test_many_who_look_at_once_wait_for_one_computation(app: FastAPI, crowd, lib
 
 def test_the_table_is_made_once_for_what_has_not_changed(client, crowd, library, monkeypatch):
     made = []
-    monkeypatch.setattr(survey, "rows_of", lambda *of: made.append(of) or bench.rows_of(*of))
+    monkeypatch.setattr(
+        survey, "build_question_rows", lambda *of: made.append(of) or bench.build_question_rows(*of)
+    )
     crowd.all_answer(library.questions.values(), crowd.join(12))
     counts(client)
     client.post("/quiz/weights/w-fp32/reports", data={"words": "odd"})

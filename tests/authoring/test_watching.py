@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from app.cli import main
-from app.cli.content import watch
+from app.cli.content import watch_folder
 
 QUIZ = "topics/kv-cache/quiz.md"
 
@@ -25,7 +25,7 @@ def told(folder, *steps) -> list[str]:
             raise KeyboardInterrupt
         waiting.pop(0)()
 
-    return list(watch(folder, wait))
+    return list(watch_folder(folder, wait))
 
 
 def test_all_problems_come_first(folder):

@@ -24,16 +24,16 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.accounts import learner_store as store
-from app.cli.database import prepare
+from app.cli.database import prepare_database
 from app.database import secure_delete as erasure
 from app.database.backup_schedule import _DailyBackup
 from app.database.installation import Installation
 from app.database.secure_delete import (
     LogTruncation,
     truncate_log,
-    vacuum_alone,
     vacuum_at_start,
     vacuum_daily,
+    vacuum_exclusively,
 )
 from app.database.tables import Attempt, Learner, Note
 from tests.databases import ABOUT_SQLITE
@@ -86,7 +86,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def erase(engine: Engine, learner: int) -> None:
     with Session(engine) as db:
         db.connection(execution_options={"writes": True})
-        store.erase(db, learner)
+        store.erase_learner(db, learner)
         db.commit()
 
 
@@ -199,7 +199,7 @@ def test_nothing_is_left_after_the_next_start(app: FastAPI, path: Path, tmp_path
     gone, left = erase_half(app, path)
     again = copied(path, tmp_path / "again")
 
-    prepare(Installation(again.parent, f"sqlite:///{again}", "", None), NOW)
+    prepare_database(Installation(again.parent, f"sqlite:///{again}", "", None), NOW)
 
     assert traces(again, gone) == {}
     assert len(traces(again, left)) == len(left)
@@ -268,11 +268,11 @@ def test_a_start_rewrites_no_file_that_takes_minutes_and_says_what_does(
     app.state.engine.dispose()
     monkeypatch.setattr(erasure, "LARGEST_AT_START", path.stat().st_size - 1)
 
-    prepare(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
+    prepare_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
 
     assert noted(path)
     assert "Stop the server and run `headroom db vacuum`" in caplog.text
-    assert vacuum_alone(path)
+    assert vacuum_exclusively(path)
     assert traces(path, gone) == {}
     assert not noted(path)
 
@@ -299,7 +299,7 @@ def test_a_start_goes_on_where_there_is_no_room_to_rewrite(
     app.state.engine.dispose()
     monkeypatch.setattr(erasure, "_SPARE", 10**18)
 
-    prepare(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
+    prepare_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
 
     assert noted(path)
     assert "What erased learners left is not removed yet: to rewrite" in caplog.text
@@ -318,7 +318,7 @@ def test_an_erasure_during_the_rewriting_stays_noted(app: FastAPI, path: Path):
             return done
 
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, factory=Meanwhile)) as file:
-        assert erasure._vacuum(file)
+        assert erasure._vacuum_file(file)
 
     assert noted(path)
 

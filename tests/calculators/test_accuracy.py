@@ -2,21 +2,21 @@
 
 from markupsafe import escape
 
-from app.calculators.accuracy_page import standing, standing_of
+from app.calculators.accuracy_page import accuracy_of_kind, accuracy_summary
 from app.widgets.column_charts import ErrorStrip, draw_strips
 
 
 def test_the_page_counts_every_case_and_names_every_kind(client):
     page = client.get("/calculators/accuracy").text
-    assert f"{standing().cases:,} published measurements" in page
-    for row in standing().kinds:
+    assert f"{accuracy_summary().cases:,} published measurements" in page
+    for row in accuracy_summary().kinds:
         assert f'href="/calculators/accuracy/{row.kind}"' in page
 
 
 def test_a_kind_shows_every_case_with_its_source(client):
     page = client.get("/calculators/accuracy/kv_bytes_per_token").text
-    cases = standing_of("kv_bytes_per_token").cases
-    assert len(cases) == standing_of("kv_bytes_per_token").row.cases
+    cases = accuracy_of_kind("kv_bytes_per_token").cases
+    assert len(cases) == accuracy_of_kind("kv_bytes_per_token").row.cases
     for case in cases:
         assert case.id in page
     assert 'role="img"' in page
@@ -24,7 +24,7 @@ def test_a_kind_shows_every_case_with_its_source(client):
 
 def test_a_case_shows_the_command_and_the_address_of_its_question(client):
     page = client.get("/calculators/accuracy/kv_bytes_per_token").text
-    for case in standing_of("kv_bytes_per_token").cases:
+    for case in accuracy_of_kind("kv_bytes_per_token").cases:
         assert f'href="{escape(case.address)}"' in page
         assert str(escape(case.command)) in page
 
@@ -37,7 +37,7 @@ def test_a_case_of_a_bare_formula_names_its_function(client):
 
 
 def test_the_address_of_a_case_with_a_model_of_its_own_shows_its_number(client):
-    cases = standing_of("train_step_time").cases
+    cases = accuracy_of_kind("train_step_time").cases
     own = next(case for case in cases if "model=%7B" in case.address)
     page = client.get(own.address)
     assert page.status_code == 200

@@ -6,23 +6,23 @@ import pytest
 
 from app.calculators.comparison import (
     answer_all,
-    compare,
+    compare_scenarios,
     difference_from_first,
+    input_rows,
     is_better,
-    problems_of,
-    rows_of,
+    scenario_problems,
 )
 from app.calculators.url_inputs import (
-    query_of_sides,
-    scenarios_in,
-    swapped,
-    with_third,
-    without_third,
+    add_third_scenario,
+    build_scenarios_query,
+    drop_third_scenario,
+    split_scenarios,
+    swap_scenarios,
 )
 from app.estimator import registry
 from app.estimator.inputs import parse_inputs
 from app.estimator.result import Figure, Output
-from app.widgets.calculator_form import NO_COURSE, comparison_of
+from app.widgets.calculator_form import NO_COURSE, comparison_url
 from tests.calculators.sample import ENTRY
 
 
@@ -40,71 +40,71 @@ def answered(**sides):
     ],
 )
 def test_an_address_gives_back_the_scenarios_it_was_made_of(typed):
-    query = query_of_sides(typed)
+    query = build_scenarios_query(typed)
     pairs = dict(part.split("=") for part in query.split("&"))
-    assert scenarios_in(pairs) == typed
+    assert split_scenarios(pairs) == typed
 
 
 def test_what_is_shared_is_said_once():
     sides = {"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "4"}}
-    assert query_of_sides(sides) == "model=70B&b.gpus=4"
+    assert build_scenarios_query(sides) == "model=70B&b.gpus=4"
 
 
 def test_scenarios_are_swapped_added_and_dropped():
     sides = {"a": {"gpus": "1"}, "b": {"gpus": "2"}}
-    assert swapped(sides) == {"a": {"gpus": "2"}, "b": {"gpus": "1"}}
-    assert with_third(sides)["c"] == {"gpus": "2"}
-    assert without_third(with_third(sides)) == sides
+    assert swap_scenarios(sides) == {"a": {"gpus": "2"}, "b": {"gpus": "1"}}
+    assert add_third_scenario(sides)["c"] == {"gpus": "2"}
+    assert drop_third_scenario(add_third_scenario(sides)) == sides
 
 
 def test_the_one_that_fits_is_named_first():
     scenarios = answered(a={"gpus": "1", "context": "1M"}, b={"gpus": "8", "context": "1M"})
-    assert compare(ENTRY, scenarios).lead == "B fits, A does not."
+    assert compare_scenarios(ENTRY, scenarios).lead == "B fits, A does not."
 
 
 def test_what_fits_tightly_fits_and_what_may_not_is_told_apart():
     entry = registry.find_estimate("training-memory")
     sides = {"a": {"gpus": "32"}, "b": {"gpus": "19"}, "c": {"gpus": "18"}}
-    assert compare(entry, answer_all(entry, sides)).lead == "A and B fit, C may not."
+    assert compare_scenarios(entry, answer_all(entry, sides)).lead == "A and B fit, C may not."
     del sides["a"]
     sides["b"] = {"gpus": "8"}
-    assert compare(entry, answer_all(entry, sides)).lead == "C may fit, B does not."
+    assert compare_scenarios(entry, answer_all(entry, sides)).lead == "C may fit, B does not."
 
 
 def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
     for entry in registry.entries():
         with subtests.test(entry.name):
             inputs = parse_inputs(entry.inputs, {})
-            link = comparison_of(entry, inputs, entry.compute(inputs), "")
-            sides = scenarios_in(dict(parse_qsl(link.partition("?")[2])))
+            link = comparison_url(entry, inputs, entry.compute(inputs), "")
+            sides = split_scenarios(dict(parse_qsl(link.partition("?")[2])))
             assert sides["a"] != sides["b"]
-            lead = compare(entry, answer_all(entry, sides)).lead
+            lead = compare_scenarios(entry, answer_all(entry, sides)).lead
             assert lead != "There is no difference."
 
 
 def test_of_two_that_fit_the_one_with_more_room_is_named():
-    lead = compare(ENTRY, answered(a={}, b={"gpus": "4"})).lead
+    lead = compare_scenarios(ENTRY, answered(a={}, b={"gpus": "4"})).lead
     assert lead.replace("\u00a0", " ") == ("A has more room: 73.9 GB free, against 71.7 GB in B.")
 
 
 def test_equal_scenarios_have_no_difference():
-    comparison = compare(ENTRY, answered(a={}, b={}))
+    comparison = compare_scenarios(ENTRY, answered(a={}, b={}))
     assert comparison.lead == "There is no difference."
     assert comparison.differs == ()
 
 
 def test_what_differs_is_told_by_meaning_and_not_by_spelling():
     scenarios = answered(a={"context": "8k", "gpus": "8"}, b={"context": "8000"})
-    rows = rows_of(ENTRY, scenarios, NO_COURSE)
+    rows = input_rows(ENTRY, scenarios, NO_COURSE)
     assert [r.name for r in rows if r.differs] == []
     scenarios = answered(a={"gpus": "4"}, b={})
-    rows = rows_of(ENTRY, scenarios, NO_COURSE)
+    rows = input_rows(ENTRY, scenarios, NO_COURSE)
     assert [r.name for r in rows if r.differs] == ["gpus"]
     assert [f.name for f in rows[3].fields] == ["a.gpus", "b.gpus"]
 
 
 def test_bars_share_one_axis_and_only_the_last_shows_it():
-    comparison = compare(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "8"}))
+    comparison = compare_scenarios(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "8"}))
     first, last = (side.bar for side in comparison.sides)
     assert 'class="ax"' not in first
     assert 'class="ax"' in last
@@ -112,7 +112,7 @@ def test_bars_share_one_axis_and_only_the_last_shows_it():
 
 
 def test_figures_show_the_better_value_and_the_distance_from_a():
-    comparison = compare(ENTRY, answered(a={"gpus": "8"}, b={"gpus": "4"}))
+    comparison = compare_scenarios(ENTRY, answered(a={"gpus": "8"}, b={"gpus": "4"}))
     rows = {row.label: row.values for row in comparison.figures}
     needed = rows["Needed per GPU"]
     assert [v.best for v in needed] == [True, False]
@@ -144,11 +144,11 @@ def test_a_distance_is_that_of_the_numbers_that_are_shown(subtests: pytest.Subte
 
 def test_a_scenario_that_cannot_be_is_named_with_its_letter():
     scenarios = answered(a={}, b={"gpus": "3"})
-    assert compare(ENTRY, scenarios) is None
-    problem = problems_of(scenarios)[0]
+    assert compare_scenarios(ENTRY, scenarios) is None
+    problem = scenario_problems(scenarios)[0]
     assert problem.field == "b.gpus"
     assert problem.message.startswith("B: “3” GPUs cannot share")
-    rows = rows_of(ENTRY, scenarios, NO_COURSE)
+    rows = input_rows(ENTRY, scenarios, NO_COURSE)
     assert rows[3].fields[1].error.startswith("“3” GPUs cannot share")
 
 
@@ -173,5 +173,5 @@ def test_nothing_is_better_than_what_cannot_be_measured():
 def test_without_a_limit_the_leading_figure_is_told():
     entry = registry.find_estimate("kv-cache")
     sides = {"a": {"context": "8192"}, "b": {"context": "16384"}}
-    lead = compare(entry, answer_all(entry, sides)).lead
+    lead = compare_scenarios(entry, answer_all(entry, sides)).lead
     assert lead.replace("\u00a0", " ") == ("All sequences: 2.7 GB with A, 5.4 GB with B.")

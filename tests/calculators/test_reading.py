@@ -8,7 +8,7 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.result import BarSegment, StackedBar
-from app.widgets.bar_charts import key_of, looks_of
+from app.widgets.bar_charts import bar_legend, segment_styles
 from app.widgets.calculator_form import build_calculator_form
 
 NAMES = [entry.name for entry in registry.entries()]
@@ -72,7 +72,7 @@ def test_neighbors_in_a_bar_are_told_apart_without_their_color(
             entry = registry.find_estimate(name)
             for picture in entry.compute(entry.inputs()).pictures:
                 if isinstance(picture, StackedBar):
-                    looks = looks_of(picture)
+                    looks = segment_styles(picture)
                     letters = [look.letter for look in looks]
                     assert all(letters)
                     assert len(letters) == len(set(letters))
@@ -88,8 +88,8 @@ def test_the_second_part_of_a_color_has_a_letter_and_a_key_of_its_own():
     )
     bar = StackedBar("Per GPU", parts, None, "")
 
-    assert [look.letter for look in looks_of(bar)] == ["A", "L", "R"]
-    assert key_of(bar) == (
+    assert [look.letter for look in segment_styles(bar)] == ["A", "L", "R"]
+    assert bar_legend(bar) == (
         ("k-a", "Activations"),
         ("k-a k-pale", "Logits"),
         ("k-r", "Overhead (R)"),

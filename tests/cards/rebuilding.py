@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, insert, select
 from sqlmodel import Session
 
 from app.markup.model import Flashcard
-from app.spaced_repetition.card_rows import MEMORY, add
+from app.spaced_repetition.card_rows import MEMORY, add_row
 from app.spaced_repetition.review_log import (
     ANSWERS,
     BY_TIME,
@@ -17,11 +17,11 @@ from app.spaced_repetition.review_log import (
     LOG,
     LOGGED,
     DayTotals,
-    beginnings,
-    remembered,
+    list_suspended,
+    load_beginnings,
+    rebuilt_columns,
     replay_card,
-    suspended,
-    works_of,
+    work_per_day,
 )
 
 
@@ -32,20 +32,20 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
     """
     connection = db.connection()
     connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
-    aside = set(suspended(db, learner_id))
+    aside = set(list_suspended(db, learner_id))
     graded = connection.execute(
         select(*LOGGED).where(LOG.c.learner_id == learner_id).order_by(LOG.c.card, *BY_TIME)
     )
     log = {card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)}
-    added = beginnings(db, learner_id)
+    added = load_beginnings(db, learner_id)
     for card in {**log, **dict.fromkeys(aside), **added}:
         rows = log.get(card, [])
         begin = added.get(card)
         now = replay_card(card, rows, begin)
-        values = remembered(now, len(rows), begin, aside=card in aside)
+        values = rebuilt_columns(now, len(rows), begin, aside=card in aside)
         if values is not None:
             # A card that left the course keeps what was learned of it.
-            add(db, learner_id, cards.get(card, card), values)
+            add_row(db, learner_id, cards.get(card, card), values)
 
 
 def rebuild_days(db: Session, learner_id: int) -> None:
@@ -65,7 +65,7 @@ def rebuild_days(db: Session, learner_id: int) -> None:
         .where(GRADES.c.learner_id == learner_id)
         .order_by(GRADES.c.at, GRADES.c.id)
     )
-    for day, work in works_of(connection.execute(of_grades).all()):
+    for day, work in work_per_day(connection.execute(of_grades).all()):
         days[day] += work
     connection.execute(delete(DAYS).where(DAYS.c.learner_id == learner_id))
     for day, work in days.items():

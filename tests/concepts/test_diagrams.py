@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from app.content.library import Library, load
+from app.content.library import Library, load_library
 from app.markup.model import HtmlBlock
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -27,7 +27,7 @@ def course(folder: Path, files: dict[str, str], line: str = LINE) -> Library:
     page.write_text(f"{page.read_text(encoding='utf-8')}\n\n## Seen\n\n{line}\n")
     for name, text in files.items():
         page.with_name(name).write_text(text, encoding="utf-8")
-    return load(folder)
+    return load_library(folder)
 
 
 def seen(library: Library) -> str:

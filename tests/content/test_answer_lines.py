@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.content.file_reader import parse
+from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
 
 QUIZ = "topics/case/quiz.md"
@@ -32,7 +32,7 @@ BEGINNINGS = (
 
 def quiz(*lines: str, comment: str = "") -> ParsedFile:
     text = "\n".join(lines)
-    return parse(f"{FRONT}### How wide is FP32?\n<!-- q: w\n{comment}-->\n\n{text}\n", QUIZ)
+    return parse_file(f"{FRONT}### How wide is FP32?\n<!-- q: w\n{comment}-->\n\n{text}\n", QUIZ)
 
 
 def errors(read: ParsedFile) -> list[tuple[str, int]]:
@@ -156,7 +156,7 @@ def test_a_table_without_its_line_keeps_the_item_out_and_says_so() -> None:
 
 def test_a_card_may_hold_a_list_of_boxes() -> None:
     card = "### Before the start\n<!-- q: c\ntype: card\n-->\n\n– [ ] Look\n• [ ] Think\n"
-    read = parse(f"{FRONT}{card}", "topics/case/cards.md")
+    read = parse_file(f"{FRONT}{card}", "topics/case/cards.md")
 
     assert errors(read) == []
     assert "Think" in read.cards[0].back.plain

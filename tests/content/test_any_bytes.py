@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.check import write
+from app.content.check import format_problems
 from app.content.library import Library, LiveLibrary
 from tests.amounts import FACTOR
 
@@ -107,7 +107,7 @@ def assert_sound(library: Library, path: str) -> None:
         assert problem.message
         assert "Headroom failed" not in problem.message
     for form in ("text", "json", "github"):
-        write(library.problems, form).encode("utf-8", "strict")
+        format_problems(library.problems, form).encode("utf-8", "strict")
 
 
 @st.composite

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.content.check import check, write
-from app.content.library import load
+from app.content.check import check_course, format_problems
+from app.content.library import load_library
 from tests.content.test_cases import DAY, PAGE, TINY, lay_out, put_back
 
 TABLES = sorted((Path(__file__).parent / "broken").glob("*.toml"))
@@ -38,7 +38,7 @@ def edit(files: dict[str, str], edits: list[list[str]], folder: Path) -> None:
 
 
 def told(folder: Path) -> str:
-    lines = write(check(folder, today=DAY)).split("\n")[:-1]
+    lines = format_problems(check_course(folder, today=DAY)).split("\n")[:-1]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -66,7 +66,7 @@ def test_what_is_broken_is_told_word_for_word(kind: str, tmp_path: Path) -> None
 
 def items(folder: Path) -> list[str]:
     """The first words of all that is asked, whatever its id."""
-    course = load(folder).as_authored()
+    course = load_library(folder).as_authored()
     fronts = [card.front.plain for card in course.cards.values()]
     return sorted([q.stem.plain[:20] for q in course.questions.values()] + fronts)
 
@@ -123,7 +123,7 @@ def test_an_item_that_is_none_any_more_is_an_error(
                 continue
             with subtests.test(file=name, slip=slip):
                 (tmp_path / name).write_text(re.sub(old, new, text, count=1))
-                errors = [p for p in check(tmp_path, today=DAY) if p.code[0] == "E"]
+                errors = [p for p in check_course(tmp_path, today=DAY) if p.code[0] == "E"]
                 assert errors or items(tmp_path) == whole
         lay(files, tmp_path)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.check import check, write
+from app.content.check import check_course, format_problems
 from app.markup.problems import RULES
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.md"))
@@ -74,7 +74,7 @@ def test_each_case_is_reported_word_for_word(tmp_path: Path) -> None:
     expected, said = {}, {}
     for case in CASES:
         expected[case.stem] = put(case, tmp_path)
-        found = write(check(tmp_path, today=DAY)).split("\n")[:-1]
+        found = format_problems(check_course(tmp_path, today=DAY)).split("\n")[:-1]
         said[case.stem] = "".join(f"{line}\n" for line in found)
         put_back(sound, tmp_path)
 

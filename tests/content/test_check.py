@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.content.check import check, write
-from app.content.library import load
+from app.content.check import check_course, format_problems
+from app.content.library import load_library
 from app.markup.problems import RULES, make_problem
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -25,17 +25,17 @@ def course(tmp_path: Path) -> Path:
 
 
 def test_text_names_place_code_message_and_remedy() -> None:
-    assert write([ONE]) == (
+    assert format_problems([ONE]) == (
         "topics/a/quiz.md:3:7 E24 A box, malformed: 50%.\n    Mend it.\n1 error, 0 warnings."
     )
 
 
 def test_nothing_wrong_is_one_sentence() -> None:
-    assert write([]) == "No problems."
+    assert format_problems([]) == "No problems."
 
 
 def test_json_is_a_list_of_objects() -> None:
-    assert json.loads(write([ONE], "json")) == [
+    assert json.loads(format_problems([ONE], "json")) == [
         {
             "path": "topics/a/quiz.md",
             "line": 3,
@@ -49,7 +49,7 @@ def test_json_is_a_list_of_objects() -> None:
 
 
 def test_annotations_escape_what_the_code_host_would_read() -> None:
-    assert write([ONE], "github") == (
+    assert format_problems([ONE], "github") == (
         "::error file=topics/a/quiz.md,line=3,col=7,title=E24::A box, malformed: 50%25. Mend it."
     )
 
@@ -62,7 +62,7 @@ def test_every_rule_says_what_it_is_about_and_what_to_do() -> None:
 
 
 def test_the_tiny_course_passes() -> None:
-    assert check(TINY, today=DAY) == []
+    assert check_course(TINY, today=DAY) == []
 
 
 def test_fix_writes_ids_from_headings(course: Path) -> None:
@@ -71,7 +71,7 @@ def test_fix_writes_ids_from_headings(course: Path) -> None:
     empty = more.replace("FP8?\n", "FP4?\n<!-- q:\ndifficulty: 1\n-->\n")
     quiz.write_text(quiz.read_text() + more + empty)
 
-    assert check(course, fix=True, today=DAY) == []
+    assert check_course(course, fix=True, today=DAY) == []
 
     text = quiz.read_text()
     assert "### How wide is FP8?\n<!-- q: how-wide-is-fp8 -->\n" in text
@@ -79,11 +79,11 @@ def test_fix_writes_ids_from_headings(course: Path) -> None:
 
 
 def test_fix_enters_every_id_into_the_lock_and_then_rests(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     lock = (course / "ids.lock").read_text()
     assert "\nw-bf16-70b single 2026-11-21 - " in lock
 
-    check(course, fix=True, today=DAY + dt.timedelta(days=9))
+    check_course(course, fix=True, today=DAY + dt.timedelta(days=9))
 
     assert (course / "ids.lock").read_text() == lock
 
@@ -94,20 +94,20 @@ def test_fix_never_reuses_an_id_of_the_lock(course: Path) -> None:
     more = "\n### How wide?\n\n- [x] True\n- [ ] False\n  > No.\n"
     quiz.write_text(quiz.read_text() + more)
 
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
 
     assert "<!-- q: how-wide-2 -->" in quiz.read_text()
 
 
 def test_fix_gives_a_copy_an_id_of_its_own(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     text = quiz.read_text()
     start = text.index("### How much memory do the BF16")
     end = text.index("### Which of these make")
     quiz.write_text(text + "\n" + text[start:end].replace("do the", "would the"))
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert [p.code for p in found if p.severity == "error"] == []
     assert "<!-- q: w-bf16-70b-2\n" in quiz.read_text()
@@ -118,9 +118,9 @@ def test_fix_gives_new_ids_to_a_copied_topic_and_none_to_its_original(
 ) -> None:
     original = (course / "topics/weights/quiz.md").read_bytes()
     shutil.copytree(course / "topics/weights", course / "topics/a-copy")
-    before = check(course, today=DAY)
+    before = check_course(course, today=DAY)
 
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
 
     copied = {p.path for p in before if p.code == "E08"}
     assert copied
@@ -134,12 +134,12 @@ def test_an_item_of_a_copied_topic_is_asked_where_its_original_stands(
 ) -> None:
     shutil.copytree(course / "topics/weights", course / "topics/a-copy")
 
-    assert load(course).questions["w-grow"].topic == "weights"
+    assert load_library(course).questions["w-grow"].topic == "weights"
 
 
 @pytest.mark.parametrize("comment", ["<!-- q: w-grow\n", "<!-- Q: w-grow -->\n"])
 def test_fix_writes_no_second_id_beside_a_broken_comment(course: Path, comment: str) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     text = quiz.read_text()
     start = text.index("<!-- q: w-grow")
@@ -148,7 +148,7 @@ def test_fix_writes_no_second_id_beside_a_broken_comment(course: Path, comment: 
     quiz.write_text(broken)
     lock = (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert quiz.read_text() == broken
     assert (course / "ids.lock").read_text() == lock
@@ -161,7 +161,7 @@ def test_fix_rewrites_a_stale_figure_in_its_own_form(course: Path) -> None:
     assert "[140 GB](calc:" in text
     page.write_text(text.replace("[140 GB](calc:", "[about 139.5 GB](calc:"))
 
-    assert check(course, fix=True, today=DAY) == []
+    assert check_course(course, fix=True, today=DAY) == []
 
     assert page.read_text() == text.replace("[140 GB](calc:", "[about 140.0 GB](calc:")
 
@@ -171,7 +171,7 @@ def test_fix_keeps_the_line_ends_of_a_file(course: Path) -> None:
     text = page.read_text().replace("[140 GB](calc:", "[150 GB](calc:")
     page.write_bytes(text.replace("\n", "\r\n").encode())
 
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
 
     raw = page.read_bytes()
     assert b"[140 GB](calc:" in raw
@@ -181,25 +181,25 @@ def test_fix_keeps_the_line_ends_of_a_file(course: Path) -> None:
 def test_fix_changes_nothing_in_a_sound_course(course: Path) -> None:
     before = {f: f.read_bytes() for f in course.rglob("*.*")}
 
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
 
     assert {f: f.read_bytes() for f in before} == before
 
 
 def test_a_typo_mended_keeps_the_id_quiet(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text().replace("About 70 GB", "Roughly 70 GB"))
 
-    assert check(course, today=DAY) == []
+    assert check_course(course, today=DAY) == []
 
 
 def test_a_deleted_item_is_missed_until_it_is_retired(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     cards = course / "topics/kv-cache/cards.md"
     text = cards.read_text()
     cards.write_text(text[: text.index("### Keys and values")])
-    assert [p.code for p in check(course, today=DAY)] == ["E06"]
+    assert [p.code for p in check_course(course, today=DAY)] == ["E06"]
 
     lock = course / "ids.lock"
     lock.write_text(
@@ -208,14 +208,14 @@ def test_a_deleted_item_is_missed_until_it_is_retired(course: Path) -> None:
         )
     )
 
-    assert check(course, today=DAY) == []
+    assert check_course(course, today=DAY) == []
 
 
 def test_items_that_are_gone_together_are_told_together(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     (course / "topics/weights/quiz.md").unlink()
 
-    gone, missing = check(course, today=DAY)
+    gone, missing = check_course(course, today=DAY)
 
     assert gone.code == "E06"
     assert gone.message == (
@@ -226,7 +226,7 @@ def test_items_that_are_gone_together_are_told_together(course: Path) -> None:
 
 
 def test_reviews_grow_old(course: Path) -> None:
-    found = check(course, today=dt.date(2028, 1, 1))
+    found = check_course(course, today=dt.date(2028, 1, 1))
 
     assert {p.code for p in found} == {"W18"}
 
@@ -240,14 +240,14 @@ def test_what_cannot_be_read_is_not_called_gone(course: Path, spoil: str) -> Non
     else:
         quiz.write_text(quiz.read_text().replace("difficulty: 1", "difficulty 1", 1))
 
-    assert [p.code for p in check(course)] == ["E00" if spoil == "name" else "E10"]
+    assert [p.code for p in check_course(course)] == ["E00" if spoil == "name" else "E10"]
 
 
 def test_a_renamed_folder_is_told_once_with_what_to_change(course: Path) -> None:
     (course / "topics/weights").rename(course / "topics/bytes-of-a-model")
     now = "bytes-of-a-model"
 
-    every = check(course, today=DAY)
+    every = check_course(course, today=DAY)
 
     [found] = [p for p in every if p.path == "syllabus.toml"]
     assert found.message == "“weights” is not a topic of this course."

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.content.file_reader import parse
+from app.content.file_reader import parse_file
 from app.markup.expressions import ExpressionError, Value
 from app.markup.quantities import Quantity
-from app.questions.types.design_solver import judge, read_condition
+from app.questions.types.design_solver import judge_condition, read_condition
 
 PLAN: dict[str, Value] = {
     "fits": True,
@@ -28,7 +28,7 @@ def test_a_condition_is_met_or_missed_by_a_share(subtests: pytest.Subtests) -> N
         ("cost_per_month <= 1.1 * best(cost_per_month)", False, 1 / 11),
     ]:
         with subtests.test(text=text, met=met, excess=excess):
-            judgment = judge(read_condition(text), PLAN, BEST)
+            judgment = judge_condition(read_condition(text), PLAN, BEST)
 
             assert judgment.met is met
             assert judgment.excess == pytest.approx(excess)
@@ -44,7 +44,7 @@ def test_what_cannot_be_compared_is_refused(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(text=text, code=code):
             with pytest.raises(ExpressionError) as refused:
-                judge(read_condition(text), PLAN, BEST)
+                judge_condition(read_condition(text), PLAN, BEST)
 
             assert refused.value.code == code
 
@@ -84,7 +84,7 @@ accept: [%s]
     ],
 )
 def test_conditions_are_checked_when_they_are_written(accept: str, codes: list[str]) -> None:
-    reading = parse(DESIGN % accept, "topics/case/quiz.md")
+    reading = parse_file(DESIGN % accept, "topics/case/quiz.md")
 
     assert [p.code for p in reading.problems] == codes
     assert len(reading.questions) == (not codes)
@@ -93,7 +93,7 @@ def test_conditions_are_checked_when_they_are_written(accept: str, codes: list[s
 def test_an_unknown_input_of_a_design_is_named() -> None:
     text = (DESIGN % "fits").replace("choose: [gpu", "choose: [gpus, gpu")
 
-    (problem,) = parse(text, "topics/case/quiz.md").problems
+    (problem,) = parse_file(text, "topics/case/quiz.md").problems
 
     assert (problem.code, problem.line) == ("E81", 12)
     assert problem.message == "“gpus” is not an input of inference-memory."

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.content.check import check
-from app.content.library import load
+from app.content.check import check_course
+from app.content.library import load_library
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)
@@ -28,7 +28,7 @@ def change(file: Path, old: str, new: str) -> None:
 def test_a_question_that_is_not_live_is_nowhere_but_on_the_bench(course: Path, status: str) -> None:
     change(course / "topics/weights/quiz.md", "q: w-grow", f"q: w-grow\nstatus: {status}")
 
-    made = load(course)
+    made = load_library(course)
 
     assert "w-grow" not in made.questions
     assert "w-grow" not in made.topics["weights"].questions
@@ -42,7 +42,7 @@ def test_an_item_says_live_in_a_file_of_drafts(course: Path) -> None:
     change(course / "topics/weights/quiz.md", "\n---\n", "\nstatus: draft\n---\n")
     change(course / "topics/weights/quiz.md", "q: w-grow", "q: w-grow\nstatus: live")
 
-    held = {q.id for q in load(course).questions.values() if q.topic == "weights"}
+    held = {q.id for q in load_library(course).questions.values() if q.topic == "weights"}
 
     assert "w-grow" in held
     assert "w-bf16-70b" not in held
@@ -51,7 +51,7 @@ def test_an_item_says_live_in_a_file_of_drafts(course: Path) -> None:
 def test_a_page_that_is_not_live_takes_its_items_along(course: Path) -> None:
     change(course / "topics/weights/concept.md", "\n---\n", "\nstatus: draft\n---\n")
 
-    made = load(course)
+    made = load_library(course)
 
     assert set(made.topics) == {"kv-cache"}
     assert {q.topic for q in made.questions.values()} == {"kv-cache"}
@@ -60,25 +60,25 @@ def test_a_page_that_is_not_live_takes_its_items_along(course: Path) -> None:
 
 
 def test_a_course_without_drafts_is_the_same_to_authors(course: Path) -> None:
-    made = load(course)
+    made = load_library(course)
 
     assert made.as_authored().topics == made.topics
     assert made.authored.unfinished == 0
 
 
 def test_an_item_that_had_been_live_keeps_its_id(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     lock = (course / "ids.lock").read_text()
     change(course / "topics/weights/quiz.md", "q: w-grow", "q: w-grow\nstatus: draft")
 
-    assert check(course, fix=True, today=DAY) == []
+    assert check_course(course, fix=True, today=DAY) == []
 
     assert "\nw-grow " in (course / "ids.lock").read_text()
     assert (course / "ids.lock").read_text().count("\n") == lock.count("\n")
 
 
 def told(course: Path, code: str) -> list[tuple[str, str]]:
-    found = check(course, today=DAY)
+    found = check_course(course, today=DAY)
     return [(p.message, p.hint) for p in found if p.code == code]
 
 
@@ -139,7 +139,7 @@ def test_what_drafts_do_not_hold_is_asked_for_beside_them(course: Path) -> None:
 def test_a_live_page_that_leads_to_a_draft_is_told(course: Path) -> None:
     change(course / "topics/weights/concept.md", "\n---\n", "\nstatus: draft\n---\n")
 
-    found = [p for p in check(course, today=DAY) if p.code == "E61"]
+    found = [p for p in check_course(course, today=DAY) if p.code == "E61"]
 
     assert found
     assert {p.message for p in found} == {"“weights” is no live page (status: draft)."}
@@ -150,7 +150,7 @@ def test_an_unknown_status_is_a_draft_and_told(course: Path) -> None:
     quiz = course / "topics/weights/quiz.md"
     change(quiz, "q: w-grow", "q: w-grow\nstatus: finished")
 
-    found = check(course, today=DAY)
+    found = check_course(course, today=DAY)
 
     assert [(p.code, p.hint) for p in found] == [("E13", "Write status: draft, review or live.")]
-    assert "w-grow" not in load(course).questions
+    assert "w-grow" not in load_library(course).questions

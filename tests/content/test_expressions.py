@@ -6,12 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.markup.expressions import ExpressionError, Value, compile_expression, evaluate, fill
-from app.markup.quantities import Quantity, show
+from app.markup.expressions import (
+    ExpressionError,
+    Value,
+    compile_expression,
+    evaluate_expression,
+    fill_template,
+)
+from app.markup.quantities import Quantity, show_number
 
 
 def value(text: str, **names: Value) -> Value:
-    return evaluate(compile_expression(text), names)
+    return evaluate_expression(compile_expression(text), names)
 
 
 def test_plain_arithmetic_has_its_value(subtests: pytest.Subtests) -> None:
@@ -111,15 +117,15 @@ def test_a_placeholder_is_written_as_people_write_numbers(
         (1e12, ",", "1,000,000,000,000"),
     ]:
         with subtests.test(number=number, form=form, written=written):
-            assert show(number, form) == written
+            assert show_number(number, form) == written
 
 
 @given(st.text(max_size=40))
 def test_filling_a_template_never_raises(template: str) -> None:
-    fill(template, {"x": Quantity(1.5), "w": "word"})
+    fill_template(template, {"x": Quantity(1.5), "w": "word"})
 
 
 def test_a_format_cannot_be_used_to_fill_the_memory() -> None:
     template = "{x:>999999999}"
 
-    assert fill(template, {"x": Quantity(1)}) == template
+    assert fill_template(template, {"x": Quantity(1)}) == template

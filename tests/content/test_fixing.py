@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.content.check import as_diff, changes, check, fix_folder, is_tracked
-from app.markup.problems import RULES, explain
+from app.content.check import check_course, fix_folder, format_diff, is_tracked, plan_file_changes
+from app.markup.problems import RULES, explain_code
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -29,7 +29,7 @@ def written(course: Path) -> dict[Path, bytes]:
 @pytest.fixture
 def unfinished(course: Path) -> Path:
     """A course with an item without an id and a stale figure."""
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text() + MORE)
     page = course / "topics/weights/concept.md"
@@ -39,17 +39,17 @@ def unfinished(course: Path) -> Path:
 
 def test_a_dry_run_shows_what_fix_writes_and_writes_nothing(unfinished: Path) -> None:
     before = written(unfinished)
-    shown = as_diff(changes(unfinished, DAY))
+    shown = format_diff(plan_file_changes(unfinished, DAY))
     assert written(unfinished) == before
 
-    assert as_diff(fix_folder(unfinished, DAY)) == shown
+    assert format_diff(fix_folder(unfinished, DAY)) == shown
 
-    assert check(unfinished, today=DAY) == []
-    assert changes(unfinished, DAY) == []
+    assert check_course(unfinished, today=DAY) == []
+    assert plan_file_changes(unfinished, DAY) == []
 
 
 def test_the_difference_names_file_and_lines(unfinished: Path) -> None:
-    shown = as_diff(changes(unfinished, DAY)).split("\n")
+    shown = format_diff(plan_file_changes(unfinished, DAY)).split("\n")
 
     assert "--- a/topics/weights/quiz.md" in shown
     assert "+<!-- q: how-wide-is-fp8 -->" in shown
@@ -60,7 +60,7 @@ def test_the_difference_names_file_and_lines(unfinished: Path) -> None:
 def test_patch_makes_the_same_of_the_difference(unfinished: Path) -> None:
     if shutil.which("patch") is None:
         pytest.skip("patch is not installed")
-    shown = as_diff(changes(unfinished, DAY))
+    shown = format_diff(plan_file_changes(unfinished, DAY))
     copy = Path(shutil.copytree(unfinished, unfinished.parent / "copy"))
     fix_folder(unfinished, DAY)
 
@@ -71,12 +71,12 @@ def test_patch_makes_the_same_of_the_difference(unfinished: Path) -> None:
 
 
 def test_a_list_of_ids_that_cannot_be_read_is_not_written_anew(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     lock = course / "ids.lock"
     lock.write_bytes(lock.read_bytes() + b"\xff\n")
     before = lock.read_bytes()
 
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
 
     assert lock.read_bytes() == before
 
@@ -125,7 +125,7 @@ def test_an_unknown_code_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_example_is_shown_below_its_meaning() -> None:
-    assert explain("E43") == (
+    assert explain_code("E43") == (
         "E43, an error, its item is left out: "
         "A foreseen wrong value lies inside the accepted range.\n\n"
         "For example:\n\n"
@@ -138,7 +138,7 @@ def test_an_example_is_shown_below_its_meaning() -> None:
 def test_a_repository_knows_a_file_that_is_gone(course: Path) -> None:
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     for words in (["init", "-q"], ["add", "ids.lock", "exams"]):
         subprocess.run(["git", *words], cwd=course, check=True)
     (course / "ids.lock").unlink()
@@ -146,7 +146,7 @@ def test_a_repository_knows_a_file_that_is_gone(course: Path) -> None:
     assert is_tracked(course / "ids.lock")
     assert not is_tracked(course / "glossary.md")
     assert not is_tracked(course / "exams/ids.lock")
-    assert [p.code for p in check(course, today=DAY)] == ["E79"]
+    assert [p.code for p in check_course(course, today=DAY)] == ["E79"]
 
 
 def rekeyed(course: Path) -> None:
@@ -163,44 +163,44 @@ def read_again(course: Path, day: str) -> None:
 
 
 def test_a_changed_key_asks_for_a_review_until_there_was_one(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     rekeyed(course)
     later = DAY + dt.timedelta(days=9)
 
-    assert [p.code for p in check(course, fix=True, today=later)] == ["W19"]
+    assert [p.code for p in check_course(course, fix=True, today=later)] == ["W19"]
 
     read_again(course, later.isoformat())
-    assert check(course, fix=True, today=later) == []
-    assert check(course, today=later + dt.timedelta(days=9)) == []
+    assert check_course(course, fix=True, today=later) == []
+    assert check_course(course, today=later + dt.timedelta(days=9)) == []
 
 
 def test_an_edited_reason_asks_for_no_review(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     quiz.write_text(quiz.read_text().replace("One byte each would", "One byte would"))
 
-    assert check(course, today=DAY + dt.timedelta(days=9)) == []
+    assert check_course(course, today=DAY + dt.timedelta(days=9)) == []
 
 
 def test_the_figure_of_a_card_asks_for_a_review(course: Path) -> None:
     cards = course / "topics/weights/cards.md"
     more = "\n### How many bits has a byte?\n<!-- q: c-bits -->\n\nA byte has 8 bits.\n"
     cards.write_text(cards.read_text() + more)
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     later = DAY + dt.timedelta(days=9)
     cards.write_text(cards.read_text().replace("A byte has 8", "Each has 8"))
-    assert check(course, today=later) == []
+    assert check_course(course, today=later) == []
 
     cards.write_text(cards.read_text().replace("has 8 bits", "has 9 bits"))
 
-    assert [p.code for p in check(course, today=later)] == ["W19"]
+    assert [p.code for p in check_course(course, today=later)] == ["W19"]
 
 
 def test_a_list_of_ids_of_before_is_read_as_it_was(course: Path) -> None:
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     lock = course / "ids.lock"
     lines = lock.read_text().split("\n")
     lock.write_text("\n".join(x if x[:1] == "#" else " ".join(x.split()[:6]) for x in lines))
     rekeyed(course)
 
-    assert check(course, today=DAY + dt.timedelta(days=9)) == []
+    assert check_course(course, today=DAY + dt.timedelta(days=9)) == []

@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.markup.mathml import in_html, in_words
+from app.markup.mathml import convert_html_formulas, latex_to_words
 
 
 def test_a_formula_in_a_line_becomes_mathml() -> None:
-    shown = in_html(r"Twice \(2 \cdot n\).")
+    shown = convert_html_formulas(r"Twice \(2 \cdot n\).")
 
     assert shown == (
         'Twice <math display="inline"><mrow><mn>2</mn><mo>·</mo><mi>n</mi></mrow></math>.'
@@ -14,21 +14,21 @@ def test_a_formula_in_a_line_becomes_mathml() -> None:
 
 
 def test_a_formula_of_its_own_becomes_a_block() -> None:
-    assert in_html(r"\[n\]").startswith('<math display="block">')
+    assert convert_html_formulas(r"\[n\]").startswith('<math display="block">')
 
 
 def test_a_sign_that_html_escapes_stays_escaped() -> None:
-    assert "<mo>&lt;</mo>" in in_html(r"\(a &lt; b\)")
+    assert "<mo>&lt;</mo>" in convert_html_formulas(r"\(a &lt; b\)")
 
 
 def test_what_is_no_formula_stays_as_it_is(subtests: pytest.Subtests) -> None:
     for html in [r"\(<b>x</b>\)", r"\(\foo{\)", r"\(" * 50, r"\)\(", "no formula"]:
         with subtests.test(html=html):
-            assert in_html(html) == html
+            assert convert_html_formulas(html) == html
 
 
 def test_markup_cannot_come_in_by_a_formula() -> None:
-    shown = in_html(r"\(\text{&lt;script&gt;alert(1)&lt;/script&gt;}\)")
+    shown = convert_html_formulas(r"\(\text{&lt;script&gt;alert(1)&lt;/script&gt;}\)")
 
     assert "<script" not in shown
 
@@ -42,4 +42,4 @@ def test_a_formula_is_told_as_one_would_type_it(subtests: pytest.Subtests) -> No
         ("1{,}000 without LaTeX", "1{,}000 without LaTeX"),
     ]:
         with subtests.test(latex=latex, words=words):
-            assert in_words(latex) == words
+            assert latex_to_words(latex) == words

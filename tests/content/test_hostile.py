@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from app.content.check import check
-from app.content.file_reader import parse
-from app.content.library import load
+from app.content.check import check_course
+from app.content.file_reader import parse_file
+from app.content.library import load_library
 from app.content.parsed_file import ParsedFile
-from app.markup.expressions import ExpressionError, compile_expression, evaluate
+from app.markup.expressions import ExpressionError, compile_expression, evaluate_expression
 from app.markup.problems import ContentProblem
-from app.markup.quantities import Quantity, show
+from app.markup.quantities import Quantity, show_number
 from app.questions.types.number_parsing import AnswerRangeError, read_range
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -108,7 +108,7 @@ def errors_of(reading: ParsedFile) -> list[ContentProblem]:
 def test_a_hostile_item_is_left_out_with_its_problem(subtests: pytest.Subtests) -> None:
     for name, text in ITEMS.items():
         with subtests.test(name=name):
-            reading = parse(text, QUIZ)
+            reading = parse_file(text, QUIZ)
 
             assert [q.id for q in reading.questions] == ["sound"]
             problems = errors_of(reading)
@@ -122,11 +122,11 @@ def test_a_hostile_item_is_left_out_with_its_problem(subtests: pytest.Subtests) 
 def test_the_check_names_a_hostile_item(name: str, course: Path) -> None:
     (course / QUIZ).write_text(ITEMS[name], encoding="utf-8")
 
-    found = check(course)
+    found = check_course(course)
 
     errors = [p for p in found if p.severity == "error" and p.path == QUIZ]
     assert {p.item for p in errors} == {"hostile"}
-    assert set(load(course).topics) == {"weights", "kv-cache"}
+    assert set(load_library(course).topics) == {"weights", "kv-cache"}
 
 
 REGISTERS = {
@@ -148,7 +148,7 @@ REGISTERS = {
 def test_a_hostile_register_is_named(name: str, course: Path) -> None:
     (course / "syllabus.toml").write_text(REGISTERS[name], encoding="utf-8")
 
-    found = [p for p in check(course) if p.path == "syllabus.toml"]
+    found = [p for p in check_course(course) if p.path == "syllabus.toml"]
 
     assert "error" in {p.severity for p in found}
     assert all("Headroom failed" not in p.message for p in found)
@@ -166,7 +166,7 @@ EXAMS = {
 def test_an_exam_that_nobody_could_sit_is_named(subtests: pytest.Subtests) -> None:
     for name, text in EXAMS.items():
         with subtests.test(name=name):
-            reading = parse(text, "exams/short.toml")
+            reading = parse_file(text, "exams/short.toml")
 
             assert reading.exam is None
             assert {p.code for p in errors_of(reading)} == {"E10", "E13"}
@@ -182,7 +182,7 @@ def test_an_exam_that_nobody_could_sit_is_named(subtests: pytest.Subtests) -> No
     ],
 )
 def test_a_line_of_the_lock_that_nobody_wrote_is_named(line: str) -> None:
-    reading = parse(f"# A comment.\n{line}\n", "ids.lock")
+    reading = parse_file(f"# A comment.\n{line}\n", "ids.lock")
 
     assert [(p.code, p.line) for p in reading.problems] == [("E10", 2)]
 
@@ -192,34 +192,34 @@ def test_a_picture_with_an_endless_name_is_only_not_there(course: Path) -> None:
     text = page.read_text(encoding="utf-8")
     page.write_text(f"{text}\n![A picture]({'a' * 5_000}.svg)\n", encoding="utf-8")
 
-    assert [p.code for p in check(course)] == ["E61"]
+    assert [p.code for p in check_course(course)] == ["E61"]
 
 
 def test_a_folder_whose_name_is_no_text_is_named(course: Path) -> None:
     folder = course / "topics" / b"\xff".decode("utf-8", "surrogateescape")
     shutil.copytree(course / "topics/weights", folder)
 
-    found = check(course)
+    found = check_course(course)
 
     assert [(p.code, p.path) for p in found] == [("E00", "topics/\N{REPLACEMENT CHARACTER}")]
-    assert set(load(course).topics) == {"weights", "kv-cache"}
+    assert set(load_library(course).topics) == {"weights", "kv-cache"}
 
 
 @pytest.mark.parametrize("text", ["9" * 400, "1e400", "1e300 * 1e300", "10 / 1e-320"])
 def test_an_expression_without_a_finite_value_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError, match=r"no value|finite number"):
-        evaluate(compile_expression(text), {})
+        evaluate_expression(compile_expression(text), {})
 
 
 def test_a_name_that_holds_a_number_of_any_length_is_refused() -> None:
     with pytest.raises(ExpressionError):
-        evaluate(compile_expression("n"), {"n": Quantity(10**400)})
+        evaluate_expression(compile_expression("n"), {"n": Quantity(10**400)})
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), 10**400])
 def test_a_number_that_is_none_can_be_shown(value: float) -> None:
     for spec in ("", ",", "d", ",d", ".2f", ".3g"):
-        assert show(value, spec) in {"infinity", "\N{MINUS SIGN}infinity", "no number"}
+        assert show_number(value, spec) in {"infinity", "\N{MINUS SIGN}infinity", "no number"}
 
 
 @pytest.mark.parametrize("text", ["1e300 YB", "1 ± 1e300 YB", "5 .. 1e300 YB", "1" * 999])
@@ -244,7 +244,7 @@ def test_a_file_that_asks_too_much_of_its_reader_is_named(path: str) -> None:
     if "{}" in text:
         text = "".join(text.format(number) for number in range(1_500))
 
-    found = [p for p in parse(text, path).problems if p.code == "E88"]
+    found = [p for p in parse_file(text, path).problems if p.code == "E88"]
 
     assert [message in p.message for p in found] == [True]
     assert 1 <= found[0].line <= text.count("\n") + 1
@@ -255,7 +255,7 @@ def test_what_stands_before_the_limit_is_served() -> None:
     figures = "".join(f"[1 GB](calc:nothing?n={number}#weights)\n\n" for number in range(4_100))
     text = f"{FRONT}{SOUND}\n### Too much?\n<!-- q: much\ntype: card -->\n\n{figures}"
 
-    reading = parse(text, QUIZ)
+    reading = parse_file(text, QUIZ)
 
     assert [q.id for q in reading.questions] == ["sound"]
     assert "E88" in {p.code for p in reading.problems}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.content.check import changes, check, fix_folder
-from app.content.file_reader import parse
-from app.content.library import load
+from app.content.check import check_course, fix_folder, plan_file_changes
+from app.content.file_reader import parse_file
+from app.content.library import load_library
 from app.content.toml_reader import read_lock, write_lock
 from app.markup.problems import ContentProblem, SourceFile
 
@@ -78,16 +78,16 @@ def test_an_edited_copy_gets_an_id_of_its_own_wherever_it_stands(course: Path, w
     put(course, copy, **PLACES[where])  # type: ignore[arg-type]
     path = str(PLACES[where].get("path", QUIZ))
 
-    assert errors(check(course, today=DAY)) == [("E08", path)]
-    assert load(course).questions["w-bf16-70b"].stem.plain.startswith("How much memory")
+    assert errors(check_course(course, today=DAY)) == [("E08", path)]
+    assert load_library(course).questions["w-bf16-70b"].stem.plain.startswith("How much memory")
 
     fix_folder(course, DAY)
 
     assert "How much memory do" in item(course, "w-bf16-70b\n")
     assert "How much room do" in item(course, "w-bf16-70b-2\n", path)
     assert line_of(course, "w-bf16-70b") == before
-    assert errors(check(course, today=DAY)) == []
-    assert changes(course, DAY) == []
+    assert errors(check_course(course, today=DAY)) == []
+    assert plan_file_changes(course, DAY) == []
 
 
 @pytest.mark.parametrize("path", [OTHER, "topics/weights/cards.md"])
@@ -107,14 +107,14 @@ def test_of_two_that_say_the_same_in_one_file_nobody_knows_the_copy(
     put(course, item(course, "w-bf16-70b"), above="w-smaller")
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
     [told] = [p for p in found if p.severity == "error"]
     assert (told.code, told.path) == ("E04", QUIZ)
     assert "ids.lock does not tell which of them had it first" in told.message
     assert "write q: alone in its comment" in told.hint
-    assert "w-bf16-70b" in load(course).questions
+    assert "w-bf16-70b" in load_library(course).questions
 
 
 def test_where_words_and_file_disagree_nothing_is_written(course: Path) -> None:
@@ -123,11 +123,11 @@ def test_where_words_and_file_disagree_nothing_is_written(course: Path) -> None:
     edit(course, "  > One byte each would be FP8 or INT8.", "  > That is half.")
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert errors(found) == [("E04", OTHER), ("E04", QUIZ)]
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
-    assert "w-bf16-70b" not in load(course).questions
+    assert "w-bf16-70b" not in load_library(course).questions
 
 
 def test_an_id_that_the_list_does_not_know_goes_to_none_of_two(course: Path) -> None:
@@ -137,11 +137,11 @@ def test_an_id_that_the_list_does_not_know_goes_to_none_of_two(course: Path) -> 
     put(course, new.replace("How much", "In full, how much"), OTHER)
     before = (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert errors(found) == [("E04", OTHER), ("E04", QUIZ)]
     assert (course / "ids.lock").read_text() == before
-    assert "w-new" not in load(course).questions
+    assert "w-new" not in load_library(course).questions
 
 
 def test_a_slip_that_takes_the_id_of_another_item_changes_no_history(
@@ -150,7 +150,7 @@ def test_a_slip_that_takes_the_id_of_another_item_changes_no_history(
     texts = {p: p.read_text() for p in course.rglob("*.*")}
     edit(course, "q: w-smaller\n", "q: w-grow\n")
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert (course / "ids.lock").read_text() == texts[course / "ids.lock"]
     [told] = [p for p in found if p.severity == "error"]
@@ -160,11 +160,11 @@ def test_a_slip_that_takes_the_id_of_another_item_changes_no_history(
     )
     assert told.hint.startswith("Write q: w-smaller; or")
     assert "### Which of these make" in (course / QUIZ).read_text().split("\n")[told.line - 1]
-    assert load(course).questions["w-grow"].type == "true-false"
+    assert load_library(course).questions["w-grow"].type == "true-false"
 
     edit(course, "q: w-grow\n", "q: w-smaller\n")
-    assert check(course, today=DAY) == []
-    assert changes(course, DAY) == []
+    assert check_course(course, today=DAY) == []
+    assert plan_file_changes(course, DAY) == []
 
 
 def test_two_ids_that_changed_places_are_told_and_asked_under_neither(
@@ -175,14 +175,14 @@ def test_two_ids_that_changed_places_are_told_and_asked_under_neither(
     edit(course, "q: ?\n", "q: w-bf16-70b\n")
     before = (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert [p.message for p in found if p.severity == "error"] == [
         "“w-smaller” stands here with the words of “w-bf16-70b”.",
         "“w-bf16-70b” stands here with the words of “w-smaller”.",
     ]
     assert (course / "ids.lock").read_text() == before
-    assert not {"w-smaller", "w-bf16-70b"} & {*load(course).questions}
+    assert not {"w-smaller", "w-bf16-70b"} & {*load_library(course).questions}
 
 
 def test_an_item_that_has_the_right_id_all_the_same_can_be_accepted(
@@ -190,13 +190,13 @@ def test_an_item_that_has_the_right_id_all_the_same_can_be_accepted(
 ) -> None:
     new = "### Of what do racks consist?\n<!-- q: w-fp32 -->\n\n- [x] Units\n"
     edit(course, item(course, "w-fp32"), f"{new}- [ ] Yards\n  > No.\n\n")
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
     assert "W07" in [p.code for p in found if p.item == "w-fp32"]
     assert "--fix --accept w-fp32" in next(p.hint for p in found if p.item == "w-fp32")
 
     assert main(["check", str(course), "--fix", "--accept", "w-fp32"]) == 0
 
-    assert "W07" not in {p.code for p in check(course, today=DAY)}
+    assert "W07" not in {p.code for p in check_course(course, today=DAY)}
     capsys.readouterr()
     assert main(["check", str(course), "--accept", "w-fp32"]) == 2
     assert "say --fix as well" in capsys.readouterr().err
@@ -207,11 +207,11 @@ def test_the_line_of_an_item_in_error_stays_as_it_is(course: Path) -> None:
     edit(course, "About 70 GB", "Around 70 GB")
     edit(course, "difficulty: 2", "difficulty: 9")
 
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     assert line_of(course, "w-bf16-70b") == before
 
     edit(course, "difficulty: 9", "difficulty: 2")
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     assert line_of(course, "w-bf16-70b") != before
 
 
@@ -219,11 +219,11 @@ def test_a_new_item_in_error_is_entered_once_it_is_sound(course: Path) -> None:
     new = "### How wide is FP8?\n<!-- q: w-fp8\ndifficulty: 9\n-->\n\n- [x] True\n"
     put(course, f"{new}- [ ] False\n  > No.\n")
 
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     assert "\nw-fp8 " not in (course / "ids.lock").read_text()
 
     edit(course, "difficulty: 9", "difficulty: 1")
-    check(course, fix=True, today=DAY)
+    check_course(course, fix=True, today=DAY)
     assert line_of(course, "w-fp8").startswith("w-fp8 true-false ")
 
 
@@ -242,7 +242,7 @@ def test_an_id_apart_from_its_heading_is_told_and_none_is_written(
     edit(course, "<!-- q: w-grow", f"{APART[between]}<!-- q: w-grow")
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
     [told] = [p for p in found if p.severity == "error"]
@@ -257,11 +257,11 @@ def test_a_copy_beside_a_broken_original_is_not_taken_for_it(course: Path) -> No
     edit(course, "<!-- q: w-grow", "<!-- TODO -->\n<!-- q: w-grow")
     before = (course / OTHER).read_text(), (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert errors(found) == [("E04", OTHER), ("E02", QUIZ)]
     assert ((course / OTHER).read_text(), (course / "ids.lock").read_text()) == before
-    assert "w-grow" not in load(course).questions
+    assert "w-grow" not in load_library(course).questions
 
 
 LOST = {
@@ -279,7 +279,7 @@ def test_an_item_that_lost_its_id_is_given_no_other(course: Path, how: str) -> N
     edit(course, text, lost)
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
     [told] = [p for p in found if p.code == "E06"]
@@ -292,7 +292,7 @@ def test_a_misspelled_key_of_an_id_is_told_and_none_is_written(course: Path) -> 
     put(course, item(course, "w-grow").replace("w-grow", "w-smaller"), OTHER)
     before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert errors(found) == [("E04", OTHER), ("E01", QUIZ)]
     assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
@@ -302,7 +302,7 @@ def test_a_misspelled_id_is_not_entered_beside_the_right_one(course: Path) -> No
     edit(course, "q: w-smaller\n", "q: w-smaler\n")
     before = (course / "ids.lock").read_text()
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert (course / "ids.lock").read_text() == before
     [told] = [p for p in found if p.severity == "error"]
@@ -310,7 +310,7 @@ def test_a_misspelled_id_is_not_entered_beside_the_right_one(course: Path) -> No
     assert (told.code, told.path) == ("E06", QUIZ)
 
     edit(course, "q: w-smaler\n", "q: w-smaller\n")
-    assert check(course, today=DAY) == []
+    assert check_course(course, today=DAY) == []
 
 
 def test_an_item_may_have_a_new_id_once_the_old_one_is_retired(course: Path) -> None:
@@ -319,7 +319,7 @@ def test_an_item_may_have_a_new_id_once_the_old_one_is_retired(course: Path) -> 
     old = line_of(course, "w-smaller")
     lock.write_text(lock.read_text().replace(old, old.replace(" - ", " 2026-11-21 ", 1)))
 
-    assert errors(check(course, fix=True, today=DAY)) == []
+    assert errors(check_course(course, fix=True, today=DAY)) == []
 
     assert line_of(course, "w-shrink").startswith("w-shrink multiple 2026-11-21 - ")
 
@@ -332,7 +332,7 @@ def test_a_copy_whose_own_id_is_gone_is_given_it_back_by_its_author(
     assert line_of(course, "w-grow-2")
     edit(course, "q: w-grow-2\n", "q: w-grow\n", OTHER)
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     [told] = [p for p in found if p.severity == "error"]
     assert (told.code, told.path) == ("E08", OTHER)
@@ -344,14 +344,14 @@ def test_ids_that_the_list_does_not_have_are_named(course: Path) -> None:
     for number in range(4):
         new = f"### How wide is X{number}?\n<!-- q: w-x{number} -->\n\n- [x] True\n"
         put(course, f"{new}- [ ] False\n  > No, it is not {number}.\n")
-        told = [p for p in check(course, today=DAY) if p.code == "W97"]
+        told = [p for p in check_course(course, today=DAY) if p.code == "W97"]
         assert f"“w-x{min(number, 0)}”" in told[0].message
         assert len(told) == (number + 1 if number < 2 else 1)
     assert "4 ids are not in ids.lock yet" in told[0].message
     assert (told[0].path, told[0].severity) == (QUIZ, "warning")
 
-    check(course, fix=True, today=DAY)
-    assert "W97" not in {p.code for p in check(course, today=DAY)}
+    check_course(course, fix=True, today=DAY)
+    assert "W97" not in {p.code for p in check_course(course, today=DAY)}
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -369,7 +369,7 @@ def test_ids_are_written_into_files_of_every_kind(course: Path, ending: str, mar
     assert written.replace(f"<!-- q: is-it-so -->{ending}", "") == (
         mark + (new + old).replace("\n", ending)
     )
-    assert changes(course, DAY) == []
+    assert plan_file_changes(course, DAY) == []
 
 
 def test_lines_that_end_in_several_ways_stay_as_they_are(course: Path) -> None:
@@ -401,7 +401,7 @@ def test_an_id_is_written_below_the_whole_heading(course: Path, how: str) -> Non
     fix_folder(course, DAY)
 
     assert written in (course / QUIZ).read_text()
-    assert changes(course, DAY) == []
+    assert plan_file_changes(course, DAY) == []
 
 
 COMMENTS = {
@@ -421,8 +421,8 @@ def test_the_id_of_a_copy_is_found_however_it_is_written(course: Path, how: str)
     fix_folder(course, DAY)
 
     assert COMMENTS[how].replace("w-grow", "w-grow-2") in (course / QUIZ).read_text()
-    assert changes(course, DAY) == []
-    assert errors(check(course, today=DAY)) == []
+    assert plan_file_changes(course, DAY) == []
+    assert errors(check_course(course, today=DAY)) == []
 
 
 def test_a_fix_that_was_cut_off_between_two_files_is_finished_by_the_next(
@@ -430,20 +430,20 @@ def test_a_fix_that_was_cut_off_between_two_files_is_finished_by_the_next(
 ) -> None:
     for path in (OTHER, "topics/weights/cards.md", QUIZ):
         put(course, item(course, "w-grow").replace("### ", "### In a word: "), path)
-    made = changes(course, DAY)
+    made = plan_file_changes(course, DAY)
     assert len(made) == 4
     (course / made[1].path).write_text(made[1].after)
 
     fix_folder(course, DAY)
 
-    assert changes(course, DAY) == []
-    assert errors(check(course, today=DAY)) == []
+    assert plan_file_changes(course, DAY) == []
+    assert errors(check_course(course, today=DAY)) == []
     ids = re.findall(
         r"q: (w-grow.*)",
         "".join((course / path).read_text() for path in (OTHER, "topics/weights/cards.md", QUIZ)),
     )
     assert sorted(ids) == ["w-grow", "w-grow-2", "w-grow-3", "w-grow-4"]
-    assert load(course).questions["w-grow"].place.path == QUIZ
+    assert load_library(course).questions["w-grow"].place.path == QUIZ
 
 
 def test_a_list_with_an_id_on_two_lines_is_not_written_anew(course: Path) -> None:
@@ -452,7 +452,7 @@ def test_a_list_with_an_id_on_two_lines_is_not_written_anew(course: Path) -> Non
     again = line_of(course, "w-grow").replace(" - ", " 2026-11-20 ", 1)
     lock.write_text(f"{text}{again}\n")
 
-    found = check(course, fix=True, today=DAY)
+    found = check_course(course, fix=True, today=DAY)
 
     assert ("E11", "ids.lock") in errors(found)
     assert lock.read_text() == f"{text}{again}\n"
@@ -464,14 +464,14 @@ def test_lines_of_before_are_read_and_completed(course: Path) -> None:
     facts = {
         fact.id: fact
         for path in course.glob("topics/*/*.md")
-        for fact in parse(path.read_text(), str(path.relative_to(course))).facts
+        for fact in parse_file(path.read_text(), str(path.relative_to(course))).facts
     }
     for entry in read_lock(SourceFile("ids.lock", new)):
         full = facts[entry.id].full_sketch
         lines.append(dataclasses.replace(entry, sketch=full, heading="", body="", path=""))
     lock.write_text(write_lock(lines))
 
-    assert check(course, today=DAY) == []
+    assert check_course(course, today=DAY) == []
     fix_folder(course, DAY)
 
     assert lock.read_text() == new

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.content.check import fix_folder
-from app.content.file_reader import parse
-from app.content.library import Library, load
+from app.content.file_reader import parse_file
+from app.content.library import Library, load_library
 from app.content.parsed_file import ParsedFile
 from tests.amounts import FACTOR
 
@@ -478,12 +478,12 @@ class Author:
 
 def _parsed(folder: Path, path: str) -> ParsedFile:
     file = folder / path
-    return parse(file.read_text() if file.exists() else "", path)
+    return parse_file(file.read_text() if file.exists() else "", path)
 
 
 def _items(file: Path) -> list[tuple[str, str]]:
     lines = file.read_text().split("\n")
-    facts = parse(file.read_text(), f"topics/{file.parent.name}/{file.name}").facts
+    facts = parse_file(file.read_text(), f"topics/{file.parent.name}/{file.name}").facts
     return [(lines[fact.line - 1], fact.id) for fact in facts]
 
 
@@ -522,7 +522,7 @@ def test_the_history_of_a_question_never_comes_to_another_one(
     with tempfile.TemporaryDirectory() as place:
         author = Author(Path(place), random.Random(seed))  # noqa: S311 - a test
         author.fix()
-        history = marks_of(load(author.folder))
+        history = marks_of(load_library(author.folder))
         assert len(history) == 11
         if often:
             actions = [step for action in actions for step in (action, "fix")]
@@ -533,7 +533,7 @@ def test_the_history_of_a_question_never_comes_to_another_one(
             if "lock" in action:
                 lost = locked - author.locked
                 history = {n: m for n, m in history.items() if n not in lost}
-            now = marks_of(load(author.folder))
+            now = marks_of(load_library(author.folder))
             assert {n: m for n, m in now.items() if history.get(n, m) != m} == {}
             if action == "fix":
                 history = now | history

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.file_reader import parse
+from app.content.file_reader import parse_file
 from app.content.library import CourseStatus, Library, LiveLibrary, assemble_library
 from app.content.parse_cache import LastGoodFiles
 from app.content.parsed_file import ParsedFile
@@ -319,7 +319,7 @@ def test_a_file_at_which_the_reader_fails_is_named(
 ) -> None:
     text = (TINY / "topics/weights/concept.md").read_text(encoding="utf-8")
 
-    reading = parse(text, "topics/weights/concept.md", None)  # type: ignore[arg-type]
+    reading = parse_file(text, "topics/weights/concept.md", None)  # type: ignore[arg-type]
 
     problem = reading.problems[-1]
     assert (problem.code, problem.severity) == ("E00", "error")
@@ -338,7 +338,7 @@ def hostile(path: str) -> ParsedFile:
 
 
 def test_a_file_at_which_building_fails_is_left_out(course: Path) -> None:
-    readings = {p: parse((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
+    readings = {p: parse_file((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
 
     library = assemble_library({**readings, QUIZ: hostile(QUIZ)}, course)
 
@@ -348,7 +348,7 @@ def test_a_file_at_which_building_fails_is_left_out(course: Path) -> None:
 
 
 def test_a_file_at_which_building_fails_is_served_as_it_was(course: Path) -> None:
-    readings = {p: parse((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
+    readings = {p: parse_file((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
 
     library = assemble_library({**readings, QUIZ: hostile(QUIZ)}, course, earlier=readings)
 
@@ -358,7 +358,7 @@ def test_a_file_at_which_building_fails_is_served_as_it_was(course: Path) -> Non
 
 
 def test_a_course_with_two_such_files_is_served_as_it_was(course: Path) -> None:
-    readings = {p: parse((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
+    readings = {p: parse_file((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
     both = {p: hostile(p) for p in (QUIZ, "topics/kv-cache/quiz.md")}
 
     library = assemble_library({**readings, **both}, course, earlier=readings)
@@ -394,7 +394,7 @@ def test_reading_near_the_end_of_the_stack_is_a_problem() -> None:
     text = (TINY / QUIZ).read_text(encoding="utf-8")
 
     def read_at(depth: int) -> ParsedFile:
-        return read_at(depth - 1) if depth else parse(text, QUIZ)
+        return read_at(depth - 1) if depth else parse_file(text, QUIZ)
 
     reading = read_at(850)
 

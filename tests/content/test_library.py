@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.content.file_reader import parse
-from app.content.library import LiveLibrary, load
-from app.content.parse_cache import ParseCache, decode, encode
+from app.content.file_reader import parse_file
+from app.content.library import LiveLibrary, load_library
+from app.content.parse_cache import ParseCache, decode_value, encode_value
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 
@@ -31,7 +31,7 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 def test_the_tiny_course_has_no_problems() -> None:
-    library = load(TINY)
+    library = load_library(TINY)
 
     assert library.problems == ()
     assert list(library.topics) == ["weights", "kv-cache"]
@@ -41,21 +41,21 @@ def test_the_tiny_course_has_no_problems() -> None:
 
 
 def test_a_topic_lists_embedded_items_first_and_then_its_files() -> None:
-    topic = load(TINY).topics["weights"]
+    topic = load_library(TINY).topics["weights"]
 
     assert topic.questions[:3] == ("w-page-half", "w-bf16-70b", "w-smaller")
     assert topic.cards == ("w-c-bf16", "w-c-size", "w-c-size~r")
 
 
 def test_sources_come_in_order_of_mention_with_what_is_meant() -> None:
-    topic = load(TINY).topics["weights"]
+    topic = load_library(TINY).topics["weights"]
 
     assert topic.sources == ("herd",)
     assert topic.notes["herd"].plain == "Section on the sizes of the models."
 
 
 def test_an_embedded_question_knows_its_section() -> None:
-    assert load(TINY).questions["w-page-half"].section == "check-yourself"
+    assert load_library(TINY).questions["w-page-half"].section == "check-yourself"
 
 
 def test_a_saved_file_is_live_at_the_next_look(live: LiveLibrary) -> None:
@@ -136,38 +136,38 @@ def test_threads_see_one_state(live: LiveLibrary) -> None:
 
 
 def test_a_course_without_files_says_what_is_missing(tmp_path: Path) -> None:
-    library = load(tmp_path)
+    library = load_library(tmp_path)
 
     assert [p.code for p in library.problems] == ["E00", "E00"]
     assert library.topics == {}
 
 
 def test_the_cache_gives_the_same_library(course: Path, tmp_path: Path) -> None:
-    cold = load(course, tmp_path / "cache")
-    warm = load(course, tmp_path / "cache")
+    cold = load_library(course, tmp_path / "cache")
+    warm = load_library(course, tmp_path / "cache")
 
-    assert warm == cold == load(course)
+    assert warm == cold == load_library(course)
 
 
 def test_a_damaged_cache_is_read_anew(course: Path, tmp_path: Path) -> None:
-    cold = load(course, tmp_path / "cache")
+    cold = load_library(course, tmp_path / "cache")
     for number, file in enumerate(sorted((tmp_path / "cache/content").iterdir())):
         file.write_text(["", "[]", "[999]", "{", "[3,1]", "null"][number % 6])
 
-    assert load(course, tmp_path / "cache") == cold
+    assert load_library(course, tmp_path / "cache") == cold
 
 
 def test_a_cache_that_cannot_be_written_is_no_misfortune(course: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file, not a folder")
 
-    assert load(course, tmp_path / "cache") == load(course)
+    assert load_library(course, tmp_path / "cache") == load_library(course)
 
 
 def test_a_reading_survives_its_way_through_the_cache() -> None:
     for file in sorted(TINY.rglob("*.*")):
         path = str(file.relative_to(TINY))
-        reading = parse(file.read_text(encoding="utf-8"), path)
-        assert decode(encode(reading)) == reading
+        reading = parse_file(file.read_text(encoding="utf-8"), path)
+        assert decode_value(encode_value(reading)) == reading
 
 
 def test_old_readings_are_forgotten(tmp_path: Path) -> None:
@@ -197,15 +197,15 @@ def test_nothing_is_written_where_the_data_folder_was(tmp_path: Path) -> None:
 
 def test_a_rewritten_option_keeps_the_key_of_the_lock(course: Path) -> None:
     quiz = course / "topics/weights/quiz.md"
-    before = load(course).questions["w-bf16-70b"].answer.options
+    before = load_library(course).questions["w-bf16-70b"].answer.options
     digests = ["aaaaaa"] * 3
-    reading = parse(quiz.read_text(encoding="utf-8"), "topics/weights/quiz.md")
+    reading = parse_file(quiz.read_text(encoding="utf-8"), "topics/weights/quiz.md")
     fact = next(f for f in reading.facts if f.id == "w-bf16-70b")
     digests = [d for _, d in fact.options]
     old = f"bcdf:aaaaaa,{before[1].key}:{digests[1]},{before[2].key}:{digests[2]}"
     (course / "ids.lock").write_text(f"w-bf16-70b single 2026-01-01 - - {old}\n")
 
-    after = load(course)
+    after = load_library(course)
 
     keys = [o.key for o in after.questions["w-bf16-70b"].answer.options]
     assert keys == ["bcdf", before[1].key, before[2].key]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.content.file_reader import parse
+from app.content.file_reader import parse_file
 from app.content.item_reader import page_without_items
 from app.content.parsed_file import ParsedFile
 from app.markup.model import HtmlBlock
@@ -60,7 +60,7 @@ def html_of(page: ParsedFile) -> str:
 def test_learners_are_not_shown_the_answers(subtests: pytest.Subtests) -> None:
     for how, text in BROKEN.items():
         with subtests.test(how=how):
-            html = html_of(parse(text, "topics/widths/concept.md"))
+            html = html_of(parse_file(text, "topics/widths/concept.md"))
 
             assert "Words before." in html
             assert "Words behind" in html
@@ -81,7 +81,7 @@ def test_the_author_is_told_where_they_are(subtests: pytest.Subtests) -> None:
     for how, text in BROKEN.items():
         with subtests.test(how=how):
             errors = {"E01", "E02", "E10", "E24"}
-            told = parse(text, "topics/widths/concept.md").problems
+            told = parse_file(text, "topics/widths/concept.md").problems
 
             assert [p.line for p in told if p.code in errors and 6 <= p.line <= 18]
 
@@ -109,7 +109,7 @@ def test_blanks_and_steps_are_not_shown_either(how: str) -> None:
     old, *new, code = OPENINGS[how]
     asked = TYPED.replace(old, new[0] if new else "")
     page = PAGE.replace("## Afterwards", f"{asked}\n## Afterwards")
-    read = parse(page, "topics/widths/concept.md")
+    read = parse_file(page, "topics/widths/concept.md")
 
     assert "Words behind" in html_of(read)
     assert not re.search("four|first step", html_of(read) + page_without_items(page))
@@ -120,7 +120,7 @@ def test_blanks_and_steps_are_not_shown_either(how: str) -> None:
     "words", ["`[[domains]]` in code", "[[1]](https://example.org)", "f(x) of (x)"]
 )
 def test_brackets_of_another_kind_stay(words: str) -> None:
-    read = parse(PAGE.replace("Words before.", words), "topics/widths/concept.md")
+    read = parse_file(PAGE.replace("Words before.", words), "topics/widths/concept.md")
 
     assert "Words behind" in html_of(read)
     assert {p.code for p in read.problems} == {"E16"}
@@ -129,14 +129,14 @@ def test_brackets_of_another_kind_stay(words: str) -> None:
 def test_a_list_without_a_tick_stays() -> None:
     page = PAGE.replace("[x]", "[ ]").replace("<!-- q: width -->\n", "")
 
-    assert "Four bytes" in html_of(parse(page, "topics/widths/concept.md"))
+    assert "Four bytes" in html_of(parse_file(page, "topics/widths/concept.md"))
     assert "- [ ] Four bytes" in page_without_items(page)
 
 
 @pytest.mark.parametrize("link", ["[x](https://example.org)", "[x][1]\n\n[1]: https://example.org"])
 @pytest.mark.parametrize("sign", ["", "- "])
 def test_a_link_is_no_tick(sign: str, link: str) -> None:
-    page = parse(PAGE.replace("Words before.", f"{sign}{link}"), "topics/widths/concept.md")
+    page = parse_file(PAGE.replace("Words before.", f"{sign}{link}"), "topics/widths/concept.md")
 
     assert 'href="https://example.org">x</a>' in html_of(page)
     assert {p.code for p in page.problems} == {"E16"}  # the page names no source
@@ -149,7 +149,7 @@ TASKS = ("- [x] Buy flour\n- [ ] Buy salt\n", "1. [x] Buy flour\n", "* [x] Buy f
 @pytest.mark.parametrize("heading", ["## Before you bake\n\n", "### Flour\n\n", ""])
 def test_a_list_of_tasks_on_a_page_stays_one(heading: str, tasks: str) -> None:
     page = PAGE.replace("Words before.", f"Words before.\n\n{heading}{tasks}\nAnd so on.")
-    read = parse(page, "topics/widths/concept.md")
+    read = parse_file(page, "topics/widths/concept.md")
 
     assert "Buy flour" in html_of(read)
     assert "And so on." in html_of(read)
@@ -161,7 +161,7 @@ def test_a_list_of_tasks_on_a_page_stays_one(heading: str, tasks: str) -> None:
 @pytest.mark.parametrize("heading", ["Which is it?", "どれですか\uff1f", "أيهما\u061f"])
 def test_a_ticked_list_below_a_question_is_its_answer(heading: str) -> None:
     page = PAGE.replace("Words before.", f"### {heading}\n\n{TASKS[0]}")
-    read = parse(page, "topics/widths/concept.md")
+    read = parse_file(page, "topics/widths/concept.md")
 
     assert "Buy flour" not in html_of(read)
     assert "E01" in {p.code for p in read.problems}
@@ -169,7 +169,7 @@ def test_a_ticked_list_below_a_question_is_its_answer(heading: str) -> None:
 
 def test_a_heading_of_a_quiz_that_nothing_reads_is_told() -> None:
     quiz = "### What we meant here\n\nThat the reader knows both.\n\n### Later\n"
-    read = parse(quiz, "topics/widths/quiz.md")
+    read = parse_file(quiz, "topics/widths/quiz.md")
 
     [told] = read.problems
     assert (told.code, told.line, told.severity) == ("E01", 1, "error")
@@ -200,7 +200,7 @@ def test_a_question_whose_id_stands_in_no_comment_gets_no_other_id(
     comment: str,
 ) -> None:
     page = PAGE.replace("<!-- q: width -->", comment)
-    read = parse(page, "topics/case/quiz.md")
+    read = parse_file(page, "topics/case/quiz.md")
 
     errors = [p for p in read.problems if p.severity == "error"]
     assert {p.code for p in errors} == {"E10"}

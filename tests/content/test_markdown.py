@@ -4,21 +4,21 @@ import re
 
 import pytest
 
-from app.content.file_reader import parse
-from app.content.parsed_file import FirstMentionLinker, ParsedFile, names_of
-from app.markup.checked_figures import read_shown, verify
+from app.content.file_reader import parse_file
+from app.content.parsed_file import FirstMentionLinker, ParsedFile, glossary_names
+from app.markup.checked_figures import read_shown, verify_figure
 from app.markup.html_renderer import local_address
-from app.markup.markdown_tokens import plain_text, tokens
+from app.markup.markdown_tokens import parse_markdown, plain_text
 from app.markup.mathml import MathError, to_mathml
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
 from app.markup.quantities import Quantity
 
 FRONT = "---\ntitle: Case\nsources: herd\n---\n\n"
-NAMES = names_of([("KV cache", "kv-cache"), ("Time to first token (TTFT)", "ttft")])
+NAMES = glossary_names([("KV cache", "kv-cache"), ("Time to first token (TTFT)", "ttft")])
 
 
 def read(body: str) -> ParsedFile:
-    return parse(FRONT + body, "topics/case/concept.md", NAMES)
+    return parse_file(FRONT + body, "topics/case/concept.md", NAMES)
 
 
 def page(body: str) -> Topic:
@@ -117,11 +117,11 @@ def test_a_text_is_the_value_rounded_to_what_it_shows(
         ("yes", False, "E82"),
     ]:
         with subtests.test(text=text, value=value, verdict=verdict):
-            assert verify(text, value)[0] == verdict
+            assert verify_figure(text, value)[0] == verdict
 
 
 def test_a_stale_figure_is_rewritten_in_its_own_form() -> None:
-    assert verify("about 1,119.5 GB", Quantity(1120e9, "B"))[1] == "about 1,120.0 GB"
+    assert verify_figure("about 1,119.5 GB", Quantity(1120e9, "B"))[1] == "about 1,120.0 GB"
 
 
 def test_words_are_numbers_up_to_twelve() -> None:
@@ -178,14 +178,14 @@ def test_the_first_mention_of_a_term_is_linked_and_no_other() -> None:
 
 
 def test_a_term_is_not_found_inside_another_word_or_link() -> None:
-    linker = FirstMentionLinker(names_of([("node", "node"), ("MIG", "mig")]))
+    linker = FirstMentionLinker(glossary_names([("node", "node"), ("MIG", "mig")]))
 
     assert linker.link('<a href="/x">node</a> nodejs <b>node</b>').count("term") == 0
     assert linker.link("A mig is not MIG.").endswith(">MIG</a>.")
 
 
 def test_a_name_with_capitals_inside_is_not_found_in_lower_case() -> None:
-    linker = FirstMentionLinker(names_of([("ZeRO", "zero"), ("Warp", "warp")]))
+    linker = FirstMentionLinker(glossary_names([("ZeRO", "zero"), ("Warp", "warp")]))
 
     assert linker.link("A warp skips zeros.").count("term") == 1
     assert linker.link("ZeRO shards.").startswith("<a ")
@@ -347,7 +347,7 @@ def test_a_drawing_is_searched_by_its_words_and_not_by_its_formulas() -> None:
         "rows:\n  - One: K calc:kv-cache?model=llama-3.1-8b#total\n```\n"
     )
 
-    words = plain_text(tokens(body))
+    words = plain_text(parse_markdown(body))
 
     assert "What is kept Two bars" in words
     assert "calc:" not in words

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.file_reader import parse
+from app.content.file_reader import parse_file
 from app.content.parsed_file import ParsedFile
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.cloze import ClozeAnswer
@@ -76,12 +76,12 @@ SNIPPETS = [
 
 @given(st.sampled_from(PATHS), st.text(max_size=300))
 def test_no_text_makes_the_parser_raise(path: str, text: str) -> None:
-    parse(text, path)
+    parse_file(text, path)
 
 
 @given(st.sampled_from(PATHS[:4]), st.lists(st.sampled_from(SNIPPETS), max_size=14))
 def test_no_mix_of_markdown_raises_or_lets_script_through(path: str, pieces: list[str]) -> None:
-    reading = parse(FRONT + "\n".join(pieces), path)
+    reading = parse_file(FRONT + "\n".join(pieces), path)
 
     for tag in re.findall(r"<[^>]*>", html_of(reading)):
         assert not re.search(r"(?i)<script|<img[^>]*script:|\son\w+=|\sstyle=", tag)
@@ -100,14 +100,16 @@ def test_a_damaged_file_of_the_course_never_raises(data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(text)))
     last = data.draw(st.integers(first, min(len(text), first + 40)))
 
-    parse(text[:first] + text[last:], "/".join(file.parts[-3:]))
+    parse_file(text[:first] + text[last:], "/".join(file.parts[-3:]))
 
 
 def test_a_broken_item_is_left_out_and_its_neighbors_stay() -> None:
     good = "### Is {} so?\n<!-- q: {} -->\n\n- [x] True\n- [ ] False\n  > No.\n\n"
     bad = "### Which?\n<!-- q: bad\ntype: single\n-->\n\n- [ ] one\n- [ ] two\n\n"
 
-    reading = parse(FRONT + good.format("this", "one") + bad + good.format("that", "two"), QUIZ)
+    reading = parse_file(
+        FRONT + good.format("this", "one") + bad + good.format("that", "two"), QUIZ
+    )
 
     assert [q.id for q in reading.questions] == ["one", "two"]
     assert {p.item for p in reading.problems if p.severity == "error"} == {"bad"}
@@ -116,8 +118,8 @@ def test_a_broken_item_is_left_out_and_its_neighbors_stay() -> None:
 def test_windows_line_ends_and_a_byte_order_mark_change_nothing() -> None:
     text = FRONT + "### Is it?\n<!-- q: one -->\n\n- [x] True\n- [ ] False\n  > No.\n"
 
-    plain = parse(text, QUIZ)
-    other = parse("\ufeff" + text.replace("\n", "\r\n"), QUIZ)
+    plain = parse_file(text, QUIZ)
+    other = parse_file("\ufeff" + text.replace("\n", "\r\n"), QUIZ)
 
     assert plain.questions == other.questions
     assert plain.problems == other.problems
@@ -135,7 +137,7 @@ type: numeric
 
 def test_white_space_does_not_change_the_revision_and_a_typo_does() -> None:
     def revision(text: str) -> str:
-        return parse(FRONT + text, QUIZ).questions[0].revision
+        return parse_file(FRONT + text, QUIZ).questions[0].revision
 
     assert revision(ITEM) == revision(ITEM.replace("   ", " ") + "\n\n\n")
     assert revision(ITEM) != revision(ITEM.replace("large", "lagre"))
@@ -164,12 +166,12 @@ def test_a_pinned_key_keeps_its_option_when_the_words_change() -> None:
 
 
 def test_a_pinned_heading_keeps_its_address_when_the_words_change() -> None:
-    page = parse(
+    page = parse_file(
         "---\ntitle: T\n---\n\n## In color <!-- = in-colour -->\n\nText.\n\n"
         "### Gray <!-- = grey -->\n\nMore.\n",
         "topics/t/concept.md",
     )
-    terms = parse("## Center <!-- = centre -->\n\nMiddle.\n", "glossary.md").terms
+    terms = parse_file("## Center <!-- = centre -->\n\nMiddle.\n", "glossary.md").terms
 
     assert page.topic is not None
     section = page.topic.sections[0]
@@ -180,7 +182,7 @@ def test_a_pinned_heading_keeps_its_address_when_the_words_change() -> None:
 
 
 def read(body: str) -> ParsedFile:
-    return parse(FRONT + body, QUIZ)
+    return parse_file(FRONT + body, QUIZ)
 
 
 def test_a_numeric_answer_is_a_range_in_base_units(subtests: pytest.Subtests) -> None:
@@ -261,7 +263,7 @@ def test_a_blank_may_offer_words_to_choose_from() -> None:
 def test_a_reversed_card_has_a_sibling() -> None:
     body = "### Front\n<!-- q: c\ntype: card\nreverse: yes\n-->\n\nBack.\n"
 
-    one, other = parse(FRONT + body, "topics/case/cards.md").cards
+    one, other = parse_file(FRONT + body, "topics/case/cards.md").cards
 
     assert (one.id, one.sibling) == ("c", "c~r")
     assert (other.id, other.sibling) == ("c~r", "c")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.library import load
+from app.content.library import load_library
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "tests/courses/tiny"
@@ -91,8 +91,8 @@ def test_a_large_course_comes_out_of_the_cache_as_it_went_in(tmp_path: Path) -> 
     """Enough files to be shared; `benchmarks.content` times one of 2,000 questions."""
     course = large_course(tmp_path / "course")
 
-    library = load(course, tmp_path / "cache")
-    again = load(course, tmp_path / "cache")
+    library = load_library(course, tmp_path / "cache")
+    again = load_library(course, tmp_path / "cache")
 
     assert (len(library.topics), len(library.questions)) == (60, 660)
     assert again == library

@@ -7,8 +7,8 @@ import pytest
 
 from app.authoring.problem_list import lines_around
 from app.cli import main
-from app.content.check import check, fix_folder
-from app.content.library import LiveLibrary, load
+from app.content.check import check_course, fix_folder
+from app.content.library import LiveLibrary, load_library
 from tests.conftest import two_courses
 
 TERMS = """\
@@ -53,7 +53,7 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 def test_both_courses_have_what_is_shared(content: Path) -> None:
-    aid, sizing = load(content / "aid"), load(content / "sizing")
+    aid, sizing = load_library(content / "aid"), load_library(content / "sizing")
 
     assert aid.glossary["verband"].meaning.plain == "Was eine Wunde bedeckt."
     assert "verband" in sizing.glossary
@@ -62,7 +62,7 @@ def test_both_courses_have_what_is_shared(content: Path) -> None:
 
 
 def test_what_a_course_defines_itself_is_its_own(content: Path) -> None:
-    aid, sizing = load(content / "aid"), load(content / "sizing")
+    aid, sizing = load_library(content / "aid"), load_library(content / "sizing")
 
     assert "other" not in sizing.glossary["kv-cache"].meaning.plain
     assert aid.glossary["kv-cache"].meaning.plain == "What another course means by it."
@@ -74,7 +74,7 @@ def test_pages_link_and_cite_what_is_shared(content: Path) -> None:
     page = content / "aid" / "topics" / "blutung" / "concept.md"
     edit(page, "kommt zuerst.[^ersthelfer]", "kommt vor dem Verband.[^who]")
 
-    aid = load(content / "aid")
+    aid = load_library(content / "aid")
 
     html = aid.topics["blutung"].sections[0].pieces[0].html
     assert '<a class="term" href="/glossary#verband">Verband</a>' in html
@@ -87,7 +87,7 @@ def test_a_course_may_have_no_sources_of_its_own(content: Path) -> None:
     (aid / "sources.toml").unlink()
     (aid / "glossary.md").unlink()
 
-    found = check(aid)
+    found = check_course(aid)
 
     assert not [p for p in found if p.code == "E00"]
     assert any(p.code == "E86" and "ersthelfer" in p.message for p in found)
@@ -157,4 +157,4 @@ def test_a_course_of_that_name_shares_nothing(content: Path) -> None:
     syllabus = (content / "aid" / "syllabus.toml").read_text(encoding="utf-8")
     (content / "shared" / "syllabus.toml").write_text(syllabus, encoding="utf-8")
 
-    assert "verband" not in load(content / "aid").glossary
+    assert "verband" not in load_library(content / "aid").glossary

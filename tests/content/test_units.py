@@ -4,7 +4,14 @@ import math
 
 import pytest
 
-from app.markup.quantities import TYPED, UNITS, Quantity, convert, known_unit, parse_quantity
+from app.markup.quantities import (
+    TYPED,
+    UNITS,
+    Quantity,
+    convert_quantity,
+    known_unit,
+    parse_quantity,
+)
 from app.questions.types.number_parsing import (
     AnswerRangeError,
     NumericAnswer,
@@ -78,7 +85,7 @@ def test_what_is_typed_for_a_unit_is_one() -> None:
 
 
 def test_numbers_with_these_units_can_be_computed_with() -> None:
-    assert convert(Quantity(72, "km/h"), "m/s").value == pytest.approx(20)
+    assert convert_quantity(Quantity(72, "km/h"), "m/s").value == pytest.approx(20)
     assert parse_quantity("1.5 mmol/l") == Quantity(1.5, "mmol/L")
 
 

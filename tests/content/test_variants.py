@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.file_reader import parse
+from app.content.file_reader import parse_file
 from app.content.library import Library
 from app.markup.expressions import ExpressionError
 from app.questions import variants
@@ -22,7 +22,7 @@ FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"
 
 
 def item(text: str) -> Question:
-    reading = parse(FRONT + text, QUIZ)
+    reading = parse_file(FRONT + text, QUIZ)
     assert [p for p in reading.problems if p.severity == "error"] == []
     return reading.questions[0]
 
@@ -139,7 +139,7 @@ def test_attempts_in_a_row_draw_different_numbers(learner: str, n: int) -> None:
 
 @given(st.text(max_size=20))
 def test_every_combination_comes_before_one_comes_again(learner: str) -> None:
-    count = variants.combinations(COMPUTED.computed) if COMPUTED.computed else 0
+    count = variants.count_combinations(COMPUTED.computed) if COMPUTED.computed else 0
     drawn = [
         tuple(draw_variant(COMPUTED, next_seed(COMPUTED, learner, n)).values.values())
         for n in range(count)
@@ -176,7 +176,7 @@ def test_many_combinations_are_sampled_over_their_whole_range() -> None:
         ),
     )
 
-    seeds = variants.indices(wide)
+    seeds = variants.variant_seeds(wide)
 
     assert len(seeds) == 200
     assert max(seeds) == 995

@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from app.database.engine import make_engine
-from app.database.schema import migrate_database, migrating_alone
+from app.database.schema import hold_migration_lock, migrate_database
 from tests.browser.server import say_into
 
 
@@ -24,6 +24,6 @@ def _say(word: str) -> None:
 
 def hold(address: str, alone: "Connection[str, str]") -> None:
     """Begin to migrate, say so, and come to no end."""
-    with migrating_alone(make_engine(address)):
+    with hold_migration_lock(make_engine(address)):
         alone.send("alone")
         time.sleep(600)

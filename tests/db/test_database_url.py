@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.database.engine import redact_url, without_password
+from app.database.engine import hide_passwords, redact_url
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,6 @@ def test_every_password_is_replaced_by_stars(address: str, seen: str | None) -> 
     ],
 )
 def test_what_the_driver_says_is_shown_without_it(address: str) -> None:
-    said = without_password("cannot reach “hush” as ada", address)
+    said = hide_passwords("cannot reach “hush” as ada", address)
 
     assert said == "cannot reach “***” as ada"

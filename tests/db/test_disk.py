@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 
 from app.database.engine import make_engine
 from app.database.file_guards import DiskProbe
-from app.database.schema import upgrade
+from app.database.schema import upgrade_schema
 from app.database.write_queue import Turn, create_write_session
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
@@ -22,7 +22,7 @@ pytestmark = ABOUT_SQLITE
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
     engine = make_engine(f"sqlite:///{tmp_path / 'headroom.db'}")
-    upgrade(engine)
+    upgrade_schema(engine)
     yield engine
     engine.dispose()
 

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, column, inspect, table, text
 from sqlmodel import Session, SQLModel, select
 
 from app.database.engine import make_engine
-from app.database.schema import downgrade, is_current, upgrade
+from app.database.schema import downgrade_schema, is_current, upgrade_schema
 from app.database.tables import (
     Attempt,
     ItemReport,
@@ -44,35 +44,35 @@ def engine(tmp_path: Path, databases: Databases):
 
 
 def test_a_fresh_database_has_every_table(engine: Engine) -> None:
-    upgrade(engine)
+    upgrade_schema(engine)
 
     assert {"learner", "attempt", "review", "memory"} <= set(inspect(engine).get_table_names())
     assert drift(engine) == []
 
 
 def test_down_and_up_again_leaves_no_trace(engine: Engine) -> None:
-    upgrade(engine)
-    downgrade(engine)
+    upgrade_schema(engine)
+    downgrade_schema(engine)
     assert set(inspect(engine).get_table_names()) <= {"alembic_version"}
 
-    upgrade(engine)
+    upgrade_schema(engine)
     assert drift(engine) == []
 
 
 def test_a_second_upgrade_changes_nothing(engine: Engine) -> None:
-    upgrade(engine)
+    upgrade_schema(engine)
     with Session(engine) as db:
         db.add(Learner(key="ada", created_at=0))
         db.commit()
 
-    upgrade(engine)
+    upgrade_schema(engine)
 
     with Session(engine) as db:
         assert [row.key for row in db.exec(select(Learner))] == ["ada"]
 
 
 def test_erasing_a_learner_erases_what_is_theirs(engine: Engine) -> None:
-    upgrade(engine)
+    upgrade_schema(engine)
     with Session(engine) as db:
         learner = Learner(key="ada", created_at=0)
         db.add(learner)
@@ -108,13 +108,13 @@ def an_attempt(learner: int) -> Attempt:
 def test_a_database_knows_whether_it_has_the_newest_shape(engine: Engine) -> None:
     assert not is_current(engine)
 
-    upgrade(engine)
+    upgrade_schema(engine)
 
     assert is_current(engine)
 
 
 def test_days_of_an_older_database_are_added_up(engine: Engine) -> None:
-    upgrade(engine)
+    upgrade_schema(engine)
     with Session(engine) as db:
         learner = Learner(key="ada", created_at=0)
         db.add(learner)
@@ -126,9 +126,9 @@ def test_days_of_an_older_database_are_added_up(engine: Engine) -> None:
         db.flush()
         db.add(a_review(learner.id, "3", rating=0, voids=undone.id))
         db.commit()
-    downgrade(engine, "0001")
+    downgrade_schema(engine, "0001")
 
-    upgrade(engine)
+    upgrade_schema(engine)
 
     with Session(engine) as db:
         (day,) = db.exec(select(StudyDay)).all()
@@ -161,15 +161,15 @@ def a_review(learner: int, token: str, rating: int = 3, voids: int | None = None
 
 
 def test_browsers_of_an_older_database_go_on_as_they_were(engine: Engine) -> None:
-    upgrade(engine)
+    upgrade_schema(engine)
     with Session(engine) as db:  # written as of today: columns may have come since
         learner = Learner(key="ada", created_at=0)
         insert_old(db, "learner", {**learner.model_dump(), "id": 1})
         insert_old(db, "review", {**a_review(1, "1").model_dump(), "id": 1})
         db.commit()
-    downgrade(engine, "0003")
+    downgrade_schema(engine, "0003")
 
-    upgrade(engine)
+    upgrade_schema(engine)
 
     with Session(engine) as db:
         (session,) = db.exec(select(LearnerSession)).all()
@@ -178,13 +178,13 @@ def test_browsers_of_an_older_database_go_on_as_they_were(engine: Engine) -> Non
 
 
 def test_everybody_so_far_is_a_person_in_the_one_course(engine: Engine) -> None:
-    upgrade(engine)
+    upgrade_schema(engine)
     with Session(engine) as db:
         db.add_all([Learner(key="ada", created_at=0), Learner(key="bob", created_at=0)])
         db.commit()
-    downgrade(engine, "0009")
+    downgrade_schema(engine, "0009")
 
-    upgrade(engine)
+    upgrade_schema(engine)
 
     with Session(engine) as db:
         rows = db.exec(select(Learner).order_by(Learner.key)).all()
@@ -192,8 +192,8 @@ def test_everybody_so_far_is_a_person_in_the_one_course(engine: Engine) -> None:
 
 
 def test_answers_of_before_are_kept_and_may_be_graded_again(engine: Engine) -> None:
-    upgrade(engine)
-    downgrade(engine, "0012")
+    upgrade_schema(engine)
+    downgrade_schema(engine, "0012")
     with Session(engine) as db:
         learner = Learner(key="ada", created_at=0)
         db.add(learner)
@@ -202,7 +202,7 @@ def test_answers_of_before_are_kept_and_may_be_graded_again(engine: Engine) -> N
         db.commit()
         before = db.exec(select(Attempt)).one().model_dump()
 
-    upgrade(engine)
+    upgrade_schema(engine)
 
     with Session(engine) as db:
         attempt = db.exec(select(Attempt)).one()
@@ -265,13 +265,13 @@ def write_a_running_exam(engine: Engine) -> None:
 def test_a_table_built_anew_keeps_every_row_and_what_hangs_on_it(
     engine: Engine,
 ) -> None:
-    upgrade(engine)
-    downgrade(engine, "0013")
+    upgrade_schema(engine)
+    downgrade_schema(engine, "0013")
     write_a_running_exam(engine)
     before = everything(engine)
     assert len(before["sitting_answer"]) == 1
 
-    upgrade(engine)
+    upgrade_schema(engine)
 
     assert everything(engine) == before
     with Session(engine) as db:
@@ -288,11 +288,11 @@ def test_large_tables_are_not_built_anew(engine: Engine) -> None:
         with engine.connect() as connection:
             return {row.name: row.rootpage for row in connection.execute(words)}
 
-    upgrade(engine)
-    downgrade(engine, "0013")
+    upgrade_schema(engine)
+    downgrade_schema(engine, "0013")
     before = places()
 
-    upgrade(engine)
+    upgrade_schema(engine)
 
     moved = {name for name, page in places().items() if before.get(name) != page}
     assert {name for name in moved if name in SQLModel.metadata.tables} == {
@@ -302,10 +302,10 @@ def test_large_tables_are_not_built_anew(engine: Engine) -> None:
 
 
 def test_numbers_of_rows_that_were_erased_are_not_given_again(engine: Engine) -> None:
-    upgrade(engine)
-    downgrade(engine, "0013")
+    upgrade_schema(engine)
+    downgrade_schema(engine, "0013")
     write_a_running_exam(engine)
-    upgrade(engine)
+    upgrade_schema(engine)
     with Session(engine) as db:
         eve = db.exec(select(Learner).where(Learner.key == "eve")).one()
         report = a_report(eve.id or 0, "of eve")

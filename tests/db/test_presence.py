@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from app.database.engine import make_engine
 from app.database.file_guards import DatabaseGoneError, expect_database
-from app.database.schema import upgrade
+from app.database.schema import upgrade_schema
 from app.database.tables import SectionRead
 from app.database.write_queue import create_write_session
 from tests.databases import ABOUT_SQLITE
@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def engine(file: Path) -> Iterator[Engine]:
     engine = make_engine(f"sqlite:///{file}")
-    upgrade(engine)
+    upgrade_schema(engine)
     yield engine
     engine.dispose()
 

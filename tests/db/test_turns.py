@@ -14,7 +14,7 @@ from sqlmodel import Session, select
 from app.database import write_queue as writer
 from app.database.engine import make_engine
 from app.database.errors import find_refusal
-from app.database.schema import upgrade
+from app.database.schema import upgrade_schema
 from app.database.tables import Learner
 from app.database.write_queue import Turn, create_write_session
 from app.errors import BusyError, DiskFullError
@@ -28,7 +28,7 @@ pytestmark = ABOUT_SQLITE
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
     engine = make_engine(f"sqlite:///{tmp_path / 'headroom.db'}")
-    upgrade(engine)
+    upgrade_schema(engine)
     yield engine
     engine.dispose()
 
@@ -185,13 +185,13 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
 ):
     monkeypatch.setattr(writer, "BUSY", 100)
     monkeypatch.setattr(writer, "_LEAST_WAIT", 0.0)
-    begin, tries = writer._begin, [0]
+    begin, tries = writer._begin_write, [0]
 
     def counted(engine: Engine) -> Connection:
         tries[-1] += 1
         return begin(engine)
 
-    monkeypatch.setattr(writer, "_begin", counted)
+    monkeypatch.setattr(writer, "_begin_write", counted)
 
     async def write(turn: Turn, number: int) -> None:
         try:

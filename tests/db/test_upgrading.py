@@ -15,12 +15,12 @@ from sqlalchemy import Engine, text
 from app.database.engine import make_engine
 from app.database.schema import (
     UnusableDatabaseError,
-    downgrade,
+    downgrade_schema,
     examine_file,
     latest_revision,
     migrate_database,
     schema_revision,
-    upgrade,
+    upgrade_schema,
 )
 from tests.amounts import FACTOR
 from tests.browser.server import WARM
@@ -76,8 +76,8 @@ def test_a_database_that_is_absent_is_made(engine: Engine) -> None:
 
 
 def test_an_older_database_is_migrated_after_what_comes_before(engine: Engine) -> None:
-    upgrade(engine)
-    downgrade(engine, "0002")
+    upgrade_schema(engine)
+    downgrade_schema(engine, "0002")
     told: list[str] = []
 
     migrate_database(engine, lambda old: told.append(f"{old} is {schema_revision(engine)}"))
@@ -87,8 +87,8 @@ def test_an_older_database_is_migrated_after_what_comes_before(engine: Engine) -
 
 
 def test_nothing_is_migrated_where_what_comes_before_fails(engine: Engine) -> None:
-    upgrade(engine)
-    downgrade(engine, "0002")
+    upgrade_schema(engine)
+    downgrade_schema(engine, "0002")
 
     def fail(_old: str) -> None:
         raise OSError("disk full")
@@ -100,7 +100,7 @@ def test_nothing_is_migrated_where_what_comes_before_fails(engine: Engine) -> No
 
 
 def test_a_newer_database_is_refused(engine: Engine) -> None:
-    upgrade(engine)
+    upgrade_schema(engine)
     say(engine, "UPDATE alembic_version SET version_num = '9999'")
 
     said = refusal(engine)
@@ -160,7 +160,7 @@ def test_a_file_that_is_no_database_is_refused(file: Path) -> None:
 @ABOUT_SQLITE
 def test_a_damaged_database_is_refused(file: Path) -> None:
     engine = make_engine(f"sqlite:///{file}")
-    upgrade(engine)
+    upgrade_schema(engine)
     engine.dispose()
     content = bytearray(file.read_bytes())
     for page in range(3, len(content) // 4096):
@@ -174,7 +174,7 @@ def test_a_damaged_database_is_refused(file: Path) -> None:
 
 
 def test_a_database_without_one_of_its_tables_is_refused(engine: Engine) -> None:
-    upgrade(engine)
+    upgrade_schema(engine)
     say(engine, "DROP TABLE note")
     say(engine, "DROP TABLE reading")
 
@@ -187,7 +187,7 @@ def test_a_database_without_one_of_its_tables_is_refused(engine: Engine) -> None
 @ABOUT_SQLITE
 def test_a_database_cut_short_is_refused(file: Path) -> None:
     engine = make_engine(f"sqlite:///{file}")
-    upgrade(engine)
+    upgrade_schema(engine)
     engine.dispose()
     os.truncate(file, file.stat().st_size // 2)
 
@@ -235,7 +235,7 @@ def test_a_database_whose_log_was_left_by_a_killed_process_is_sound(
     file: Path, tmp_path: Path
 ) -> None:
     engine = make_engine(f"sqlite:///{file}")
-    upgrade(engine)
+    upgrade_schema(engine)
     copy = tmp_path / "copy"
     copy.mkdir()
     for name in ("headroom.db", "headroom.db-wal"):
@@ -288,8 +288,8 @@ def test_three_processes_that_start_at_once_all_come_up(
 def test_an_older_database_is_migrated_by_one_of_three(
     address: str, engine: Engine, tmp_path: Path, _turn: int
 ) -> None:
-    upgrade(engine)
-    downgrade(engine, "0001")
+    upgrade_schema(engine)
+    downgrade_schema(engine, "0001")
     engine.dispose()
 
     ends = begin_together(three(address, tmp_path))

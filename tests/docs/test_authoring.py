@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from app.content import front_matter as metadata
-from app.content.check import check
+from app.content.check import check_course
 from app.content.library import Library, LiveLibrary
 from app.markup.problems import RULES
-from app.markup.quantities import known_unit, show
+from app.markup.quantities import known_unit, show_number
 from app.questions.result import same_words
 from docs.reference import authoring
 
@@ -58,7 +58,7 @@ def test_the_document_is_up_to_date() -> None:
 
 
 def test_the_examples_make_up_a_course_without_a_problem(course: Path) -> None:
-    assert check(course, today=DAY) == []
+    assert check_course(course, today=DAY) == []
 
 
 def test_every_kind_of_question_has_an_example(library: Library) -> None:
@@ -99,7 +99,7 @@ def test_the_formats_of_numbers_are_shown_as_they_are() -> None:
     rows = re.findall(r"^\| `\{x:?(\S*)\}` \| ([\d,.]+\d) ", below, re.MULTILINE)
 
     assert len(rows) == 4
-    assert {spec: show(1234.5678, spec) for spec, _ in rows} == dict(rows)
+    assert {spec: show_number(1234.5678, spec) for spec, _ in rows} == dict(rows)
 
 
 def test_a_unit_that_is_also_understood_is_so(subtests: pytest.Subtests) -> None:

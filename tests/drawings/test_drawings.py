@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.result import BarSegment, Chart, ChartLine, StackedBar, Timeline, TimelineSpan
-from app.widgets import draw
+from app.widgets import draw_picture
 from app.widgets.bar_charts import draw_bar
 from app.widgets.line_charts import draw_chart, draw_timeline
-from app.widgets.scales import count_axis, linear, logarithmic
+from app.widgets.scales import count_axis, linear_axis, logarithmic_axis
 
 GB = 1e9
 TIGHT = StackedBar(
@@ -152,7 +152,7 @@ def test_any_bar_stays_inside_its_drawing(values, capacity):
 
 @given(st.floats(1e-12, 1e24))
 def test_a_linear_axis_has_three_to_five_steps_and_reaches_its_top(top):
-    axis = linear(top, "B")
+    axis = linear_axis(top, "B")
     assert 4 <= len(axis.ticks) <= 6
     assert axis.ticks[0] == 0
     assert axis.high >= top
@@ -160,7 +160,7 @@ def test_a_linear_axis_has_three_to_five_steps_and_reaches_its_top(top):
 
 @given(st.floats(1e-9, 1e15), st.floats(1, 1e9))
 def test_a_log_axis_holds_both_of_its_ends(low, ratio):
-    axis = logarithmic(low, low * ratio, "")
+    axis = logarithmic_axis(low, low * ratio, "")
     assert axis.low <= low * 1.0000001
     assert axis.high >= low * ratio * 0.9999999
     assert 2 <= len(axis.ticks) <= 8
@@ -257,7 +257,7 @@ def test_a_timeline_has_a_lane_for_each_worker_and_hatches_hidden_work():
 def test_no_drawing_carries_a_style_or_unescaped_words():
     bar = StackedBar("<b>", (BarSegment("weights", '"><script>', GB),), GB, "<i>")
     for picture in (bar, ROOFLINE, Timeline("<b>", (TimelineSpan("<", "&", 0, 1),))):
-        svg = str(draw(picture).svg)
+        svg = str(draw_picture(picture).svg)
         assert "style=" not in svg
         assert "<script>" not in svg
         ET.fromstring(svg)  # noqa: S314 - our own drawing

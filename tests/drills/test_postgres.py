@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.database.engine import make_engine
-from app.database.schema import upgrade
+from app.database.schema import upgrade_schema
 from tests.amounts import FACTOR
 from tests.browser.server import UNLIMITED, Server, free_port
 from tests.conftest import TINY
@@ -72,7 +72,7 @@ def test_nothing_acknowledged_is_lost_when_the_database_is_restarted(
     tmp_path: Path, cluster: Cluster
 ):
     engine = make_engine(cluster.address)
-    upgrade(engine)
+    upgrade_schema(engine)
     engine.dispose()
     server = Server(
         tmp_path / "data",

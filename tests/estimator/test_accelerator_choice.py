@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from app.estimator.estimates import accelerator_choice as terms
 from app.estimator.estimates import accelerator_choice_report as entry
 from app.estimator.estimates.accelerator_choice import RANKS as RANKS_OFFERED
-from app.estimator.estimates.accelerator_choice import AcceleratorChoiceInputs, search
-from app.estimator.hardware.catalog import accelerators
+from app.estimator.estimates.accelerator_choice import AcceleratorChoiceInputs, rank_gpus
+from app.estimator.hardware.catalog import list_accelerators
 from app.estimator.inputs import InvalidInputsError, parse_inputs
 
 RANKS = st.sampled_from([rank for rank, _ in RANKS_OFFERED if rank != "cost"])
@@ -24,7 +24,7 @@ def estimate(**changed):
 
 def found(**changed):
     """What was searched, with candidates and reasons against."""
-    return search(dataclasses.replace(AcceleratorChoiceInputs(), **changed))
+    return rank_gpus(dataclasses.replace(AcceleratorChoiceInputs(), **changed))
 
 
 def reason(name, **changed):
@@ -40,8 +40,8 @@ def test_examples_in_the_docstrings_hold():
 def test_every_accelerator_of_the_catalogue_is_ranked_left_out_or_shown_beside():
     result = found()
     named = {c.gpu.id for c in result.found} | {g.id for g, _ in result.against}
-    named |= {a.id for a in terms.others()}
-    assert named == {a.id for a in accelerators()}
+    named |= {a.id for a in terms.list_other_accelerators()}
+    assert named == {a.id for a in list_accelerators()}
 
 
 def test_a_70b_model_in_16_bit_fits_on_none_of_80_gb_alone():

@@ -5,8 +5,8 @@ import pytest
 from app.estimator import data_files as catalogue
 from app.estimator.data_files import IncompleteEntryError
 from app.estimator.estimates.mig import MigInputs
-from app.estimator.hardware.catalog import accelerators, find_accelerator, find_system
-from app.estimator.hardware.mig import cards, find_card
+from app.estimator.hardware.catalog import find_accelerator, find_system, list_accelerators
+from app.estimator.hardware.mig import find_card, list_mig_gpus
 from app.estimator.hardware.part_values import find_part
 from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.registry import run_estimate
@@ -36,7 +36,7 @@ def test_a_card_holds_what_its_driver_prints(subtests: pytest.Subtests) -> None:
 def test_a_reading_lies_near_its_label_and_has_a_source(
     subtests: pytest.Subtests,
 ) -> None:
-    for card in accelerators():
+    for card in list_accelerators():
         with subtests.test(card.id):
             read = (card.driver_memory, card.engine_memory)
             if not any(read):
@@ -53,7 +53,7 @@ def test_a_reading_without_source_does_not_load() -> None:
     row = dict(catalogue.load_table("accelerators.toml", "accelerator")["l4"])
     del row["memory_source"]
     with pytest.raises(IncompleteEntryError, match="reading"):
-        catalogue.checked(row, "accelerators.toml")
+        catalogue.require_sourced_row(row, "accelerators.toml")
 
 
 def test_a_system_holds_what_its_cards_hold() -> None:
@@ -62,7 +62,7 @@ def test_a_system_holds_what_its_cards_hold() -> None:
 
 
 def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> None:
-    for key in cards():
+    for key in list_mig_gpus():
         card, row = find_card(key), catalogue.load_table("mig.toml", "card")[key]
         for profile in card.profiles:
             assert profile.capacity <= find_accelerator(key).capacity

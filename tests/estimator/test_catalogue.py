@@ -6,16 +6,16 @@ from app.estimator import data_files as catalogue
 from app.estimator.data_files import IncompleteEntryError
 from app.estimator.hardware.catalog import (
     accelerator_id,
-    accelerators,
     find_accelerator,
     find_network,
     find_reference_design,
     find_system,
-    networks,
+    list_accelerators,
+    list_network_parts,
+    list_systems,
     reference_designs,
-    systems,
 )
-from app.estimator.models.lookup import find_model, models
+from app.estimator.models.lookup import find_model, list_models
 
 TABLES = [
     ("accelerators.toml", "accelerator"),
@@ -45,7 +45,7 @@ def test_every_entry_says_where_it_comes_from_and_when(
 def test_an_entry_without_source_or_date_does_not_load(missing: dict) -> None:
     row = dict(catalogue.load_table("models.toml", "model")["llama-2-7b"]) | missing
     with pytest.raises(IncompleteEntryError):
-        catalogue.checked(row, "models.toml")
+        catalogue.require_sourced_row(row, "models.toml")
 
 
 def test_ids_are_unique(subtests: pytest.Subtests) -> None:
@@ -57,10 +57,10 @@ def test_ids_are_unique(subtests: pytest.Subtests) -> None:
 
 
 def test_there_are_as_many_entries_as_promised() -> None:
-    assert len(accelerators()) >= 40
-    assert len(systems()) >= 10
-    assert len(networks()) >= 24
-    assert len(models()) >= 80
+    assert len(list_accelerators()) >= 40
+    assert len(list_systems()) >= 10
+    assert len(list_network_parts()) >= 24
+    assert len(list_models()) >= 80
 
 
 # Whose makers print other steps from one format to the next: FP8 over BF16, FP4 over
@@ -69,7 +69,7 @@ STEPS = {"rubin-gpu": (4.375, 2.0), "trainium3": (2517 / 671, 1.0)}
 
 
 def test_rates_of_a_card_are_dense_and_ordered(subtests: pytest.Subtests) -> None:
-    for card in accelerators():
+    for card in list_accelerators():
         with subtests.test(card.id):
             if card.id in STEPS:
                 assert (card.fp8 / card.bf16, card.fp4 / card.fp8) == STEPS[card.id]
@@ -83,7 +83,7 @@ def test_rates_of_a_card_are_dense_and_ordered(subtests: pytest.Subtests) -> Non
 
 
 def test_unverified_fields_are_fields(subtests: pytest.Subtests) -> None:
-    for card in accelerators():
+    for card in list_accelerators():
         with subtests.test(card.id):
             known = set(catalogue.load_table("accelerators.toml", "accelerator")[card.id])
             listed = set(card.unverified)
@@ -137,12 +137,12 @@ def test_positions_are_those_of_the_published_configuration(model, positions) ->
 
 
 def test_every_system_and_design_can_be_read() -> None:
-    assert all(find_accelerator(s.accelerator) for s in systems())
+    assert all(find_accelerator(s.accelerator) for s in list_systems())
     assert {d.id for d in reference_designs()} >= {"dgx-basepod", "dgx-superpod-h100"}
 
 
 def test_parts_of_a_model_sum_to_the_whole(subtests: pytest.Subtests) -> None:
-    for key in [key for key, _ in models()]:
+    for key in [key for key, _ in list_models()]:
         with subtests.test(key=key):
             model = find_model(key)
             assert sum(model.parts().values()) == model.parameters

@@ -36,7 +36,7 @@ def test_the_cache_of_a_token_is_in_bytes_per_token() -> None:
 
 
 def test_weights_are_in_bytes() -> None:
-    found = formats.bytes_of(70e9 * PARAMETER, 16 * BYTE / PARAMETER)
+    found = formats.element_bytes(70e9 * PARAMETER, 16 * BYTE / PARAMETER)
     assert is_in(found, BYTE)
     per_weight = formats.grouped_bits(
         4 * UNITS.bit / PARAMETER,

@@ -212,7 +212,7 @@ def test_links_of_a_tree_end_in_ports(leaves, ports, ratio):
     if tree is None:
         assert leaves > switches.most_leaves(ports, ratio, 3)
         return
-    assert tree.down == ports - max(switches.ways_up(ports, ratio))
+    assert tree.down == ports - max(switches.uplink_counts(ports, ratio))
     assert tree.down + tree.up <= ports
     assert tree.down / tree.up <= ratio + 1e-9
     assert tree.leaf_spine + tree.spine_core <= tree.spines * ports

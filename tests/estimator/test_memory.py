@@ -15,12 +15,12 @@ from app.estimator.estimates.training_memory import TrainingMemoryInputs
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.activations import gpt_layer_bytes
 from app.estimator.memory.kv_cache import elements_per_sequence, longest_context
-from app.estimator.memory.model_states import recipe, zero_bytes
+from app.estimator.memory.model_states import bytes_per_parameter, zero_bytes
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
-    in_flight,
+    micro_batches_in_flight,
+    pipeline_stages,
     stage_share,
-    stages,
     tensor_parallel_choices,
 )
 from app.estimator.models.lookup import find_model
@@ -65,7 +65,7 @@ def plain(text: str) -> str:
 )
 def test_zero_divides_as_its_paper_says(stage: int, gpus: int, gigabytes: float) -> None:
     """Rajbhandari (2020), figure 1: 7.5B parameters, mixed-precision Adam."""
-    found = sum(zero_bytes(7.5e9, recipe(), gpus, stage))
+    found = sum(zero_bytes(7.5e9, bytes_per_parameter(), gpus, stage))
     assert found / 1e9 == pytest.approx(gigabytes, rel=0.005)
 
 
@@ -125,7 +125,7 @@ def test_mxfp4_experts_are_as_large_as_the_hub_says() -> None:
 def test_interleaving_keeps_more_micro_batches_on_the_first_stage() -> None:
     """Korthikanti (2022): L·(1 + (p − 1)/(p·v)) layers are kept."""
     layout = ParallelLayout(gpus=64, tensor=8, pipeline=8, virtual=3)
-    assert in_flight(0, layout, 64) * 12 == pytest.approx(96 * (1 + 7 / 24))
+    assert micro_batches_in_flight(0, layout, 64) * 12 == pytest.approx(96 * (1 + 7 / 24))
 
 
 # Laws -------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_stages_hold_every_parameter_once(
 ) -> None:
     model = find_model(name)
     layout = ParallelLayout(gpus=pipeline * tensor, tensor=tensor, pipeline=pipeline)
-    kinds = {stage.index: stage for stage in stages(model, pipeline, virtual)}
+    kinds = {stage.index: stage for stage in pipeline_stages(model, pipeline, virtual)}
     layers = sum(stage.layers for stage in kinds.values())
     assert layers <= model.layers
     if len(kinds) == pipeline:
@@ -430,7 +430,7 @@ def test_a_pipeline_leaves_places_for_embedding_and_head() -> None:
     held = run_estimate("training-memory", layout | {"framework": "megatron"})
     timed = run_estimate("training-time", layout | {"global_batch": 2048})
     assert held["per_gpu"].value == pytest.approx(timed["memory"].value, rel=1e-3)
-    by_stage = stages(find_model("llama-3.1-405b"), 16, 8)
+    by_stage = pipeline_stages(find_model("llama-3.1-405b"), 16, 8)
     assert [stage.layers for stage in by_stage] == [7, 8, 7]
 
 

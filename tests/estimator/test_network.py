@@ -11,9 +11,9 @@ from app.estimator.hardware import collectives as networks
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import Collective
 
-H200 = networks.fabric_of(find_accelerator("h200-sxm5-141"))
-B200 = networks.fabric_of(find_accelerator("b200-sxm"), nic="efa")
-L40S = networks.fabric_of(find_accelerator("L40S"))
+H200 = networks.gpu_interconnect(find_accelerator("h200-sxm5-141"))
+B200 = networks.gpu_interconnect(find_accelerator("b200-sxm"), nic="efa")
+L40S = networks.gpu_interconnect(find_accelerator("L40S"))
 OPERATIONS: list[Collective] = [
     "all_reduce",
     "all_gather",
@@ -91,16 +91,16 @@ def test_one_rank_has_nothing_to_send(operation: Collective, size: float) -> Non
 @given(st.integers(2, 4096))
 def test_a_slower_network_never_helps(ranks: int) -> None:
     gpu = find_accelerator("H100")
-    slow = networks.fabric_of(gpu, nic_rate=12.5e9)
+    slow = networks.gpu_interconnect(gpu, nic_rate=12.5e9)
     times = [
         networks.collective_time("all_reduce", ranks, 1e9, fabric)
-        for fabric in (networks.fabric_of(gpu), slow)
+        for fabric in (networks.gpu_interconnect(gpu), slow)
     ]
     assert times[0] <= times[1]
 
 
 def test_gpus_beyond_one_domain_need_a_network() -> None:
-    lonely = networks.Interconnect(networks.link("nvlink-4"), 450e9)
+    lonely = networks.Interconnect(networks.find_link("nvlink-4"), 450e9)
     with pytest.raises(ValueError, match="need a network"):
         networks.collective_time("all_reduce", 16, 1e6, lonely)
 
@@ -108,4 +108,4 @@ def test_gpus_beyond_one_domain_need_a_network() -> None:
 def test_every_link_says_what_its_numbers_were_fitted_on() -> None:
     rows = data_files.load_table("links.toml", "link")
     assert all(row["fitted_on"] for row in rows.values())
-    assert [networks.link(name).id for name in rows] == list(rows)
+    assert [networks.find_link(name).id for name in rows] == list(rows)

@@ -7,8 +7,8 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.models.lookup import find_model, models, read_pasted
-from app.estimator.models.number_formats import format_of, weight_table
+from app.estimator.models.lookup import find_model, list_models, read_pasted
+from app.estimator.models.number_formats import find_format, weight_table
 
 GIB = 2.0**30
 GPT_OSS_120B = 65_248_815_744  # total_size of its index of tensors
@@ -280,7 +280,9 @@ def test_models_of_the_catalog_weigh_what_their_files_do(model: str, size: float
 
 
 def test_every_quantization_of_the_catalog_is_understood() -> None:
-    quantized = {key: how.problem for key, _ in models() if (how := find_model(key).quantization)}
+    quantized = {
+        key: how.problem for key, _ in list_models() if (how := find_model(key).quantization)
+    }
     assert len(quantized) == 10
     assert not any(quantized.values())
 
@@ -372,7 +374,7 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
     plain = weight_table(model, "fp8-block").total
     mixed = weight_table(model, "published")
     assert mixed.total == pytest.approx(plain - experts * (BLOCK - 4.25) / 8)
-    assert format_of(model, "published").label.startswith("MXFP4 and FP8")
+    assert find_format(model, "published").label.startswith("MXFP4 and FP8")
 
 
 def test_a_long_list_of_modules_is_read_as_it_is() -> None:

@@ -42,7 +42,7 @@ def test_one_more_server_never_lengthens_the_wait(count: int, share: float) -> N
 
 def test_a_queue_without_room_grows_forever() -> None:
     assert queueing.mean_wait(4, 4.0, 1.0) == math.inf
-    assert queueing.waits(4, 5.0, 1.0)(0.99) == math.inf
+    assert queueing.wait_quantile(4, 5.0, 1.0)(0.99) == math.inf
     assert queueing.erlang_c(4, 4.0) == 1.0
 
 
@@ -50,7 +50,7 @@ def test_a_queue_without_room_grows_forever() -> None:
 def test_the_mean_wait_is_the_integral_of_the_quantiles(count: int, share: float) -> None:
     rate = count * share
     steps = 2000
-    quantile = queueing.waits(count, rate, 1.0)
+    quantile = queueing.wait_quantile(count, rate, 1.0)
     waits = [quantile((i + 0.5) / steps) for i in range(steps)]
     mean = queueing.mean_wait(count, rate, 1.0)
     assert sum(waits) / steps == pytest.approx(mean, rel=0.02, abs=1e-3)

@@ -9,7 +9,7 @@ import pytest
 from app.estimator.memory.kv_cache import elements_per_sequence, elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_loader import from_config
-from app.estimator.models.lookup import caveats, find_model, models
+from app.estimator.models.lookup import find_model, list_models, model_caveats
 from app.estimator.registry import run_estimate
 from app.estimator.result import Estimate
 from app.estimator.training.flops import flops_per_token, predicting_flops
@@ -178,7 +178,7 @@ def test_counts_are_those_of_the_card(subtests: pytest.Subtests) -> None:
             }[tables]
             assert model.parameters / 1e9 == pytest.approx(total, rel=0.002)
             assert working / 1e9 == pytest.approx(active, rel=0.011)
-            assert not caveats(model)
+            assert not model_caveats(model)
 
 
 def test_only_attention_layers_of_a_hybrid_keep_a_growing_cache() -> None:
@@ -328,7 +328,7 @@ def test_a_nested_configuration_has_the_defaults_of_its_class() -> None:
     }
     model = from_config({"model_type": "gemma3", "text_config": text})
     assert model.parameters == 3_880_263_168  # Gemma3ForCausalLM, Transformers 5.23
-    (said,) = caveats(model)
+    (said,) = model_caveats(model)
     assert "num_attention_heads" in said
     assert "num_key_value_heads" in said
 
@@ -337,7 +337,7 @@ def test_every_field_of_a_known_family_is_understood() -> None:
     for shape in _SHAPES:
         unread = set(from_config(shape["config"]).unread)
         assert unread <= {"decoder_vocab_size"}, shape["name"]
-    for name, _ in models():
+    for name, _ in list_models():
         assert not find_model(name).unread, name
 
 
@@ -358,7 +358,7 @@ _ODD = {
 
 
 def test_an_unknown_family_says_so_and_names_what_it_did_not_understand() -> None:
-    first, second = caveats(from_config(_ODD))
+    first, second = model_caveats(from_config(_ODD))
     assert "“unheard_of” is not known" in first
     assert second.endswith("not counted: hyper_streams, memory_slots, use_qk_norm.")
 

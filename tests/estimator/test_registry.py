@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.file_reader import parse
+from app.content.file_reader import parse_file
 from app.estimator.data_files import SOURCES
-from app.estimator.hardware.catalog import networks, systems
+from app.estimator.hardware.catalog import list_network_parts, list_systems
 from app.estimator.inputs import (
     InputProblem,
     InputSpec,
@@ -87,7 +87,7 @@ def topics() -> set[str]:
 def terms() -> set[str]:
     """The anchors of the glossary of the course."""
     text = SYLLABUS.with_name("glossary.md").read_text()
-    return {term.anchor for term in parse(text, "glossary.md").terms}
+    return {term.anchor for term in parse_file(text, "glossary.md").terms}
 
 
 def ask(entry: EstimateSpec, typed: dict[str, Any]) -> Estimate | str | None:
@@ -214,8 +214,8 @@ def others(meaning: InputSpec, now: Any) -> list[Any]:
     named = {
         "model": ["llama-3.1-8b", "mixtral-8x7b", "7B", "deepseek-v3"],
         "gpu": ["l4", "b200-sxm", "a100-sxm4-80"],
-        "system": [s.id for s in systems()][:4],
-        "network": [n.id for n in networks() if n.kind == "switch"],
+        "system": [s.id for s in list_systems()][:4],
+        "network": [n.id for n in list_network_parts() if n.kind == "switch"],
         "text": ["1g.10gb", CONFIG, "more"],
     }
     if meaning.kind in named:

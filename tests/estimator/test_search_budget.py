@@ -13,14 +13,14 @@ from app.estimator.estimates.parallelism_plan import (
     MemoryFit,
     ParallelismPlanInputs,
     TrainingJob,
-    look,
-    splits,
+    list_splits,
+    search_all_layouts,
 )
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import fabric_of
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.models.lookup import find_model
 from app.estimator.training.step_time import step_time
-from app.estimator.training.training_plan import load_of
+from app.estimator.training.training_plan import fullest_stage_memory
 
 # Counts with many divisors, long sequences and many experts: all that makes layouts.
 AWKWARD = [
@@ -38,10 +38,10 @@ def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -
         ParallelismPlanInputs(global_batch=4 * int(str(typed["gpus"]))), **typed
     )
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    links = fabric_of(gpu, domain=asked.domain or 0)
+    links = gpu_interconnect(gpu, domain=asked.domain or 0)
     job = TrainingJob(asked.gpus, asked.sequence, asked.global_batch or 1)
 
-    steps = look(model, gpu, job, links).steps
+    steps = search_all_layouts(model, gpu, job, links).steps
 
     # The family that was begun is finished: a handful of layouts.
     assert steps <= STEPS * 1.05
@@ -72,7 +72,7 @@ def test_nothing_found_early_is_not_called_impossible() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
     job = TrainingJob(gpus=10080, sequence=131072, global_batch=40320)
 
-    early = look(model, gpu, job, fabric_of(gpu), steps=1)
+    early = search_all_layouts(model, gpu, job, gpu_interconnect(gpu), steps=1)
 
     assert early.seen < early.legal
 
@@ -80,23 +80,23 @@ def test_nothing_found_early_is_not_called_impossible() -> None:
 def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
     model, gpu = find_model("mixtral-8x7b"), find_accelerator("H100")
     job = TrainingJob(gpus=48, sequence=16384, global_batch=96)
-    links = fabric_of(gpu)
+    links = gpu_interconnect(gpu)
     slow = []
     every = [
         family.plan(job, size)
-        for split in splits(model, links, job)
+        for split in list_splits(model, links, job)
         for family in split.families()
         for size in family.sizes
     ]
     for plan in every:
         for recompute in ("none", "selective", "full"):
             tried = dataclasses.replace(plan, recompute=recompute)
-            load = load_of(model, tried)
+            load = fullest_stage_memory(model, tried)
             if load.total <= gpu.capacity * job.usable:
                 slow.append((step_time(model, gpu, links, tried).total, load.total))
                 break
 
-    found = look(model, gpu, job, links)
+    found = search_all_layouts(model, gpu, job, links)
 
     assert found.seen == found.legal == len(every)
     assert found.fitting == len(slow)
@@ -107,13 +107,13 @@ def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> No
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = TrainingJob(gpus=256, sequence=8192, global_batch=1024)
 
-    fewest = search.fewest(model, gpu, job, fabric_of(gpu), STEPS)
+    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), STEPS)
 
     assert fewest.gpus is not None
     by_trying = next(
         n
         for n in (2**k for k in range(9))
-        if search.search(model, gpu, dataclasses.replace(job, gpus=n))
+        if search.search_layouts(model, gpu, dataclasses.replace(job, gpus=n))
     )
     assert fewest.gpus == by_trying
 
@@ -122,7 +122,7 @@ def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = TrainingJob(gpus=4096, sequence=131072, global_batch=4096, usable=0.3)
 
-    fewest = search.fewest(model, gpu, job, fabric_of(gpu), steps=1)
+    fewest = search.find_fewest_gpus(model, gpu, job, gpu_interconnect(gpu), steps=1)
 
     assert fewest.gpus is None
     assert not fewest.sure
@@ -132,7 +132,7 @@ def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
     fits = MemoryFit(model, job := TrainingJob(1024, 131072, 4096), gpu.capacity * 0.95)
     layouts = 0
-    for split in splits(model, fabric_of(gpu), job):
+    for split in list_splits(model, gpu_interconnect(gpu), job):
         for family in split.families():
             list(fits.lightest_fits(family))
             layouts += len(family.sizes)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import fabric_of
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import FORMATS
 from app.estimator.serving import engine
@@ -23,9 +23,9 @@ from app.estimator.serving.replica import (
     RequestShape,
     RequestTraffic,
     first_token,
-    mixture,
     most_sequences,
-    profile_of,
+    prefill_step_mix,
+    profile_replica,
     saturated_rate,
     time_per_token,
 )
@@ -37,13 +37,13 @@ def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
     return place_model(
         find_model(model),
         card,
-        fabric_of(card),
+        gpu_interconnect(card),
         ServingSetup(**serving),  # type: ignore[arg-type]
     )
 
 
 def profiled(one: PlacedModel, prompt: int, answer: int, usable: float = 0.9) -> ReplicaProfile:
-    return profile_of(one, RequestTraffic(RequestShape(prompt, answer)), usable)
+    return profile_replica(one, RequestTraffic(RequestShape(prompt, answer)), usable)
 
 
 CHAT = placed("llama-3.1-70b", "H100", weights="fp8", cache="fp8", tensor=2)
@@ -152,14 +152,14 @@ def test_a_smaller_cache_holds_more_sequences() -> None:
 
 def test_a_card_without_fp8_unpacks_it() -> None:
     card = find_accelerator("a100-sxm4-80")
-    fp8 = engine.rates_of(card, FORMATS["fp8"])
-    assert fp8.matmul == engine.rates_of(card, FORMATS["bf16"]).matmul
+    fp8 = engine.kernel_rates(card, FORMATS["fp8"])
+    assert fp8.matmul == engine.kernel_rates(card, FORMATS["bf16"]).matmul
 
 
 def test_integer_products_have_the_rate_of_integers() -> None:
     card = find_accelerator("b300-sxm")
-    whole = engine.rates_of(card, FORMATS["int8"]).matmul
-    assert whole < 0.1 * engine.rates_of(card, FORMATS["fp8"]).matmul
+    whole = engine.kernel_rates(card, FORMATS["int8"]).matmul
+    assert whole < 0.1 * engine.kernel_rates(card, FORMATS["fp8"]).matmul
 
 
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
@@ -197,7 +197,7 @@ def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
 
 
 def test_a_run_ends_with_a_round_that_is_not_full() -> None:
-    profile = profile_of(CHAT, RequestTraffic(RequestShape(1000, 1000)))
+    profile = profile_replica(CHAT, RequestTraffic(RequestShape(1000, 1000)))
     steady = saturated_rate(profile)
     assert saturated_rate(profile, 3 * profile.full) == pytest.approx(steady)
     assert saturated_rate(profile, 1.1 * profile.full) < 0.9 * steady
@@ -225,7 +225,7 @@ def test_a_step_is_filled_up_to_a_recorded_batch() -> None:
 
 def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
     slow = BatchTiming(step=0.01, cost=0.02, batch=11, recorded=0.01, launching=0.05)
-    share, mixed = mixture(slow, 100)
+    share, mixed = prefill_step_mix(slow, 100)
     assert (share, mixed) == (pytest.approx(1 - math.exp(-0.1)), 0.05)
     assert time_per_token(slow, 100) == pytest.approx(0.01 + share * 0.04)
     quick = slow._replace(launching=0.0)

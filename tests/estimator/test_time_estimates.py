@@ -7,7 +7,7 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.estimates import parallelism_plan as search
-from app.estimator.estimates.parallelism_plan import TrainingJob, splits
+from app.estimator.estimates.parallelism_plan import TrainingJob, list_splits
 from app.estimator.hardware import collectives
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError, input_specs
@@ -230,16 +230,16 @@ def test_decoding_leaves_memory_at_the_very_batch_that_is_said(
 def test_a_faster_network_never_slows_a_plan() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = TrainingJob(gpus=64, sequence=8192, global_batch=512)
-    slow = collectives.fabric_of(gpu, nic_rate=6e9)
-    fast = search.search(model, gpu, job)[0]
-    worse = search.search(model, gpu, job, slow)[0]
+    slow = collectives.gpu_interconnect(gpu, nic_rate=6e9)
+    fast = search.search_layouts(model, gpu, job)[0]
+    worse = search.search_layouts(model, gpu, job, slow)[0]
     assert fast.tokens_per_second >= worse.tokens_per_second
 
 
 def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = TrainingJob(gpus=2048, sequence=4096, global_batch=15360, number_format="fp8")
-    ranked = search.search(model, gpu, job, most=50)
+    ranked = search.search_layouts(model, gpu, job, most=50)
     assert ranked
     rates = [c.tokens_per_second for c in ranked]
     assert rates == sorted(rates, reverse=True)
@@ -256,7 +256,7 @@ def test_a_larger_cluster_is_not_a_longer_search(gpus: int) -> None:
 
     every = [
         family.plan(job, size)
-        for split in splits(model, collectives.fabric_of(gpu), job)
+        for split in list_splits(model, collectives.gpu_interconnect(gpu), job)
         for family in split.families()
         for size in family.sizes
     ]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.hf_loader import from_config
-from app.estimator.models.lookup import caveats, find_model
+from app.estimator.models.lookup import find_model, model_caveats
 from app.estimator.models.number_formats import gpu_weights, weight_table
 from app.estimator.models.vision_tower import KINDS, SIDE_CONFIGS
 from app.estimator.registry import run_estimate
@@ -89,7 +89,7 @@ def test_what_is_not_known_is_named_and_not_counted(subtests: pytest.Subtests) -
             assert named in model.unread
             if named == "vision_config":
                 assert model.tower is None
-            assert any(named in said for said in caveats(model))
+            assert any(named in said for said in model_caveats(model))
 
 
 def test_what_a_tower_leaves_out_is_that_of_its_class_and_named() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.estimator.hardware import throughput as rates
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import fabric_of
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.training import step_time as step
@@ -21,7 +21,7 @@ from app.estimator.training.training_plan import SOFTWARE, TrainingPlan
 
 H100 = find_accelerator("H100")
 A100 = find_accelerator("a100-sxm4-80")
-FABRIC = fabric_of(H100)
+FABRIC = gpu_interconnect(H100)
 LLAMA = find_model("llama-3-8b")
 powers = st.sampled_from([1, 2, 4, 8])
 
@@ -58,7 +58,7 @@ def test_deepseek_v3_keeps_its_published_pace_on_gb200() -> None:
         micro_batches=64,
         number_format="mxfp8",
     )
-    step = step_time(find_model("deepseek-v3"), gpu, fabric_of(gpu), plan)
+    step = step_time(find_model("deepseek-v3"), gpu, gpu_interconnect(gpu), plan)
     assert plan.tokens / step.total / plan.gpus == pytest.approx(4928, rel=0.3)
 
 
@@ -93,7 +93,7 @@ def test_small_models_lose_time_to_written_scores(
         sequence_parallel=False,
         software=OLDEST,
     )
-    step = step_time(gpt(*shape), A100, fabric_of(A100, 25e9), plan)
+    step = step_time(gpt(*shape), A100, gpu_interconnect(A100, 25e9), plan)
     again = layers * (24 * hidden**2 + 4 * hidden * 2048)
     flops = narayanan_flops((layers, hidden, 51200), 2048) + again
     reached = plan.tokens / step.total / plan.gpus * flops / 1e12
@@ -107,7 +107,7 @@ def test_written_scores_cost_by_their_number(sequence: int, heads: int) -> None:
     fused = dataclasses.replace(plan, software=now)
 
     def attention(heads: int, plan: TrainingPlan) -> float:
-        return step_time(gpt(4, heads, 4096), A100, fabric_of(A100), plan).attention
+        return step_time(gpt(4, heads, 4096), A100, gpu_interconnect(A100), plan).attention
 
     assert attention(heads, plan) > attention(heads, fused)
     assert attention(2 * heads, plan) > 1.3 * attention(heads, plan)
@@ -153,7 +153,7 @@ def test_fp8_beats_bf16_where_the_card_has_it() -> None:
     slow = step_time(LLAMA, H100, FABRIC, plan).total
     assert step_time(LLAMA, H100, FABRIC, fp8).total < slow
     with pytest.raises(ValueError, match="does not compute in fp8"):
-        step_time(LLAMA, A100, fabric_of(A100), fp8)
+        step_time(LLAMA, A100, gpu_interconnect(A100), fp8)
 
 
 def test_a_capped_card_is_slower() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from app.estimator.hardware.catalog import accelerators, systems
+from app.estimator.hardware.catalog import list_accelerators, list_systems
 from app.estimator.inputs import InputSpec, InvalidInputsError, input_specs
-from app.estimator.models.lookup import models
+from app.estimator.models.lookup import list_models
 from app.estimator.registry import EstimateSpec, entries, find_estimate, run_estimate
 from app.estimator.result import FormulaStep
 from app.estimator.units import format_value
@@ -23,9 +23,9 @@ SEED = 20261122
 # Answers asked of each estimate; a search or a simulation takes longer than a sum.
 MOST = {"parallelism-plan": 25, "serving-capacity": 60, "accelerator-choice": 40}
 USUAL = 160
-_CARDS = [card.id for card in accelerators()]
-_SYSTEMS = [system.id for system in systems()]
-_MODELS = [key for key, _ in models()]
+_CARDS = [card.id for card in list_accelerators()]
+_SYSTEMS = [system.id for system in list_systems()]
+_MODELS = [key for key, _ in list_models()]
 
 
 def drawn(meaning: InputSpec, default: Any, luck: random.Random) -> Any:
@@ -131,7 +131,7 @@ def test_every_model_and_every_card_is_asked_for() -> None:
                     given[kind].add(words[name])
     assert count >= 2000
     assert given["model"] == set(_MODELS)
-    known = {card.id for card in accelerators() if card.capacity}
+    known = {card.id for card in list_accelerators() if card.capacity}
     assert known <= given["gpu"]
 
 

@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.database.tables import AddedCard, CardStateRow, Sitting
-from app.exams.sitting import close_now
+from app.exams.sitting import close_overdue_sittings
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save
 
@@ -74,7 +74,7 @@ def test_a_paper_closed_by_the_clock_brings_its_questions_back(
 ) -> None:
     reach_the_end(rosa, begin(rosa))
 
-    close_now(app.state.engine, app.state.library, clock.now + dt.timedelta(days=3))
+    close_overdue_sittings(app.state.engine, app.state.library, clock.now + dt.timedelta(days=3))
 
     rows = session.exec(select(CardStateRow.due_day)).all()
     assert set(rows) == {"2026-06-10"}

@@ -10,9 +10,9 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.database.tables import Sitting
-from app.exams.assembly import QuestionPool, asks_missed, derived_exams, named, whole_of
-from app.exams.report import PastSitting, trend_of
-from app.exams.sitting import askable
+from app.exams.assembly import QuestionPool, asks_missed, derived_exams, exam_title, whole_exam_slug
+from app.exams.report import PastSitting, score_trend
+from app.exams.sitting import askable_questions
 from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
 from tests.exams.test_paper import question
 from tests.quiz.course import HandLibrary
@@ -143,8 +143,8 @@ def test_the_questions_are_tried_once_for_each_state_of_the_course(
 ) -> None:
     course = live_library.current()
 
-    assert askable(course) is askable(course)
-    assert len(askable(course)) == 70
+    assert askable_questions(course) is askable_questions(course)
+    assert len(askable_questions(course)) == 70
 
 
 def test_a_short_exam_is_not_cut() -> None:
@@ -164,11 +164,11 @@ def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
 def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:
     titles = {"2": "Racks"}
 
-    assert named("gone~domain-2", {}, titles) == "Racks only"
-    assert named("gone~domain-7", {}, titles) == "One domain only"
-    assert named("gone~missed", {}, titles) == "Only what you missed"
-    assert named("gone", {}, titles) == "gone"
-    assert whole_of("gone~domain-2") == "gone"
+    assert exam_title("gone~domain-2", {}, titles) == "Racks only"
+    assert exam_title("gone~domain-7", {}, titles) == "One domain only"
+    assert exam_title("gone~missed", {}, titles) == "Only what you missed"
+    assert exam_title("gone", {}, titles) == "gone"
+    assert whole_exam_slug("gone~domain-2") == "gone"
 
 
 def past(number: int, score: float, *, whole: bool = True) -> PastSitting:
@@ -177,7 +177,7 @@ def past(number: int, score: float, *, whole: bool = True) -> PastSitting:
 
 
 def test_a_difference_that_may_be_chance_is_called_so() -> None:
-    shown = trend_of([past(2, 33), past(1, 28)], 70, dt.datetime.date)
+    shown = score_trend([past(2, 33), past(1, 28)], 70, dt.datetime.date)
 
     assert shown is not None
     assert "56%, then 66%" in shown.sentence
@@ -186,18 +186,18 @@ def test_a_difference_that_may_be_chance_is_called_so() -> None:
 
 
 def test_a_clear_difference_is_called_so() -> None:
-    shown = trend_of([past(2, 46), past(1, 20)], None, dt.datetime.date)
+    shown = score_trend([past(2, 46), past(1, 20)], None, dt.datetime.date)
 
     assert shown is not None
     assert "clearly better" in shown.sentence
 
 
 def test_shorter_papers_are_hollow_and_not_compared() -> None:
-    shown = trend_of([past(2, 46, whole=False), past(1, 20)], None, dt.datetime.date)
+    shown = score_trend([past(2, 46, whole=False), past(1, 20)], None, dt.datetime.date)
 
     assert shown is not None
     assert "Each point is one exam" in shown.sentence
-    assert trend_of([], None, dt.datetime.date) is None
+    assert score_trend([], None, dt.datetime.date) is None
 
 
 def test_no_other_exam_is_offered_while_one_is_running(rosa: TestClient) -> None:

@@ -7,7 +7,7 @@ from sqlmodel import Session, select
 
 from app.database.tables import Sitting
 from app.exams import sitting
-from app.exams.sitting import close_now
+from app.exams.sitting import close_overdue_sittings
 from tests.conftest import Clock, visit
 from tests.exams.sitting import begin
 
@@ -18,9 +18,9 @@ def test_an_overdue_paper_is_closed_once_at_its_deadline(
     begin(rosa)
     later = clock.now + dt.timedelta(days=3)
 
-    assert close_now(app.state.engine, app.state.library, clock.now) == 0
-    assert close_now(app.state.engine, app.state.library, later) == 1
-    assert close_now(app.state.engine, app.state.library, later) == 0
+    assert close_overdue_sittings(app.state.engine, app.state.library, clock.now) == 0
+    assert close_overdue_sittings(app.state.engine, app.state.library, later) == 1
+    assert close_overdue_sittings(app.state.engine, app.state.library, later) == 0
     row = session.exec(select(Sitting)).one()
     assert (row.closed_by, row.closed_at) == ("time", row.deadline_at)
 
@@ -33,7 +33,7 @@ def test_each_overdue_paper_is_closed_in_a_transaction_of_its_own(
         with visit(app) as client:
             begin(client)
     closed_before = []
-    close_sitting = sitting.close
+    close_sitting = sitting.close_sitting
 
     def close(*given):
         with Session(app.state.engine) as other:
@@ -41,8 +41,8 @@ def test_each_overdue_paper_is_closed_in_a_transaction_of_its_own(
             closed_before.append(len(other.exec(ended).all()))
         return close_sitting(*given)
 
-    monkeypatch.setattr("app.exams.sitting.close", close)
+    monkeypatch.setattr("app.exams.sitting.close_sitting", close)
 
     later = clock.now + dt.timedelta(days=3)
-    assert close_now(app.state.engine, app.state.library, later) == 3
+    assert close_overdue_sittings(app.state.engine, app.state.library, later) == 3
     assert closed_before == [0, 1, 2]

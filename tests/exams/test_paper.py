@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.exams.assembly import ExamPaper, as_in_exam, assemble_paper, minutes_for
+from app.exams.assembly import ExamPaper, assemble_paper, match_exam_types, minutes_for
 from app.markup.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
 from app.questions.model import Question
 from app.questions.options import Choice
@@ -121,8 +121,8 @@ def test_papers_hold_the_kinds_of_the_real_exam_where_those_suffice() -> None:
         for n, q in enumerate(BANK)
     ]
 
-    enough = as_in_exam(bank, DOMAINS, {"1": 6, "2": 4})
-    few = as_in_exam(bank, DOMAINS, {"1": 16, "2": 4})
+    enough = match_exam_types(bank, DOMAINS, {"1": 6, "2": 4})
+    few = match_exam_types(bank, DOMAINS, {"1": 16, "2": 4})
 
     assert {q.type for q in enough} == {"single"}
     assert {q.type for q in few if q.objectives[0] > "2"} == {"single"}

@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Sitting
-from app.exams.report import GradedItem, ScoreShare, interval, most_lost, summarize
+from app.exams.report import GradedItem, ScoreShare, most_lost, score_interval, sum_up_exam
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.variants import draw_variant
 from tests.conftest import Clock
@@ -31,7 +31,7 @@ def marked(number: int, objective: str, score: float) -> GradedItem:
 
 
 def test_points_add_up_by_domain_and_objective() -> None:
-    report = summarize([marked(1, "2.10", 1), marked(2, "2.9", 0.5), marked(3, "1.1", 0)])
+    report = sum_up_exam([marked(1, "2.10", 1), marked(2, "2.9", 0.5), marked(3, "1.1", 0)])
 
     assert (report.score, report.count) == (1.5, 3)
     assert [(s.name, s.score, s.count) for s in report.domains] == [
@@ -49,8 +49,8 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
     paper.append(marked(12, "2.3", 0))
     paper.append(dataclasses.replace(marked(10, "2.2", 0), answered=False))
 
-    report = summarize(paper)
-    half = summarize([dataclasses.replace(m, answered=m.number < 6) for m in paper])
+    report = sum_up_exam(paper)
+    half = sum_up_exam([dataclasses.replace(m, answered=m.number < 6) for m in paper])
 
     assert [m.number for m in report.missed] == [9, 12]
     assert [m.number for m in report.open] == [10]
@@ -69,12 +69,12 @@ def test_parts_that_lost_as_much_as_one_left_out_are_not_named() -> None:
 
 
 def test_an_empty_paper_has_no_score_and_no_interval() -> None:
-    assert (summarize([]).low, summarize([]).high) == (0, 0)
+    assert (sum_up_exam([]).low, sum_up_exam([]).high) == (0, 0)
 
 
 @given(st.integers(1, 200), st.floats(0, 1))
 def test_the_interval_holds_the_score_and_stays_on_the_scale(count: int, share: float) -> None:
-    low, high = interval(share * count, count)
+    low, high = score_interval(share * count, count)
 
     assert 0 <= low <= share * count + 1e-9
     assert share * count - 1e-9 <= high <= count
@@ -82,7 +82,7 @@ def test_the_interval_holds_the_score_and_stays_on_the_scale(count: int, share: 
 
 def test_the_interval_is_wilsons() -> None:
     # With no hit in n the closed form of the upper end is z²/(n + z²).
-    low, high = interval(0, 10)
+    low, high = score_interval(0, 10)
 
     assert low == 0
     assert high / 10 == pytest.approx(1.96**2 / (10 + 1.96**2))
@@ -101,7 +101,7 @@ def test_changed_answers_are_told_by_what_came_of_them() -> None:
         changed(5, 0.0, 1.0),
     ]
 
-    assert summarize(paper).changes == (
+    assert sum_up_exam(paper).changes == (
         ("wrong to right", (1, 5)),
         ("right to wrong", (2,)),
         ("wrong to wrong", (3,)),

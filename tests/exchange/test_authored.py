@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from app.import_export.converted_text import span_around
-from app.import_export.course_items import block, read_authored
+from app.import_export.course_items import read_authored, write_item_block
 from app.import_export.items import Item, ItemOption
 from tests.conftest import SHIPPED
 from tests.exchange.bank import QUESTIONS, bare, items
@@ -17,7 +17,7 @@ FRONT = '---\ntitle: "T"\nobjective: 1.1\nsource: herd\n---\n\n'
 
 def again(item: Item, file: str = "quiz.md") -> Item:
     """The item after it was written as Markdown and parsed."""
-    text = FRONT + block(item, item.name)
+    text = FRONT + write_item_block(item, item.name)
     reading = read_authored(text, f"topics/t/{file}")
     assert [str(r) for r in reading.refused] == [], text
     return reading.items[0]

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from app.cli.import_export import import_file
-from app.content.check import check
+from app.content.check import check_course
 from tests.content.test_cases import DAY, TINY
 
 AIKEN = """What does ${HOME} or {name} stand for in a template?
@@ -19,14 +19,14 @@ def test_a_name_in_braces_is_taken_in_as_words(tmp_path: Path) -> None:
     shutil.copytree(TINY, course)
     file = tmp_path / "quiz.txt"
     file.write_text(AIKEN, encoding="utf-8")
-    before = [p for p in check(course, today=DAY) if p.severity == "error"]
+    before = [p for p in check_course(course, today=DAY) if p.severity == "error"]
 
     said = import_file("aiken", file, course, "kv-cache")
 
     assert said.startswith("1 item carried")
     written = (course / "topics/kv-cache/quiz.md").read_text("utf-8")
     assert r"or \{name} stand" in written
-    assert [p for p in check(course, today=DAY) if p.severity == "error"] == before
+    assert [p for p in check_course(course, today=DAY) if p.severity == "error"] == before
 
 
 def test_the_same_file_again_brings_nothing_new(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from app.content.library import Library
 from app.database.quotas import OWN_CARDS
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDay
 from app.database.tables import Suspension as Aside
-from app.import_export.anki.package_writer import guid
+from app.import_export.anki.package_writer import note_guid
 from app.import_export.export_store import OwnCardText
 from app.import_export.import_store import ImportedCard, expect_room
 from app.import_export.items import UnusableFileError
 from app.spaced_repetition import review_log
-from app.spaced_repetition.card_ids import card_of_term, topic_of
+from app.spaced_repetition.card_ids import card_of_term, card_topic
 from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild, rebuild_days
 from tests.exchange.package import Made, package, types
@@ -104,7 +104,7 @@ def test_its_grades_come_along_and_make_its_memory(rosa, session) -> None:
 
 def test_grades_of_a_course_card_join_those_given_here(rosa, session) -> None:
     review(rosa, "w-c-bf16", 3)
-    note = Made(guid("w-c-bf16"), ("other words", "in the file"), log=HISTORY)
+    note = Made(note_guid("w-c-bf16"), ("other words", "in the file"), log=HISTORY)
 
     said = bring(rosa, package(note))
 
@@ -117,7 +117,7 @@ def test_grades_of_a_course_card_join_those_given_here(rosa, session) -> None:
 
 def test_the_reverse_of_a_course_card_is_the_second_side(rosa, session) -> None:
     log = ((1, MOMENTS[0], 4, 0, 900),)
-    bring(rosa, package(Made(guid("w-c-size"), ("F", "B"), cards=(0, 1), log=log)))
+    bring(rosa, package(Made(note_guid("w-c-size"), ("F", "B"), cards=(0, 1), log=log)))
 
     memory = session.exec(select(CardStateRow)).one()
     assert (memory.card, memory.note, memory.topic) == (
@@ -130,7 +130,7 @@ def test_the_reverse_of_a_course_card_is_the_second_side(rosa, session) -> None:
 def test_the_same_file_twice_changes_nothing(rosa, session) -> None:
     notes = (
         Made("g1", ("F", "B"), log=HISTORY),
-        Made(guid("k-c-name"), ("F", "B"), log=((0, MOMENTS[1] + 7, 2, 0, 1),)),
+        Made(note_guid("k-c-name"), ("F", "B"), log=((0, MOMENTS[1] + 7, 2, 0, 1),)),
         Made("g2", ("New", "Card"), queue=-1),
     )
     bring(rosa, package(*notes))
@@ -270,14 +270,14 @@ def test_what_came_stands_as_a_replay_would_have_it(rosa, session, library) -> N
         Made("g1", ("F", "B"), log=HISTORY),
         Made("g2", ("F", "B")),
         Made("g3", ("F", "B"), queue=-1),
-        Made(guid("w-c-bf16"), ("F", "B"), log=HISTORY[1:]),
-        Made(guid(TERM_CARD), ("F", "B"), log=HISTORY[2:]),
+        Made(note_guid("w-c-bf16"), ("F", "B"), log=HISTORY[1:]),
+        Made(note_guid(TERM_CARD), ("F", "B"), log=HISTORY[2:]),
     ]
     bring(rosa, package(*notes))
     learner = learners(session)[0]
     before = everything(session, learner)
 
-    term = card_of_term(library.glossary["kv-cache"], topic_of(library, TERM_CARD))
+    term = card_of_term(library.glossary["kv-cache"], card_topic(library, TERM_CARD))
     rebuild(session, learner, {**library.cards, TERM_CARD: term})
     rebuild_days(session, learner)
     session.commit()
@@ -373,7 +373,7 @@ def test_a_deck_that_was_brought_can_be_removed_again(rosa, session) -> None:
 
 
 def test_grades_that_came_to_course_cards_can_be_removed_again(rosa, session) -> None:
-    note = Made(guid("k-c-name"), ("F", "B"), log=HISTORY)
+    note = Made(note_guid("k-c-name"), ("F", "B"), log=HISTORY)
     bring(rosa, package(note))
 
     rosa.post("/settings/cards/removal", data={"what": "grades"})
@@ -386,7 +386,7 @@ def test_grades_that_came_to_course_cards_can_be_removed_again(rosa, session) ->
 
 
 def test_their_removal_leaves_what_was_graded_here(rosa, session, clock) -> None:
-    note = Made(guid("w-c-bf16"), ("F", "B"), log=HISTORY)
+    note = Made(note_guid("w-c-bf16"), ("F", "B"), log=HISTORY)
     review(rosa, "w-c-bf16", 3)
     bring(rosa, package(note))
     clock.tick(days=1)

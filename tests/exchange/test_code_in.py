@@ -3,10 +3,10 @@
 import pytest
 
 from app.import_export.formats.spreadsheets import read_spreadsheet
-from app.import_export.html_to_markdown import from_plain, one_line, to_markdown
+from app.import_export.html_to_markdown import from_plain, join_into_one_line, to_markdown
 from app.import_export.items import ItemSkippedError
-from app.import_export.markdown_to_html import markdown_of
-from app.markup.markdown_tokens import tokens
+from app.import_export.markdown_to_html import tokens_to_markdown
+from app.markup.markdown_tokens import parse_markdown
 
 LOOP = "for i in range(3):\n    if i == 1:\n        print(i)"
 
@@ -30,7 +30,7 @@ def test_lines_of_plain_text_stay_lines(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(words=words):
             assert from_plain(words) == markdown
-            assert markdown_of(tokens(markdown)) == markdown
+            assert tokens_to_markdown(parse_markdown(markdown)) == markdown
 
 
 def test_code_in_an_option_keeps_its_lines_and_indents() -> None:
@@ -39,7 +39,7 @@ def test_code_in_an_option_keeps_its_lines_and_indents() -> None:
     (item,) = read_spreadsheet(table.encode()).items
     indent = "\N{NO-BREAK SPACE}" * 4
 
-    assert one_line(item.options[0].text) == (
+    assert join_into_one_line(item.options[0].text) == (
         f"`for i in range(3):`<br>`{indent}if i == 1:`<br>`{indent * 2}print(i)`"
     )
     assert item.options[1].text == "\\_\\_init\\_\\_"
@@ -61,7 +61,7 @@ def test_lines_of_html_code_stay_lines(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(html=html):
             assert to_markdown(html).text == markdown
-            assert markdown_of(tokens(markdown)) == markdown
+            assert tokens_to_markdown(parse_markdown(markdown)) == markdown
 
 
 def test_items_of_lists_keep_their_labels(subtests: pytest.Subtests) -> None:
@@ -86,7 +86,7 @@ def test_items_of_lists_keep_their_labels(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(html=html):
             assert to_markdown(html).text == markdown
-            assert markdown_of(tokens(markdown)) == markdown
+            assert tokens_to_markdown(parse_markdown(markdown)) == markdown
 
 
 def test_a_formula_in_mathml_is_its_tex_or_refused() -> None:

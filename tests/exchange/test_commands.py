@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.content.check import check
-from app.content.library import load
+from app.content.check import check_course
+from app.content.library import load_library
 from app.import_export.formats.registry import READERS, WRITERS
 
 pytestmark = pytest.mark.usefixtures("read_once")
@@ -44,7 +44,7 @@ def take_in(course: Path, path: Path, form: str = "gift", topic: str = "weights"
 
 
 def errors(course: Path) -> list[str]:
-    return [p.message for p in check(course) if p.severity == "error"]
+    return [p.message for p in check_course(course) if p.severity == "error"]
 
 
 def test_what_was_taken_in_passes_the_check_and_is_reported(
@@ -68,18 +68,18 @@ def test_what_stood_in_the_file_stands_there_still(course: Path, gift: Path) -> 
     take_in(course, gift)
 
     assert quiz.read_text(encoding="utf-8").startswith(before)
-    assert {"weights-of-7-b", "weights-of-7-b-2"} <= set(load(course).questions)
+    assert {"weights-of-7-b", "weights-of-7-b-2"} <= set(load_library(course).questions)
 
 
 def test_a_second_time_nothing_is_doubled(
     course: Path, gift: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     take_in(course, gift)
-    before = set(load(course).questions)
+    before = set(load_library(course).questions)
     capsys.readouterr()
     take_in(course, gift)
 
-    assert set(load(course).questions) == before
+    assert set(load_library(course).questions) == before
     assert "the topic has this question already" in capsys.readouterr().out
 
 
@@ -87,14 +87,14 @@ def test_a_second_time_nothing_is_doubled(
 def test_a_course_leaves_and_comes_back(course: Path, tmp_path: Path, form: str) -> None:
     target = tmp_path / "out"
     assert main(["export", form, str(target), "--content", str(course)]) == 0
-    known = load(course)
+    known = load_library(course)
     for name in ("quiz.md", "cards.md"):
         (course / "topics" / "weights" / name).unlink(missing_ok=True)
-    lost = set(known.questions) - set(load(course).questions)
+    lost = set(known.questions) - set(load_library(course).questions)
     take_in(course, target, form)
 
     if form != "aiken":  # knows no ids
-        assert lost <= set(load(course).questions)
+        assert lost <= set(load_library(course).questions)
     assert errors(course) == errors(TINY)
 
 
@@ -110,10 +110,10 @@ def test_what_is_not_live_stays_and_is_counted(
     draft(course / "topics" / "kv-cache" / "concept.md")
     draft(course / "topics" / "weights" / "cards.md", status="review")
     draft(course / "topics" / "weights" / "quiz.md", "<!-- q: w-bf16-70b\n")
-    known = load(course).as_authored()
-    live = set(load(course).questions)
+    known = load_library(course).as_authored()
+    live = set(load_library(course).questions)
     assert live
-    assert not load(course).cards
+    assert not load_library(course).cards
 
     assert main(["export", form, "-", "--content", str(course)]) == 0
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from app.import_export.converted_text import ConversionLosses
-from app.import_export.formats.gift import blocks_of, parts_of
+from app.import_export.formats.gift import split_at_marks, split_blocks
 from app.import_export.formats.moodle_xml import read_gaps
 from app.import_export.formats.registry import READERS
-from app.import_export.html_sanitizer import safe
+from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import DEEPEST, from_plain, is_deep, to_markdown
 from app.import_export.items import ItemSkippedError
 from tests.exchange.package import Made, package
@@ -22,11 +22,11 @@ from tests.exchange.test_cards_in import bring
 def test_one_long_answer_of_gift_is_cut_at_its_marks_alone() -> None:
     long = "x" * 2_000_000
 
-    assert parts_of(f"={long}~b\\~c", "=~") == [("", ""), ("=", long), ("~", "b\\~c")]
+    assert split_at_marks(f"={long}~b\\~c", "=~") == [("", ""), ("=", long), ("~", "b\\~c")]
 
 
 def test_tags_of_gift_that_are_never_closed_are_no_tags() -> None:
-    assert blocks_of("//" + "[tag:" * 200_000 + "\nQ{=r}")[0].tags == ()
+    assert split_blocks("//" + "[tag:" * 200_000 + "\nQ{=r}")[0].tags == ()
 
 
 def test_thousands_of_answers_with_something_lost_are_told_once_each() -> None:
@@ -137,7 +137,7 @@ def test_tags_that_follow_each_other_are_not_deep(subtests: pytest.Subtests) -> 
     ]:
         with subtests.test(html=html):
             assert not is_deep(html)
-            assert safe(html)
+            assert sanitize_html(html)
 
 
 def test_a_card_of_tags_in_tags_is_left_out_and_counted(rosa) -> None:

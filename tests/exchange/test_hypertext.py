@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.import_export.html_to_markdown import from_plain, to_markdown
-from app.import_export.markdown_to_html import markdown_of, to_html
-from app.markup.markdown_tokens import plain_text, tokens
+from app.import_export.markdown_to_html import to_html, tokens_to_markdown
+from app.markup.markdown_tokens import parse_markdown, plain_text
 from tests.exchange.bank import SIGNS, STEMS
 
 TEX = re.compile(r"\\[(\[]")
@@ -45,7 +45,7 @@ def test_plain_words_stay_the_words_they_are(words: str) -> None:
     assume(not TEX.search(words))
     meant = " ".join(words.split())
 
-    assert plain_text(tokens(from_plain(meant))) == meant
+    assert plain_text(parse_markdown(from_plain(meant))) == meant
 
 
 def test_mathematics_in_plain_words_becomes_ours() -> None:
@@ -54,7 +54,7 @@ def test_mathematics_in_plain_words_becomes_ours() -> None:
 
 def canonical(markdown: str) -> str:
     """Markdown written in the one way in which the room writes it."""
-    return markdown_of(tokens(markdown))
+    return tokens_to_markdown(parse_markdown(markdown))
 
 
 @given(STEMS)

@@ -13,7 +13,7 @@ from sqlmodel import Session, select
 from starlette.exceptions import HTTPException
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import change_settings, erase
+from app.accounts.learner_store import change_settings, erase_learner
 from app.content.library import LiveLibrary
 from app.database.engine import make_engine
 from app.database.quotas import CARD_LOG, OWN_CARDS
@@ -27,7 +27,7 @@ from app.import_export.import_store import (
     ImportedReview,
     begin_import,
     import_cards,
-    slices_of,
+    slice_cards,
 )
 from app.main import create_app
 from app.settings import Settings
@@ -161,7 +161,7 @@ def test_pictures_make_slices_short_as_well() -> None:
         for n in range(9)
     ]
 
-    assert [len(part) for part in slices_of(cards)] == [2, 2, 2, 2, 1]
+    assert [len(part) for part in slice_cards(cards)] == [2, 2, 2, 2, 1]
 
 
 def test_a_file_is_written_in_slices_that_are_short() -> None:
@@ -172,7 +172,7 @@ def test_a_file_is_written_in_slices_that_are_short() -> None:
         for n in range(400)
     ]
 
-    parts = list(slices_of(cards))
+    parts = list(slice_cards(cards))
 
     assert [card for part in parts for card in part] == cards
     assert all(sum(len(card.log) for card in part) <= 300 or len(part) == 1 for part in parts)
@@ -200,7 +200,7 @@ def test_others_write_between_two_slices(app, settings, desk, session, processes
 
 
 def test_every_slice_leaves_memory_and_days_as_the_log_has_them(desk, session) -> None:
-    for part in slices_of(desk.arrivals):
+    for part in slice_cards(desk.arrivals):
         import_cards(session, desk.learner, part, desk.clock())
         session.commit()
         before = everything(session, desk.learner.id)
@@ -214,7 +214,7 @@ def test_every_slice_leaves_memory_and_days_as_the_log_has_them(desk, session) -
 
 
 def test_what_was_broken_off_is_completed_by_the_same_file(rosa, desk, session) -> None:
-    for part in list(slices_of(desk.arrivals))[:2]:
+    for part in list(slice_cards(desk.arrivals))[:2]:
         import_cards(session, desk.learner, part, desk.clock())
     session.commit()
     own, grades = counted(session)
@@ -253,7 +253,7 @@ def test_nothing_is_written_for_a_learner_who_was_erased(app, desk, session) -> 
         if number == 2:
             with Session(app.state.engine) as db:
                 db.connection(execution_options=WRITING)
-                erase(db, desk.learner.id)
+                erase_learner(db, desk.learner.id)
                 db.commit()
 
     desk.write(erase_them)

@@ -14,8 +14,8 @@ from app.database.tables import CardStateRow, OwnCard, OwnPicture, Review
 from app.import_export.anki import package_format
 from app.import_export.anki import package_format as packing
 from app.import_export.anki import package_reader as opening
-from app.import_export.anki.card_templates import with_math
-from app.import_export.anki.package_format import fields_of, name_of, names_of
+from app.import_export.anki.card_templates import convert_formulas
+from app.import_export.anki.package_format import decode_fields, media_names, picture_name
 from tests.exchange.package import Made, database, package, written, zipped
 from tests.exchange.test_cards_in import (
     HISTORY,
@@ -51,7 +51,7 @@ def test_a_package_of_the_newest_format_brings_cards_grades_and_pictures(rosa, s
 
     assert "1 new card, 0 cards changed, 4 grades carried" in said
     own = session.exec(select(OwnCard)).one()
-    address = f"/flashcards/pictures/{name_of(PNG)}"
+    address = f"/flashcards/pictures/{picture_name(PNG)}"
     assert own.front == f'<img src="{address}" alt="Picture">'
     shown = rosa.get(address)
     assert (shown.content, shown.headers["content-type"]) == (PNG, "image/png")
@@ -201,7 +201,7 @@ def test_formulas_are_written_in_one_way(subtests: pytest.Subtests) -> None:
         ("[$]" * 20_000, "[$]" * 20_000),
     ]:
         with subtests.test(anki=anki, ours=ours):
-            assert with_math(anki) == ours
+            assert convert_formulas(anki) == ours
 
 
 def test_only_pictures_are_kept_as_pictures(rosa, session) -> None:
@@ -221,7 +221,7 @@ def test_only_pictures_are_kept_as_pictures(rosa, session) -> None:
 def test_pictures_are_seen_by_their_learner_alone(rosa, milo) -> None:
     files = {"collection__anki21": database(Made("g1", ("<img src=b>", "B")))}
     bring(rosa, zipped(**files, media=b'{"0": "b"}', **{"0": PNG}))
-    address = f"/flashcards/pictures/{name_of(PNG)}"
+    address = f"/flashcards/pictures/{picture_name(PNG)}"
 
     assert rosa.get(address).status_code == 200
     assert milo.get(address).status_code == 404
@@ -249,19 +249,19 @@ class TestHostile:
     @needs_zstd
     def test_pictures_that_grow_without_measure_are_not_all_unpacked(self, monkeypatch) -> None:
         unpacked = []
-        reading = package_format.reading
-        monkeypatch.setattr(opening, "reading", lambda s: unpacked.append(s) or reading(s))
+        reading = package_format.open_compressed
+        monkeypatch.setattr(opening, "open_compressed", lambda s: unpacked.append(s) or reading(s))
         names = [f"p{number}" for number in range(150)]
         large = b"\0" * (opening.MOST_OF_A_FILE + 1)
         content = written(database(NOTE), dict.fromkeys(names, large), modern=True)
 
-        assert opening.media_of(io.BytesIO(content), set(names)) == {}
+        assert opening.read_media(io.BytesIO(content), set(names)) == {}
         assert len(unpacked) < 110
 
     def test_no_more_media_are_listed_than_an_archive_may_hold(self) -> None:
         entry = b"\x0a\x03\x0a\x01a"  # the name “a”
 
-        assert len(names_of(entry * 300_000, modern=True)) == 5_000
+        assert len(media_names(entry * 300_000, modern=True)) == 5_000
 
     @needs_zstd
     @pytest.mark.parametrize("cut", [4, 40, -1])
@@ -287,12 +287,12 @@ class TestHostile:
 
     @pytest.mark.parametrize("listed", [b"", b"[]", b"[" * 9000, b'{"0": {}}', b"\xff"])
     def test_a_list_of_media_may_be_anything(self, listed: bytes) -> None:
-        assert isinstance(names_of(listed, modern=False), dict)
-        assert isinstance(names_of(listed, modern=True), dict)
+        assert isinstance(media_names(listed, modern=False), dict)
+        assert isinstance(media_names(listed, modern=True), dict)
 
     def test_a_message_never_reads_past_its_end(self) -> None:
-        assert list(fields_of(b"\x0a\x05ab")) == [(1, b"ab")]
-        assert list(fields_of(b"\xff" * 30)) == []
+        assert list(decode_fields(b"\x0a\x05ab")) == [(1, b"ab")]
+        assert list(decode_fields(b"\xff" * 30)) == []
 
 
 @needs_zstd
@@ -303,7 +303,7 @@ def test_the_list_of_media_names_each_file() -> None:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         listed = packing.zstd().decompress(archive.read("media"))
         assert archive.read("meta") == b"\x08\x03"
-    assert list(names_of(listed, modern=True).values()) == list(media)
+    assert list(media_names(listed, modern=True).values()) == list(media)
 
 
 def test_without_zstd_the_newest_format_is_not_offered(rosa, monkeypatch) -> None:

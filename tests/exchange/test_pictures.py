@@ -14,10 +14,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.cli import main
-from app.content.check import check
+from app.content.check import check_course
 from app.content.library import LiveLibrary
 from app.import_export.formats.registry import READERS
-from app.import_export.images import content_of, name_of
+from app.import_export.images import image_bytes, image_name
 from app.import_export.xml_files import read_xml
 from app.main import create_app
 from app.settings import Settings
@@ -88,7 +88,7 @@ def take(course: Path, form: str, file: Path) -> None:
 
 
 def errors(course: Path) -> list[str]:
-    return [p.message for p in check(course) if p.severity == "error"]
+    return [p.message for p in check_course(course) if p.severity == "error"]
 
 
 def files(course: Path) -> set[bytes]:
@@ -110,7 +110,7 @@ def test_a_question_comes_with_its_pictures(
     assert errors(other) == before
     assert files(other) == {PNG, GIF}
     text = (other / "topics" / "weights" / "quiz.md").read_text(encoding="utf-8")
-    rack, host = name_of(PNG, "rack.png"), name_of(GIF, "host.gif")
+    rack, host = image_name(PNG, "rack.png"), image_name(GIF, "host.gif")
     stems = {rack.partition("-")[2], host.partition("-")[2]}
     shown = re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", text)
     assert len(shown) == 4
@@ -253,7 +253,7 @@ def test_a_picture_of_moodle_is_kept(stem: str, file: str) -> None:
     (item,) = READERS["moodle"](moodle(f"Which? {stem}", file)).items
 
     (picture,) = item.pictures
-    assert content_of(picture) == PNG
+    assert image_bytes(picture) == PNG
     assert f"]({picture.name})" in item.stem
     assert picture.name.endswith(".png")
 
@@ -312,7 +312,7 @@ def test_canvas_names_its_files_by_a_word_of_its_own() -> None:
 
     (found,) = READERS["qti"](out.getvalue()).items
 
-    assert [content_of(p) for p in found.pictures] == [PNG]
+    assert [image_bytes(p) for p in found.pictures] == [PNG]
     assert found.pictures[0].name in found.stem
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.import_export import export_file, import_file
-from app.content.library import load
+from app.content.library import load_library
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"
@@ -19,7 +19,7 @@ def test_the_reserve_comes_back_as_such(tmp_path: Path, form: str) -> None:
     text = quiz.read_text()
     kept = text.replace("q: w-bf16-70b\n", "q: w-bf16-70b\nuse: exam\n")
     quiz.write_text(kept.replace("q: w-smaller\n", "q: w-smaller\nlevel: deeper\n"))
-    before = load(course).questions
+    before = load_library(course).questions
     assert before["w-bf16-70b"].reserved
     assert before["w-smaller"].level == "deeper"
 
@@ -28,7 +28,7 @@ def test_the_reserve_comes_back_as_such(tmp_path: Path, form: str) -> None:
     quiz.write_text(text.split("###")[0] + "### Filler\n<!-- q: f -->\n- [x] `a`\n")
     import_file(form.replace("qti21", "qti"), tmp_path / "out", course, "weights")
 
-    after = load(course).questions
+    after = load_library(course).questions
     stems = {q.stem.plain: q for q in after.values()}
     assert stems[before["w-bf16-70b"].stem.plain].reserved
     assert stems[before["w-smaller"].stem.plain].level == "deeper"

@@ -15,7 +15,12 @@ from app.database.engine import make_engine
 from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, Suspension
 from app.markup.model import GlossaryTerm, RichText, SourceLocation
 from app.spaced_repetition import review_log
-from app.spaced_repetition.added_cards import CardToAdd, add_cards, decline, readd_missed_questions
+from app.spaced_repetition.added_cards import (
+    CardToAdd,
+    add_cards,
+    readd_missed_questions,
+    set_declined,
+)
 from app.spaced_repetition.card_ids import card_of_question, card_of_term
 from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild
@@ -392,7 +397,7 @@ def act(db: Session, cards, actions) -> int:
             if last:
                 review_log.undo_review(db, learner, last[0], (now, day))
         elif what in {"out", "in"}:
-            decline(db, learner, name, declined=what == "out")
+            set_declined(db, learner, name, declined=what == "out")
         else:
             review_log.set_suspended(db, learner, cards[name], now, aside=what == "aside")
     return learner

@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from app.database.tables import CardStateRow, OwnCard
 from app.flashcards import own_cards_page as writing
-from app.flashcards.own_cards_page import OwnCardDraft, render_card, typed_of
+from app.flashcards.own_cards_page import OwnCardDraft, render_card, typed_draft
 from app.questions.question_type import CardFaces
 from app.spaced_repetition import card_ids as added_cards
 from tests.turns import count_open
@@ -42,11 +42,11 @@ def test_what_was_typed_comes_back_while_the_card_is_as_it_was_made():
     typed = OwnCardDraft("a {{b}}", "c")
     faces = render_card(typed).faces
 
-    assert typed_of(typed.kept, faces) == typed
-    assert typed_of(typed.kept, render_card(OwnCardDraft("other")).faces) is None
-    assert typed_of("", faces) is None
+    assert typed_draft(typed.kept, faces) == typed
+    assert typed_draft(typed.kept, render_card(OwnCardDraft("other")).faces) is None
+    assert typed_draft("", faces) is None
     # So they were kept before: with a line end, which Anki cuts off.
-    assert typed_of(typed.kept, CardFaces(f"{faces.front}\n", f"{faces.back}\n")) == typed
+    assert typed_draft(typed.kept, CardFaces(f"{faces.front}\n", f"{faces.back}\n")) == typed
 
 
 WIDE = "\n".join(["|a" * 130, "|-" * 130, *["|"] * 900])
@@ -154,13 +154,13 @@ def test_a_card_that_was_kept_before_the_limit_stays_usable(
     row.front, row.back, row.source = long, long, json.dumps([WIDE, WIDE])
     session.commit()
     cleaned = []
-    clean_html = added_cards.cleaned
+    clean_html = added_cards.clean_html
 
     def clean(html: str):
         cleaned.append(len(html))
         return clean_html(html)
 
-    monkeypatch.setattr("app.spaced_repetition.card_ids.cleaned", clean)
+    monkeypatch.setattr("app.spaced_repetition.card_ids.clean_html", clean)
     shown = rosa.get(f"/flashcards?card={row.card}&show=1").text
     form = rosa.get(f"{FORM}/{row.card}").text
 

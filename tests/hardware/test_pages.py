@@ -8,7 +8,7 @@ import pytest
 
 from app.calculators import hardware_pages as listing
 from app.cli.estimate import catalogue_command
-from app.estimator.hardware.part_values import find_part, parts
+from app.estimator.hardware.part_values import find_part, list_parts
 
 
 def names(page: str) -> list[str]:
@@ -25,8 +25,8 @@ def test_the_list_names_every_accelerator_with_the_largest_memory_first(client):
     page = client.get("/hardware").text
     shown = names(page)
 
-    assert len(shown) == sum(part.kind == "accelerator" for part in parts())
-    sold = [next(p for p in parts() if p.name == unescape(n)) for n in shown]
+    assert len(shown) == sum(part.kind == "accelerator" for part in list_parts())
+    sold = [next(p for p in list_parts() if p.name == unescape(n)) for n in shown]
     sizes = [part["memory"].number for part in sold if part["memory"].number]
     assert sizes == sorted(sizes, reverse=True)
     assert 'aria-sort="descending"' in page
@@ -38,7 +38,7 @@ def test_each_kind_has_its_list(client, kind):
 
     assert page.status_code == 200
     kinds = listing.SHELVES[kind].kinds
-    assert len(names(page.text)) == sum(part.kind in kinds for part in parts())
+    assert len(names(page.text)) == sum(part.kind in kinds for part in list_parts())
 
 
 def test_a_filter_keeps_what_is_like_that(client):
@@ -82,7 +82,7 @@ def test_unknown_gives_its_reason_under_the_table(client):
     assert reason.endswith(".")
 
 
-@pytest.mark.parametrize("part", parts(), ids=lambda part: part.id)
+@pytest.mark.parametrize("part", list_parts(), ids=lambda part: part.id)
 def test_every_part_has_a_page_with_each_value_and_its_source(client, part):
     page = client.get(f"/hardware/{part.id}")
 
@@ -128,7 +128,7 @@ def test_chosen_parts_stand_side_by_side_with_the_better_value_bold(client):
 
 
 def test_more_than_four_or_unknown_parts_are_said_not_shown(client):
-    ids = [part.id for part in parts()[:6]]
+    ids = [part.id for part in list_parts()[:6]]
     query = "&".join(f"part={name}" for name in (*ids, "nothing"))
     page = client.get(f"/hardware/compare?{query}").text
 

@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.part_values import find_part, parts, row_of
+from app.estimator.hardware.part_values import find_part, list_parts, row_for_field
 from app.markup.expressions import FigureError, catalogue_value
 
-PARTS = parts()
+PARTS = list_parts()
 
 
 def test_every_value_has_a_source_and_a_day_or_a_reason(subtests: pytest.Subtests):
@@ -42,7 +42,7 @@ def test_every_field_that_an_author_can_link_has_its_row(subtests: pytest.Subtes
                 except FigureError:
                     continue
                 if not isinstance(found, str | bool):
-                    assert row_of(name) in rows, name
+                    assert row_for_field(name) in rows, name
 
 
 def test_one_way_stands_beside_both_ways_and_dense_beside_sparse():

@@ -7,7 +7,12 @@ from sqlmodel import Session, col, select
 
 from app.accounts import learner_store as belongings
 from app.accounts import learner_store as store
-from app.accounts.learner_store import BrowserVisit, NewLearnerSettings, find_learner, key_in
+from app.accounts.learner_store import (
+    BrowserVisit,
+    NewLearnerSettings,
+    derive_course_key,
+    find_learner,
+)
 from app.database.tables import DeviceCode, Learner, LearnerSession, Note
 
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
@@ -15,7 +20,7 @@ HERE = BrowserVisit("d" * 64, "Firefox on Linux", NOON)
 
 
 def begin(db: Session, course: str, name: str = "") -> int:
-    return store.enroll(db, NewLearnerSettings("rosa", course, name, "Europe/Berlin", HERE))
+    return store.enroll_learner(db, NewLearnerSettings("rosa", course, name, "Europe/Berlin", HERE))
 
 
 def test_a_course_has_a_row_and_the_browser_one_session(session: Session) -> None:
@@ -29,7 +34,7 @@ def test_a_course_has_a_row_and_the_browser_one_session(session: Session) -> Non
         found = find_learner(session, HERE.digest, course)
         assert found
         assert (found.id, found.home, found.person) == (number, first, "rosa")
-        assert found.key == key_in("rosa", course)
+        assert found.key == derive_course_key("rosa", course)
 
 
 def test_a_course_begins_with_name_and_zone_and_nothing_else(session: Session) -> None:
@@ -42,7 +47,7 @@ def test_a_course_begins_with_name_and_zone_and_nothing_else(session: Session) -
     assert (found.id, found.home) == (0, first)
     assert (found.name, found.zone) == ("Rosa", "Europe/Berlin")
     assert (found.exam_day, found.target) == (None, None)
-    assert found.key == key_in("rosa", "sizing") != key_in("rosa", "aid")
+    assert found.key == derive_course_key("rosa", "sizing") != derive_course_key("rosa", "aid")
 
 
 def test_a_name_is_the_persons_and_a_plan_the_courses(session: Session) -> None:
@@ -59,14 +64,14 @@ def test_one_person_is_one_line(session: Session) -> None:
     first = begin(session, "aid", "Rosa")
     begin(session, "sizing", "Rosa")
 
-    (one,) = store.people(session)
+    (one,) = store.list_people(session)
     assert (one.id, one.name) == (first, "Rosa")
 
 
 def test_codes_and_browsers_are_the_persons(session: Session) -> None:
     first, second = begin(session, "aid"), begin(session, "sizing")
     store.add_code(session, second, "c" * 64, NOON + dt.timedelta(minutes=5))
-    assert [b.here for b in store.browsers(session, second, HERE.digest)] == [True]
+    assert [b.here for b in store.list_browser_sessions(session, second, HERE.digest)] == [True]
     store.begin_session(session, second, BrowserVisit("e" * 64, "Safari", NOON))
 
     found = find_learner(session, "e" * 64, "aid")
@@ -75,7 +80,7 @@ def test_codes_and_browsers_are_the_persons(session: Session) -> None:
     store.void_codes(session, first)
     assert session.exec(select(DeviceCode)).all() == []
     store.revoke_others(session, first, HERE.digest, NOON)
-    assert len(store.browsers(session, first, HERE.digest)) == 1
+    assert len(store.list_browser_sessions(session, first, HERE.digest)) == 1
 
 
 def test_archive_and_erasure_hold_every_course(app, session: Session) -> None:
@@ -90,10 +95,10 @@ def test_archive_and_erasure_hold_every_course(app, session: Session) -> None:
     rows = list(belongings.read_rows(session, learners, second))
     assert [row["course"] for row in rows] == ["aid", "sizing"]
     assert len(list(belongings.read_rows(session, notes, second))) == 2
-    assert "person" not in belongings.columns_of(learners)
-    assert belongings.count(session, first)["note"] == 2
+    assert "person" not in belongings.exported_columns(learners)
+    assert belongings.count_records(session, first)["note"] == 2
 
-    belongings.erase(session, second)
+    belongings.erase_learner(session, second)
     session.commit()
     with Session(engine) as db:
         assert [one.key for one in db.exec(select(Learner))] == ["milo"]

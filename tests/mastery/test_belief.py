@@ -15,7 +15,7 @@ from app.mastery.evidence import (
     Evidence,
     ObjectiveCards,
     answers_by_day,
-    recall,
+    recall_chance,
     retention_curve,
     weigh_evidence,
 )
@@ -238,7 +238,9 @@ def test_recall_is_that_of_the_scheduler(subtests: pytest.Subtests):
             standing = apply_review(None, ReviewEvent(4, at, at.date()))
             then = at.date() + dt.timedelta(days=days)
 
-            assert recall(days, standing.stability) == pytest.approx(reference(standing, then))
+            assert recall_chance(days, standing.stability) == pytest.approx(
+                reference(standing, then)
+            )
 
 
 def test_a_reviewed_objective_keeps_its_evidence():
@@ -269,7 +271,7 @@ def test_a_deck_that_is_reviewed_on_time_loses_nothing():
 
 
 def test_without_cards_an_answer_fades_by_itself():
-    assert retention_curve(NO_CARDS)(28) == pytest.approx(recall(28, TAUGHT))
+    assert retention_curve(NO_CARDS)(28) == pytest.approx(recall_chance(28, TAUGHT))
     assert retention_curve(NO_CARDS)(0) == 1
 
 
@@ -305,12 +307,12 @@ def test_what_is_kept_is_the_recall_of_now_by_that_of_then(subtests: pytest.Subt
                 stability=1 + draw.random() * 80,
             )
             covered = min(1.0, cards.begun / 10)
-            on_schedule = mean_over(lambda share: recall(share, 1.0))
+            on_schedule = mean_over(lambda share: recall_chance(share, 1.0))
 
             for age in range(1, 120, 7):
-                alone = recall(age, TAUGHT)
-                then = min(on_schedule, recall(cards.days - age, cards.stability))
-                now = min(1.0, recall(cards.days, cards.stability) / then)
+                alone = recall_chance(age, TAUGHT)
+                then = min(on_schedule, recall_chance(cards.days - age, cards.stability))
+                now = min(1.0, recall_chance(cards.days, cards.stability) / then)
                 expected = covered * now + (1 - covered) * alone
                 assert retention_curve(cards)(age) == pytest.approx(expected, rel=1e-9)
 

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from app.content.library import Library
 from app.database.engine import make_engine
 from app.database.tables import CardStateRow, Learner, Review
-from app.mastery.store import TopicCardTotals, learned
+from app.mastery.store import TopicCardTotals, load_card_totals
 from app.spaced_repetition import review_log
 from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild_days
@@ -78,7 +78,7 @@ class Student:
 
     def sums(self, engine: Engine, noon: int = NOON) -> TopicCardTotals:
         with Session(engine) as db:
-            return learned(db, self.id, noon)
+            return load_card_totals(db, self.id, noon)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -9,8 +9,8 @@ from app.mastery.objectives import (
     NOTHING,
     LearnerEvidence,
     TopicCards,
+    build_standings,
     course_by_objective,
-    standings,
 )
 
 TODAY = dt.date(2026, 6, 9)
@@ -28,7 +28,7 @@ def answered(library: Library, right: dict[str, int], ago: int = 0) -> LearnerEv
 
 
 def test_every_objective_is_listed_even_if_untouched(library: Library):
-    domains = standings(library, NOTHING, TODAY)
+    domains = build_standings(library, NOTHING, TODAY)
 
     numbers = [s.objective.number for d in domains for s in d.standings]
     assert numbers == ["1.1", "2.1"]
@@ -36,7 +36,7 @@ def test_every_objective_is_listed_even_if_untouched(library: Library):
 
 
 def test_an_untested_objective_stands_at_its_rate_of_guessing(library: Library):
-    for domain in standings(library, NOTHING, TODAY):
+    for domain in build_standings(library, NOTHING, TODAY):
         (standing,) = domain.standings
         assert standing.belief.mean == standing.guess == domain.mean
         assert 0 < standing.guess < 0.5
@@ -49,7 +49,7 @@ def test_answers_cards_and_pages_are_counted_for_their_objective(library: Librar
         read={"weights": {"try-it"}},
     )
 
-    (first, second) = (d.standings[0] for d in standings(library, record, TODAY))
+    (first, second) = (d.standings[0] for d in build_standings(library, record, TODAY))
 
     assert (first.evidence.answers, first.evidence.score) == (2, 2.0)
     assert (first.cards.begun, first.cards.stability) == (1, 10.0)
@@ -60,7 +60,7 @@ def test_answers_cards_and_pages_are_counted_for_their_objective(library: Librar
 def test_no_share_is_named_below_five_answers(library: Library):
     def enough(count: int) -> bool:
         record = answered(library, {"weights": count})
-        return standings(library, record, TODAY)[0].evidence.enough
+        return build_standings(library, record, TODAY)[0].evidence.enough
 
     assert not enough(4)
     assert enough(5)
@@ -69,7 +69,7 @@ def test_no_share_is_named_below_five_answers(library: Library):
 def test_what_left_the_course_counts_no_more(library: Library):
     record = dataclasses.replace(NOTHING, firsts={"gone": AnswerHistory(1.0, TODAY)})
 
-    assert not any(d.evidence.answers for d in standings(library, record, TODAY))
+    assert not any(d.evidence.answers for d in build_standings(library, record, TODAY))
 
 
 def test_designs_are_no_exam_questions(library: Library):
@@ -82,10 +82,10 @@ def test_four_weeks_ago_newer_answers_were_not_there(library: Library):
     new, old = answered(library, {"weights": 6}), answered(library, {"weights": 6}, 40)
 
     def before(record: LearnerEvidence) -> float:
-        return standings(library, record, TODAY, ago=28)[0].mean
+        return build_standings(library, record, TODAY, ago=28)[0].mean
 
-    assert before(new) == standings(library, NOTHING, TODAY)[0].mean
-    assert before(old) > standings(library, old, TODAY)[0].mean
+    assert before(new) == build_standings(library, NOTHING, TODAY)[0].mean
+    assert before(old) > build_standings(library, old, TODAY)[0].mean
 
 
 def test_the_course_is_turned_around_once(library: Library):

@@ -11,14 +11,14 @@ from app.content.library import Library
 from app.markup.model import ExamBlueprint, SourceLocation
 from app.mastery.belief import Belief
 from app.mastery.evidence import Evidence
-from app.mastery.objectives import NOTHING, DomainMastery, standings
+from app.mastery.objectives import NOTHING, DomainMastery, build_standings
 from app.mastery.readiness import (
     MissingEvidence,
     ScoreForecast,
     chance_words,
     domain_scores,
-    forecast,
-    right_of,
+    forecast_score,
+    right_answer_chances,
 )
 from tests.mastery.test_mastery import TODAY, answered
 
@@ -39,21 +39,21 @@ def known(library: Library, answers: int, *means: float) -> list[DomainMastery]:
                 ),
             ),
         )
-        for domain, mean in zip(standings(library, NOTHING, TODAY), means, strict=True)
+        for domain, mean in zip(build_standings(library, NOTHING, TODAY), means, strict=True)
     ]
 
 
 def ahead(library: Library, answers: int, *means: float) -> ScoreForecast:
-    made = forecast(known(library, answers, *means), MOCK)
+    made = forecast_score(known(library, answers, *means), MOCK)
     assert isinstance(made, ScoreForecast)
     return made
 
 
 def test_a_newcomer_is_told_what_is_missing(library: Library):
-    domains = standings(library, NOTHING, TODAY)
+    domains = build_standings(library, NOTHING, TODAY)
     bank = sum(s.questions for d in domains for s in d.standings)
 
-    made = forecast(domains, MOCK)
+    made = forecast_score(domains, MOCK)
 
     assert isinstance(made, MissingEvidence)
     assert made.answers == min(30, bank)
@@ -65,8 +65,8 @@ def test_thirty_answers_and_five_in_each_domain_are_enough(library: Library):
     few = dataclasses.replace(enough[1].standings[0], evidence=Evidence(4, 2.0))
     thin = [enough[0], dataclasses.replace(enough[1], standings=(few,))]
 
-    assert isinstance(forecast(enough, MOCK), ScoreForecast)
-    made = forecast(thin, MOCK)
+    assert isinstance(forecast_score(enough, MOCK), ScoreForecast)
+    made = forecast_score(thin, MOCK)
     assert isinstance(made, MissingEvidence)
     assert made.words == "an answer to one more question in Serving a model"
 
@@ -77,7 +77,7 @@ def test_a_third_of_the_objectives_of_a_domain_may_be_untested(library: Library)
     blank = dataclasses.replace(tested, evidence=Evidence())
 
     def made(*objectives) -> ScoreForecast | MissingEvidence:
-        return forecast([dataclasses.replace(first, standings=objectives), second], MOCK)
+        return forecast_score([dataclasses.replace(first, standings=objectives), second], MOCK)
 
     assert isinstance(made(tested, tested, blank), ScoreForecast)
     refused = made(tested, blank, blank)
@@ -89,18 +89,18 @@ def test_a_third_of_the_objectives_of_a_domain_may_be_untested(library: Library)
 def test_a_question_of_two_objectives_is_one_answer(library: Library):
     domains = known(library, 20, 0.5, 0.5)
 
-    made = forecast(domains, MOCK, 27)
+    made = forecast_score(domains, MOCK, 27)
 
-    assert isinstance(forecast(domains, MOCK), ScoreForecast)
+    assert isinstance(forecast_score(domains, MOCK), ScoreForecast)
     assert isinstance(made, MissingEvidence)
     assert made.answers == 3
 
 
 def test_a_small_course_wants_all_that_it_has(library: Library):
     everything = dict.fromkeys(library.topics, 99)
-    domains = standings(library, answered(library, everything), TODAY)
+    domains = build_standings(library, answered(library, everything), TODAY)
 
-    assert isinstance(forecast(domains, MOCK), ScoreForecast)
+    assert isinstance(forecast_score(domains, MOCK), ScoreForecast)
 
 
 def test_what_is_missing_is_said_exactly(subtests: pytest.Subtests):
@@ -135,14 +135,14 @@ def test_the_forecast_weighs_domains_as_the_blueprint_does(library: Library):
 
 def test_another_blueprint_gives_another_forecast(library: Library):
     other = dataclasses.replace(MOCK, slug="other", domains={"2": 10})
-    made = forecast(known(library, 30, 1.0, 0.5), other)
+    made = forecast_score(known(library, 30, 1.0, 0.5), other)
 
     assert isinstance(made, ScoreForecast)
     assert (made.exam, made.questions, made.mean) == ("other", 10, pytest.approx(5))
 
 
 def test_a_course_without_a_mock_goes_by_the_weights_of_its_syllabus(library: Library):
-    made = forecast(known(library, 30, 1.0, 0.0))
+    made = forecast_score(known(library, 30, 1.0, 0.0))
 
     assert isinstance(made, ScoreForecast)
     assert (made.questions, made.mean) == (100, pytest.approx(60))
@@ -186,7 +186,7 @@ def test_the_scores_of_a_domain_are_those_of_drawing_lots():
     by_hand = [0.0] * 6
     choices = list(itertools.combinations(range(3), 2))
     for more in choices:
-        parts = [right_of(b, 1 + (n in more)) for n, b in enumerate(beliefs)]
+        parts = [right_answer_chances(b, 1 + (n in more)) for n, b in enumerate(beliefs)]
         for rights in itertools.product(*(range(len(p)) for p in parts)):
             chance = math.prod(p[r] for p, r in zip(parts, rights, strict=True))
             by_hand[sum(rights)] += chance / len(choices)
@@ -204,7 +204,7 @@ def test_right_answers_follow_the_beta_binomial(questions: int):
         return math.gamma(x) * math.gamma(y) / math.gamma(x + y)
 
     known = [math.comb(n, k) * beta(k + a, n - k + b) / beta(a, b) for k in range(n + 1)]
-    assert right_of(belief, questions) == pytest.approx(known)
+    assert right_answer_chances(belief, questions) == pytest.approx(known)
 
 
 def test_simulated_exams_agree_with_the_exact_scores():

@@ -10,7 +10,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from app.database.engine import make_engine
 from app.database.tables import Learner, SectionRead
-from app.mastery.store import PageProgress, pages
+from app.mastery.store import PageProgress, load_pages_read
 
 Change = Callable[[Session, int], None]
 
@@ -56,7 +56,7 @@ def learner(app: FastAPI) -> int:
 
 def read(engine: Engine, learner: int) -> list[PageProgress]:
     with Session(engine) as db:
-        return list(pages(db, learner))
+        return list(load_pages_read(db, learner))
 
 
 @pytest.mark.parametrize("change", [more, again, removed])

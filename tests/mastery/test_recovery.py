@@ -17,8 +17,8 @@ from app.mastery.evidence import (
     answers_by_day,
     weigh_evidence,
 )
-from app.mastery.objectives import NOTHING, AnswerHistories, standings
-from app.mastery.store import first_answers
+from app.mastery.objectives import NOTHING, AnswerHistories, build_standings
+from app.mastery.store import load_first_answers
 from app.questions.result import GradeResult
 from app.quiz import store as quiz
 
@@ -97,7 +97,7 @@ def test_four_weeks_ago_nothing_of_what_came_later_counts(library: Library) -> N
 
     def beliefs(record: dict[str, AnswerHistory], ago: int) -> list[float]:
         known = dataclasses.replace(NOTHING, firsts=AnswerHistories(record))
-        found = standings(library, known, on(45), ago)
+        found = build_standings(library, known, on(45), ago)
         return [s.belief.mean for domain in found for s in domain.standings]
 
     assert beliefs(firsts, 28) == beliefs(only, 28)
@@ -124,7 +124,7 @@ def test_the_log_says_what_a_fresh_process_reads_from_it(
         now = dt.datetime.combine(on(day), dt.time(12), dt.UTC)
         quiz.record_attempt(session, learner, given, on(day), now)
         session.flush()
-        known = first_answers(session, learner)[item.id]
+        known = load_first_answers(session, learner)[item.id]
 
     assert [(one.wait, one.score) for one in known.later] == [(3, 1), (8, 1), (1, 1)]
     assert [one.wait for one in known.counting(varied=False).later] == [8]

@@ -12,7 +12,7 @@ from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.tables import Attempt, Learner, PracticeRun
 from app.mastery.evidence import AnswerHistory
-from app.mastery.objectives import NOTHING, LearnerEvidence, anchors, standings
+from app.mastery.objectives import NOTHING, LearnerEvidence, build_standings, readable_anchors
 from app.mastery.question_counts import WeakObjective, weakest_first
 from tests.conftest import Clock
 
@@ -30,7 +30,7 @@ def ordered(
         for question in library.topics[slug.replace("_", "-")].questions
     }
     record = dataclasses.replace(NOTHING, firsts=firsts)
-    return weakest_first(library, record, standings(library, record, TODAY))
+    return weakest_first(library, record, build_standings(library, record, TODAY))
 
 
 def numbers(order: tuple[WeakObjective, ...]) -> list[str]:
@@ -86,10 +86,10 @@ def test_what_was_hardly_tested_comes_before_what_is_known(library: Library):
 
 
 def test_what_was_read_is_asked_before_what_was_not(library: Library):
-    pages = {"kv-cache": anchors(library.topics["kv-cache"])}
+    pages = {"kv-cache": readable_anchors(library.topics["kv-cache"])}
     record = LearnerEvidence({}, {}, pages)
 
-    order = weakest_first(library, record, standings(library, record, TODAY))
+    order = weakest_first(library, record, build_standings(library, record, TODAY))
 
     assert numbers(order) == ["2.1", "1.1"]
 

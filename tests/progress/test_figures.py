@@ -6,7 +6,15 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from app.progress.charts import certainty, hours, last_day, recall_by_week, summary, upcoming, weeks
+from app.progress.charts import (
+    calibration_chart,
+    due_chart,
+    last_day,
+    last_weeks,
+    recall_by_week,
+    study_summary,
+    time_chart,
+)
 from app.spaced_repetition.review_log import DayTotals
 from app.study_plan.store import StudyHistory
 
@@ -52,7 +60,7 @@ def place(element: ET.Element, name: str) -> float:
 
 
 def recall_of(wanted: float = 0.9, **weeks_back: DayTotals):
-    return recall_by_week(weeks(days_of(**weeks_back), TUESDAY), wanted)
+    return recall_by_week(last_weeks(days_of(**weeks_back), TUESDAY), wanted)
 
 
 # --- the sentence at the top ----------------------------------------------------------
@@ -62,7 +70,7 @@ def test_the_head_says_how_long_how_often_and_how_much():
     recent = {"2026-06-09": DayTotals(12, 80), "2026-06-01": DayTotals(answers=600)}
     days = StudyHistory(recent, DayTotals(0, 1400), 68, dt.date(2026, 3, 20))
 
-    words = summary(days, 488, TUESDAY).replace("\u00a0", " ")
+    words = study_summary(days, 488, TUESDAY).replace("\u00a0", " ")
 
     assert words == (
         "Since March 20: 70 days of study, 612 answers (488 to new questions), 1,480 reviews."
@@ -70,19 +78,22 @@ def test_the_head_says_how_long_how_often_and_how_much():
 
 
 def test_before_anything_is_done_the_head_says_so():
-    assert summary(StudyHistory(), 0, TUESDAY) == "You have not answered or reviewed anything yet."
+    assert (
+        study_summary(StudyHistory(), 0, TUESDAY)
+        == "You have not answered or reviewed anything yet."
+    )
 
 
 def test_the_summary_bears_a_clock_that_was_set_back_behind_the_first_day():
     days = StudyHistory(recent={}, first=TUESDAY + dt.timedelta(weeks=1000))
 
-    assert summary(days, 0, TUESDAY).startswith("Since August")
+    assert study_summary(days, 0, TUESDAY).startswith("Since August")
 
 
 def test_one_of_each_is_one_of_each():
     days = StudyHistory({"2026-06-09": DayTotals(1, 1)}, first=TUESDAY)
 
-    words = summary(days, 1, TUESDAY).replace("\u00a0", " ")
+    words = study_summary(days, 1, TUESDAY).replace("\u00a0", " ")
 
     assert words == ("Since June 9: 1 day of study, 1 answer (1 to new questions), 1 review.")
 
@@ -90,7 +101,7 @@ def test_one_of_each_is_one_of_each():
 def test_a_first_day_of_another_year_has_its_year():
     days = StudyHistory({}, DayTotals(1, 1), 1, TUESDAY - dt.timedelta(weeks=30))
 
-    words = summary(days, 1, TUESDAY).replace("\u00a0", " ")
+    words = study_summary(days, 1, TUESDAY).replace("\u00a0", " ")
     assert words.startswith("Since November 11, 2025: ")
 
 
@@ -98,7 +109,7 @@ def test_a_first_day_of_another_year_has_its_year():
 
 
 def test_twelve_weeks_end_with_this_one_and_begin_on_mondays():
-    found = weeks({"2026-06-09": DayTotals(1), "2026-06-08": DayTotals(2)}, TUESDAY)
+    found = last_weeks({"2026-06-09": DayTotals(1), "2026-06-08": DayTotals(2)}, TUESDAY)
 
     assert len(found) == 12
     assert {week.monday.weekday() for week in found} == {0}
@@ -174,7 +185,7 @@ def test_the_forecast_ends_with_the_exam_or_after_thirty_days():
 
 
 def test_what_is_overdue_is_counted_today_and_named():
-    due = upcoming({"2026-06-01": 3, "2026-06-09": 4, "2026-06-12": 9}, TUESDAY)
+    due = due_chart({"2026-06-01": 3, "2026-06-09": 4, "2026-06-12": 9}, TUESDAY)
 
     assert (due.overdue, due.bars[0].cards, due.total) == (3, 7, 16)
     words = due.sentence.replace("\u00a0", " ")
@@ -182,14 +193,14 @@ def test_what_is_overdue_is_counted_today_and_named():
 
 
 def test_without_cards_nothing_is_drawn():
-    assert upcoming({}, TUESDAY).sentence == ""
+    assert due_chart({}, TUESDAY).sentence == ""
 
 
 def test_bars_stay_inside_and_names_apart(subtests: pytest.Subtests):
     for ahead in [1, 2, 5, 12, 24, 45, 60]:
         with subtests.test(ahead=ahead):
             exam = TUESDAY + dt.timedelta(days=ahead)
-            due = upcoming({exam.isoformat(): 7}, TUESDAY, exam)
+            due = due_chart({exam.isoformat(): 7}, TUESDAY, exam)
 
             assert len(due.bars) == ahead + 1
             (bar,) = elements(due, "rect")
@@ -203,7 +214,7 @@ def test_bars_stay_inside_and_names_apart(subtests: pytest.Subtests):
 
 
 def test_levels_with_few_answers_are_counted_and_not_drawn():
-    found = certainty(said(sure_3=(4, 4)))
+    found = calibration_chart(said(sure_3=(4, 4)))
 
     assert found.svg == ""
     assert found.answers == 4
@@ -211,7 +222,7 @@ def test_levels_with_few_answers_are_counted_and_not_drawn():
 
 
 def test_sure_and_wrong_are_answers_nobody_would_check():
-    (words,) = certainty(said(sure_3=(118, 93))).sentences
+    (words,) = calibration_chart(said(sure_3=(118, 93))).sentences
 
     assert words == (
         "When you were sure, you were right 79% of the time. In 25\u00a0answers you "
@@ -220,7 +231,9 @@ def test_sure_and_wrong_are_answers_nobody_would_check():
 
 
 def test_each_level_is_held_against_what_its_word_stands_for():
-    guess, thought, sure = certainty(said(sure_1=(60, 52), sure_2=(50, 36), sure_3=(90, 50))).levels
+    guess, thought, sure = calibration_chart(
+        said(sure_1=(60, 52), sure_2=(50, 36), sure_3=(90, 50))
+    ).levels
 
     assert [level.look for level in (guess, thought, sure)] == [
         "above",
@@ -230,13 +243,13 @@ def test_each_level_is_held_against_what_its_word_stands_for():
 
 
 def test_good_guesses_are_worth_more_trust():
-    words = certainty(said(sure_1=(60, 52))).sentences[-1]
+    words = calibration_chart(said(sure_1=(60, 52))).sentences[-1]
 
     assert "you know more than you think" in words
 
 
 def test_a_range_lies_around_its_point_and_inside_the_drawing():
-    drawn = certainty(said(sure_2=(12, 12)))
+    drawn = calibration_chart(said(sure_2=(12, 12)))
 
     (dot,) = elements(drawn, "circle")
     (line,) = [e for e in elements(drawn, "line") if e.attrib["class"] == "edge"]
@@ -248,10 +261,14 @@ def test_a_range_lies_around_its_point_and_inside_the_drawing():
 
 
 def test_time_is_told_in_minutes_until_a_week_has_two_hours():
-    short = hours(weeks(days_of(ago_0=DayTotals(3, 9, milliseconds=20 * 60_000)), TUESDAY))
+    short = time_chart(
+        last_weeks(days_of(ago_0=DayTotals(3, 9, milliseconds=20 * 60_000)), TUESDAY)
+    )
     assert "20 min" in words_of(short)
 
-    long = hours(weeks(days_of(ago_0=DayTotals(3, 9, milliseconds=5 * 3600_000)), TUESDAY))
+    long = time_chart(
+        last_weeks(days_of(ago_0=DayTotals(3, 9, milliseconds=5 * 3600_000)), TUESDAY)
+    )
 
     assert "5 h" in words_of(long)
     assert long.sentence.replace("\u00a0", " ") == (
@@ -261,7 +278,7 @@ def test_time_is_told_in_minutes_until_a_week_has_two_hours():
 
 def test_less_than_a_minute_is_not_none():
     weeks_of = days_of(ago_0=DayTotals(5, 0, milliseconds=20_000))
-    told = hours(weeks(weeks_of, TUESDAY))
+    told = time_chart(last_weeks(weeks_of, TUESDAY))
 
     assert told.sentence.replace("\u00a0", " ") == (
         "Less than a minute in twelve weeks, for 5 answers and 0 reviews."
@@ -272,7 +289,7 @@ def test_less_than_a_minute_is_not_none():
 def test_short_times_add_up_before_they_are_rounded():
     short = {f"ago_{n}": DayTotals(1, 0, milliseconds=25_000) for n in range(3)}
 
-    told = hours(weeks(days_of(**short), TUESDAY))
+    told = time_chart(last_weeks(days_of(**short), TUESDAY))
 
     assert told.sentence.replace("\u00a0", " ").startswith("1 min in twelve weeks")
 
@@ -281,7 +298,7 @@ def test_the_time_of_all_weeks_is_what_its_table_adds_up_to():
     # 2.6 and 3.6 minutes are 3 and 4 in the table, and 6.2 in all.
     worked = {f"ago_{n}": DayTotals(1, 0, milliseconds=156_000 + 60_000 * n) for n in (0, 1)}
 
-    told = hours(weeks(days_of(**worked), TUESDAY))
+    told = time_chart(last_weeks(days_of(**worked), TUESDAY))
 
     assert told.sentence.replace("\u00a0", " ").startswith("7 min in twelve weeks")
 
@@ -289,10 +306,10 @@ def test_the_time_of_all_weeks_is_what_its_table_adds_up_to():
 def test_time_of_a_learner_who_began_in_these_weeks_names_the_day():
     worked = days_of(ago_0=DayTotals(3, 9, milliseconds=20 * 60_000))
 
-    told = hours(weeks(worked, TUESDAY), dt.date(2026, 5, 17))
+    told = time_chart(last_weeks(worked, TUESDAY), dt.date(2026, 5, 17))
 
     assert told.sentence.replace("\u00a0", " ").startswith("20 min since May 17, for")
 
 
 def test_without_work_no_time_is_drawn():
-    assert hours(weeks({}, TUESDAY)).sentence == ""
+    assert time_chart(last_weeks({}, TUESDAY)).sentence == ""

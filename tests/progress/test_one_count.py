@@ -15,7 +15,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library, LiveLibrary
 from app.database.tables import Attempt, Learner
-from app.mastery.question_counts import domain_of
+from app.mastery.question_counts import domain_by_objective
 from app.questions import types as kinds
 from app.web.visitor import COOKIE
 from tests.conftest import SECRET, Clock, visit
@@ -308,7 +308,7 @@ def test_the_questions_of_the_domains_add_up(pages: Pages, library: Library) -> 
     drawn = [int(row[-1]) for row in rows]
 
     assert sum(map(int, domains)) == len(library.questions)
-    there = domain_of(library)
+    there = domain_by_objective(library)
     undrawn = Counter(
         q.home(there)
         for q in library.questions.values()

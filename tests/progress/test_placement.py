@@ -12,7 +12,7 @@ from sqlmodel import Session, select
 from app.content.library import Library
 from app.database.tables import AddedCard, Attempt
 from app.mastery.evidence import AnswerHistory
-from app.mastery.objectives import NOTHING, standings
+from app.mastery.objectives import NOTHING, build_standings
 from app.quiz.selection import draw_placement
 from app.study_plan.calendar import TodayInputs
 from app.study_plan.card_plan import CardsLeft
@@ -137,7 +137,7 @@ def test_what_was_answered_rightly_is_read_after_what_was_not(library: Library):
     day = dt.date(2026, 6, 9)
     right = {library.topics[first].questions[0]: AnswerHistory(1.0, day)}
     record = dataclasses.replace(NOTHING, firsts=right)
-    domains = standings(library, record, day)
+    domains = build_standings(library, record, day)
 
     # The second page builds on the first, which one right answer does not shake.
     step = reading_step(TodayInputs(library, record, domains, CardsLeft()))

@@ -12,8 +12,8 @@ from app.mastery.evidence import AnswerHistory
 from app.mastery.objectives import (
     NOTHING,
     LearnerEvidence,
-    anchors,
-    standings,
+    build_standings,
+    readable_anchors,
     weakest_prerequisite,
 )
 from app.mastery.question_counts import weakest_first
@@ -32,7 +32,7 @@ TODAY = dt.date(2026, 6, 9)
 
 
 def planned(library: Library, record: LearnerEvidence = NOTHING, **more: Any) -> TodayPlan:
-    domains = standings(library, record, TODAY)
+    domains = build_standings(library, record, TODAY)
     return plan_today(TodayInputs(library, record, domains, **{"left": NO_CARDS, **more}))
 
 
@@ -46,7 +46,7 @@ def answered(score: float, *questions: str) -> dict[str, AnswerHistory]:
 
 
 def read(library: Library, *slugs: str) -> LearnerEvidence:
-    pages = {slug: anchors(library.topics[slug]) for slug in slugs}
+    pages = {slug: readable_anchors(library.topics[slug]) for slug in slugs}
     return dataclasses.replace(NOTHING, read=pages)
 
 
@@ -135,7 +135,7 @@ def test_the_page_on_the_weakest_objective_leads_if_nothing_on_it_was_read(
     begun = dataclasses.replace(record, read=read(library, "kv-cache").read)
 
     led, usual = (
-        reading_order(library, one, standings(library, one, TODAY)) for one in (record, begun)
+        reading_order(library, one, build_standings(library, one, TODAY)) for one in (record, begun)
     )
 
     assert led[0].slug == "kv-cache"
@@ -154,7 +154,7 @@ def test_practice_begins_with_the_page_of_the_day_where_nothing_was_read(
             record = dataclasses.replace(NOTHING, firsts=firsts)
 
             page = planned(shipped, record, minutes=240).steps[0]
-            weakest = weakest_first(shipped, record, standings(shipped, record, TODAY))[0]
+            weakest = weakest_first(shipped, record, build_standings(shipped, record, TODAY))[0]
 
             assert page.kind == "read"
             if weakest.tested and weakest.ground is not None:
@@ -173,7 +173,7 @@ def test_a_weak_page_that_was_read_does_not_lead_every_day(shipped: Library):
     again = dataclasses.replace(fresh, read=read(shipped, base.slug).read)
 
     for record in (fresh, again):
-        weakest = weakest_first(shipped, record, standings(shipped, record, TODAY))[0]
+        weakest = weakest_first(shipped, record, build_standings(shipped, record, TODAY))[0]
         assert weakest.topic == rest
         assert weakest.ground is not None
         assert weakest.ground.topic == base
@@ -251,7 +251,7 @@ def test_a_page_on_what_is_known_well_is_not_the_next(library: Library):
 
 def test_reading_goes_on_where_it_stopped(library: Library):
     topic = library.topics["kv-cache"]
-    first, second, *_ = anchors(topic)
+    first, second, *_ = readable_anchors(topic)
     record = dataclasses.replace(NOTHING, read={"kv-cache": [first]})
 
     reading = steps(library, record, last="kv-cache")[0]
@@ -382,7 +382,7 @@ def test_practice_on_weak_ground_begins_below_it(library: Library):
     low = answered(0.0, *library.topics["kv-cache"].questions)
     record = dataclasses.replace(NOTHING, firsts=low)
 
-    step = practice_step(library, record, standings(library, record, TODAY))
+    step = practice_step(library, record, build_standings(library, record, TODAY))
 
     assert step
     assert step.address == "/concepts/weights"
@@ -403,7 +403,7 @@ def test_where_time_is_short_every_objective_has_a_page_before_any_has_two(
     dpu = answered(1.0, *shipped.topics["dpu"].questions[:3])
     # Three right answers are too few to leave a whole objective out.
     record = dataclasses.replace(NOTHING, firsts=dpu)
-    domains = standings(shipped, record, TODAY)
+    domains = build_standings(shipped, record, TODAY)
 
     usual = reading_order(shipped, record, domains)
     short = reading_order(shipped, record, domains, is_short=True)

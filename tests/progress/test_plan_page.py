@@ -11,10 +11,10 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import CardStateRow, Learner
-from app.progress.charts import course_of, plan_figure
+from app.progress.charts import plan_course_sentence, plan_figure
 from app.spaced_repetition.review_pace import USUAL
 from app.study_plan.card_plan import CardPlanInputs, CardsLeft, StartedCard, outline_plan
-from app.study_plan.forecast import DeckCounts, asked_of, compare_scenarios, plan_summary
+from app.study_plan.forecast import DeckCounts, compare_scenarios, plan_inputs, plan_summary
 from tests.cards.known import known_card
 from tests.databases import ABOUT_SQLITE
 from tests.exams.sitting import begin, finish
@@ -308,7 +308,7 @@ def test_the_last_week_may_take_twice_the_minutes(student: Student) -> None:
 def test_what_was_done_today_takes_its_time() -> None:
     held = DeckCounts(deck(30), unseen=10, answered=12, fresh=2)
 
-    asked = asked_of(held, TODAY + dt.timedelta(days=9), 900.0, TODAY, 0.9, USUAL)
+    asked = plan_inputs(held, TODAY + dt.timedelta(days=9), 900.0, TODAY, 0.9, USUAL)
 
     assert asked.spent == 10 * 10 + 2 * 60
     assert asked.left == 9
@@ -358,7 +358,7 @@ def test_cards_that_will_not_be_begun_are_named() -> None:
     ahead = compare_scenarios(DeckCounts((), unseen=300), CardPlanInputs(DAY, DAY + 10, 300), LEFT)
     assert ahead is not None
 
-    said = course_of(ahead.outlook, "").replace("\xa0", " ")
+    said = plan_course_sentence(ahead.outlook, "").replace("\xa0", " ")
 
     assert re.search(r"\d+ cards will not be started", said)
     assert ", also the cards you started that gain most from another review." in said

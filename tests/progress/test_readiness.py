@@ -27,7 +27,7 @@ def test_a_quick_run_reports_every_part_and_can_be_repeated(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(readiness, "load", lambda _: live_shipped.current())
+    monkeypatch.setattr(readiness, "load_library", lambda _: live_shipped.current())
     monkeypatch.setattr(sys, "argv", ["readiness", "--quick"])
 
     assert readiness.main() == 0

@@ -56,7 +56,7 @@ def test_a_quick_run_tells_everybody(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(readiness_floor, "load", lambda _: shipped)
+    monkeypatch.setattr(readiness_floor, "load_library", lambda _: shipped)
     monkeypatch.setattr(sys, "argv", ["readiness_floor", "2", "--seed=4"])
 
     assert readiness_floor.main() == 0

@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from app.content.library import Library
 from app.progress import plan_page
-from app.progress.plan_page import calendar_of, escaped, folded
+from app.progress.plan_page import escape_ical, fold_line, write_calendar
 from app.spaced_repetition.review_pace import TimeSpent, shrink_mean
 from app.study_plan import loader
 from app.study_plan.calendar import (
@@ -305,18 +305,18 @@ def unfolded(text: str) -> list[str]:
 
 @given(st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=400))
 def test_a_folded_line_is_short_and_comes_back(words: str):
-    lines = folded(words).split("\r\n")
+    lines = fold_line(words).split("\r\n")
 
     assert all(len(line.encode()) <= 75 for line in lines)
-    assert folded(words).replace("\r\n ", "") == words
+    assert fold_line(words).replace("\r\n ", "") == words
 
 
 def test_text_is_escaped():
-    assert escaped("a, b; c\\d\ne") == "a\\, b\\; c\\\\d\\ne"
+    assert escape_ical("a, b; c\\d\ne") == "a\\, b\\; c\\\\d\\ne"
 
 
 def test_the_calendar_has_an_event_a_day_and_the_exam():
-    text = calendar_of(planned(5, WHOLE), "CB-1, basics", "rosa", NOW)
+    text = write_calendar(planned(5, WHOLE), "CB-1, basics", "rosa", NOW)
     lines = unfolded(text)
 
     assert text.endswith("END:VCALENDAR\r\n")
@@ -330,7 +330,7 @@ def test_the_calendar_has_an_event_a_day_and_the_exam():
 
 def test_the_ids_of_events_stay_and_differ_by_learner():
     def ids(who: str, plan: StudyPlan) -> list[str]:
-        text = calendar_of(plan, "CB-1", who, NOW)
+        text = write_calendar(plan, "CB-1", who, NOW)
         return [line for line in unfolded(text) if line.startswith("UID:")]
 
     changed = planned(5, WHOLE, spent=30)

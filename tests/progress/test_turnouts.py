@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.tables import Attempt, Learner, Prediction, Sitting
-from app.mastery.readiness import RULE, ExamResult, ScorePrediction, inside_words, turnouts
+from app.mastery.readiness import RULE, ExamResult, ScorePrediction, inside_words, match_predictions
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 
@@ -29,7 +29,7 @@ def result(started: int, score: float, answered: int = 50, questions: int = 50):
     ("score", "inside"), [(28.4, False), (29, True), (37.4, True), (38, False)]
 )
 def test_a_result_is_inside_the_range_or_not(score: float, inside: bool):
-    (turnout,) = turnouts([predicted(1)], [result(2, score)])
+    (turnout,) = match_predictions([predicted(1)], [result(2, score)])
 
     assert turnout.inside is inside
 
@@ -37,20 +37,22 @@ def test_a_result_is_inside_the_range_or_not(score: float, inside: bool):
 def test_the_newest_prediction_before_the_start_counts():
     told = [predicted(1, low=10), predicted(5, low=20), predicted(9, low=30)]
 
-    (turnout,) = turnouts(told, [result(7, 25)])
+    (turnout,) = match_predictions(told, [result(7, 25)])
 
     assert turnout.predicted == told[1]
 
 
 def test_a_prediction_of_another_exam_or_made_later_is_none():
-    (turnout,) = turnouts([predicted(1, "other"), predicted(9)], [result(7, 33)])
+    (turnout,) = match_predictions([predicted(1, "other"), predicted(9)], [result(7, 33)])
 
     assert turnout.predicted is None
     assert not turnout.counts
 
 
 def test_a_paper_that_was_left_open_is_not_counted():
-    found = turnouts([predicted(1)], [result(2, 33, answered=45), result(3, 20, answered=44)])
+    found = match_predictions(
+        [predicted(1)], [result(2, 33, answered=45), result(3, 20, answered=44)]
+    )
 
     assert [turnout.counts for turnout in found] == [True, False]
     said = "The one full mock exam to compare so far lay inside its range"
@@ -58,15 +60,15 @@ def test_a_paper_that_was_left_open_is_not_counted():
 
 
 def test_a_short_paper_is_read_in_the_measure_of_the_prediction():
-    (turnout,) = turnouts([predicted(1)], [result(2, 20, answered=30, questions=30)])
+    (turnout,) = match_predictions([predicted(1)], [result(2, 20, answered=30, questions=30)])
 
     assert turnout.score == pytest.approx(20 * 50 / 30)
     assert turnout.inside
 
 
 def test_the_count_is_said_as_it_is():
-    found = turnouts([predicted(1)], [result(n, 33) for n in range(2, 9)])
-    missed = turnouts([predicted(1)], [result(20, 45)])
+    found = match_predictions([predicted(1)], [result(n, 33) for n in range(2, 9)])
+    missed = match_predictions([predicted(1)], [result(20, 45)])
 
     assert inside_words([*found, *missed]).startswith("7 of 8 results lay inside")
     assert inside_words([]) == ""

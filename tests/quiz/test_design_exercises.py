@@ -17,11 +17,11 @@ from app.questions.types.design_solver import (
     DesignAnswer,
     DesignTask,
     best_value,
-    judge,
-    outputs_of,
-    problem_of,
+    design_task,
+    judge_condition,
+    plan_outputs,
     read_condition,
-    start_of,
+    starting_plan,
 )
 from app.questions.variants import draw_variant
 from tests.amounts import FACTOR
@@ -121,7 +121,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
     """Every plan of these counts is priced: up to 1,377 and 6,561 of them."""
     question = course.questions[item]
     assert isinstance(question.answer, DesignAnswer)
-    problem = problem_of(question.answer)
+    problem = design_task(question.answer)
 
     price, plan = min(feasible(problem, PRICE[item]), key=lambda found: found[0])
 
@@ -140,8 +140,8 @@ def feasible(problem: DesignTask, output: str) -> Iterator[tuple[float, dict[str
     for chosen in itertools.product(*values):
         plan = dict(zip(problem.choose, chosen, strict=True))
         try:
-            outputs = outputs_of(problem.estimate, {**dict(problem.given), **plan})
-            met = all(judge(condition, outputs, {}).met for condition in others)
+            outputs = plan_outputs(problem.estimate, {**dict(problem.given), **plan})
+            met = all(judge_condition(condition, outputs, {}).met for condition in others)
         except (FigureError, ExpressionError):  # it does not run
             continue
         price = outputs[output]
@@ -164,7 +164,7 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
 
     shown = kinds.type_of(question).shown(question.answer, {})
 
-    begun = start_of(problem_of(question.answer))
+    begun = starting_plan(design_task(question.answer))
     assert set(begun) == set(question.answer.choose)
     raw = {f"choose.{name}": [shown.values[name]] for name in question.answer.choose}
     verdict = grade(draw_variant(question, 1), raw)

@@ -11,7 +11,7 @@ from app.questions.grading import grade
 from app.questions.model import Question, Variant
 from app.questions.result import GradeResult
 from app.questions.types.number_parsing import NumericAnswer, NumericOption
-from app.questions.variants import combinations, draw_variant
+from app.questions.variants import count_combinations, draw_variant
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def every_variant(computed: list[Question]) -> list[Variant]:
         draw_variant(question, index)
         for question in computed
         if question.computed
-        for index in range(combinations(question.computed))
+        for index in range(count_combinations(question.computed))
     ]
 
 

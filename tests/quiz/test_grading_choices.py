@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.mastery.evidence import guess_rate
 from app.questions.grading import grade
 from app.questions.result import GradeResult, UnreadableResponse
-from app.questions.types.choice import credit
+from app.questions.types.choice import choice_credit
 from tests.quiz.bank import MULTIPLE, SINGLE, TRUE_FALSE, drawn, with_rule
 
 
@@ -101,8 +101,8 @@ def test_credit_is_within_bounds_and_moves_the_right_way(
     key: frozenset[int], chosen: frozenset[int], more: int, rule: str
 ) -> None:
     keys = {str(k) for k in key}
-    before = credit(keys, {str(c) for c in chosen}, 7, rule)
-    after = credit(keys, {str(c) for c in chosen | {more}}, 7, rule)
+    before = choice_credit(keys, {str(c) for c in chosen}, 7, rule)
+    after = choice_credit(keys, {str(c) for c in chosen | {more}}, 7, rule)
 
     assert 0 <= before <= 1
     if more in key:

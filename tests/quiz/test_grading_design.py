@@ -5,7 +5,7 @@ import dataclasses
 from app.estimator.hardware import catalog as accelerators
 from app.questions.grading import grade
 from app.questions.result import GradeResult, UnreadableResponse
-from app.questions.types.design_solver import best_value, problem_of
+from app.questions.types.design_solver import best_value, design_task
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 
 
@@ -45,14 +45,14 @@ def test_a_plan_that_spends_too_much_is_told_the_best_that_is_possible() -> None
 
 
 def test_the_best_plan_that_the_planner_finds_passes() -> None:
-    best = best_value(problem_of(DESIGN.answer), "free")
+    best = best_value(design_task(DESIGN.answer), "free")
     assert best is not None
     assert best.value >= 10e9, "the other conditions hold for it"
 
     strict = dataclasses.replace(
         DESIGN.answer, accept=(*DESIGN.answer.accept[:2], "free <= 1 * best(free)")
     )
-    cards = [card.id for card in accelerators.accelerators()]
+    cards = [card.id for card in accelerators.list_accelerators()]
     plans = [(card, sharing) for card in cards for sharing in ("1", "2", "4", "8", "64")]
     verdicts = [planned(*plan, question(strict, "design")) for plan in plans]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.parse_cache import decode, encode
+from app.content.parse_cache import decode_value, encode_value
 from app.import_export.course_items import read_authored
 from app.questions import types as kinds
 from app.quiz.forms import read_sent
@@ -60,7 +60,7 @@ def test_its_states_are_answers_of_its_form(subtests: pytest.Subtests) -> None:
 def test_the_cache_keeps_it(subtests: pytest.Subtests) -> None:
     for name in kinds.KINDS:
         with subtests.test(name=name):
-            assert decode(encode(ASKED[name])) == ASKED[name]
+            assert decode_value(encode_value(ASKED[name])) == ASKED[name]
 
 
 def test_every_type_of_a_comment_is_a_kind_or_refused_by_name() -> None:

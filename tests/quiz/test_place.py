@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.check import check
-from app.content.file_reader import parse
-from app.content.library import Library, load
+from app.content.check import check_course
+from app.content.file_reader import parse_file
+from app.content.library import Library, load_library
 from app.import_export.course_items import read_authored
 from app.markup.model import SvgFigure, SvgProblem
 from app.markup.svg_sanitizer import read_drawing
@@ -82,7 +82,7 @@ def live_library() -> HandLibrary:
 
 
 def test_an_option_is_a_region_in_code_and_its_label() -> None:
-    answer = parse(QUIZ, "topics/case/quiz.md").questions[0].answer
+    answer = parse_file(QUIZ, "topics/case/quiz.md").questions[0].answer
 
     assert isinstance(answer, HotspotAnswer)
     assert answer.file == "queue.svg"
@@ -178,10 +178,10 @@ def test_the_drawing_is_part_of_the_question_and_of_its_revision(
     (case / "concept.md").write_text("---\ntitle: Case\nsources: [herd]\n---\n\nWords.")
     (case / "quiz.md").write_text(QUIZ)
     (case / "queue.svg").write_text(SVG)
-    before = load(tmp_path).questions["wait"]
+    before = load_library(tmp_path).questions["wait"]
     (case / "queue.svg").write_text(SVG.replace('height="40"', 'height="44"'))
     (case / "queue.narrow.svg").write_text(SVG)
-    after = load(tmp_path).questions["wait"]
+    after = load_library(tmp_path).questions["wait"]
 
     assert isinstance(after.answer, HotspotAnswer)
     assert [d.areas[0].height for d in after.answer.drawings] == [44, 40]
@@ -193,7 +193,7 @@ def test_a_picture_that_no_question_asks_about_may_be_anything(tmp_path: Path) -
     case.mkdir(parents=True)
     (case / "photo.svg").write_bytes(b"\xff<svg><script/></svg>")
 
-    assert not [p for p in check(tmp_path) if p.path.endswith(".svg")]
+    assert not [p for p in check_course(tmp_path) if p.path.endswith(".svg")]
 
 
 def test_the_shipped_drawings_have_two_widths_with_the_same_regions(
@@ -285,7 +285,7 @@ def test_no_answer_is_refused_without_an_attempt(client, form) -> None:
 
 
 def test_a_letter_covers_neither_what_stands_above_nor_what_begins_inside() -> None:
-    (drawn, *_) = kinds.of_answer(PLACE.answer).shown(PLACE.answer, {})
+    (drawn, *_) = kinds.type_of_answer(PLACE.answer).shown(PLACE.answer, {})
 
     for spot in drawn.spots:
         assert spot.down - 10 > spot.area.y, "below a line of text over the region"
@@ -319,4 +319,4 @@ def test_other_programs_get_a_single_choice_and_are_told_what_is_lost() -> None:
 def test_a_question_without_its_drawing_can_still_be_chosen_from_the_list() -> None:
     bare = dataclasses.replace(PLACE.answer, drawings=())
 
-    assert kinds.of_answer(bare).shown(bare, {}) == ()
+    assert kinds.type_of_answer(bare).shown(bare, {}) == ()

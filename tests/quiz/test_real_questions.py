@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.content.library import Library, load
+from app.content.library import Library, load_library
 from app.questions.grading import grade
 from app.questions.model import Question, Variant
 from app.questions.result import GradeResult, UnreadableResponse
@@ -26,7 +26,7 @@ SEEDS = (0, 1, 7, 12345)
 
 @pytest.fixture(scope="module", params=["tiny", "shipped"])
 def course(request: pytest.FixtureRequest, shipped: Library) -> Library:
-    return shipped if request.param == "shipped" else load(TINY)
+    return shipped if request.param == "shipped" else load_library(TINY)
 
 
 def right_answer(variant: Variant) -> dict[str, list[str]]:

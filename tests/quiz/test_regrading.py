@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.library import Library, load
+from app.content.library import Library, load_library
 from app.markup.model import ComputedParameters
 from app.questions import types as kinds
-from app.questions.grading import RegradeRefusal, VariantPair, grade, is_key_alone, pair_of
+from app.questions.grading import RegradeRefusal, VariantPair, grade, is_key_alone, pair_wordings
 from app.questions.model import Question
 from app.questions.options import Choice
 from app.questions.result import Raw, UnreadableResponse
-from app.questions.variants import draw_variant, numbers_of
+from app.questions.variants import combination_index, draw_variant
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
 from tests.quiz.bank import (
@@ -46,7 +46,7 @@ SEEDS = st.integers(0, 2**31 - 1)
 def regrade(
     asked: Question, now: Question, seed: int, raw: Raw, *, reworded: bool = False
 ) -> float | RegradeRefusal:
-    pair = pair_of(asked, now, seed)
+    pair = pair_wordings(asked, now, seed)
     return pair.grade(raw, reworded=reworded) if isinstance(pair, VariantPair) else pair
 
 
@@ -240,7 +240,7 @@ def test_seeds_that_draw_the_same_numbers_grade_alike(seed: int, more: int):
     raw = {"answer": ["30 GB"]}
     other = seed + more * len(COMPUTED.computed.params["n"])
 
-    assert numbers_of(COMPUTED, seed) == numbers_of(COMPUTED, other)
+    assert combination_index(COMPUTED, seed) == combination_index(COMPUTED, other)
     assert regrade(COMPUTED, COMPUTED, seed, raw) == regrade(COMPUTED, COMPUTED, other, raw)
 
 
@@ -280,15 +280,15 @@ def test_a_key_that_is_mended_in_the_file_changes_nothing_else(
     tmp_path: Path, item: str, old: str, new: str, raw_of: dict[str, str]
 ):
     folder = Path(shutil.copytree(TINY, tmp_path / "course"))
-    before = load(folder).questions[item]
+    before = load_library(folder).questions[item]
     file = folder / "topics/kv-cache/quiz.md"
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new).replace("- [x] False", "- [ ] False"))
-    now = load(folder).questions[item]
+    now = load_library(folder).questions[item]
 
     assert before.revision != now.revision
-    pair = pair_of(before, now, 3)
+    pair = pair_wordings(before, now, 3)
     assert isinstance(pair, VariantPair)
     assert pair.alike
     if raw_of:

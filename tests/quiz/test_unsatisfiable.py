@@ -8,8 +8,8 @@ from sqlmodel import Session, select
 from app.database.tables import Attempt, Learner
 from app.exams.answer_merge import AnswerState
 from app.exams.forms import StartExamForm
-from app.exams.sitting import SittingRequest, close, draw_sitting, start_sitting
-from app.exams.store import AnswerChange, find, save_answer
+from app.exams.sitting import SittingRequest, close_sitting, draw_sitting, start_sitting
+from app.exams.store import AnswerChange, load_sitting, save_answer
 from app.markup.expressions import ExpressionError
 from app.markup.model import ComputedParameters, ExamBlueprint
 from app.questions import variants
@@ -69,7 +69,7 @@ def test_a_question_without_any_answer_says_so_and_costs_nothing(client, form, s
 def test_too_many_combinations_to_look_at_end_in_a_refusal() -> None:
     with pytest.raises(ExpressionError, match="has no value"):
         draw_variant(with_answer("1 GB / (n - n)", 10**5), 0)
-    assert variants.combinations(HOLES.computed) == 4
+    assert variants.count_combinations(HOLES.computed) == 4
 
 
 def test_a_paper_passes_over_a_question_that_has_no_answer(
@@ -86,7 +86,7 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     drawn = draw_sitting(session, library, learner.id, wanted)
     number = start_sitting(session, library, learner.id, drawn, clock.now)
 
-    sat = find(session, learner.id, number)
+    sat = load_sitting(session, learner.id, number)
     assert [slot.item for slot in sat.slots] == ["computed"]
 
 
@@ -103,12 +103,12 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
     drawn = draw_sitting(session, library, learner.id, wanted)
     number = start_sitting(session, library, learner.id, drawn, clock.now)
-    sat = find(session, learner.id, number)
+    sat = load_sitting(session, learner.id, number)
     answered = AnswerState({"answer": ["1 GB"]})
     save_answer(session, sat, AnswerChange(1, answered), clock.now)
     live_library.edit("computed", computed=NONE.computed)
 
-    close(session, live_library.current(), sat, "learner", clock.now)
+    close_sitting(session, live_library.current(), sat, "learner", clock.now)
 
     (attempt,) = session.exec(select(Attempt)).all()
     assert attempt.score == 0

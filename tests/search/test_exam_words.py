@@ -3,7 +3,7 @@
 import pytest
 
 from app.content.library import Library
-from app.lessons.search import find
+from app.lessons.search import search_course
 
 WORDS = {
     "accelerated computing": "accelerated-computing",
@@ -37,6 +37,6 @@ WORDS = {
 
 @pytest.mark.parametrize("words", WORDS)
 def test_a_word_of_the_exam_leads_to_its_entry(shipped: Library, words: str):
-    terms = [hit.address for hit in find(shipped, words).hits if hit.kind == "term"]
+    terms = [hit.address for hit in search_course(shipped, words).hits if hit.kind == "term"]
 
     assert terms[0] == f"/glossary#{WORDS[words]}"

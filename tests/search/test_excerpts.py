@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.lessons.search import CLOSE, OPEN, excerpt, split_highlights
+from app.lessons.search import CLOSE, OPEN, build_excerpt, split_highlights
 
 
 def marked(text: str) -> str:
@@ -14,7 +14,7 @@ def marked(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    return excerpt(marked(text)).replace(OPEN, "").replace(CLOSE, "")
+    return build_excerpt(marked(text)).replace(OPEN, "").replace(CLOSE, "")
 
 
 def test_it_begins_with_the_row_and_not_with_the_head_of_a_table() -> None:
@@ -57,7 +57,7 @@ def test_an_excerpt_is_short_and_shows_a_hit_where_there_is_one(
     some: list[str],
 ) -> None:
     text = marked(" ".join(some))
-    made = excerpt(text)
+    made = build_excerpt(text)
 
     assert len(made.split()) <= 26
     assert any(p.hit for p in split_highlights(made)) == (OPEN in text)

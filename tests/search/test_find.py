@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.content.library import Library, load
-from app.lessons.search import SearchHit, SearchResults, documents, find
+from app.content.library import Library, load_library
+from app.lessons.search import SearchHit, SearchResults, search_course, search_documents
 from tests.conftest import TINY
 
 COURSE = {
@@ -26,52 +26,54 @@ def everything(found: SearchResults) -> str:
 
 
 def test_all_four_kinds_are_found(library: Library):
-    kinds = {hit.kind for words in ("cache", "size") for hit in find(library, words).hits}
+    kinds = {hit.kind for words in ("cache", "size") for hit in search_course(library, words).hits}
 
     assert kinds == {"page", "term", "card", "calculator"}
 
 
 def test_what_is_called_so_comes_first(library: Library):
-    first = find(library, "kv cache").hits[0]
+    first = search_course(library, "kv cache").hits[0]
 
     assert text(first).casefold() == "kv cache"
 
 
 @pytest.mark.parametrize("words", ["settings", "setting", "change settings"])
 def test_the_settings_come_first_of_what_speaks_of_settings(shipped: Library, words: str):
-    first = find(shipped, words).hits[0]
+    first = search_course(shipped, words).hits[0]
 
     assert (text(first), first.address) == ("Settings", "/settings")
 
 
 def test_the_beginning_of_a_word_is_enough(library: Library):
-    assert titles(find(library, "param"), "term") == ["Parameter"]
+    assert titles(search_course(library, "param"), "term") == ["Parameter"]
 
 
 def test_every_word_must_be_there(library: Library):
-    both = find(library, "weights parameters")
-    one = find(library, "weights")
+    both = search_course(library, "weights parameters")
+    one = search_course(library, "weights")
 
     assert 0 < both.count < one.count
 
 
 def test_a_plural_finds_the_singular(library: Library):
-    assert "Parameter" in titles(find(library, "parameters"), "term")
+    assert "Parameter" in titles(search_course(library, "parameters"), "term")
 
 
 def test_large_letters_and_accents_do_not_matter(library: Library):
-    assert titles(find(library, "PARAMÉTER")) == titles(find(library, "parameter"))
+    assert titles(search_course(library, "PARAMÉTER")) == titles(
+        search_course(library, "parameter")
+    )
 
 
 def test_the_words_that_led_there_are_marked(library: Library):
-    hit = next(h for h in find(library, "param").hits if h.kind == "term")
+    hit = next(h for h in search_course(library, "param").hits if h.kind == "term")
 
     assert [p.text for p in hit.title if p.hit] == ["Parameter"]
 
 
 @pytest.mark.parametrize("typed", ["paramter", "parmaeter", "parametre", "paraemter"])
 def test_a_slip_of_the_finger_is_forgiven(library: Library, typed: str):
-    found = find(library, typed)
+    found = search_course(library, typed)
 
     assert found.meant.startswith("parameter")
     assert "Parameter" in titles(found)
@@ -79,7 +81,7 @@ def test_a_slip_of_the_finger_is_forgiven(library: Library, typed: str):
 
 @pytest.mark.parametrize("typed", ["TCO", "TPU", "MIG", "Groq"])
 def test_an_acronym_is_no_slip_of_the_finger(library: Library, typed: str):
-    assert find(library, typed).meant == ""
+    assert search_course(library, typed).meant == ""
 
 
 def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests: pytest.Subtests):
@@ -94,7 +96,7 @@ def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests:
         ("suspend card", "/flashcards/deck"),
     ]:
         with subtests.test(typed=typed, address=address):
-            found = find(library, typed)
+            found = search_course(library, typed)
 
             assert (found.hits[0].address, found.meant) == (address, "")
 
@@ -109,7 +111,7 @@ def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests:
     ],
 )
 def test_both_spellings_find_the_same(shipped: Library, one: str, other: str):
-    first, second = find(shipped, one), find(shipped, other)
+    first, second = search_course(shipped, one), search_course(shipped, other)
 
     assert first.count == second.count > 0
     assert first.meant == second.meant == ""
@@ -117,11 +119,11 @@ def test_both_spellings_find_the_same(shipped: Library, one: str, other: str):
 
 
 def test_only_the_wrong_word_is_mended(library: Library):
-    assert find(library, "kv cahce").meant == "kv cache"
+    assert search_course(library, "kv cahce").meant == "kv cache"
 
 
 def test_some_of_the_words_are_better_than_nothing(library: Library):
-    found = find(library, "parameter zzzzzzzz")
+    found = search_course(library, "parameter zzzzzzzz")
 
     assert found.meant == "parameter"
     assert not found.some
@@ -129,14 +131,14 @@ def test_some_of_the_words_are_better_than_nothing(library: Library):
 
 
 def test_words_that_never_stand_together_are_not_called_a_slip(library: Library):
-    found = find(library, "mock parameter")
+    found = search_course(library, "mock parameter")
 
     assert found.some
     assert found.count > 0
 
 
 def test_nothing_is_made_up_for_words_like_none(library: Library):
-    assert find(library, "zzzzzzzz") == SearchResults()
+    assert search_course(library, "zzzzzzzz") == SearchResults()
 
 
 def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
@@ -160,7 +162,7 @@ def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
         "x " * 500,
     ]:
         with subtests.test(typed=typed):
-            assert isinstance(find(library, typed), SearchResults)
+            assert isinstance(search_course(library, typed), SearchResults)
 
 
 @pytest.mark.parametrize(
@@ -178,9 +180,9 @@ def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
     ],
 )
 def test_what_nobody_sees_makes_no_difference(library: Library, typed: str):
-    found = find(library, typed)
+    found = search_course(library, typed)
 
-    assert (found.meant, titles(found)) == ("", titles(find(library, "parameter")))
+    assert (found.meant, titles(found)) == ("", titles(search_course(library, "parameter")))
 
 
 def test_what_nobody_sees_in_a_text_hides_it_from_no_search(tmp_path):
@@ -189,24 +191,24 @@ def test_what_nobody_sees_in_a_text_hides_it_from_no_search(tmp_path):
         path = tmp_path / "course" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(words)
-    course = load(tmp_path / "course")
+    course = load_library(tmp_path / "course")
 
     for typed in ("quokka", "marsupial", "fierce", "quo\u00adkka"):
-        assert titles(find(course, typed), "term") == ["Quokka"]
+        assert titles(search_course(course, typed), "term") == ["Quokka"]
 
 
 def test_a_hit_leads_to_its_section(library: Library):
     section = library.topics["weights"].sections[1]
 
-    addresses = [hit.address for hit in find(library, section.title).hits]
+    addresses = [hit.address for hit in search_course(library, section.title).hits]
 
     assert f"/concepts/weights#{section.anchor}" in addresses
 
 
 def test_no_back_of_a_card_is_ever_found(library: Library):
-    found = find(library, "bytes per parameter")
+    found = search_course(library, "bytes per parameter")
 
-    assert "Size of the weights" in titles(find(library, "size weights"), "card")
+    assert "Size of the weights" in titles(search_course(library, "size weights"), "card")
     assert "Parameters × bytes per parameter." not in everything(found)
     assert all("~r" not in hit.address for hit in found.hits)
 
@@ -269,27 +271,27 @@ The cassowary.
         path = tmp_path / "course" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(words)
-    return load(tmp_path / "course")
+    return load_library(tmp_path / "course")
 
 
 def test_the_answers_of_the_course_are_in_no_document(guarded: Library):
     assert {"guard-card", "guard-both", "guard-both~r"} <= set(guarded.cards)
     assert "guard-q" in guarded.questions
     assert "quokka" in " ".join(s.plain for s in guarded.topics["weights"].sections)
-    assert titles(find(guarded, "animal"), "card")
+    assert titles(search_course(guarded, "animal"), "card")
     for answer in ("quokka", "cassowary", "axolotl", "wombat", "echidna", "numbat"):
-        assert find(guarded, answer).hits == ()
-        assert answer not in everything(find(guarded, "prose animal asked weights"))
+        assert search_course(guarded, answer).hits == ()
+        assert answer not in everything(search_course(guarded, "prose animal asked weights"))
 
 
 def test_another_state_of_the_course_is_another_index(library: Library, guarded: Library):
-    assert find(guarded, "visible prose").count == 1
-    assert "Some visible prose" not in everything(find(library, "visible prose"))
-    assert find(guarded, "visible prose").count == 1
+    assert search_course(guarded, "visible prose").count == 1
+    assert "Some visible prose" not in everything(search_course(library, "visible prose"))
+    assert search_course(guarded, "visible prose").count == 1
 
 
 def test_a_part_is_told_in_whole_sentences(library: Library) -> None:
-    parts_ = [d for d in documents(library, ()) if d.kind == "part"]
+    parts_ = [d for d in search_documents(library, ()) if d.kind == "part"]
 
     assert parts_
     assert not [d.title for d in parts_ if ".." in d.body or not d.body]
@@ -299,7 +301,7 @@ def test_a_part_is_told_in_whole_sentences(library: Library) -> None:
 
 @pytest.mark.parametrize("name", ["H100-80GB", "H100-SXM-80GB", "A100-PCIe-40GB"])
 def test_a_part_is_found_by_its_other_names(library: Library, name: str) -> None:
-    found = [hit for hit in find(library, name).hits if hit.kind == "part"]
+    found = [hit for hit in search_course(library, name).hits if hit.kind == "part"]
 
     assert found
 
@@ -313,14 +315,14 @@ def test_a_part_is_found_by_its_other_names(library: Library, name: str) -> None
     ],
 )
 def test_two_words_written_as_one_are_parted(shipped: Library, typed: str, meant: str):
-    found = find(shipped, typed)
+    found = search_course(shipped, typed)
 
     assert (found.meant, found.some) == (meant, False)
     assert found.hits
 
 
 def test_the_cells_of_a_table_are_parted_in_an_excerpt(shipped: Library):
-    hits = find(shipped, "cuda core addition").hits
+    hits = search_course(shipped, "cuda core addition").hits
     excerpts = ["".join(p.text for p in hit.excerpt) for hit in hits]
 
     assert any("; CUDA core, one multiplication" in words for words in excerpts)

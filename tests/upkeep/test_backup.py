@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session
 
-from app.database.backup import create_backup, restore
+from app.database.backup import create_backup, restore_backup
 from app.database.engine import make_engine
 from app.database.installation import Installation, InstallationError
 from app.database.tables import Learner
@@ -140,7 +140,7 @@ def test_what_was_confirmed_before_it_began_is_inside(
     manifest = create_backup(installation, target, NOW)
     writer.stop()
 
-    restore(fresh, target, NOW)
+    restore_backup(fresh, target, NOW)
     found = people(fresh)
     assert before <= found <= {*writer.confirmed}
     assert manifest.rows["learner"] == len(found)

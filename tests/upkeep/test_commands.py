@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 from app.cli import main
 from app.database.engine import make_engine
-from app.database.schema import downgrade
+from app.database.schema import downgrade_schema
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, SERVER
 
@@ -245,7 +245,7 @@ def test_an_empty_key_file_stops_the_start(installation, capsys) -> None:
 
 def test_an_older_database_is_copied_and_migrated(installation, capsys) -> None:
     engine = make_engine(installation.database)
-    downgrade(engine, "0002")
+    downgrade_schema(engine, "0002")
     engine.dispose()
 
     assert main(["db", "upgrade"]) == 0

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.database import prepare
+from app.cli.database import prepare_database
 from app.database import backup as archive
 from app.database.backup_schedule import copy_if_due, daily_copies
 from app.database.engine import make_engine
 from app.database.file_guards import file_lock, private_temp_folder
 from app.database.installation import Installation, InstallationError
-from app.database.schema import downgrade, latest_revision, schema_revision
+from app.database.schema import downgrade_schema, latest_revision, schema_revision
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.loops import outcome
 from tests.upkeep.conftest import NOW
@@ -33,7 +33,7 @@ def names(folder: Path) -> set[str]:
 def older(installation: Installation) -> str:
     """Make the database one of an older schema; its revision."""
     engine = make_engine(installation.database)
-    downgrade(engine, "0002")
+    downgrade_schema(engine, "0002")
     engine.dispose()
     return "0002"
 
@@ -187,7 +187,7 @@ def test_a_copy_that_fails_is_logged(installation, caplog) -> None:
 def test_a_copy_is_made_before_a_migration(installation) -> None:
     old = older(installation)
 
-    prepare(installation, NOW)
+    prepare_database(installation, NOW)
 
     (name,) = names(installation.backups)
     assert name == f"headroom-2026-06-09-before-0002-to-{latest_revision()}.zip"
@@ -198,9 +198,9 @@ def test_a_copy_is_made_before_a_migration(installation) -> None:
 
 
 def test_no_copy_is_made_where_nothing_is_migrated(installation, fresh) -> None:
-    prepare(installation, NOW)
+    prepare_database(installation, NOW)
     fresh.data.mkdir()
-    prepare(fresh, NOW)
+    prepare_database(fresh, NOW)
 
     assert not installation.backups.exists()
     assert not fresh.backups.exists()
@@ -211,7 +211,7 @@ def test_nothing_is_migrated_without_a_copy(installation) -> None:
     installation.backups.write_text("a file where the folder should be")
 
     with pytest.raises(InstallationError, match="HEADROOM_BACKUPS"):
-        prepare(installation, NOW)
+        prepare_database(installation, NOW)
 
     assert revision(installation) == "0002"
 
@@ -219,7 +219,7 @@ def test_nothing_is_migrated_without_a_copy(installation) -> None:
 def test_without_copies_it_is_migrated_all_the_same(installation) -> None:
     older(installation)
 
-    prepare(dataclasses.replace(installation, backups=None), NOW)
+    prepare_database(dataclasses.replace(installation, backups=None), NOW)
 
     assert revision(installation) == latest_revision()
 
@@ -232,7 +232,7 @@ def test_without_pg_dump_it_is_migrated_with_a_warning(
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with caplog.at_level(logging.WARNING, "headroom"):
-        prepare(installation, NOW)
+        prepare_database(installation, NOW)
 
     assert "pg_dump was not found" in caplog.text
     assert revision(installation) == latest_revision()
@@ -244,7 +244,7 @@ def test_a_start_names_the_newest_copy(installation) -> None:
     (installation.data / "headroom.db").write_bytes(b"")
 
     with pytest.raises(InstallationError) as stopped:
-        prepare(installation, NOW)
+        prepare_database(installation, NOW)
 
     newest_copy = installation.backups / TODAY
     assert str(stopped.value).endswith(f" The newest copy is {newest_copy}.")

@@ -13,7 +13,7 @@ from app.database.doctor import CheckedDeployment, DoctorFinding, run_checks
 from app.database.engine import make_engine
 from app.database.file_guards import name_aside
 from app.database.installation import Installation
-from app.database.schema import downgrade
+from app.database.schema import downgrade_schema
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.upkeep.conftest import NOW
@@ -145,7 +145,7 @@ def test_a_database_that_has_reached_its_limit_is_a_warning(look: Look) -> None:
 
 def test_an_older_schema_is_a_warning(installation, look: Look) -> None:
     engine = make_engine(installation.database)
-    downgrade(engine, "0002")
+    downgrade_schema(engine, "0002")
     engine.dispose()
 
     found = look()["database"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.cli.database import keeping_owner
+from app.cli.database import keep_file_owner
 from app.database import file_guards as files
 from app.database.file_guards import give_to_owner, make_private_folder
 from app.database.installation import Installation
@@ -151,7 +151,7 @@ def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[set[str]]
         names.add(str(path.relative_to(tmp_path)))
 
     monkeypatch.setattr(files, "_ROOT", os.geteuid())
-    monkeypatch.setattr(files, "_owner_of", lambda _folder: (OWNER, OWNER))
+    monkeypatch.setattr(files, "_folder_owner", lambda _folder: (OWNER, OWNER))
     monkeypatch.setattr(files.os, "fchown", note)
     return names
 
@@ -209,7 +209,7 @@ def test_who_is_not_root_gives_nothing_away(
 def test_it_is_done_also_where_the_command_fails(mixed: Path, given: set[str]):
     settings = Settings(data=mixed)
 
-    with pytest.raises(RuntimeError), keeping_owner(settings):
+    with pytest.raises(RuntimeError), keep_file_owner(settings):
         raise RuntimeError("a fault")
 
     assert "data/headroom.db" in given

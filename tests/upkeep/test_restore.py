@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session, select
 
-from app.cli.database import prepare
-from app.database.backup import create_backup, restore
+from app.cli.database import prepare_database
+from app.database.backup import create_backup, restore_backup
 from app.database.engine import make_engine
 from app.database.installation import Installation, InstallationError
-from app.database.schema import downgrade, latest_revision
+from app.database.schema import downgrade_schema, latest_revision
 from app.database.tables import Learner
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, SERVER
@@ -49,7 +49,7 @@ def refusal(installation: Installation, source: Path) -> str:
     """The one sentence; nothing in the data folder has changed."""
     before = state_of(installation.data)
     with pytest.raises(InstallationError) as stopped:
-        restore(installation, source, NOW)
+        restore_backup(installation, source, NOW)
     said = str(stopped.value)
     assert said.endswith(".")
     assert "\n" not in said
@@ -70,13 +70,13 @@ def changed(source: Path, **told: object) -> Path:
 
 
 def test_what_was_copied_is_there_again(installation, backup, people: People) -> None:
-    restore(installation, backup, NOW)
+    restore_backup(installation, backup, NOW)
 
     assert people(installation) == {"ada"}
 
 
 def test_a_fresh_machine_becomes_the_old_one(installation, fresh, backup, people: People) -> None:
-    restore(fresh, backup, NOW)
+    restore_backup(fresh, backup, NOW)
 
     assert people(fresh) == {"ada"}
     assert fresh.secret_file.read_text() == installation.secret_file.read_text()
@@ -85,13 +85,13 @@ def test_a_fresh_machine_becomes_the_old_one(installation, fresh, backup, people
 
 
 def test_what_was_there_is_kept_and_can_be_put_back(installation, backup, people: People) -> None:
-    done = restore(installation, backup, NOW)
+    done = restore_backup(installation, backup, NOW)
 
     (kept,) = done.kept
     assert kept == installation.data / "before-restore-2026-06-09-120000"
     assert (kept / "secret").read_text() == installation.secret_file.read_text()
     if SERVER:
-        restore(installation, kept / "database.zip", NOW.replace(hour=13))
+        restore_backup(installation, kept / "database.zip", NOW.replace(hour=13))
     else:
         (kept / "headroom.db").rename(installation.data / "headroom.db")
     assert people(installation) == {"ada", "bob"}
@@ -108,9 +108,9 @@ def test_a_disk_that_fails_on_the_way_leaves_all_as_it_was(
         if next(calls) == 1:  # the key is replaced, the database is not
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("app.database.backup.sync", full)
+    monkeypatch.setattr("app.database.backup.sync_to_disk", full)
     with pytest.raises(InstallationError, match="No space left"):
-        restore(installation, backup, NOW)
+        restore_backup(installation, backup, NOW)
 
     assert people(installation) == {"ada", "bob"}
     assert installation.secret_file.read_text() == key
@@ -123,12 +123,12 @@ def test_an_older_schema_is_migrated_at_the_next_start(
 ) -> None:
     enroll(installation, "ada")
     engine = make_engine(installation.database)
-    downgrade(engine, "0001")
+    downgrade_schema(engine, "0001")
     engine.dispose()
     create_backup(installation, tmp_path / "old.zip", NOW)
 
-    done = restore(fresh, tmp_path / "old.zip", NOW)
-    prepare(fresh, NOW)
+    done = restore_backup(fresh, tmp_path / "old.zip", NOW)
+    prepare_database(fresh, NOW)
 
     assert done.manifest.schema_revision == "0001"
     assert people(fresh) == {"ada"}
@@ -141,9 +141,9 @@ def test_a_newer_schema_gives_way_to_an_older_backup(installation, backup, peopl
         db.exec_driver_sql("CREATE TABLE of_the_future (id INTEGER)")
     engine.dispose()
 
-    restore(installation, backup, NOW)
+    restore_backup(installation, backup, NOW)
 
-    prepare(installation, NOW)
+    prepare_database(installation, NOW)
     assert people(installation) == {"ada"}
 
 
@@ -174,7 +174,7 @@ def test_a_backup_with_a_changed_byte_is_refused_or_restored_whole(
 
         with subtests.test(place=place):
             try:
-                restore(installation, backup, NOW)
+                restore_backup(installation, backup, NOW)
             except InstallationError:
                 assert people(installation) == {"ada", "bob"}
             else:  # a time stamp or the like inside of the zip, which means nothing
@@ -271,7 +271,7 @@ def test_nothing_is_restored_under_another_program(installation, backup) -> None
         db.exec(select(Learner.id)).all()
 
         with pytest.raises(InstallationError, match=r"another program has|other connection"):
-            restore(installation, backup, NOW)
+            restore_backup(installation, backup, NOW)
     engine.dispose()
 
 
@@ -281,7 +281,7 @@ def test_a_damaged_database_is_moved_aside_as_it_is(installation, backup, people
     database.write_bytes(b"damaged" * 1000)
     Path(f"{database}-wal").write_bytes(b"its log")
 
-    (kept,) = restore(installation, backup, NOW).kept
+    (kept,) = restore_backup(installation, backup, NOW).kept
 
     assert people(installation) == {"ada"}
     assert (kept / "headroom.db").read_bytes() == b"damaged" * 1000
@@ -297,7 +297,7 @@ def test_a_database_outside_of_the_data_folder_is_kept_where_it_is(
     (installation.data / "headroom.db").rename(elsewhere / "headroom.db")
     moved = dataclasses.replace(installation, database=f"sqlite:///{elsewhere / 'headroom.db'}")
 
-    done = restore(moved, backup, NOW)
+    done = restore_backup(moved, backup, NOW)
 
     assert people(moved) == {"ada"}
     assert {folder.parent for folder in done.kept} == {elsewhere, moved.data}
@@ -311,11 +311,11 @@ def test_a_restore_that_was_interrupted_is_done_again(installation, backup, peop
     ready.write_bytes(b"half of it")
     (installation.data / "headroom.db").rename(installation.data / "aside.db")
     with pytest.raises(InstallationError, match="was interrupted"):
-        prepare(installation, NOW)
+        prepare_database(installation, NOW)
 
-    restore(installation, backup, NOW)
+    restore_backup(installation, backup, NOW)
 
-    prepare(installation, NOW)
+    prepare_database(installation, NOW)
     assert people(installation) == {"ada"}
     assert not ready.exists()
 
@@ -328,4 +328,4 @@ def test_the_tables_of_another_program_are_not_replaced(fresh, backup) -> None:
     engine.dispose()
 
     with pytest.raises(InstallationError, match="tables of another program, such as “invoices”"):
-        restore(fresh, backup, NOW)
+        restore_backup(fresh, backup, NOW)

@@ -6,7 +6,13 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.database.backup import copies, dates_to_keep, expired_backups, name_before, name_of
+from app.database.backup import (
+    daily_backup_name,
+    dates_to_keep,
+    find_expired_backups,
+    list_daily_backups,
+    name_before,
+)
 
 DAY = dt.date(2026, 6, 9)
 DATES = st.sets(st.dates(dt.date(2024, 1, 1), dt.date(2027, 1, 1)), max_size=60)
@@ -64,7 +70,7 @@ def test_the_newest_always_stays_and_never_too_many(dates: set[dt.date]) -> None
 
 def test_only_copies_of_ours_are_looked_at(tmp_path: Path) -> None:
     names = [
-        name_of(DAY),
+        daily_backup_name(DAY),
         name_before(DAY, "0002", "0003"),
         "headroom-2026-02-31.zip",
         "headroom-mine.zip",
@@ -74,7 +80,7 @@ def test_only_copies_of_ours_are_looked_at(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).touch()
 
-    assert [path.name for path in copies(tmp_path)] == [
+    assert [path.name for path in list_daily_backups(tmp_path)] == [
         "headroom-2026-06-09-before-0002-to-0003.zip",
         "headroom-2026-06-09.zip",
     ]
@@ -82,12 +88,12 @@ def test_only_copies_of_ours_are_looked_at(tmp_path: Path) -> None:
 
 def test_what_need_not_stay_goes_with_the_copies_of_its_day(tmp_path: Path) -> None:
     for n in range(40):
-        (tmp_path / name_of(DAY - dt.timedelta(days=n))).touch()
+        (tmp_path / daily_backup_name(DAY - dt.timedelta(days=n))).touch()
     (tmp_path / name_before(DAY - dt.timedelta(days=30), "0002", "0003")).touch()
     (tmp_path / "headroom-mine.zip").touch()
 
-    gone = {path.name for path in expired_backups(tmp_path)}
+    gone = {path.name for path in find_expired_backups(tmp_path)}
 
     assert "headroom-2026-05-10-before-0002-to-0003.zip" in gone
     assert "headroom-mine.zip" not in gone
-    assert name_of(DAY) not in gone
+    assert daily_backup_name(DAY) not in gone

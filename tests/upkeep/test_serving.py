@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.database.backup import create_backup, restore
+from app.database.backup import create_backup, restore_backup
 from app.database.installation import Installation, InstallationError
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE
@@ -71,7 +71,7 @@ def test_a_copy_of_a_running_server_brings_learners_back_on_another_machine(
         )  # all sections
         cookies = dict(ada.cookies)
 
-    restore(fresh, copy, NOW)
+    restore_backup(fresh, copy, NOW)
 
     with Server(fresh) as server, visit(server) as ada:
         ada.cookies.clear()
@@ -85,12 +85,12 @@ def test_nothing_is_restored_while_a_server_runs(installation: Installation, cop
 
     with Server(installation) as server:
         with pytest.raises(InstallationError, match="a server uses it"):
-            restore(installation, copy, NOW)
+            restore_backup(installation, copy, NOW)
 
         with visit(server) as ada:
             assert write(ada) == 303
 
-    restore(installation, copy, NOW)
+    restore_backup(installation, copy, NOW)
 
 
 def test_a_server_that_was_killed_is_in_nobodys_way(
@@ -101,7 +101,7 @@ def test_a_server_that_was_killed_is_in_nobodys_way(
         create_backup(installation, copy, NOW)
         server.stop(signal.SIGKILL)
 
-    restore(installation, copy, NOW)
+    restore_backup(installation, copy, NOW)
 
     assert len(people(installation)) == 1
 

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, col, select
 
 from app.authoring import store as bench
-from app.content.courses import folders
+from app.content.courses import find_course_folders
 from app.database.tables import Attempt, CalendarFeed, Learner, LearnerSession, Sitting
 from app.main import create_app
 from app.settings import Settings
@@ -35,14 +35,14 @@ def rosa(school: FastAPI) -> Iterator[TestClient]:
 
 
 def test_a_folder_is_a_course_or_holds_courses(tmp_path: Path) -> None:
-    assert folders(TINY) == {"": TINY}
+    assert find_course_folders(TINY) == {"": TINY}
     for name in ("b", "a", "Not a name"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "syllabus.toml").touch()
     (tmp_path / "notes").mkdir()
 
-    assert folders(tmp_path) == {"a": tmp_path / "a", "b": tmp_path / "b"}
-    assert folders(tmp_path / "notes") == {"": tmp_path / "notes"}
+    assert find_course_folders(tmp_path) == {"a": tmp_path / "a", "b": tmp_path / "b"}
+    assert find_course_folders(tmp_path / "notes") == {"": tmp_path / "notes"}
 
 
 def test_the_first_visit_chooses(rosa: TestClient) -> None:
@@ -147,11 +147,15 @@ def test_statistics_and_papers_are_those_of_one_course(
         db.commit()
 
         for course, score in (("aid", 1.0), ("sizing", 0.0)):
-            (only,) = bench.first_answers(db, course, 0, 10).answers
+            (only,) = bench.load_first_answers(db, course, 0, 10).answers
             assert (only.item, only.score) == ("w-fp32", score)
-            assert bench.extent(db, course).answers == 1
-            assert bench.sittings(db, course) == len(bench.papers(db, course)) == 1
-        assert bench.extent(db, "").answers == 0
+            assert bench.attempt_log_extent(db, course).answers == 1
+            assert (
+                bench.count_finished_sittings(db, course)
+                == len(bench.first_exam_sittings(db, course))
+                == 1
+            )
+        assert bench.attempt_log_extent(db, "").answers == 0
 
 
 def test_each_course_is_checked_and_counted(rosa: TestClient) -> None:

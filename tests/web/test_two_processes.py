@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.database.backup import create_backup, restore
+from app.database.backup import create_backup, restore_backup
 from app.database.installation import Installation, InstallationError
 from tests.belongings.test_traces import WORD, hits, settings_of, wait_until
 from tests.browser.server import Server
@@ -101,7 +101,7 @@ def test_nothing_is_restored_while_they_run(server: Server, tmp_path: Path):
     create_backup(installation, tmp_path / "copy.zip", NOW)
 
     with pytest.raises(InstallationError, match="a server uses it"):
-        restore(installation, tmp_path / "copy.zip", NOW)
+        restore_backup(installation, tmp_path / "copy.zip", NOW)
 
     with httpx.Client(base_url=server.url, timeout=60) as ada:
         ada.get("/")

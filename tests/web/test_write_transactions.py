@@ -15,7 +15,7 @@ from app.clock import to_milliseconds
 from app.database.tables import Learner, LearnerSession, Review, Sitting
 from app.database.write_queue import WRITING
 from app.exams.store import met_items
-from app.quiz.store import history
+from app.quiz.store import load_history
 from app.study_plan.todays_cards import find_planned
 from app.web import render
 from tests.conftest import Clock
@@ -36,13 +36,13 @@ def turns(app: FastAPI) -> Turns:
 @pytest.fixture
 def rendered(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Each template that is rendered, and how many write transactions were open."""
-    seen, whole = [], render._render
+    seen, whole = [], render._render_template
 
     def rendering(request: Request, template: str, context: dict[str, Any]) -> str:
         seen.append((template, turns.open))
         return whole(request, template, context)
 
-    monkeypatch.setattr(render, "_render", rendering)
+    monkeypatch.setattr(render, "_render_template", rendering)
     return seen
 
 
@@ -147,7 +147,7 @@ def test_nothing_is_written_for_a_topic_that_there_is_not(
 def test_the_questions_of_a_run_are_chosen_before(
     rosa: TestClient, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = watch(monkeypatch, turns, "app.quiz.store.history", history)
+    looked = watch(monkeypatch, turns, "app.quiz.store.load_history", load_history)
 
     rosa.post("/quiz/runs", data={"pick": "mixed", "count": "3"})
 

@@ -16,23 +16,27 @@ from app.estimator.common_inputs import (
     ask_weights,
     input_error,
 )
-from app.estimator.estimates.inference_memory import GpuMemoryUse, InferenceMemoryInputs, load_of
-from app.estimator.fits import within
+from app.estimator.estimates.inference_memory import (
+    GpuMemoryUse,
+    InferenceMemoryInputs,
+    gpu_memory_use,
+)
+from app.estimator.fits import is_value_allowed
 from app.estimator.hardware.catalog import (
     Accelerator,
     accelerator_id,
-    accelerators,
     find_accelerator,
-    systems,
+    list_accelerators,
+    list_systems,
 )
-from app.estimator.hardware.collectives import fabric_of
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field
 from app.estimator.memory.parallel_layout import tensor_parallel_choices
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import FORMATS, format_of
+from app.estimator.models.number_formats import FORMATS, find_format
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import ServingSetup, unpacked
+from app.estimator.serving.engine import ServingSetup, is_unpacked
 from app.estimator.serving.step_time import decode_time, place_model
 from app.estimator.training.step_time import LOST, USUAL, hours_per_token
 from app.estimator.units import format_number, format_value, split_number
@@ -236,29 +240,29 @@ _RARE = {
 
 
 @functools.cache
-def gpus() -> tuple[Accelerator, ...]:
+def list_gpus() -> tuple[Accelerator, ...]:
     """Return the GPUs of the catalog, which are ranked."""
-    return tuple(a for a in accelerators() if a.architecture not in _OTHER_KINDS)
+    return tuple(a for a in list_accelerators() if a.architecture not in _OTHER_KINDS)
 
 
 @functools.cache
-def others() -> tuple[Accelerator, ...]:
+def list_other_accelerators() -> tuple[Accelerator, ...]:
     """Return accelerators that are not GPUs, which are shown for context."""
-    return tuple(a for a in accelerators() if a.architecture in _OTHER_KINDS)
+    return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
 
 
 @functools.cache
-def cooling_of(name: str) -> str:
+def gpu_cooling(name: str) -> str:
     """Return `air`, `liquid`, or "" if the catalog does not know.
 
     Cards are air-cooled; a module is cooled like the systems that contain it.
 
-    >>> cooling_of("h100-sxm5-80"), cooling_of("gb200-gpu"), cooling_of("mi300x")
+    >>> gpu_cooling("h100-sxm5-80"), gpu_cooling("gb200-gpu"), gpu_cooling("mi300x")
     ('air', 'liquid', '')
     """
     if is_card(find_accelerator(name)):
         return "air"
-    ways = {s.cooling.split()[0] for s in systems() if s.accelerator == name and s.cooling}
+    ways = {s.cooling.split()[0] for s in list_systems() if s.accelerator == name and s.cooling}
     return "air" if "air" in ways else "liquid" if ways else ""
 
 
@@ -295,12 +299,12 @@ def sold_by(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
     return (*four, (8, "board"))
 
 
-def bought(gpu: Accelerator, count: int) -> tuple[int, str]:
+def round_up_to_unit(gpu: Accelerator, count: int) -> tuple[int, str]:
     """Return how many GPUs are bought if `count` are needed, and the sales unit.
 
-    >>> bought(find_accelerator("b300-sxm"), 4)
+    >>> round_up_to_unit(find_accelerator("b300-sxm"), 4)
     (8, 'board')
-    >>> bought(find_accelerator("gb200-gpu"), 73)
+    >>> round_up_to_unit(find_accelerator("gb200-gpu"), 73)
     (144, 'rack')
     """
     units = sold_by(gpu)
@@ -308,18 +312,18 @@ def bought(gpu: Accelerator, count: int) -> tuple[int, str]:
     return -(-count // size) * size, word
 
 
-def named(gpu: Accelerator, count: int) -> str:
+def describe_gpu_count(gpu: Accelerator, count: int) -> str:
     """Return a number of GPUs as text, with their sales unit.
 
-    >>> named(find_accelerator("b300-sxm"), 4)
+    >>> describe_gpu_count(find_accelerator("b300-sxm"), 4)
     '4x B300 SXM (Blackwell Ultra), of a board of 8'
     """
     words = f"{format_number(count)}x {gpu.name}"
-    whole, unit = bought(gpu, count)
+    whole, unit = round_up_to_unit(gpu, count)
     return words if whole == count else f"{words}, of a {unit} of {whole}"
 
 
-def objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def find_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     """Return why a GPU is excluded before the search; empty if it is not."""
     if asked.only not in {None, gpu.id}:
         return "Another one was asked for."
@@ -336,7 +340,7 @@ def _kind_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if asked.form != "any" and (asked.form == "card") != is_card(gpu):
         return "A module." if asked.form == "card" else "A card."
     if asked.cooling == "air":
-        way = cooling_of(gpu.id)
+        way = gpu_cooling(gpu.id)
         if way != "air":
             return "Cooled by liquid." if way else "Its cooling is not known here."
     return ""
@@ -358,7 +362,7 @@ def _limit_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
 def _format_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     form = FORMATS["bf16"]
     if asked.job != "training":
-        form = format_of(find_model(asked.model), asked.weights)
+        form = find_format(find_model(asked.model), asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     return f"Cannot compute in {form.label}." if gpu.lacks_format(needed) else ""
 
@@ -369,7 +373,7 @@ def read_prices(asked: AcceleratorChoiceInputs) -> Mapping[str, float]:
     Ranking by cost and a budget require at least one price.
     """
     prices: dict[str, float] = {}
-    for part in filter(None, (p.strip() for p in _parts(asked.prices))):
+    for part in filter(None, (p.strip() for p in _split_list(asked.prices))):
         name, _, price = part.rpartition(" ") if " " in part else part.rpartition("=")
         try:
             key = accelerator_id(name.strip(" =:"))
@@ -385,7 +389,7 @@ def read_prices(asked: AcceleratorChoiceInputs) -> Mapping[str, float]:
     return prices
 
 
-def _parts(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return text.replace(";", ",").replace("\n", ",").split(",")
 
 
@@ -445,24 +449,24 @@ FOR_STATES = 0.6
 _SERVER = 8
 
 
-def search(asked: AcceleratorChoiceInputs) -> GpuRanking:
+def rank_gpus(asked: AcceleratorChoiceInputs) -> GpuRanking:
     """Evaluate every GPU; raises InvalidInputsError for invalid or missing prices."""
     model = find_model(asked.model)
     prices = read_prices(asked)
     loads = _loads_by_repacking(asked, model) if asked.job == "serving" else {}
-    form = format_of(model, asked.weights)
+    form = find_format(model, asked.weights)
     found: list[GpuCandidate] = []
     against: list[tuple[Accelerator, str]] = []
-    for gpu in gpus():
-        why = objection(asked, gpu)
-        load = loads.get(unpacked(gpu, form), {})
-        tried = why or _tried(asked, model, gpu, load, prices.get(gpu.id))
+    for gpu in list_gpus():
+        why = find_objection(asked, gpu)
+        load = loads.get(is_unpacked(gpu, form), {})
+        tried = why or _try_gpu(asked, model, gpu, load, prices.get(gpu.id))
         if isinstance(tried, str):
             against.append((gpu, tried))
         else:
             found.append(tried)
-    found.sort(key=lambda c: _order(asked.rank, c))
-    best = loads.get(unpacked(found[0].gpu, form), {}) if found else {}
+    found.sort(key=lambda c: _ranking_key(asked.rank, c))
+    best = loads.get(is_unpacked(found[0].gpu, form), {}) if found else {}
     return GpuRanking(model, tuple(found), tuple(against), best)
 
 
@@ -470,12 +474,12 @@ def _loads_by_repacking(
     asked: AcceleratorChoiceInputs, model: Architecture
 ) -> dict[bool, dict[int, GpuMemoryUse]]:
     """Return memory use on cards that unpack weights to 16 bit, and on the others."""
-    form = format_of(model, asked.weights)
-    examples = {unpacked(gpu, form): gpu for gpu in gpus()}
-    return {wide: _loads(asked, model, gpu) for wide, gpu in examples.items()}
+    form = find_format(model, asked.weights)
+    examples = {is_unpacked(gpu, form): gpu for gpu in list_gpus()}
+    return {wide: _memory_by_gpu_count(asked, model, gpu) for wide, gpu in examples.items()}
 
 
-def _loads(
+def _memory_by_gpu_count(
     asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator
 ) -> dict[int, GpuMemoryUse]:
     """Return the memory use of each GPU by the number of GPUs that share the model."""
@@ -487,10 +491,10 @@ def _loads(
         context=asked.context,
         concurrent=asked.concurrent,
     )
-    return {n: load_of(model, memory, n) for n in tensor_parallel_choices(model, 72)}
+    return {n: gpu_memory_use(model, memory, n) for n in tensor_parallel_choices(model, 72)}
 
 
-def _order(rank: str, one: GpuCandidate) -> tuple[float, ...]:
+def _ranking_key(rank: str, one: GpuCandidate) -> tuple[float, ...]:
     """Return the sort key of the ranking; unknown values come last."""
     power = math.inf if one.power is None else one.power
     work = one.seconds if one.hours is None else one.hours
@@ -500,7 +504,7 @@ def _order(rank: str, one: GpuCandidate) -> tuple[float, ...]:
     return (first, one.count, power, time, -(one.gpu.launch_year or 0))
 
 
-def _tried(
+def _try_gpu(
     asked: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
@@ -511,15 +515,15 @@ def _tried(
     if asked.budget is not None and price is None:
         return "No price was given for it."
     if asked.job == "training":
-        tried = _trained(asked, model, gpu, price)
+        tried = _try_training(asked, model, gpu, price)
     else:
-        tried = _served(asked, model, gpu, loads, price)
+        tried = _try_serving(asked, model, gpu, loads, price)
     if isinstance(tried, str):
         return tried
-    return _over(asked, tried) or tried
+    return _limit_exceeded(asked, tried) or tried
 
 
-def _over(asked: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
+def _limit_exceeded(asked: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
     """Return whether all GPUs together exceed the power limit or the budget."""
     count = format_value(one.count, "GPU")
     if asked.total_power is not None:
@@ -533,24 +537,24 @@ def _over(asked: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
     return ""
 
 
-def domain_of(gpu: Accelerator) -> int:
+def fast_domain_size(gpu: Accelerator) -> int:
     """Return the number of GPUs with fast links: 72 in a rack-wide domain, else a server."""
     return 72 if "72" in gpu.interconnect else _SERVER
 
 
-def board_of(gpu: Accelerator) -> int:
+def purchase_unit(gpu: Accelerator) -> int:
     """Return the sales unit for a large job: a card, a board or a rack."""
     return sold_by(gpu)[-1][0]
 
 
-def _served(
+def _try_serving(
     asked: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
     loads: Mapping[int, GpuMemoryUse],
     price: float | None,
 ) -> GpuCandidate | str:
-    limit, most = gpu.capacity * USABLE, domain_of(gpu)
+    limit, most = gpu.capacity * USABLE, fast_domain_size(gpu)
     why = ""
     for count, load in loads.items():
         if count > most:
@@ -578,14 +582,14 @@ def token_time(
         weights=asked.weights, cache=asked.cache, tensor=count, expert_tensor=count
     )
     try:
-        placed = place_model(model, gpu, fabric_of(_joined(gpu.id, count)), serving)
+        placed = place_model(model, gpu, gpu_interconnect(_with_real_link(gpu.id, count)), serving)
     except ValueError:
         return None
     return decode_time(placed, asked.concurrent, asked.context).total
 
 
 @functools.lru_cache(maxsize=512)
-def _joined(name: str, count: int) -> Accelerator:
+def _with_real_link(name: str, count: int) -> Accelerator:
     """Return the GPU with the link that connects so many: bridges connect only pairs."""
     gpu = find_accelerator(name)
     if count > 2 and "bridge" in gpu.interconnect:
@@ -597,13 +601,13 @@ def _joined(name: str, count: int) -> Accelerator:
 def _hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
     """GPU-hours for one token of a run without lost time [h]; None if unknown."""
     try:
-        on = _joined(gpu, _SERVER)
+        on = _with_real_link(gpu, _SERVER)
         return hours_per_token(find_model(model), on, number_format, software)
     except (ValueError, TypeError):
         return None
 
 
-def _trained(
+def _try_training(
     asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, price: float | None
 ) -> GpuCandidate | str:
     if gpu.peak(asked.number_format) is None and asked.number_format != "bf16":
@@ -615,49 +619,49 @@ def _trained(
     room = gpu.capacity * FOR_STATES
     states = model.parameters * STATES
     count = max(1, math.ceil(states / room), math.ceil(hours * 3600 / asked.days))
-    board = board_of(gpu)
+    board = purchase_unit(gpu)
     count = -(-count // board) * board
     power = None if gpu.tdp is None else gpu.tdp * count
     return GpuCandidate(gpu, count, states / count, None, hours, power, price)
 
 
-def changes_of(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[VerdictFlip, ...]:
+def find_flips(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[VerdictFlip, ...]:
     """Return nearby input values for which another GPU is the best."""
     changes = []
-    for field, label, value, now, flips in _tries(asked, found):
+    for field, label, value, now, flips in _flip_candidates(asked, found):
         changed: dict[str, Any] = {field: value}
         try:
-            other = search(dataclasses.replace(asked, **changed))
+            other = rank_gpus(dataclasses.replace(asked, **changed))
         except InvalidInputsError:
             continue
-        if _first(other) != _first(found):
-            changes.append(VerdictFlip(field, label, now, flips, _becomes(other)))
+        if _best_choice(other) != _best_choice(found):
+            changes.append(VerdictFlip(field, label, now, flips, _describe_new_best(other)))
     return tuple(changes)
 
 
-def _first(found: GpuRanking) -> tuple[str, int]:
+def _best_choice(found: GpuRanking) -> tuple[str, int]:
     best = found.found[0] if found.found else None
     return (best.gpu.id, best.count) if best else ("", 0)
 
 
-def _becomes(found: GpuRanking) -> str:
+def _describe_new_best(found: GpuRanking) -> str:
     if not found.found:
         return "No GPU of the catalog does it."
     best = found.found[0]
-    return f"{named(best.gpu, best.count)}."
+    return f"{describe_gpu_count(best.gpu, best.count)}."
 
 
 _Try = tuple[str, str, Any, str, str]
 
 
-def _tries(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[_Try, ...]:
+def _flip_candidates(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[_Try, ...]:
     best = found.found[0] if found.found else None
     if asked.job == "training":
         return _training_tries(asked)
     tries: list[_Try] = []
     if best is not None:
-        tries += _fuller(asked, found, best)
-    form = format_of(found.model, asked.weights)
+        tries += _more_sequences(asked, found, best)
+    form = find_format(found.model, asked.weights)
     lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
         now, value = f"{format_number(asked.slowest * 1e3)} ms", asked.slowest * 4
@@ -672,13 +676,13 @@ def _tries(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[_Try, ...
 def _training_tries(asked: AcceleratorChoiceInputs) -> tuple[_Try, ...]:
     now = format_value(asked.days, "s").replace("\u00a0", " ")
     half = asked.days / 2
-    if not within(type(asked), "days", half):
+    if not is_value_allowed(type(asked), "days", half):
         return ()
     days = f"{format_number(half / 86400)} days"
     return (("days", "Time for the training", half, now, days),)
 
 
-def _fuller(
+def _more_sequences(
     asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate
 ) -> tuple[_Try, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""

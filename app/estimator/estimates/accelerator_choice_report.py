@@ -11,17 +11,17 @@ from app.estimator.estimates.accelerator_choice import (
     AcceleratorChoiceInputs,
     GpuCandidate,
     GpuRanking,
-    board_of,
-    bought,
-    changes_of,
-    named,
-    others,
-    search,
+    describe_gpu_count,
+    find_flips,
+    list_other_accelerators,
+    purchase_unit,
+    rank_gpus,
+    round_up_to_unit,
 )
 from app.estimator.estimates.inference_memory import GpuMemoryUse
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
-from app.estimator.hardware.catalog import Accelerator, field_of
+from app.estimator.hardware.catalog import Accelerator, field_for_key
 from app.estimator.hardware.part_values import FIELDS, RATES
 from app.estimator.models.number_formats import weight_table
 from app.estimator.registry import EstimateSpec
@@ -34,7 +34,7 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_number, format_value
 
@@ -44,7 +44,7 @@ _ROWS = 12
 _Cell = str | tuple[float, str]
 
 
-def ranking(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
+def build_ranking_table(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
     """Return the best candidates, each with its difference from the first."""
     best = found.found[0]
     training = asked.job == "training"
@@ -56,11 +56,11 @@ def ranking(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
             format_number(place),
             one.gpu.name,
             (float(one.count), ""),
-            (float(bought(one.gpu, one.count)[0]), ""),
+            (float(round_up_to_unit(one.gpu, one.count)[0]), ""),
             (one.need, "B"),
-            _work(one),
-            _known(one.power, "W"),
-            *((_known(one.compared_cost, money),) if priced else ()),
+            _work_cell(one),
+            _known_cell(one.power, "W"),
+            *((_known_cell(one.compared_cost, money),) if priced else ()),
             _against_best(asked, best, one),
         )
         for place, one in enumerate(found.found[:_ROWS], 1)
@@ -71,13 +71,13 @@ def ranking(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
     return ResultTable("Ranking", columns, rows)
 
 
-def _work(one: GpuCandidate) -> _Cell:
+def _work_cell(one: GpuCandidate) -> _Cell:
     if one.hours is not None:
         return (one.hours, "GPU-h")
-    return _known(one.seconds, "s")
+    return _known_cell(one.seconds, "s")
 
 
-def _known(value: float | None, unit: str) -> _Cell:
+def _known_cell(value: float | None, unit: str) -> _Cell:
     return "unknown" if value is None else (value, unit)
 
 
@@ -97,7 +97,7 @@ def _against_best(asked: AcceleratorChoiceInputs, best: GpuCandidate, one: GpuCa
     if one.power is not None and best.power is not None and one.power != best.power:
         gap = format_value(abs(one.power - best.power), "W")
         reasons.append(f"{gap} {'more' if one.power > best.power else 'less'}")
-    ratio = _slower(best, one)
+    ratio = _slowdown_to_best(best, one)
     if ratio and abs(ratio - 1) > 0.02:
         share = format_value(abs(ratio - 1), "%")
         reasons.append(f"{share} {'more' if ratio > 1 else 'less'} time")
@@ -113,7 +113,7 @@ _FIRST = {
 _FIRST_TRAINING = {"speed": "The fewest GPU-hours.", "cost": "The cheapest training."}
 
 
-def _slower(best: GpuCandidate, one: GpuCandidate) -> float | None:
+def _slowdown_to_best(best: GpuCandidate, one: GpuCandidate) -> float | None:
     mine = one.seconds if one.hours is None else one.hours
     first = best.seconds if best.hours is None else best.hours
     return mine / first if mine and first else None
@@ -131,12 +131,12 @@ def context_table(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTa
         need = found.model.parameters * STATES
     else:
         need = weight_table(found.model, asked.weights).total
-    rows = tuple(_beside(chip, need) for chip in others())
+    rows = tuple(_other_chip_cells(chip, need) for chip in list_other_accelerators())
     columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
 
 
-def _beside(chip: Accelerator, need: float) -> tuple[_Cell, ...]:
+def _other_chip_cells(chip: Accelerator, need: float) -> tuple[_Cell, ...]:
     chips: _Cell = "unknown"
     if chip.capacity:
         chips = (float(math.ceil(need / chip.capacity)), "")
@@ -144,14 +144,14 @@ def _beside(chip: Accelerator, need: float) -> tuple[_Cell, ...]:
     return (
         f"{chip.name}{maker}",
         chips,
-        _known(chip.capacity or None, "B"),
-        _known(chip.memory_bandwidth, "B/s"),
-        _known(chip.tdp, "W"),
-        _missing(chip),
+        _known_cell(chip.capacity or None, "B"),
+        _known_cell(chip.memory_bandwidth, "B/s"),
+        _known_cell(chip.tdp, "W"),
+        _missing_values(chip),
     )
 
 
-def _missing(chip: Accelerator) -> str:
+def _missing_values(chip: Accelerator) -> str:
     known = {
         "16-bit rate": chip.peak("bf16"),
         "8-bit rate": chip.peak("fp8") or chip.peak("int8"),
@@ -176,27 +176,27 @@ OUTPUTS = (
     Output("candidates", "That do it"),
     Output("excluded", "That do not"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "parallelism")
 
 
-def answer(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Estimate:
+def build_report(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Estimate:
     """Build the estimate: ranking, figures, tables, and steps for the best GPU."""
     best = found.found[0] if found.found else None
-    tables = (ranking(asked, found),) if best else ()
+    tables = (build_ranking_table(asked, found),) if best else ()
     return Estimate(
         name="accelerator-choice",
-        verdict=_verdict(asked, found),
-        figures=_figures(asked, found, best),
-        steps=_steps(asked, found, best) if best else _no_steps(found),
-        pictures=(_bar(asked, found, best),) if best else (),
+        verdict=_build_verdict(asked, found),
+        figures=_build_figures(asked, found, best),
+        steps=_build_steps(asked, found, best) if best else _excluded_steps(found),
+        pictures=(_build_bar(asked, found, best),) if best else (),
         tables=(*tables, against_table(found), context_table(asked, found)),
-        notes=_notes(asked, best),
-        changes=changes_of(asked, found),
+        notes=_build_notes(asked, best),
+        changes=find_flips(asked, found),
     )
 
 
-def _verdict(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Verdict:
+def _build_verdict(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Verdict:
     tried = len(found.found) + len(found.against)
     if not found.found:
         return Verdict(
@@ -210,13 +210,13 @@ def _verdict(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Verdict:
     if rest:
         text = (
             f"Of the {len(found.found)} GPUs of the catalog that can {job} "
-            f"{found.model.name}, it comes first by {_criterion(asked)}; next comes "
-            f"{named(rest[0].gpu, rest[0].count)}"
+            f"{found.model.name}, it comes first by {_ranking_criterion(asked)}; next comes "
+            f"{describe_gpu_count(rest[0].gpu, rest[0].count)}"
         )
-    return Verdict("fits", f"{named(best.gpu, best.count)}.", f"{text}.")
+    return Verdict("fits", f"{describe_gpu_count(best.gpu, best.count)}.", f"{text}.")
 
 
-def _criterion(asked: AcceleratorChoiceInputs) -> str:
+def _ranking_criterion(asked: AcceleratorChoiceInputs) -> str:
     """Return the criterion of the ranking as text."""
     training = asked.job == "training"
     return {
@@ -230,7 +230,7 @@ def _criterion(asked: AcceleratorChoiceInputs) -> str:
 _NONE = "No GPU of the catalog does it."
 
 
-def _figures(
+def _build_figures(
     asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate | None
 ) -> tuple[Figure, ...]:
     counts = (
@@ -245,7 +245,7 @@ def _figures(
             ),
             *counts,
         )
-    whole, unit = bought(best.gpu, best.count)
+    whole, unit = round_up_to_unit(best.gpu, best.count)
     return (
         Figure(_OUT["choice"], best.gpu.name, primary=True),
         Figure(_OUT["gpus"], best.count),
@@ -257,13 +257,13 @@ def _figures(
             best.power,
             note="At most, without their servers." if best.power else "Not known.",
         ),
-        *(_served(asked, best) if best.hours is None else _trained(best)),
-        *_costs(asked, best),
+        *(_serving_figures(asked, best) if best.hours is None else _training_figures(best)),
+        *_cost_figures(asked, best),
         *counts,
     )
 
 
-def _served(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
+def _serving_figures(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
     seconds = best.seconds or 0.0
     low, high = error_range("decode" if _is_measured(best) else "tpot", seconds)
     rate = asked.concurrent / seconds
@@ -277,7 +277,7 @@ def _served(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure,
     )
 
 
-def _costs(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
+def _cost_figures(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
     hour, run = _OUT["cost"], _OUT["run_cost"]
     if not asked.prices:
         note = "Write prices of a GPU-hour to see it."
@@ -298,7 +298,7 @@ def _is_measured(best: GpuCandidate) -> bool:
     return best.gpu.vendor == "NVIDIA"
 
 
-def _trained(best: GpuCandidate) -> tuple[Figure, ...]:
+def _training_figures(best: GpuCandidate) -> tuple[Figure, ...]:
     hours = best.hours or 0.0
     low, high = error_range("gpu-hours", hours)
     each = 3600 / best.count
@@ -311,14 +311,14 @@ def _trained(best: GpuCandidate) -> tuple[Figure, ...]:
     )
 
 
-def _steps(
+def _build_steps(
     asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate
 ) -> tuple[FormulaStep, ...]:
     if best.hours is None:
         return _serving_steps(asked, best, found.loads[best.count])
     parameters = format_term(found.model.parameters)
     memory = format_term(best.gpu.capacity, "B")
-    board = board_of(best.gpu)
+    board = purchase_unit(best.gpu)
     useful = 1 - asked.lost
     return (
         FormulaStep(
@@ -353,7 +353,7 @@ def _steps(
     )
 
 
-def _parts_of(load: GpuMemoryUse) -> tuple[float, ...]:
+def _memory_parts(load: GpuMemoryUse) -> tuple[float, ...]:
     parts = (load.weights, load.cache, load.activations, load.overhead)
     return (*parts, load.padding) if load.padding else parts
 
@@ -366,7 +366,7 @@ def _serving_steps(
             "need",
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if load.padding else ""),
-            format_sum(_parts_of(load), "B"),
+            format_sum(_memory_parts(load), "B"),
             best.need,
             "vllm-memory",
             topic="inference-memory",
@@ -407,7 +407,7 @@ def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
     )
 
 
-def _no_steps(found: GpuRanking) -> tuple[FormulaStep, ...]:
+def _excluded_steps(found: GpuRanking) -> tuple[FormulaStep, ...]:
     return (
         _WORKING.line(
             "excluded",
@@ -420,7 +420,7 @@ def _no_steps(found: GpuRanking) -> tuple[FormulaStep, ...]:
     )
 
 
-def _bar(asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate) -> StackedBar:
+def _build_bar(asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate) -> StackedBar:
     memory = best.gpu.capacity
     if asked.job == "training":
         limit, words = memory * FOR_STATES, "for states"
@@ -448,7 +448,7 @@ _RANKED = {
 }
 
 
-def _notes(asked: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[str, ...]:
+def _build_notes(asked: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[str, ...]:
     notes = [_RANKED[asked.rank], _OTHERS]
     if asked.job == "training" and asked.rank == "speed":
         notes[0] = "Fewest GPU-hours come first, whatever the number of GPUs."
@@ -469,7 +469,7 @@ def _notes(asked: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[s
         )
     if best is not None:
         notes.append(capacity_note(best.gpu))
-    if best is not None and (doubtful := _doubtful(best.gpu)):
+    if best is not None and (doubtful := _unsourced_values(best.gpu)):
         notes.append(
             f"The catalog has no primary source for these values of the "
             f"{best.gpu.name}: {doubtful}."
@@ -477,9 +477,9 @@ def _notes(asked: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[s
     return tuple(notes)
 
 
-def _doubtful(gpu: Accelerator) -> str:
+def _unsourced_values(gpu: Accelerator) -> str:
     """Return the names of values used in the ranking that lack a primary source."""
-    found = {field_of(key) for key in gpu.unverified} & _USED
+    found = {field_for_key(key) for key in gpu.unverified} & _USED
     return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in found)
 
 
@@ -494,7 +494,7 @@ _OTHERS = (
 
 def estimate(asked: AcceleratorChoiceInputs) -> Estimate:
     """Rank the GPUs of the catalog for a job, with reasons for and against."""
-    return answer(asked, search(asked))
+    return build_report(asked, rank_gpus(asked))
 
 
 ENTRY = EstimateSpec(

@@ -14,7 +14,12 @@ from app.estimator.common_inputs import (
     input_error,
 )
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.hardware.collectives import Collective, Interconnect, collective_time, fabric_of
+from app.estimator.hardware.collectives import (
+    Collective,
+    Interconnect,
+    collective_time,
+    gpu_interconnect,
+)
 from app.estimator.inputs import InputGroup
 from app.estimator.result import VerdictFlip
 from app.estimator.units import format_number, format_value
@@ -94,49 +99,51 @@ class CollectiveTimes:
         return "links"
 
 
-def operation_of(asked: CollectivesInputs) -> Collective:
+def chosen_operation(asked: CollectivesInputs) -> Collective:
     """Return the operation by its name in the formulas; the form offers no other."""
     return next(name for name, _ in OPERATIONS if name == asked.operation)
 
 
-def links_of(asked: CollectivesInputs, gpu: Accelerator) -> Interconnect:
+def gpu_links(asked: CollectivesInputs, gpu: Accelerator) -> Interconnect:
     """Return the links of a GPU; raises InvalidInputsError if the catalog has none."""
     if not gpu.nvlink and not gpu.pcie:
         message = f"The links of the {gpu.name} are not known."
         raise input_error("gpu", asked.gpu, message)
-    return fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
+    return gpu_interconnect(gpu, asked.network_rate, asked.network, asked.domain or 0)
 
 
-def measure(asked: CollectivesInputs, fabric: Interconnect, message: float) -> CollectiveTimes:
+def time_collective(
+    asked: CollectivesInputs, fabric: Interconnect, message: float
+) -> CollectiveTimes:
     """Return the time of a message, total and by part."""
-    operation, ranks = operation_of(asked), asked.gpus
-    seconds = timed(asked, fabric, message)
+    operation, ranks = chosen_operation(asked), asked.gpus
+    seconds = collective_seconds(asked, fabric, message)
     inside = min(ranks, fabric.domain)
     inner = collective_time(operation, inside, message, fabric)
     return CollectiveTimes(
         seconds=seconds,
-        floor=timed(asked, fabric, 1.0),
+        floor=collective_seconds(asked, fabric, 1.0),
         inner=inner if ranks > fabric.domain else seconds,
         crosses=ranks > fabric.domain,
     )
 
 
-def timed(asked: CollectivesInputs, fabric: Interconnect, message: float) -> float:
+def collective_seconds(asked: CollectivesInputs, fabric: Interconnect, message: float) -> float:
     """Return the time of the collective, with in-network reduction if requested."""
-    operation, ranks = operation_of(asked), asked.gpus
-    return collective_time(operation, ranks, message, reducing(asked, fabric))
+    operation, ranks = chosen_operation(asked), asked.gpus
+    return collective_time(operation, ranks, message, with_network_reduction(asked, fabric))
 
 
-def reducing(asked: CollectivesInputs, fabric: Interconnect) -> Interconnect:
+def with_network_reduction(asked: CollectivesInputs, fabric: Interconnect) -> Interconnect:
     """Return the links with in-network reduction, if requested."""
-    reduces = asked.in_network and operation_of(asked) == "all_reduce"
+    reduces = asked.in_network and chosen_operation(asked) == "all_reduce"
     if not reduces or asked.gpus <= fabric.domain:
         return fabric
     # The switch returns the sum: each adapter sends the message once instead of twice.
     return dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)
 
 
-def changes(
+def find_flips(
     asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
 ) -> tuple[VerdictFlip, ...]:
     """Return the message size and the GPU count at which something else bounds the time."""
@@ -145,7 +152,7 @@ def changes(
         size = asked.message
         while size < 1e15:
             size *= 2
-            time = collective_time(operation_of(asked), max(2, asked.gpus), size, fabric)
+            time = collective_time(chosen_operation(asked), max(2, asked.gpus), size, fabric)
             if time >= 3 * measured.floor:
                 break
         changes.append(

@@ -6,11 +6,11 @@ from app.estimator.data_files import around_rate, error_range
 from app.estimator.estimates.collectives import (
     CollectivesInputs,
     CollectiveTimes,
-    changes,
-    links_of,
-    measure,
-    operation_of,
-    reducing,
+    chosen_operation,
+    find_flips,
+    gpu_links,
+    time_collective,
+    with_network_reduction,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware import collectives
@@ -37,7 +37,7 @@ from app.estimator.result import (
     Output,
     ResultTable,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_number, format_value
 
@@ -51,7 +51,7 @@ OUTPUTS = (
     Output("link_share", "Share of the link", "%", modeled=True),
     Output("limit", "Limited by"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "interconnects")
 
 
@@ -73,7 +73,7 @@ _NAMES = {
 }
 
 
-def answer(
+def build_report(
     asked: CollectivesInputs,
     gpu: Accelerator,
     fabric: Interconnect,
@@ -83,17 +83,19 @@ def answer(
     """Build the estimate: verdict, figures, bandwidth curve and steps."""
     return Estimate(
         name="collectives",
-        verdict=_verdict(asked, gpu, measured),
-        figures=_figures(asked, fabric, measured),
-        steps=_steps(asked, fabric, measured),
-        pictures=(_curve(asked, fabric),),
-        tables=(_traffic(asked, fabric, model),),
-        notes=_notes(asked, fabric),
-        changes=changes(asked, fabric, measured),
+        verdict=_build_verdict(asked, gpu, measured),
+        figures=_build_figures(asked, fabric, measured),
+        steps=_build_steps(asked, fabric, measured),
+        pictures=(_build_bandwidth_curve(asked, fabric),),
+        tables=(_parallelism_traffic_table(asked, fabric, model),),
+        notes=_build_notes(asked, fabric),
+        changes=find_flips(asked, fabric, measured),
     )
 
 
-def _verdict(asked: CollectivesInputs, gpu: Accelerator, measured: CollectiveTimes) -> Verdict:
+def _build_verdict(
+    asked: CollectivesInputs, gpu: Accelerator, measured: CollectiveTimes
+) -> Verdict:
     leads = {
         "latency": "Bound by latency.",
         "network": "Bound by the network.",
@@ -111,14 +113,14 @@ def _verdict(asked: CollectivesInputs, gpu: Accelerator, measured: CollectiveTim
     return Verdict("info", leads[measured.limit], text)
 
 
-def _figures(
+def _build_figures(
     asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
 ) -> tuple[Figure, ...]:
     seconds = measured.seconds
-    sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
+    sent = bytes_sent(chosen_operation(asked), asked.gpus, asked.message)
     bus = sent / seconds if seconds else 0.0
     plain = asked.message / seconds if seconds else 0.0
-    across = _across(asked, fabric)
+    across = _bytes_across_nodes(asked, fabric)
     moved, rate = sent, fabric.rate
     if measured.limit == "network":
         moved, rate = across, fabric.nic_rate
@@ -128,20 +130,20 @@ def _figures(
         Figure(_OUT["time"], seconds, low, high, primary=True),
         Figure(_OUT["bytes_sent"], sent),
         Figure(_OUT["bytes_across"], across),
-        Figure(_OUT["bus_bandwidth"], bus, *_rates(bus)),
-        Figure(_OUT["algorithm_bandwidth"], plain, *_rates(plain)),
+        Figure(_OUT["bus_bandwidth"], bus, *_rate_range(bus)),
+        Figure(_OUT["algorithm_bandwidth"], plain, *_rate_range(plain)),
         Figure(_OUT["latency"], measured.floor, *error_range("collective", measured.floor)),
         Figure(
             _OUT["link_share"],
             share,
-            *_rates(share),
-            note=_link_of(asked, fabric, measured, share),
+            *_rate_range(share),
+            note=_link_of_share(asked, fabric, measured, share),
         ),
         Figure(_OUT["limit"], measured.limit if asked.gpus > 1 else "nothing"),
     )
 
 
-def _link_of(
+def _link_of_share(
     asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes, share: float
 ) -> str:
     """Return which link a share refers to."""
@@ -158,11 +160,11 @@ def _link_of(
     return text
 
 
-def _rates(value: float) -> tuple[float, float]:
+def _rate_range(value: float) -> tuple[float, float]:
     return around_rate("collective", value)
 
 
-def _across(asked: CollectivesInputs, fabric: Interconnect) -> float:
+def _bytes_across_nodes(asked: CollectivesInputs, fabric: Interconnect) -> float:
     """Return the bytes that one GPU's adapter sends [B]."""
     groups = math.ceil(asked.gpus / fabric.domain)
     if groups == 1:
@@ -170,12 +172,12 @@ def _across(asked: CollectivesInputs, fabric: Interconnect) -> float:
     if asked.operation == "alltoall":
         return asked.message * (groups - 1) / groups
     part = asked.message / fabric.domain
-    sent = bytes_sent(operation_of(asked), groups, part)
+    sent = bytes_sent(chosen_operation(asked), groups, part)
     halved = asked.in_network and asked.operation == "all_reduce"
     return sent / 2 if halved else sent
 
 
-def _share(operation: collectives.Collective, ranks: int, size: str) -> str:
+def _share_text(operation: collectives.Collective, ranks: int, size: str) -> str:
     """Return the bytes that each of `ranks` sends, as a formula with numbers."""
     if operation == "broadcast" and ranks > 1:
         return size
@@ -183,23 +185,23 @@ def _share(operation: collectives.Collective, ranks: int, size: str) -> str:
     return f"{passes}({ranks:,} − 1) ÷ {ranks:,} × {size}"
 
 
-def _within(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
+def _time_within_text(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the time within one domain, as a formula with numbers."""
     inside = min(asked.gpus, fabric.domain)
-    parts = parts_inside(operation_of(asked), inside, message, fabric)
+    parts = parts_inside(chosen_operation(asked), inside, message, fabric)
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)
     return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
 
 
-def _whole(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
+def _whole_time_text(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the total time within and between domains, as a formula with numbers."""
-    operation = operation_of(asked)
+    operation = chosen_operation(asked)
     inside = min(asked.gpus, fabric.domain)
     groups = math.ceil(asked.gpus / inside)
     inner = collective_time(operation, inside, message, fabric)
-    way = reducing(asked, fabric)
+    way = with_network_reduction(asked, fabric)
     outer = time_between(operation, inside, groups, message, way)
     parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
@@ -209,20 +211,22 @@ _INSIDE = "(latency^1.5 + transfer^1.5)^⅔"
 _BOTH = "(within domains² + between them²)^½"
 
 
-def _steps(
+def _build_steps(
     asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
 ) -> tuple[FormulaStep, ...]:
-    operation, ranks = operation_of(asked), asked.gpus
+    operation, ranks = chosen_operation(asked), asked.gpus
     size, crosses = format_term(asked.message, "B"), measured.crosses
-    empty = _whole(asked, fabric, 1.0) if crosses else _within(asked, fabric, 1.0)
+    empty = (
+        _whole_time_text(asked, fabric, 1.0) if crosses else _time_within_text(asked, fabric, 1.0)
+    )
     whole = format_term(measured.seconds, "s")
     if crosses:
-        whole = _whole(asked, fabric, asked.message)
+        whole = _whole_time_text(asked, fabric, asked.message)
     sent = bytes_sent(operation, ranks, asked.message)
-    inside = _within(asked, fabric, asked.message)
+    inside = _time_within_text(asked, fabric, asked.message)
     rule = _BOTH if crosses else _INSIDE
     floor = f"of one byte: {rule}"
-    share = _share(operation, ranks, size)
+    share = _share_text(operation, ranks, size)
     fitted = "aiconfigurator"
     within = ("Inside the link domain", _INSIDE, inside, measured.inner, "s")
     spent = rule if crosses else "within the domain"
@@ -237,21 +241,23 @@ def _steps(
 
 def _across_step(asked: CollectivesInputs, fabric: Interconnect) -> FormulaStep:
     groups = math.ceil(asked.gpus / fabric.domain)
-    operation, size = operation_of(asked), format_term(asked.message, "B")
+    operation, size = chosen_operation(asked), format_term(asked.message, "B")
     formula = "what each of the domains sends of message ÷ GPUs of a domain"
     if operation == "alltoall":
         formula = "(domains − 1) ÷ domains × message"
     else:
         size += f" ÷ {fabric.domain}"
-    numbers = _share(operation, groups, size)
+    numbers = _share_text(operation, groups, size)
     if asked.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
-    return _WORKING.line("bytes_across", formula, numbers, _across(asked, fabric), "ml-engineering")
+    return _WORKING.line(
+        "bytes_across", formula, numbers, _bytes_across_nodes(asked, fabric), "ml-engineering"
+    )
 
 
-def _curve(asked: CollectivesInputs, fabric: Interconnect) -> Chart:
+def _build_bandwidth_curve(asked: CollectivesInputs, fabric: Interconnect) -> Chart:
     """Return bus bandwidth over message size, with the typed message marked."""
-    operation, ranks = operation_of(asked), max(2, asked.gpus)
+    operation, ranks = chosen_operation(asked), max(2, asked.gpus)
     points = []
     for power in range(12, 37, 2):
         size = 2.0**power
@@ -275,7 +281,9 @@ def _curve(asked: CollectivesInputs, fabric: Interconnect) -> Chart:
     )
 
 
-def _traffic(asked: CollectivesInputs, fabric: Interconnect, model: Architecture) -> ResultTable:
+def _parallelism_traffic_table(
+    asked: CollectivesInputs, fabric: Interconnect, model: Architecture
+) -> ResultTable:
     """Return the traffic of each parallelism for a model, with its time."""
     tokens, ranks = asked.tokens, max(2, asked.gpus)
     message = 2.0 * tokens * model.hidden
@@ -293,9 +301,9 @@ def _traffic(asked: CollectivesInputs, fabric: Interconnect, model: Architecture
             "Context: keys and values, each layer",
             "all_gather",
             inside,
-            _keys(model, tokens),
+            _kv_bytes(model, tokens),
         ),
-        ("Expert: tokens, each layer", "alltoall", inside, _routed(model, message)),
+        ("Expert: tokens, each layer", "alltoall", inside, _routed_bytes(model, message)),
         ("Pipeline: activations, each boundary", "broadcast", 2, message),
     )
     rows: list[tuple[str | tuple[float, str], ...]] = []
@@ -309,21 +317,21 @@ def _traffic(asked: CollectivesInputs, fabric: Interconnect, model: Architecture
     return ResultTable(f"What {model.name} sends", columns, tuple(rows))
 
 
-def _keys(model: Architecture, tokens: int) -> float:
+def _kv_bytes(model: Architecture, tokens: int) -> float:
     return 2.0 * tokens * model.cache_elements / max(1, model.layers)
 
 
-def _routed(model: Architecture, message: float) -> float:
+def _routed_bytes(model: Architecture, message: float) -> float:
     return message * model.experts_per_token if model.is_routed else 0.0
 
 
-def _notes(asked: CollectivesInputs, fabric: Interconnect) -> tuple[str, ...]:
+def _build_notes(asked: CollectivesInputs, fabric: Interconnect) -> tuple[str, ...]:
     notes = [
         f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",
     ]
     bus = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."
-    across = _across(asked, fabric)
+    across = _bytes_across_nodes(asked, fabric)
     if across:
         bus += (
             f" Only {format_value(across, 'B')} of them cross the network, so it can "
@@ -340,10 +348,10 @@ def _notes(asked: CollectivesInputs, fabric: Interconnect) -> tuple[str, ...]:
 def estimate(asked: CollectivesInputs) -> Estimate:
     """Compute the time of the collective, and which links bound it."""
     gpu = find_accelerator(asked.gpu)
-    fabric = links_of(asked, gpu)
-    measured = measure(asked, fabric, asked.message)
+    fabric = gpu_links(asked, gpu)
+    measured = time_collective(asked, fabric, asked.message)
     model = find_model(asked.model)
-    return answer(asked, gpu, fabric, measured, model)
+    return build_report(asked, gpu, fabric, measured, model)
 
 
 ENTRY = EstimateSpec(

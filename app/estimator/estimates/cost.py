@@ -3,8 +3,8 @@
 import dataclasses
 
 from app.estimator.common_inputs import ask_gpus, ask_pue, input_error
-from app.estimator.fits import round_past_limit, within
-from app.estimator.hardware.prices import example
+from app.estimator.fits import is_value_allowed, round_past_limit
+from app.estimator.hardware.prices import example_price
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.result import VerdictFlip
 from app.estimator.training.run_costs import (
@@ -24,7 +24,7 @@ _USE = InputGroup("Use", TOPIC)
 _RENTING = InputGroup("Renting", TOPIC)
 _OWNING = InputGroup("Owning", TOPIC)
 
-_LISTED = example()
+_LISTED = example_price()
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 
@@ -286,7 +286,7 @@ class CostResult:
         return owned / used, rented / used
 
 
-def find(asked: CostInputs) -> CostResult:
+def compute_cost(asked: CostInputs) -> CostResult:
     """Compute both options; raises InvalidInputsError if use exceeds the available hours."""
     if asked.utilisation > asked.availability:
         message = (
@@ -298,25 +298,25 @@ def find(asked: CostInputs) -> CostResult:
     rent_ends = rented_at(asked, 0.0), rented_at(asked, 1.0)
     return CostResult(
         years=asked.life / _YEAR,
-        purchase=purchase(asked),
+        purchase=purchase_price(asked),
         owned=owned_at(asked, asked.utilisation),
         rented=rented_at(asked, asked.utilisation),
-        egress=_egress(asked),
+        egress=_egress_per_year(asked),
         hours=asked.gpus * HOURS_PER_YEAR * asked.utilisation,
         ends=ends,
         rent_ends=rent_ends,
-        meets=_meets(ends, rent_ends),
+        meets=_break_even_utilization(ends, rent_ends),
     )
 
 
-def purchase(asked: CostInputs) -> float:
+def purchase_price(asked: CostInputs) -> float:
     """Return the initial payment [USD]."""
     return asked.gpus * asked.price * (1 + asked.infrastructure)
 
 
 def owned_at(asked: CostInputs, utilization: float) -> OwnershipCost:
     """Return the cost of a year of owning at a utilization."""
-    bought = purchase(asked)
+    bought = purchase_price(asked)
     sold = asked.gpus * asked.price * asked.resale
     watts = asked.gpus * asked.power
     drawn = average_power(watts, asked.idle, utilization)
@@ -333,15 +333,17 @@ def rented_at(asked: CostInputs, utilization: float) -> float:
     """Return the cost of a year of renting at a utilization [USD/year]."""
     share = 1.0 if asked.commitment == "all" else utilization
     hours = asked.gpus * HOURS_PER_YEAR * share
-    return hours * asked.rent * (1 - asked.discount) + _egress(asked)
+    return hours * asked.rent * (1 - asked.discount) + _egress_per_year(asked)
 
 
-def _egress(asked: CostInputs) -> float:
+def _egress_per_year(asked: CostInputs) -> float:
     """Return the cost of moving data out [USD/year]."""
     return asked.egress / 1e9 * asked.egress_price * 12
 
 
-def _meets(owned: tuple[float, float], rented: tuple[float, float]) -> float | None:
+def _break_even_utilization(
+    owned: tuple[float, float], rented: tuple[float, float]
+) -> float | None:
     """Return the utilization at which both cost the same; None if there is none."""
     slopes = owned[1] - owned[0], rented[1] - rented[0]
     found = break_even(owned[0] - rented[0], *slopes)
@@ -353,40 +355,40 @@ def tokens_cost(asked: CostInputs, hour: float) -> float:
     return usd_per_million_tokens(asked.token_rate, 1, hour)
 
 
-def changes_of(asked: CostInputs, found: CostResult) -> tuple[VerdictFlip, ...]:
+def find_flips(asked: CostInputs, found: CostResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest utilization, rent and price at which the cheaper option changes."""
     buys = found.owned_hour < found.rented_hour
     # Near the break-even point the verdict still says that both cost about the same.
     becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
     changes = []
     meets = found.meets or 0.0
-    if meets <= asked.availability and within(type(asked), "utilisation", meets):
+    if meets <= asked.availability and is_value_allowed(type(asked), "utilisation", meets):
         now = f"{format_number(100 * asked.utilisation)}%"
         flips = f"{round_past_limit(100 * meets, up=not buys)}%"
         changes.append(VerdictFlip("utilisation", "Utilization", now, flips, becomes))
-    rent = _rent(asked, found)
-    if within(type(asked), "rent", rent):
+    rent = _break_even_rent(asked, found)
+    if is_value_allowed(type(asked), "rent", rent):
         now = f"{format_number(asked.rent)} USD/h"
         flips = f"{round_past_limit(rent, up=not buys)} USD/h"
         changes.append(VerdictFlip("rent", "Rent of a GPU-hour", now, flips, becomes))
-    price = _price(asked, found)
-    if within(type(asked), "price", price):
+    price = _break_even_price(asked, found)
+    if is_value_allowed(type(asked), "price", price):
         now = f"{format_number(asked.price)} USD"
         flips = f"{round_past_limit(price, up=buys)} USD"
         changes.append(VerdictFlip("price", "Price of a GPU in its server", now, flips, becomes))
     return tuple(changes)
 
 
-def _rent(asked: CostInputs, found: CostResult) -> float:
+def _break_even_rent(asked: CostInputs, found: CostResult) -> float:
     """Return the rent at which both cost the same [USD/h]; negative if there is none."""
     share = 1.0 if asked.commitment == "all" else asked.utilisation
     hours = asked.gpus * HOURS_PER_YEAR * share
     return (found.owned.total - found.egress) / hours / (1 - asked.discount)
 
 
-def _price(asked: CostInputs, found: CostResult) -> float:
+def _break_even_price(asked: CostInputs, found: CostResult) -> float:
     """Return the price at which both cost the same [USD]; negative if there is none."""
-    bought = purchase(asked) / asked.price
+    bought = purchase_price(asked) / asked.price
     sold = asked.gpus * asked.resale / (1 + asked.interest) ** found.years
     yearly = annuity(asked.interest, found.years)
     each = (bought - sold) * yearly + bought * asked.upkeep

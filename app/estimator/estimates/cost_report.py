@@ -4,12 +4,12 @@ from app.estimator.estimates.cost import (
     TOPIC,
     CostInputs,
     CostResult,
-    changes_of,
-    find,
+    compute_cost,
+    find_flips,
     tokens_cost,
 )
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
-from app.estimator.hardware.prices import example
+from app.estimator.hardware.prices import example_price
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -22,7 +22,7 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.training.run_costs import HOURS_PER_YEAR
 from app.estimator.units import format_value
@@ -42,7 +42,7 @@ OUTPUTS = (
     Output("tokens_rented", "Million tokens, rented", "USD/Mtoken", better="less"),
     Output("buying", "Owning is cheaper"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "on-premises-and-cloud")
 
 
@@ -53,21 +53,21 @@ _YEAR = 365.25 * 86400
 _EQUAL = 0.05
 
 
-def answer(asked: CostInputs, found: CostResult) -> Estimate:
+def build_report(asked: CostInputs, found: CostResult) -> Estimate:
     """Build the estimate: verdict, figures, charts and steps of both options."""
     return Estimate(
         name="cost",
-        verdict=_verdict(asked, found),
-        figures=_figures(asked, found),
-        steps=_steps(asked, found),
-        pictures=(_chart(asked, found), _bar(found)),
-        tables=(_table(asked, found),),
-        notes=_notes(asked, found),
-        changes=changes_of(asked, found),
+        verdict=_build_verdict(asked, found),
+        figures=_build_figures(asked, found),
+        steps=_build_steps(asked, found),
+        pictures=(_build_chart(asked, found), _build_bar(found)),
+        tables=(_build_table(asked, found),),
+        notes=_build_notes(asked, found),
+        changes=find_flips(asked, found),
     )
 
 
-def _verdict(asked: CostInputs, found: CostResult) -> Verdict:
+def _build_verdict(asked: CostInputs, found: CostResult) -> Verdict:
     owned, rented = found.owned_hour, found.rented_hour
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
@@ -82,14 +82,14 @@ def _verdict(asked: CostInputs, found: CostResult) -> Verdict:
     )
 
 
-def _figures(asked: CostInputs, found: CostResult) -> tuple[Figure, ...]:
+def _build_figures(asked: CostInputs, found: CostResult) -> tuple[Figure, ...]:
     gain = found.rented - found.owned.running
     per_hour = asked.rent * (1 - asked.discount)
     each = found.rented_hour if asked.commitment == "all" else per_hour
     return (
         Figure(_OUT["owned_hour"], found.owned_hour, primary=True),
         Figure(_OUT["rented_hour"], found.rented_hour),
-        Figure(_OUT["break_even"], found.meets, note=_never(found)),
+        Figure(_OUT["break_even"], found.meets, note=_no_break_even_text(found)),
         Figure(_OUT["purchase"], found.purchase),
         Figure(_OUT["owned_year"], found.owned.total),
         Figure(_OUT["rented_year"], found.rented),
@@ -110,14 +110,14 @@ def _figures(asked: CostInputs, found: CostResult) -> tuple[Figure, ...]:
     )
 
 
-def _never(found: CostResult) -> str:
+def _no_break_even_text(found: CostResult) -> str:
     if found.meets is not None:
         return ""
     cheaper = "Owning" if found.owned_hour < found.rented_hour else "Renting"
     return f"{cheaper} is cheaper at any utilization."
 
 
-def _steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...]:
+def _build_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...]:
     gpus = format_term(asked.gpus)
     share = format_term(asked.utilisation, "%")
     return (
@@ -167,7 +167,7 @@ def _owned_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...
             "growth: 1 + interest"
             if asked.interest
             else "(purchase − resale) ÷ years",
-            _yearly(asked, found, sold),
+            _yearly_share_text(asked, found, sold),
             owned.capital,
             "barroso-2018",
             label="Machines, a year",
@@ -203,7 +203,7 @@ def _owned_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...
     )
 
 
-def _yearly(asked: CostInputs, found: CostResult, sold: float) -> str:
+def _yearly_share_text(asked: CostInputs, found: CostResult, sold: float) -> str:
     """Return the yearly share of a price with interest, as a formula with numbers."""
     bought, resale = format_term(found.purchase, "USD"), format_term(sold, "USD")
     years, growth = format_term(found.years), format_term(1 + asked.interest)
@@ -260,7 +260,7 @@ _SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _CHART_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def _chart(asked: CostInputs, found: CostResult) -> Chart:
+def _build_chart(asked: CostInputs, found: CostResult) -> Chart:
     hours = asked.gpus * HOURS_PER_YEAR
     theirs = tuple((share, found.hour_at(share, hours)[1]) for share in _SHARES)
     up = [share for share in _SHARES if share < asked.availability]
@@ -280,7 +280,7 @@ def _chart(asked: CostInputs, found: CostResult) -> Chart:
     )
 
 
-def _bar(found: CostResult) -> StackedBar:
+def _build_bar(found: CostResult) -> StackedBar:
     owned, hours = found.owned, found.hours
     return StackedBar(
         "A used GPU-hour when owned",
@@ -297,7 +297,7 @@ def _bar(found: CostResult) -> StackedBar:
     )
 
 
-def _table(asked: CostInputs, found: CostResult) -> ResultTable:
+def _build_table(asked: CostInputs, found: CostResult) -> ResultTable:
     rows = []
     for share in _CHART_UTILIZATIONS:
         owned, rented = found.hour_at(share, asked.gpus * HOURS_PER_YEAR)
@@ -316,10 +316,10 @@ _PRICES = (
 )
 
 
-def _notes(asked: CostInputs, found: CostResult) -> tuple[str, ...]:
+def _build_notes(asked: CostInputs, found: CostResult) -> tuple[str, ...]:
     of = f"They are of {asked.priced_in}"
-    if asked.rent == example().usd_per_hour:
-        of += f"; the rent is {example().words}"
+    if asked.rent == example_price().usd_per_hour:
+        of += f"; the rent is {example_price().words}"
     notes = [f"{_PRICES} {of}."]
     if asked.commitment == "used":
         notes.append("On demand, hours without work cost nothing; nor are they kept.")
@@ -336,7 +336,7 @@ def _notes(asked: CostInputs, found: CostResult) -> tuple[str, ...]:
 
 def estimate(asked: CostInputs) -> Estimate:
     """Compare a year of renting with a year of owning."""
-    return answer(asked, find(asked))
+    return build_report(asked, compute_cost(asked))
 
 
 ENTRY = EstimateSpec(

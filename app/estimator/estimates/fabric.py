@@ -7,7 +7,7 @@ from app.estimator.hardware.catalog import (
     NetworkPart,
     ReferenceDesign,
     System,
-    design_of,
+    find_design_for,
     find_network,
     find_system,
 )
@@ -225,7 +225,7 @@ class FabricResult:
     @property
     def design(self) -> ReferenceDesign | None:
         """Return the published design for these systems; None if there is none."""
-        return design_of(self.hosts.system.id, self.switch.id)
+        return find_design_for(self.hosts.system.id, self.switch.id)
 
     @property
     def per_unit(self) -> int:
@@ -298,31 +298,31 @@ _SERVER = 16
 _TRAY = 4
 
 
-def find(asked: FabricInputs) -> FabricResult:
+def compute_fabric(asked: FabricInputs) -> FabricResult:
     """Size all networks; raises InvalidInputsError if no tree of switches is large enough."""
-    hosts = hosts_of(asked)
-    switch = switch_of(asked, hosts.rate / asked.planes)
+    hosts = requested_hosts(asked)
+    switch = requested_switch(asked, hosts.rate / asked.planes)
     rate = switch.port_rate or 0.0
     link = min(hosts.rate / asked.planes, rate)
     split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
-    way = wiring_of(asked, (switch.ports or 0) * split)
-    tree = tree_of(way, hosts.count, hosts.rails)
+    way = requested_wiring(asked, (switch.ports or 0) * split)
+    tree = plane_tree(way, hosts.count, hosts.rails)
     if tree is None:
         raise _too_many(way, hosts)
     switches = tree.switches * asked.planes
-    sides = _sides(asked, hosts, switch, switches)
+    sides = _build_side_networks(asked, hosts, switch, switches)
     return FabricResult(hosts, switch, way, tree, asked.planes, split, link, sides)
 
 
-def hosts_of(asked: FabricInputs) -> FabricHosts:
+def requested_hosts(asked: FabricInputs) -> FabricHosts:
     """Return the hosts of the chosen systems; raises InvalidInputsError for unknown ones."""
     system = find_system(asked.system)
     adapters = asked.adapters or system.nics
     rate = asked.rate or system.nic
     if adapters is None:
-        raise input_error("adapters", "", _unknown("the number of adapters", system))
+        raise input_error("adapters", "", _unknown_value_message("the number of adapters", system))
     if rate is None:
-        raise input_error("rate", "", _unknown("the rate of the adapters", system))
+        raise input_error("rate", "", _unknown_value_message("the rate of the adapters", system))
     trays = adapters // _TRAY if adapters > _SERVER else 1
     if adapters > _SERVER and adapters % _TRAY:
         message = f"A rack with {adapters} adapters cannot be parted into trays of four"
@@ -331,11 +331,11 @@ def hosts_of(asked: FabricInputs) -> FabricHosts:
     return FabricHosts(system, asked.nodes, asked.nodes * trays, rails, trays, rate)
 
 
-def _unknown(what: str, system: System) -> str:
+def _unknown_value_message(what: str, system: System) -> str:
     return f"{what.capitalize()} of the {system.name} is not known: write it."
 
 
-def switch_of(asked: FabricInputs, rate: float) -> NetworkPart:
+def requested_switch(asked: FabricInputs, rate: float) -> NetworkPart:
     """Return the chosen switch, or one with ports of a rate.
 
     Raises InvalidInputsError if the part is not a switch.
@@ -351,14 +351,14 @@ def switch_of(asked: FabricInputs, rate: float) -> NetworkPart:
     return part
 
 
-def wiring_of(asked: FabricInputs, ports: int) -> PlaneWiring:
+def requested_wiring(asked: FabricInputs, ports: int) -> PlaneWiring:
     """Return the wiring for switches with this number of ports."""
     tiers = 0 if asked.tiers == "auto" else int(asked.tiers)
     ratio = asked.oversubscription
     return PlaneWiring(ports, ratio, asked.layout, tiers, asked.managers)
 
 
-def tree_of(way: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
+def plane_tree(way: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
     """Return the tree of one plane; None if there are more hosts than its tiers connect."""
     endpoints = hosts * rails + way.managers
     single = None if way.tiers else one_switch(endpoints, way.ports)
@@ -393,7 +393,7 @@ def _too_many(way: PlaneWiring, hosts: FabricHosts) -> Exception:
     )
 
 
-def _sides(
+def _build_side_networks(
     asked: FabricInputs, hosts: FabricHosts, switch: NetworkPart, switches: int
 ) -> tuple[SideNetwork, ...]:
     """Return the storage, in-band and out-of-band networks."""
@@ -402,21 +402,25 @@ def _sides(
     stored = of_nodes + (-(-of_nodes // 4) if extra is None else extra)
     in_band = 2 * (hosts.count + asked.servers)
     sides = [
-        _side("Storage", switch, stored, 1.0),
-        _side("In-band", find_network(_IN_BAND), in_band, _IN_BAND_RATIO),
+        _build_side_network("Storage", switch, stored, 1.0),
+        _build_side_network("In-band", find_network(_IN_BAND), in_band, _IN_BAND_RATIO),
     ]
     switches += sum(s.tree.switches for s in sides)
     boards = hosts.count + asked.servers + switches
     part = find_network(_OUT_OF_BAND)
-    sides.append(SideNetwork("Out-of-band", part, boards, _flat(boards, part.ports or 48)))
+    sides.append(
+        SideNetwork("Out-of-band", part, boards, _build_flat_network(boards, part.ports or 48))
+    )
     return tuple(sides)
 
 
-def _side(name: str, switch: NetworkPart, endpoints: int, ratio: float) -> SideNetwork:
+def _build_side_network(
+    name: str, switch: NetworkPart, endpoints: int, ratio: float
+) -> SideNetwork:
     """Return a network with at least two leaves, so that one may fail."""
     ports = switch.ports or 64
     if endpoints == 0:
-        return SideNetwork(name, switch, 0, _flat(0, ports))
+        return SideNetwork(name, switch, 0, _build_flat_network(0, ports))
     if endpoints <= ports:
         return SideNetwork(name, switch, endpoints, FatTree(1, ports, 2, 0, 0, ports, 0))
     down, _ = split_ports(ports, ratio)
@@ -428,17 +432,17 @@ def _side(name: str, switch: NetworkPart, endpoints: int, ratio: float) -> SideN
     return SideNetwork(name, switch, endpoints, tree)
 
 
-def _flat(endpoints: int, ports: int) -> FatTree:
+def _build_flat_network(endpoints: int, ports: int) -> FatTree:
     return FatTree(1, ports, -(-endpoints // ports), 0, 0, ports, 0)
 
 
 _POINTS = 10
 
 
-def named(tree: FatTree, planes: int = 1) -> str:
+def describe_switches(tree: FatTree, planes: int = 1) -> str:
     """Return the switches of a tree as text.
 
-    >>> named(FatTree(2, 64, 32, 16, 0, 32, 32))
+    >>> describe_switches(FatTree(2, 64, 32, 16, 0, 32, 32))
     '32 leaf and 16 spine switches'
     """
     counts = (
@@ -462,7 +466,7 @@ def steps_chart(found: FabricResult) -> Chart:
     way = dataclasses.replace(found.way, managers=0)
     points: list[tuple[float, float]] = []
     for nodes in range(stride, reach + stride, stride):
-        tree = tree_of(way, nodes * hosts.per_system, hosts.rails)
+        tree = plane_tree(way, nodes * hosts.per_system, hosts.rails)
         if tree is None:
             break
         height = float(tree.switches * planes)
@@ -478,7 +482,7 @@ def steps_chart(found: FabricResult) -> Chart:
     )
 
 
-def changes_of(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, ...]:
+def find_flips(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values that need a different number of switches."""
     hosts, way, tree = found.hosts, found.way, found.tree
     room = (tree.leaves * tree.down - way.managers) // hosts.rails // hosts.per_system
@@ -505,27 +509,27 @@ def changes_of(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, .
         ),
     )
     return tuple(
-        VerdictFlip(field, label, _worded(now), _worded(value), becomes)
+        VerdictFlip(field, label, _format_choice(now), _format_choice(value), becomes)
         for field, label, now, value, new in tried
-        if (becomes := _becomes(found, new, more if field == "nodes" else 0))
+        if (becomes := _describe_new_switches(found, new, more if field == "nodes" else 0))
     )
 
 
-def _becomes(found: FabricResult, way: PlaneWiring, systems: int) -> str:
+def _describe_new_switches(found: FabricResult, way: PlaneWiring, systems: int) -> str:
     """Return the switches for another wiring or number of systems; empty if unchanged."""
     hosts = found.hosts
     count = (systems or hosts.systems) * hosts.per_system
-    tree = tree_of(way, count, hosts.rails)
+    tree = plane_tree(way, count, hosts.rails)
     if tree is None:
         most = format_number(most_systems(way, hosts, way.tiers or 3))
         return f"Too many: {most} systems at most."
-    words = named(tree, found.planes)
-    if words == named(found.tree, found.planes):
+    words = describe_switches(tree, found.planes)
+    if words == describe_switches(found.tree, found.planes):
         return ""
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _worded(value: float | str) -> str:
+def _format_choice(value: float | str) -> str:
     if isinstance(value, str):
         return dict(LAYOUTS)[value]
     return format_number(float(value))

@@ -3,10 +3,10 @@
 from app.estimator.estimates.fabric import (
     FabricInputs,
     FabricResult,
-    changes_of,
-    find,
+    compute_fabric,
+    describe_switches,
+    find_flips,
     most_systems,
-    named,
     steps_chart,
 )
 from app.estimator.formula_steps import StepBuilder, format_product, format_term
@@ -19,7 +19,7 @@ from app.estimator.result import (
     Output,
     ResultTable,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_number, format_value
 
@@ -44,27 +44,27 @@ OUTPUTS = (
     Output("out_of_band_switches", "Out-of-band switches"),
     Output("power", "Power of the compute switches", "W", better="less"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "interconnects")
 
 
-def answer(asked: FabricInputs, found: FabricResult) -> Estimate:
+def build_report(asked: FabricInputs, found: FabricResult) -> Estimate:
     """Build the estimate: verdict, figures, chart and steps of all networks."""
     return Estimate(
         name="fabric",
-        verdict=_verdict(found),
-        figures=_figures(found),
-        steps=_steps(asked, found),
+        verdict=_build_verdict(found),
+        figures=_build_figures(found),
+        steps=_build_steps(asked, found),
         pictures=(steps_chart(found),),
-        tables=(_table(found),),
-        notes=_notes(asked, found),
-        changes=changes_of(asked, found),
+        tables=(_build_table(found),),
+        notes=_build_notes(asked, found),
+        changes=find_flips(asked, found),
     )
 
 
-def _verdict(found: FabricResult) -> Verdict:
+def _build_verdict(found: FabricResult) -> Verdict:
     hosts = found.hosts
-    words = named(found.tree, found.planes)
+    words = describe_switches(found.tree, found.planes)
     gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
     size = f"{format_number(hosts.systems)} {hosts.system.name} with {gpus}"
     units = ""
@@ -76,11 +76,11 @@ def _verdict(found: FabricResult) -> Verdict:
     return Verdict(
         "tight" if slow else "info",
         f"{lead}, slower than the adapters." if slow else f"{lead}.",
-        f"{join} {size}{units}, {_blocking(found)}, over {format_number(found.cables)} cables.",
+        f"{join} {size}{units}, {_describe_blocking(found)}, over {format_number(found.cables)} cables.",
     )
 
 
-def _blocking(found: FabricResult) -> str:
+def _describe_blocking(found: FabricResult) -> str:
     """Return the share of the adapters' bandwidth that the network carries, as text."""
     if found.share < 1:
         return f"at {format_value(found.share, '%')} of the rate of the adapters"
@@ -88,7 +88,7 @@ def _blocking(found: FabricResult) -> str:
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
 
-def _figures(found: FabricResult) -> tuple[Figure, ...]:
+def _build_figures(found: FabricResult) -> tuple[Figure, ...]:
     tree, planes = found.tree, found.planes
     sides = {s.name: s for s in found.sides}
     counts = (
@@ -130,14 +130,14 @@ def _figures(found: FabricResult) -> tuple[Figure, ...]:
     )
 
 
-def _steps(asked: FabricInputs, found: FabricResult) -> tuple[FormulaStep, ...]:
+def _build_steps(asked: FabricInputs, found: FabricResult) -> tuple[FormulaStep, ...]:
     hosts, tree = found.hosts, found.tree
     nodes = "hosts × adapters + links of the fabric manager"
     steps = [
         _WORKING.line(
             "node_links",
             f"({nodes}) × planes" if found.planes > 1 else nodes,
-            _planes(
+            _planes_text(
                 f"{format_term(hosts.count)} × {hosts.rails} + {found.managers}",
                 found.planes,
             ),
@@ -187,7 +187,7 @@ def _tree_steps(asked: FabricInputs, found: FabricResult) -> list[FormulaStep]:
             _WORKING.line(
                 "cores",
                 "spines of a pod × cores that each of them joins",
-                _planes(
+                _planes_text(
                     f"{tree.spines // tree.pods} × {tree.cores * tree.pods // tree.spines}",
                     planes,
                 ),
@@ -199,7 +199,7 @@ def _tree_steps(asked: FabricInputs, found: FabricResult) -> list[FormulaStep]:
         _WORKING.line(
             "leaf_spine_links",
             "leaves × links up" + (" + spines × half of the ports" * bool(tree.cores)),
-            _planes(
+            _planes_text(
                 f"{tree.leaves} × {tree.up}"
                 + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else ""),
                 planes,
@@ -226,18 +226,18 @@ def _leaf_step(asked: FabricInputs, found: FabricResult) -> FormulaStep:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
             line = f"max(⌈{rails} ÷ {together}⌉, {line})"
     return _WORKING.line(
-        "leaves", formula, _planes(line, planes), tree.leaves * planes, "superpod-h100"
+        "leaves", formula, _planes_text(line, planes), tree.leaves * planes, "superpod-h100"
     )
 
 
-def _planes(line: str, planes: int) -> str:
+def _planes_text(line: str, planes: int) -> str:
     return format_product(line, planes) if planes > 1 else line
 
 
 def _spine_numbers(tree: FatTree, planes: int) -> str:
     each = tree.spines // tree.pods
     line = f"{tree.up} ÷ {tree.up // each}"
-    return _planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
+    return _planes_text(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
 def _side_steps(found: FabricResult) -> list[FormulaStep]:
@@ -259,26 +259,26 @@ def _side_steps(found: FabricResult) -> list[FormulaStep]:
     ]
 
 
-def _table(found: FabricResult) -> ResultTable:
+def _build_table(found: FabricResult) -> ResultTable:
     tree, planes = found.tree, found.planes
     compute = (
         "Compute",
         found.switch.name,
-        _count(found.node_links),
-        _count(tree.leaves * planes),
-        _count(tree.spines * planes),
-        _count(tree.cores * planes),
-        _count(found.cables),
+        _count_cell(found.node_links),
+        _count_cell(tree.leaves * planes),
+        _count_cell(tree.spines * planes),
+        _count_cell(tree.cores * planes),
+        _count_cell(found.cables),
     )
     others = tuple(
         (
             side.name,
             side.switch.name,
-            _count(side.endpoints),
-            _count(side.tree.leaves),
-            _count(side.tree.spines),
-            _count(side.tree.cores),
-            _count(side.cables),
+            _count_cell(side.endpoints),
+            _count_cell(side.tree.leaves),
+            _count_cell(side.tree.spines),
+            _count_cell(side.tree.cores),
+            _count_cell(side.cables),
         )
         for side in found.sides
     )
@@ -286,11 +286,11 @@ def _table(found: FabricResult) -> ResultTable:
     return ResultTable("The four networks", columns, (compute, *others))
 
 
-def _count(value: int) -> tuple[float, str]:
+def _count_cell(value: int) -> tuple[float, str]:
     return (float(value), "")
 
 
-def _notes(asked: FabricInputs, found: FabricResult) -> tuple[str, ...]:
+def _build_notes(asked: FabricInputs, found: FabricResult) -> tuple[str, ...]:
     hosts, tree = found.hosts, found.tree
     notes = [_CABLES, _FULL]
     if found.design:
@@ -354,7 +354,7 @@ _MANAGEMENT = (
 
 def estimate(asked: FabricInputs) -> Estimate:
     """Count switches, cables and transceivers of the four networks."""
-    return answer(asked, find(asked))
+    return build_report(asked, compute_fabric(asked))
 
 
 ENTRY = EstimateSpec(

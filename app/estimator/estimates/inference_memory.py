@@ -29,14 +29,14 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_BITS,
     FORMATS,
-    format_of,
+    add_published_hint,
+    find_format,
     gpu_weights,
     padding_bytes,
-    published_hint,
     weight_table,
 )
 from app.estimator.result import VerdictFlip
-from app.estimator.serving.engine import unpacked
+from app.estimator.serving.engine import is_unpacked
 from app.estimator.units import format_number, format_value
 
 GENERAL, TRANSFORMERS = "general", "transformers"
@@ -227,12 +227,12 @@ def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
     16 and 32 bit, n · V · 6 B / t, whichever is larger.
     """
-    running = tokens * 2 * (3 * widest(model) / gpus + 4 * model.hidden)
+    running = tokens * 2 * (3 * widest_mlp(model) / gpus + 4 * model.hidden)
     return max(running, sequences * model.vocabulary * 6 / gpus)
 
 
 @functools.lru_cache(maxsize=2048)
-def widest(model: Architecture) -> float:
+def widest_mlp(model: Architecture) -> float:
     """Return the width of the widest MLP that a token passes through."""
     layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
     width = float(model.mlp_width)
@@ -244,27 +244,27 @@ def widest(model: Architecture) -> float:
     )
 
 
-def load_of(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
+def gpu_memory_use(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
     """Return the memory use of one of `gpus` GPUs."""
     if asked.engine == TRANSFORMERS:
-        return _generating(model, asked, gpus)
+        return _transformers_memory_use(model, asked, gpus)
     width, sharing = CACHE_BITS[asked.cache] / 8, sharing_gpus(asked, gpus)
     own = own_sequences(asked, gpus)
     tokens = whole_blocks(asked.context, asked.block)
     sequence = elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_bytes(model) / sharing
-    active, default = _beside(model, asked, gpus, own)
+    active, default = _temporary_and_outside_bytes(model, asked, gpus, own)
     return GpuMemoryUse(
         weights=gpu_weights(model, asked.weights, sharing, gpus),
         cache=sequence * own,
         activations=active,
         overhead=default if asked.overhead is None else asked.overhead,
-        padding=_padding(model, asked, gpus),
-        started=_started(model, asked, gpus),
+        padding=_expert_padding_bytes(model, asked, gpus),
+        started=_engine_startup_bytes(model, asked, gpus),
     )
 
 
-def _started(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
+def _engine_startup_bytes(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
     """Return what the newest measured engine uses, by the general formula [B].
 
     At startup it samples for the maximum number of concurrent sequences.
@@ -275,10 +275,10 @@ def _started(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> fl
     return peak + _NEWEST.outside_of(gpus)
 
 
-def _padding(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
+def _expert_padding_bytes(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
     """Return what repacking adds to the experts on one GPU without 4-bit math [B]."""
-    form = format_of(model, asked.weights)
-    if not unpacked(find_accelerator(asked.gpu), form):
+    form = find_format(model, asked.weights)
+    if not is_unpacked(find_accelerator(asked.gpu), form):
         return 0.0
     return padding_bytes(model, form, gpus) / gpus
 
@@ -293,7 +293,7 @@ def own_sequences(asked: InferenceMemoryInputs, gpus: int) -> int:
     return math.ceil(asked.concurrent * sharing_gpus(asked, gpus) / gpus)
 
 
-def _beside(
+def _temporary_and_outside_bytes(
     model: Architecture, asked: InferenceMemoryInputs, gpus: int, sequences: int
 ) -> tuple[float, float]:
     """Return temporary tensors, and memory outside of the framework unless it is given."""
@@ -307,7 +307,9 @@ def _beside(
     return active, engine.outside_of(gpus)
 
 
-def _generating(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
+def _transformers_memory_use(
+    model: Architecture, asked: InferenceMemoryInputs, gpus: int
+) -> GpuMemoryUse:
     """Return the memory use in Transformers, which assigns whole layers to the GPUs.
 
     Each GPU has its own temporary tensors; the peak may occur while loading.
@@ -329,18 +331,18 @@ def _generating(model: Architecture, asked: InferenceMemoryInputs, gpus: int) ->
     )
 
 
-def memory_of(asked: InferenceMemoryInputs, gpu: Accelerator) -> float:
+def visible_memory(asked: InferenceMemoryInputs, gpu: Accelerator) -> float:
     """Return the memory of one GPU as its driver reports it to the engine [B]."""
     if asked.shown_memory is not None:
         return asked.shown_memory
     return gpu.shown if asked.engine in ENGINES else gpu.capacity
 
 
-def limit_of(
+def usable_memory_limit(
     asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, gpus: int
 ) -> float:
     """Return the bytes that the engine may use on one of `gpus` GPUs [B]."""
-    memory, share = memory_of(asked, gpu), asked.memory_utilization
+    memory, share = visible_memory(asked, gpu), asked.memory_utilization
     limit = memory * share
     if asked.engine in ENGINES:
         limit = usable_bytes(ENGINES[asked.engine], memory, share, gpus)
@@ -349,16 +351,16 @@ def limit_of(
     return min(limit, load.total - load.cache + asked.cache_memory)
 
 
-def check(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -> None:
+def validate_inputs(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -> None:
     """Reject formats that the GPU lacks, and heads that cannot be divided."""
-    form = format_of(model, asked.weights)
+    form = find_format(model, asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     if gpu.lacks_format(needed):
         raise input_error(
             "weights",
             asked.weights,
             f"The {gpu.name} cannot compute in {form.label}"
-            f"{published_hint(model, asked.weights)}; it has {rates(gpu)}.",
+            f"{add_published_hint(model, asked.weights)}; it has {dense_rate_formats(gpu)}.",
         )
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
@@ -371,25 +373,25 @@ def check(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -
         raise input_error("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
 
 
-def rates(gpu: Accelerator) -> str:
+def dense_rate_formats(gpu: Accelerator) -> str:
     """Return the formats that a GPU has dense rates for, as text."""
     names = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
     known = [n.upper() for n in names if getattr(gpu, n)]
     return ", ".join(known) if known else "no published rates"
 
 
-def limits_of(
+def find_limits(
     model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse
 ) -> InferenceLimits:
     """Return the furthest context, sequences, GPUs and format."""
     gpus = asked.tensor_parallel
-    limit = limit_of(asked, gpu, load, gpus)
-    sizes = _sizes(model, asked, gpu, load)
+    limit = usable_memory_limit(asked, gpu, load, gpus)
+    sizes = _loads_by_gpu_count(model, asked, gpu, load)
     room = limit - load.fixed
     if asked.engine == TRANSFORMERS:
-        longest, most = _searched(model, asked, gpu)
+        longest, most = _search_limits(model, asked, gpu)
     else:
-        longest, most = _solved(model, asked, load, room)
+        longest, most = _solve_limits(model, asked, load, room)
     given = max(room, 0.0) if asked.cache_memory is None else asked.cache_memory
     width = CACHE_BITS[asked.cache] / 8
     each = elements_per_token(model, sharing_gpus(asked, gpus), width) * width
@@ -402,12 +404,12 @@ def limits_of(
         concurrent=most if most is None else max(0, most),
         gpus=fewest_gpus(sizes, lambda load: load.total),
         sizes=sizes,
-        weights=_lighter(model, asked, load, limit),
-        attention=_apart(model, asked, gpu, load.total <= limit),
+        weights=_lighter_format(model, asked, load, limit),
+        attention=_fits_with_data_parallel(model, asked, gpu, load.total <= limit),
     )
 
 
-def _solved(
+def _solve_limits(
     model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, room: float
 ) -> tuple[int | None, int | None]:
     """Solve for context and sequences if only the cache grows with them."""
@@ -422,21 +424,21 @@ def _solved(
     return longest, most
 
 
-def _searched(
+def _search_limits(
     model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator
 ) -> tuple[int | None, int | None]:
     """Search for context and sequences if temporary tensors grow with them, too."""
 
     def fits(context: int, concurrent: int) -> bool:
         changed = dataclasses.replace(asked, context=context, concurrent=concurrent)
-        load = load_of(model, changed, asked.tensor_parallel)
-        return load.total <= limit_of(changed, gpu, load, asked.tensor_parallel)
+        load = gpu_memory_use(model, changed, asked.tensor_parallel)
+        return load.total <= usable_memory_limit(changed, gpu, load, asked.tensor_parallel)
 
-    longest = _furthest(lambda n: fits(n, asked.concurrent))
-    return longest, _furthest(lambda n: fits(asked.context, n))
+    longest = _largest_fitting(lambda n: fits(n, asked.concurrent))
+    return longest, _largest_fitting(lambda n: fits(asked.context, n))
 
 
-def _furthest(fits: Callable[[int], bool]) -> int | None:
+def _largest_fitting(fits: Callable[[int], bool]) -> int | None:
     """Return the largest number that fits; None if every number does."""
     low, high = 0, 1
     while fits(high):
@@ -452,7 +454,7 @@ def _furthest(fits: Callable[[int], bool]) -> int | None:
 _MOST = 2**40
 
 
-def _sizes(
+def _loads_by_gpu_count(
     model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, known: GpuMemoryUse
 ) -> tuple[Size, ...]:
     """Return the memory use and its limit for every number of GPUs up to 64.
@@ -461,8 +463,11 @@ def _sizes(
     """
     whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
     counts = range(1, 65) if whole else tensor_parallel_choices(model)
-    loads = ((n, known if n == asked.tensor_parallel else load_of(model, asked, n)) for n in counts)
-    return tuple((n, load, limit_of(asked, gpu, load, n)) for n, load in loads)
+    loads = (
+        (n, known if n == asked.tensor_parallel else gpu_memory_use(model, asked, n))
+        for n in counts
+    )
+    return tuple((n, load, usable_memory_limit(asked, gpu, load, n)) for n, load in loads)
 
 
 def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[GpuMemoryUse], float]) -> int | None:
@@ -470,7 +475,9 @@ def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[GpuMemoryUse], float])
     return next((n for n, load, limit in sizes if weigh(load) <= limit), None)
 
 
-def _apart(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, fits: bool) -> bool:
+def _fits_with_data_parallel(
+    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, fits: bool
+) -> bool:
     """Return whether a load that is too large fits with data-parallel attention.
 
     A latent cache has no heads to divide: every GPU that shares attention stores all
@@ -480,14 +487,14 @@ def _apart(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, 
     if fits or apart or gpus == 1 or asked.engine == TRANSFORMERS:
         return False
     changed = dataclasses.replace(asked, attention=DATA_PARALLEL)
-    load = load_of(model, changed, gpus)
-    return load.total <= limit_of(changed, gpu, load, gpus)
+    load = gpu_memory_use(model, changed, gpus)
+    return load.total <= usable_memory_limit(changed, gpu, load, gpus)
 
 
 _LIGHTER = ("fp8", "int8", "int4")
 
 
-def _lighter(
+def _lighter_format(
     model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
 ) -> str | None:
     """Return the widest common weight format for which a load that is too large fits."""
@@ -498,14 +505,14 @@ def _lighter(
         if gpu.lacks_format(name):
             continue
         changed = dataclasses.replace(asked, weights=name)
-        lighter = load_of(model, changed, asked.tensor_parallel)
-        fits = lighter.total <= limit_of(changed, gpu, lighter, asked.tensor_parallel)
+        lighter = gpu_memory_use(model, changed, asked.tensor_parallel)
+        fits = lighter.total <= usable_memory_limit(changed, gpu, lighter, asked.tensor_parallel)
         if fits and lighter.weights < load.weights:
             return name
     return None
 
 
-def changes(
+def find_flips(
     asked: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
 ) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
@@ -525,7 +532,7 @@ def changes(
         word = "The fewest that fit." if fits else "Fits."
         changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
     if limits.weights:
-        now = format_of(find_model(asked.model), asked.weights).label
+        now = find_format(find_model(asked.model), asked.weights).label
         flips = FORMATS[limits.weights].label
         changes.append(VerdictFlip("weights", "Weights", now, flips, "Fits."))
     if limits.attention:

@@ -13,26 +13,26 @@ from app.estimator.estimates.inference_memory import (
     GpuMemoryUse,
     InferenceLimits,
     InferenceMemoryInputs,
-    changes,
-    check,
     fewest_gpus,
-    limits_of,
-    load_of,
-    memory_of,
+    find_flips,
+    find_limits,
+    gpu_memory_use,
     own_sequences,
     sharing_gpus,
-    widest,
+    validate_inputs,
+    visible_memory,
+    widest_mlp,
 )
 from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,
-    cached,
+    format_cached_bytes,
     format_product,
+    format_split,
     format_sum,
     format_term,
-    split,
-    terms,
+    format_terms,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_runtime import (
@@ -44,7 +44,7 @@ from app.estimator.memory.inference_runtime import (
 from app.estimator.memory.kv_cache import recurrent_bytes, whole_blocks
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import CACHE_BITS, format_of, weight_table
+from app.estimator.models.number_formats import CACHE_BITS, find_format, weight_table
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -54,12 +54,12 @@ from app.estimator.result import (
     Output,
     ResultTable,
     StackedBar,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_number, format_value
 
 
-def bar(gpu: Accelerator, load: GpuMemoryUse, limit: float) -> StackedBar:
+def build_bar(gpu: Accelerator, load: GpuMemoryUse, limit: float) -> StackedBar:
     return StackedBar(
         "Memory of each GPU",
         (
@@ -74,7 +74,7 @@ def bar(gpu: Accelerator, load: GpuMemoryUse, limit: float) -> StackedBar:
     )
 
 
-def table(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTable:
+def build_table(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTable:
     gpus = asked.tensor_parallel
     parts = (
         ("Weights", load.weights),
@@ -88,8 +88,10 @@ def table(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTable:
     return ResultTable("Parts", ("Part", "Each GPU", "All GPUs"), rows)
 
 
-def notes(model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[str, ...]:
-    found = list(_about_weights(model, asked, load))
+def build_notes(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> tuple[str, ...]:
+    found = list(_weight_notes(model, asked, load))
     if asked.overhead is None:
         found.append(
             f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
@@ -117,11 +119,11 @@ def notes(model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse)
     return tuple(found)
 
 
-def _about_weights(
+def _weight_notes(
     model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> Iterator[str]:
     """Yield which weights stay wider, and what repacking adds."""
-    form = format_of(model, asked.weights)
+    form = find_format(model, asked.weights)
     if form.widths is not None:
         kept = "norms, and modules that the checkpoint leaves out,"
         yield f"{form.label}: {kept} stay in 16 bit."
@@ -159,11 +161,11 @@ OUTPUTS = (
     ),
     Output("cache_blocks", "Blocks of the cache", modeled=True),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "inference-memory")
 
 
-def answer(
+def build_report(
     model: Architecture,
     asked: InferenceMemoryInputs,
     gpu: Accelerator,
@@ -172,17 +174,17 @@ def answer(
 ) -> Estimate:
     """Build the estimate: verdict, figures, bar and steps for one GPU."""
     limit = limits.usable
-    room = MemoryLimit(limit, memory_of(asked, gpu), gpu.memory)
-    bounds = _bounds(asked, load)
+    room = MemoryLimit(limit, visible_memory(asked, gpu), gpu.memory)
+    bounds = _load_bounds(asked, load)
     return Estimate(
         name="inference-memory",
         verdict=memory_verdict(load.total, room, asked.tensor_parallel, *bounds),
-        figures=_figures(asked, load, limits),
-        steps=_steps(model, asked, gpu, load, limit),
-        pictures=(bar(gpu, load, limit),),
-        tables=(table(asked, load),),
-        notes=(*notes(model, asked, load), capacity_note(gpu)),
-        changes=changes(asked, limits, load.total <= limit),
+        figures=_build_figures(asked, load, limits),
+        steps=_build_steps(model, asked, gpu, load, limit),
+        pictures=(build_bar(gpu, load, limit),),
+        tables=(build_table(asked, load),),
+        notes=(*build_notes(model, asked, load), capacity_note(gpu)),
+        changes=find_flips(asked, limits, load.total <= limit),
     )
 
 
@@ -200,104 +202,104 @@ _GENERATED = (0.965, 1.04)
 _LOGGED = (0.9, 1.1)
 
 
-def _figures(
+def _build_figures(
     asked: InferenceMemoryInputs, load: GpuMemoryUse, limits: InferenceLimits
 ) -> tuple[Figure, ...]:
     gpus, limit = asked.tensor_parallel, limits.usable
-    low, high = _bounds(asked, load)
+    low, high = _load_bounds(asked, load)
     free = (limit - load.total, limit - high, limit - low)
     return (
         Figure(_OUT["weights"], load.weights * gpus),
         Figure(_OUT["kv_cache"], load.cache * gpus),
-        _modeled("activations", load.activations * gpus, _ACTIVE),
-        _modeled("overhead", load.overhead * gpus, _spread(asked)),
-        _padding(load, gpus),
+        _modeled_figure("activations", load.activations * gpus, _ACTIVE),
+        _modeled_figure("overhead", load.overhead * gpus, _overhead_spread(asked)),
+        _padding_figure(load, gpus),
         Figure(_OUT["total"], load.total * gpus, low * gpus, high * gpus),
         Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
         Figure(_OUT["free"], free[0], free[1], free[2]),
         Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
-        _limit("max_context", limits.context),
-        _limit("max_concurrent", limits.concurrent),
-        _fewest(asked, limits),
+        _limit_figure("max_context", limits.context),
+        _limit_figure("max_concurrent", limits.concurrent),
+        _fewest_gpus_figure(asked, limits),
         Figure(_OUT["cache_room"], limits.room),
-        *_held(asked, limits.tokens),
+        *_cache_figures(asked, limits.tokens),
     )
 
 
-def _padding(load: GpuMemoryUse, gpus: int) -> Figure:
+def _padding_figure(load: GpuMemoryUse, gpus: int) -> Figure:
     """Return what repacking adds; it applies to few formats and GPUs."""
     if not load.padding:
         return Figure(_OUT["padding"], None, note="None is added.", applies=False)
     return Figure(_OUT["padding"], load.padding * gpus)
 
 
-def _held(asked: InferenceMemoryInputs, tokens: int | None) -> tuple[Figure, Figure]:
+def _cache_figures(asked: InferenceMemoryInputs, tokens: int | None) -> tuple[Figure, Figure]:
     """Return tokens and blocks of the cache, with a range if they are based on engine logs."""
     blocks = None if tokens is None else tokens // asked.block
     found = (
-        _limit("cache_tokens", tokens),
-        _limit("cache_blocks", blocks),
+        _limit_figure("cache_tokens", tokens),
+        _limit_figure("cache_blocks", blocks),
     )
     if asked.attention == DATA_PARALLEL and tokens is not None:
         first, second = (dataclasses.replace(f, note="On each GPU.") for f in found)
         found = first, second
     if asked.engine not in ENGINES or asked.cache_memory is not None:
         return found
-    first, second = (_between(figure, _LOGGED) for figure in found)
+    first, second = (_figure_with_range(figure, _LOGGED) for figure in found)
     return first, second
 
 
-def _between(figure: Figure, share: tuple[float, float]) -> Figure:
+def _figure_with_range(figure: Figure, share: tuple[float, float]) -> Figure:
     value = figure.value
     if not isinstance(value, int):
         return figure
     return dataclasses.replace(figure, low=value * share[0], high=value * share[1])
 
 
-def _spread(asked: InferenceMemoryInputs) -> tuple[float, float]:
+def _overhead_spread(asked: InferenceMemoryInputs) -> tuple[float, float]:
     """Return the range of the overhead; a typed overhead has none."""
     return _OVERHEAD if asked.overhead is None else (1.0, 1.0)
 
 
-def _fewest(asked: InferenceMemoryInputs, limits: InferenceLimits) -> Figure:
+def _fewest_gpus_figure(asked: InferenceMemoryInputs, limits: InferenceLimits) -> Figure:
     """Return the fewest GPUs, with the range that follows from the least and most memory."""
     output = _OUT["fewest_gpus"]
     if limits.gpus is None:
         return Figure(output, None, note="More than 64 GPUs, or not at all.")
     if asked.cache_memory is not None:
         return Figure(output, limits.gpus, note="With the memory given for the cache.")
-    low = fewest_gpus(limits.sizes, lambda load: _bounds(asked, load)[0])
-    high = fewest_gpus(limits.sizes, lambda load: _bounds(asked, load)[1])
+    low = fewest_gpus(limits.sizes, lambda load: _load_bounds(asked, load)[0])
+    high = fewest_gpus(limits.sizes, lambda load: _load_bounds(asked, load)[1])
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
         return Figure(output, limits.gpus, note=note)
     return Figure(output, limits.gpus, low, high)
 
 
-def _bounds(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
+def _load_bounds(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
     """Return the least and the most memory that one GPU may need [B]."""
     if asked.engine == TRANSFORMERS:
         return load.total * _GENERATED[0], load.total * _GENERATED[1]
     fixed = load.weights + load.padding + load.cache
     below, above = (
         fixed + load.overhead * spread + load.activations * active
-        for spread, active in zip(_spread(asked), _ACTIVE, strict=True)
+        for spread, active in zip(_overhead_spread(asked), _ACTIVE, strict=True)
     )
     return below, max(above, fixed + load.started)
 
 
-def _modeled(name: str, value: float, share: tuple[float, float]) -> Figure:
+def _modeled_figure(name: str, value: float, share: tuple[float, float]) -> Figure:
     if share == (1.0, 1.0):
         return Figure(_OUT[name], value)
     return Figure(_OUT[name], value, value * share[0], value * share[1])
 
 
-def _limit(name: str, value: int | None) -> Figure:
+def _limit_figure(name: str, value: int | None) -> Figure:
     note = "" if value is not None else "The cache does not grow with it."
     return Figure(_OUT[name], value, note=note)
 
 
-def _steps(
+def _build_steps(
     model: Architecture,
     asked: InferenceMemoryInputs,
     gpu: Accelerator,
@@ -322,12 +324,14 @@ def _cache_step(
     gpus, tokens = asked.tensor_parallel, whole_blocks(asked.context, asked.block)
     formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
     own = own_sequences(asked, gpus)
-    numbers = format_product(cached(model, tokens, width, state, sharing_gpus(asked, gpus)), own)
+    numbers = format_product(
+        format_cached_bytes(model, tokens, width, state, sharing_gpus(asked, gpus)), own
+    )
     if own != asked.concurrent:
         formula = "bytes per token × tokens × the sequences of one GPU"
     if asked.engine == TRANSFORMERS:
         formula = "bytes per token × tokens × sequences ÷ GPUs"
-        whole = cached(model, asked.context, width, state)
+        whole = format_cached_bytes(model, asked.context, width, state)
         numbers = f"{format_product(whole, asked.concurrent)} ÷ {gpus}"
     source = cache_source(model, "shazeer-2019")
     return _WORKING.line("kv_cache", formula, numbers, load.cache, source)
@@ -342,7 +346,7 @@ def _activations_step(
     tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * own)
     gpus = sharing_gpus(asked, asked.tensor_parallel)
     numbers = (
-        f"max({format_term(tokens)} × 2 B × (3 × {format_term(widest(model))} ÷ "
+        f"max({format_term(tokens)} × 2 B × (3 × {format_term(widest_mlp(model))} ÷ "
         f"{gpus} + 4 × {format_term(model.hidden)}), "
         f"{format_term(own)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
     )
@@ -429,7 +433,7 @@ def _usable_step(
     asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
 ) -> FormulaStep:
     share = format_term(asked.memory_utilization, "%")
-    whole, formula = format_term(memory_of(asked, gpu), "B"), "memory × usable share"
+    whole, formula = format_term(visible_memory(asked, gpu), "B"), "memory × usable share"
     numbers = f"{whole} × {share}"
     if asked.engine in ENGINES and ENGINES[asked.engine].static:
         formula = "(memory − outside) × usable share + outside"
@@ -439,7 +443,7 @@ def _usable_step(
     if asked.cache_memory is not None:
         formula = f"less of {formula} and all but the cache + memory given for it"
         rest = (load.total - load.cache, asked.cache_memory)
-        numbers = f"min({numbers}, {terms(rest, 'B')})"
+        numbers = f"min({numbers}, {format_terms(rest, 'B')})"
     line = ("Usable", formula, numbers, limit, "B")
     return FormulaStep(*line, "catalogue", "cluster-components")
 
@@ -447,7 +451,7 @@ def _usable_step(
 def _weights_step(
     model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
-    form = format_of(model, asked.weights)
+    form = find_format(model, asked.weights)
     table, gpus = weight_table(model, asked.weights), asked.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized
     formula = "parameters × bits ÷ 8"
@@ -460,7 +464,7 @@ def _weights_step(
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
-    numbers = split(numbers, table.total, load.weights, gpus)
+    numbers = format_split(numbers, table.total, load.weights, gpus)
     return _WORKING.line("weights", formula, numbers, load.weights, "shape", topic="number-formats")
 
 
@@ -468,10 +472,10 @@ def estimate(asked: InferenceMemoryInputs) -> Estimate:
     """Compare weights, cache, activations and overhead with one GPU's memory."""
     model = find_model(asked.model)
     gpu = find_accelerator(asked.gpu)
-    check(model, asked, gpu)
-    load = load_of(model, asked, asked.tensor_parallel)
-    limits = limits_of(model, asked, gpu, load)
-    return answer(model, asked, gpu, load, limits)
+    validate_inputs(model, asked, gpu)
+    load = gpu_memory_use(model, asked, asked.tensor_parallel)
+    limits = find_limits(model, asked, gpu, load)
+    return build_report(model, asked, gpu, load, limits)
 
 
 ENTRY = EstimateSpec(

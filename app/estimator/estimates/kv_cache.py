@@ -74,7 +74,7 @@ class KvCacheResult:
         return self.attention + self.state
 
 
-def find(model: Architecture, asked: KvCacheInputs) -> KvCacheResult:
+def compute_kv_cache(model: Architecture, asked: KvCacheInputs) -> KvCacheResult:
     """Compute all results, in bytes."""
     width, gpus = CACHE_BITS[asked.cache] / 8, asked.tensor_parallel
     tokens = whole_blocks(asked.context, asked.block)

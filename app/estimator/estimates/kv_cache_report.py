@@ -1,11 +1,11 @@
 """`kv-cache`: verdict, figures, charts and formula steps of a result."""
 
 from app.estimator.common_inputs import input_error
-from app.estimator.estimates.kv_cache import KvCacheInputs, KvCacheResult, find
+from app.estimator.estimates.kv_cache import KvCacheInputs, KvCacheResult, compute_kv_cache
 from app.estimator.formula_steps import (
     StepBuilder,
     cache_source,
-    cached,
+    format_cached_bytes,
     format_product,
     format_term,
 )
@@ -26,7 +26,7 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_number, format_value
 
@@ -40,11 +40,11 @@ OUTPUTS = (
     Output("state", "State of a sequence", "B", better="less"),
     Output("recurrent", "State without convolutions", "B", better="less"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "inference-memory")
 
 
-def figures(found: KvCacheResult) -> tuple[Figure, ...]:
+def build_figures(found: KvCacheResult) -> tuple[Figure, ...]:
     """Return the sizes of the cache as figures [B]."""
     return (
         Figure(_OUT["per_token"], found.per_token),
@@ -58,13 +58,13 @@ def figures(found: KvCacheResult) -> tuple[Figure, ...]:
     )
 
 
-def verdict(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> Verdict:
+def build_verdict(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> Verdict:
     """Return the size of the whole cache, and of one token."""
     tokens = format_number(asked.context)
     count = format_value(asked.sequences, "sequence")
-    keeps = f"{_in_both(found.per_token)} for each token"
+    keeps = f"{_format_in_both_units(found.per_token)} for each token"
     if not found.per_token:
-        keeps = f"{_in_both(found.state)} for each sequence, whatever its length"
+        keeps = f"{_format_in_both_units(found.state)} for each sequence, whatever its length"
     return Verdict(
         "info",
         f"{format_value(found.total, 'B')}.",
@@ -72,10 +72,10 @@ def verdict(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> 
     )
 
 
-def _in_both(size: float) -> str:
+def _format_in_both_units(size: float) -> str:
     """Format a size in decimal units, and in KiB if it is a whole number of them.
 
-    >>> _in_both(327680.0).replace("\u00a0", " ")
+    >>> _format_in_both_units(327680.0).replace("\u00a0", " ")
     '327.7 kB (320 KiB)'
     """
     shown = format_value(size, "B")
@@ -84,13 +84,13 @@ def _in_both(size: float) -> str:
     return shown
 
 
-def steps(
+def build_steps(
     model: Architecture, asked: KvCacheInputs, found: KvCacheResult
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from one token to all sequences."""
     bytes_each = CACHE_BITS[asked.cache] / 8
     rule = "bytes per token × tokens kept" + ", by window" * bool(model.window)
-    numbers = cached(model, found.tokens, bytes_each, found.state)
+    numbers = format_cached_bytes(model, found.tokens, bytes_each, found.state)
     sequence = _WORKING.line(
         "per_sequence",
         rule + " + state" * bool(found.state),
@@ -112,7 +112,9 @@ def steps(
         "per_gpu",
         "one sequence, over as many GPUs as there are KV heads to divide × sequences",
         format_product(
-            cached(model, found.tokens, bytes_each, found.state, asked.tensor_parallel),
+            format_cached_bytes(
+                model, found.tokens, bytes_each, found.state, asked.tensor_parallel
+            ),
             asked.sequences,
         ),
         found.per_gpu,
@@ -155,7 +157,7 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaSte
     return _WORKING.line("per_token", formula, numbers, value, source, label="One token")
 
 
-def picture(
+def build_picture(
     model: Architecture, asked: KvCacheInputs, found: KvCacheResult, width: float
 ) -> StackedBar | Chart:
     """Return the cache over the context length; a bar if GPUs share it."""
@@ -174,7 +176,7 @@ def picture(
     return Chart("Cache by context", "Context", "KV cache", "token", "B", lines)
 
 
-def table(model: Architecture, asked: KvCacheInputs, width: float) -> ResultTable:
+def build_table(model: Architecture, asked: KvCacheInputs, width: float) -> ResultTable:
     """Return the cache at a few usual lengths [B]."""
     rows = tuple(
         (
@@ -190,7 +192,7 @@ def table(model: Architecture, asked: KvCacheInputs, width: float) -> ResultTabl
     return ResultTable("By context", ("Context", "One sequence", "All sequences"), rows)
 
 
-def notes(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> tuple[str, ...]:
+def build_notes(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> tuple[str, ...]:
     """Return the assumptions about windows, states and heads."""
     notes = []
     if model.window:
@@ -218,15 +220,15 @@ def estimate(asked: KvCacheInputs) -> Estimate:
     problem = tensor_parallel_problem(model, gpus)
     if problem:
         raise input_error("tensor_parallel", gpus, problem)
-    found, width = find(model, asked), CACHE_BITS[asked.cache] / 8
+    found, width = compute_kv_cache(model, asked), CACHE_BITS[asked.cache] / 8
     return Estimate(
         name="kv-cache",
-        verdict=verdict(model, asked, found),
-        figures=figures(found),
-        steps=steps(model, asked, found),
-        pictures=(picture(model, asked, found, width),),
-        tables=(table(model, asked, width),),
-        notes=notes(model, asked, found),
+        verdict=build_verdict(model, asked, found),
+        figures=build_figures(found),
+        steps=build_steps(model, asked, found),
+        pictures=(build_picture(model, asked, found, width),),
+        tables=(build_table(model, asked, width),),
+        notes=build_notes(model, asked, found),
     )
 
 

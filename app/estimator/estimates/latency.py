@@ -8,7 +8,7 @@ from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import format_of, published_hint
+from app.estimator.models.number_formats import add_published_hint, find_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.replica import cache_capacity, sequence_bytes
 from app.estimator.serving.step_time import (
@@ -137,24 +137,24 @@ class LatencyResult:
     @property
     def bound(self) -> str:
         """Return the largest part of a decode step."""
-        return bound_of(self.decode)
+        return largest_step_part(self.decode)
 
 
-def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
+def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
     """Reject a GPU with unknown rates, an unsupported format, or an impossible split."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise input_error("gpu", gpu.id, message)
-    form = format_of(model, weights)
+    form = find_format(model, weights)
     if form.math == "fp8" and gpu.lacks_format("fp8"):
         message = f"The {gpu.name} cannot compute in {form.label}"
-        raise input_error("weights", weights, f"{message}{published_hint(model, weights)}.")
+        raise input_error("weights", weights, f"{message}{add_published_hint(model, weights)}.")
     problem = tensor_parallel_problem(model, tensor)
     if problem:
         raise input_error("tensor_parallel", tensor, problem)
 
 
-def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
+def compute_latency(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
     """Compute all times, in seconds."""
     new = max(1.0, asked.prompt * (1 - asked.cached_share))
     context = asked.prompt + asked.answer / 2
@@ -162,9 +162,9 @@ def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
     prefill = prefill_time(placed, new)
     first = placed.front + prefill.total
     if asked.chunk and asked.chunk < new:
-        first = _in_chunks(asked, placed, asked.chunk, new)
+        first = _chunked_prefill_time(asked, placed, asked.chunk, new)
     tokens = tokens_per_step(asked.acceptance, asked.draft_tokens)
-    verified = _verified(asked, placed, context, decode.total)
+    verified = _speculative_step_time(asked, placed, context, decode.total)
     per_token = verified / tokens
     turns = flips = None
     if decode.weights > decode.compute:
@@ -185,7 +185,9 @@ def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
     )
 
 
-def _in_chunks(asked: LatencyInputs, placed: PlacedModel, chunk: int, new: float) -> float:
+def _chunked_prefill_time(
+    asked: LatencyInputs, placed: PlacedModel, chunk: int, new: float
+) -> float:
     """Return the time to first token of a prompt that takes several steps [s]."""
     chunks = math.ceil(new / chunk)
     context = asked.prompt + asked.answer / 2
@@ -204,7 +206,9 @@ def _in_chunks(asked: LatencyInputs, placed: PlacedModel, chunk: int, new: float
 _MOST_CHUNKS = 64
 
 
-def _verified(asked: LatencyInputs, placed: PlacedModel, context: float, alone: float) -> float:
+def _speculative_step_time(
+    asked: LatencyInputs, placed: PlacedModel, context: float, alone: float
+) -> float:
     """Return the time of one verification step, including the draft model's steps [s]."""
     if not asked.draft_tokens:
         return alone
@@ -241,19 +245,19 @@ def flipping_point(placed: PlacedModel, context: float, start: int, turn: int | 
     below, batch = start, turn or _MOST_ROWS + 1
     while batch <= _MOST_ROWS:
         step = decode_time(placed, batch, context)
-        if bound_of(step) != "memory":
-            return _nearest(placed, context, below, batch)
+        if largest_step_part(step) != "memory":
+            return _first_compute_bound_batch(placed, context, below, batch)
         if step.attention >= step.compute:
             return None
         below, batch = batch, 2 * batch
     return None
 
 
-def _nearest(placed: PlacedModel, context: float, below: int, above: int) -> int:
+def _first_compute_bound_batch(placed: PlacedModel, context: float, below: int, above: int) -> int:
     """Return the first batch above `below` that is not memory-bound, as `above` is not."""
     while above - below > 1:
         middle = (below + above) // 2
-        if bound_of(decode_time(placed, middle, context)) == "memory":
+        if largest_step_part(decode_time(placed, middle, context)) == "memory":
             below = middle
         else:
             above = middle
@@ -263,7 +267,7 @@ def _nearest(placed: PlacedModel, context: float, below: int, above: int) -> int
 _MOST_ROWS = 65536
 
 
-def bound_of(step: InferenceStep) -> str:
+def largest_step_part(step: InferenceStep) -> str:
     """Return the largest part of a step: memory, compute, exchange or overhead."""
     parts = {
         "memory": step.weights + step.attention,
@@ -274,7 +278,7 @@ def bound_of(step: InferenceStep) -> str:
     return max(parts, key=lambda name: parts[name])
 
 
-def changes(asked: LatencyInputs, timed: LatencyResult) -> tuple[VerdictFlip, ...]:
+def find_flips(asked: LatencyInputs, timed: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the batch from which a decode step is no longer memory-bound."""
     if timed.bound != "memory" or timed.flips is None:
         return ()

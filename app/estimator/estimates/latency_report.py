@@ -1,11 +1,17 @@
 """`latency`: verdict, figures, charts and formula steps of a result."""
 
 from app.estimator.data_files import around_rate, error_range
-from app.estimator.estimates.latency import LatencyInputs, LatencyResult, changes, check, timed
+from app.estimator.estimates.latency import (
+    LatencyInputs,
+    LatencyResult,
+    compute_latency,
+    find_flips,
+    validate_inputs,
+)
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import fabric_of
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -18,9 +24,9 @@ from app.estimator.result import (
     Output,
     ResultTable,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
-from app.estimator.serving.engine import ServingSetup, math_of
+from app.estimator.serving.engine import ServingSetup, math_width
 from app.estimator.serving.replica import weights_per_gpu
 from app.estimator.serving.step_time import InferenceStep, PlacedModel, place_model
 from app.estimator.training.flops import score_flops
@@ -60,21 +66,21 @@ OUTPUTS = (
     Output("critical_batch", "Critical batch", "sequence"),
     Output("fits", "Fits in memory", better="more"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "batching-and-latency")
 
 
-def answer(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> Estimate:
+def build_report(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> Estimate:
     """Build the estimate: latencies, figures, roofline and steps."""
     return Estimate(
         name="latency",
-        verdict=_verdict(asked, placed, timed),
-        figures=_figures(asked, placed, timed),
-        steps=_steps(asked, placed, timed),
-        pictures=(_roofline(asked, placed),),
-        tables=(_table(timed),),
-        notes=(*_notes(asked, placed, timed), capacity_note(placed.gpu)),
-        changes=changes(asked, timed),
+        verdict=_build_verdict(asked, placed, timed),
+        figures=_build_figures(asked, placed, timed),
+        steps=_build_steps(asked, placed, timed),
+        pictures=(_build_roofline(asked, placed),),
+        tables=(_build_table(timed),),
+        notes=(*_build_notes(asked, placed, timed), capacity_note(placed.gpu)),
+        changes=find_flips(asked, timed),
     )
 
 
@@ -86,7 +92,7 @@ _LEADS = {
 }
 
 
-def _verdict(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> Verdict:
+def _build_verdict(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> Verdict:
     first = format_value(timed.first, "s")
     then = (
         f"after {first}, then one every {format_value(timed.per_token, 's')} "
@@ -99,41 +105,43 @@ def _verdict(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) ->
     return Verdict("info", _LEADS[timed.bound], f"First token {then}")
 
 
-def _figures(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> tuple[Figure, ...]:
+def _build_figures(
+    asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
+) -> tuple[Figure, ...]:
     rate = 1 / timed.per_token
     whole = timed.first + (asked.answer - 1) * timed.per_token
     return (
-        _time("ttft", timed.first, "prefill", primary=True),
-        _time("tpot", timed.per_token, primary=True),
-        _time("total", whole),
-        _time("prefill_time", timed.prefill.total, "prefill"),
-        _time("decode_time", timed.decode.total),
-        _time("memory_time", timed.reading),
-        _time("compute_time", timed.decode.compute),
-        _time("communication_time", timed.decode.communication),
-        _time("overhead_time", timed.overhead),
-        _rate("tokens_per_second", rate),
-        _rate("throughput", rate * asked.batch),
+        _time_figure("ttft", timed.first, "prefill", primary=True),
+        _time_figure("tpot", timed.per_token, primary=True),
+        _time_figure("total", whole),
+        _time_figure("prefill_time", timed.prefill.total, "prefill"),
+        _time_figure("decode_time", timed.decode.total),
+        _time_figure("memory_time", timed.reading),
+        _time_figure("compute_time", timed.decode.compute),
+        _time_figure("communication_time", timed.decode.communication),
+        _time_figure("overhead_time", timed.overhead),
+        _rate_figure("tokens_per_second", rate),
+        _rate_figure("throughput", rate * asked.batch),
         Figure(_OUT["bound"], timed.bound),
-        Figure(_OUT["critical_batch"], _critical(placed)),
+        Figure(_OUT["critical_batch"], _critical_sequences(placed)),
         Figure(_OUT["fits"], timed.fits),
     )
 
 
-def _time(name: str, value: float, kind: str = "decode", *, primary: bool = False) -> Figure:
+def _time_figure(name: str, value: float, kind: str = "decode", *, primary: bool = False) -> Figure:
     low, high = error_range(kind, value)
     return Figure(_OUT[name], value, low, high, primary=primary)
 
 
-def _rate(name: str, value: float) -> Figure:
+def _rate_figure(name: str, value: float) -> Figure:
     low, high = around_rate("decode", value)
     return Figure(_OUT[name], value, low, high)
 
 
-def _critical(placed: PlacedModel) -> float:
+def _critical_sequences(placed: PlacedModel) -> float:
     """Return the sequences from which weights no longer bound the time, by the data sheet."""
     gpu, form = placed.gpu, placed.form
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_of(gpu, form)]
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_width(gpu, form)]
     peak = gpu.peak(kind) or gpu.peak("int8") or gpu.peak("bf16") or 0.0
     dense = critical_batch(peak, gpu.memory_bandwidth or 1.0, form.bits / 8)
     if not placed.model.is_routed:
@@ -142,7 +150,7 @@ def _critical(placed: PlacedModel) -> float:
     return routed_critical_batch(dense, placed.model.experts, per_token)
 
 
-def _steps(
+def _build_steps(
     asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
 ) -> tuple[FormulaStep, ...]:
     exchanges = 2 * placed.model.layers
@@ -179,7 +187,7 @@ def _token_steps(
 ) -> tuple[FormulaStep, ...]:
     tokens = format_term(timed.accepted)
     return (
-        _parts("decode_time", timed.decode),
+        _step_parts_line("decode_time", timed.decode),
         _WORKING.line(
             "tpot",
             "one step ÷ tokens kept per step",
@@ -187,7 +195,7 @@ def _token_steps(
             timed.per_token,
             "leviathan-2023" if asked.draft_tokens else "pope-2022",
         ),
-        _parts("prefill_time", timed.prefill),
+        _step_parts_line("prefill_time", timed.prefill),
         _WORKING.line(
             "ttft",
             "way to the engine and launches + prompt in its chunks",
@@ -208,7 +216,7 @@ _PARTS = {
 }
 
 
-def _parts(figure: str, step: InferenceStep) -> FormulaStep:
+def _step_parts_line(figure: str, step: InferenceStep) -> FormulaStep:
     """Return the sum of a step's parts that take time, in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
@@ -216,10 +224,10 @@ def _parts(figure: str, step: InferenceStep) -> FormulaStep:
     return _WORKING.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
 
 
-def _roofline(asked: LatencyInputs, placed: PlacedModel) -> Chart:
+def _build_roofline(asked: LatencyInputs, placed: PlacedModel) -> Chart:
     """Return the roofline of the GPU, with prompt and answer marked."""
     gpu = placed.gpu
-    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_of(gpu, placed.form)]
+    kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_width(gpu, placed.form)]
     peak = gpu.peak(kind) or gpu.peak("int8") or gpu.peak("bf16") or 1.0
     band = gpu.memory_bandwidth or 1.0
     turn = peak / band
@@ -230,7 +238,7 @@ def _roofline(asked: LatencyInputs, placed: PlacedModel) -> Chart:
         ("Answer", float(asked.batch), asked.prompt + asked.answer / 2),
         ("Prompt", float(asked.prompt), asked.prompt / 2),
     ):
-        each = min(max(_intensity(placed, rows, context, label), lowest), highest)
+        each = min(max(_step_intensity(placed, rows, context, label), lowest), highest)
         point = (each, roofline(each, peak, band))
         marks.append(ChartLine(label, (point,), "mark"))
     return Chart(
@@ -245,7 +253,7 @@ def _roofline(asked: LatencyInputs, placed: PlacedModel) -> Chart:
     )
 
 
-def _intensity(placed: PlacedModel, rows: float, context: float, part: str) -> float:
+def _step_intensity(placed: PlacedModel, rows: float, context: float, part: str) -> float:
     """Return the FLOPs per byte of one step on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
@@ -257,7 +265,7 @@ def _intensity(placed: PlacedModel, rows: float, context: float, part: str) -> f
     return rows * (work + scores) / tensor / read
 
 
-def _table(timed: LatencyResult) -> ResultTable:
+def _build_table(timed: LatencyResult) -> ResultTable:
     names = (
         ("Weights", "weights"),
         ("Computing", "compute"),
@@ -274,7 +282,9 @@ def _table(timed: LatencyResult) -> ResultTable:
     return ResultTable("Parts of a step", ("Part", "Prompt", "Answer"), rows)
 
 
-def _notes(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> tuple[str, ...]:
+def _build_notes(
+    asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
+) -> tuple[str, ...]:
     notes = [
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
@@ -299,8 +309,8 @@ def estimate(asked: LatencyInputs) -> Estimate:
     """Compute the times of prompt and answer, and what bounds each."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     tensor = 1 if asked.beyond_heads else asked.tensor_parallel
-    check(model, gpu, asked.weights, tensor)
-    fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
+    validate_inputs(model, gpu, asked.weights, tensor)
+    fabric = gpu_interconnect(gpu, asked.network_rate, domain=asked.domain or 0)
     serving = ServingSetup(
         weights=asked.weights,
         cache=asked.cache,
@@ -309,7 +319,7 @@ def estimate(asked: LatencyInputs) -> Estimate:
         software=asked.engine,
     )
     placed = place_model(model, gpu, fabric, serving)
-    return answer(asked, placed, timed(asked, placed))
+    return build_report(asked, placed, compute_latency(asked, placed))
 
 
 ENTRY = EstimateSpec(

@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from app.estimator.common_inputs import ask_gpu, input_error
-from app.estimator.hardware.catalog import accelerators
+from app.estimator.hardware.catalog import list_accelerators
 from app.estimator.hardware.mig import MigGpu, MigProfile
 from app.estimator.inputs import input_field
 
@@ -15,7 +15,7 @@ class MigInputs:
 
     gpu: str = ask_gpu(
         "h100-sxm5-80",
-        offered=tuple((a.id, a.name) for a in accelerators() if a.mig_instances),
+        offered=tuple((a.id, a.name) for a in list_accelerators() if a.mig_instances),
         help="The GPU to divide; only GPUs that have MIG are listed.",
         topic="mig",
     )

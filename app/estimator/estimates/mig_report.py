@@ -5,7 +5,14 @@ from app.estimator.estimates.mig import MigInputs, read_instances
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.mig import MigGpu, MigProfile, cards, find_card, most, place
+from app.estimator.hardware.mig import (
+    MigGpu,
+    MigProfile,
+    find_card,
+    list_mig_gpus,
+    max_more_instances,
+    place_instances,
+)
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -16,7 +23,7 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 
 OUTPUTS = (
@@ -29,11 +36,11 @@ OUTPUTS = (
     Output("memory_share", "Share of memory", "%"),
     Output("more", "Room for more of the smallest", better="more"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "mig")
 
 
-def verdict(
+def build_verdict(
     card: MigGpu, gpu: Accelerator, wanted: tuple[MigProfile, ...], starts: object
 ) -> Verdict:
     """Return whether the instances fit together, and the slices they use."""
@@ -48,9 +55,9 @@ def verdict(
         )
         return Verdict("fits", "Fits.", text)
     if compute_used > card.compute_slices:
-        text = _over(compute_used, "compute slices", card.compute_slices)
+        text = _over_limit_text(compute_used, "compute slices", card.compute_slices)
     elif memory_used > card.memory_slices:
-        text = _over(memory_used, "memory slices", card.memory_slices)
+        text = _over_limit_text(memory_used, "memory slices", card.memory_slices)
     else:
         text = (
             "There are slices enough, but a profile starts only at certain memory "
@@ -59,16 +66,18 @@ def verdict(
     return Verdict("no", "Does not fit.", text)
 
 
-def _over(asked: int, what: str, there: int) -> str:
+def _over_limit_text(asked: int, what: str, there: int) -> str:
     return f"The instances ask for {asked} {what}, and the GPU has {there}."
 
 
-def figures(card: MigGpu, wanted: tuple[MigProfile, ...], starts: object) -> tuple[Figure, ...]:
+def build_figures(
+    card: MigGpu, wanted: tuple[MigProfile, ...], starts: object
+) -> tuple[Figure, ...]:
     """Return the slices and memory that the instances use."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
     memory = sum(p.capacity for p in wanted)
-    more = most(card, card.profiles[0], wanted) if starts is not None else 0
+    more = max_more_instances(card, card.profiles[0], wanted) if starts is not None else 0
     return (
         Figure(_OUT["fits"], starts is not None, primary=True),
         Figure(_OUT["instances"], len(wanted)),
@@ -81,7 +90,7 @@ def figures(card: MigGpu, wanted: tuple[MigProfile, ...], starts: object) -> tup
     )
 
 
-def steps(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[FormulaStep, ...]:
+def build_steps(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[FormulaStep, ...]:
     """Return the sum of slices, compared with those of the GPU."""
     computed = sum(p.compute_slices for p in wanted)
     placed = sum(p.memory_slices for p in wanted)
@@ -113,14 +122,14 @@ def steps(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[FormulaStep, ..
     )
 
 
-def bar(card: MigGpu, wanted: tuple[MigProfile, ...]) -> StackedBar:
+def build_bar(card: MigGpu, wanted: tuple[MigProfile, ...]) -> StackedBar:
     """Return the memory slices of the instances and of the GPU as a bar."""
     segments = tuple(BarSegment("other", p.name, p.memory_slices) for p in wanted)
     limit = f"{card.memory_slices} memory slices"
     return StackedBar("Memory slices", segments, card.memory_slices, limit, unit="slice")
 
 
-def table(
+def build_table(
     card: MigGpu, wanted: tuple[MigProfile, ...], starts: tuple[int, ...] | None
 ) -> ResultTable:
     """Return the profiles of the GPU, with the start slices of chosen instances."""
@@ -138,7 +147,7 @@ def table(
                 (profile.reported, "B") if profile.reported else "not published",
                 f"{profile.compute_slices} of {card.compute_slices}",
                 f"{profile.memory_slices} of {card.memory_slices}",
-                str(most(card, profile)),
+                str(max_more_instances(card, profile)),
                 ", ".join(placed) or "–",
             )
         )
@@ -148,7 +157,7 @@ def table(
     return ResultTable("Profiles of this GPU", columns, tuple(rows))
 
 
-def notes(
+def build_notes(
     card: MigGpu,
     gpu: Accelerator,
     wanted: tuple[MigProfile, ...],
@@ -163,7 +172,7 @@ def notes(
     if not all(p.reported for p in wanted):
         notes.append("Where no reading of an instance is published, the size in its name counts.")
     idle = card.compute_slices - sum(p.compute_slices for p in wanted)
-    if starts is not None and idle and most(card, card.profiles[0], wanted) == 0:
+    if starts is not None and idle and max_more_instances(card, card.profiles[0], wanted) == 0:
         notes.append(
             f"{idle} of {card.compute_slices} compute slices stay idle: no memory "
             "slice is left for them."
@@ -179,18 +188,18 @@ def estimate(asked: MigInputs) -> Estimate:
         why = "cannot be partitioned"
         if gpu.mig_instances:
             why = f"has {gpu.mig_instances} instances, whose profiles are not published"
-        message = f"The {gpu.name} {why}; GPUs that can: {', '.join(cards())}."
+        message = f"The {gpu.name} {why}; GPUs that can: {', '.join(list_mig_gpus())}."
         raise input_error("gpu", asked.gpu, message)
     wanted = read_instances(card, asked.instances)
-    starts = place(card, wanted)
+    starts = place_instances(card, wanted)
     return Estimate(
         name="mig",
-        verdict=verdict(card, gpu, wanted, starts),
-        figures=figures(card, wanted, starts),
-        steps=steps(card, wanted),
-        pictures=(bar(card, wanted),),
-        tables=(table(card, wanted, starts),),
-        notes=notes(card, gpu, wanted, starts),
+        verdict=build_verdict(card, gpu, wanted, starts),
+        figures=build_figures(card, wanted, starts),
+        steps=build_steps(card, wanted),
+        pictures=(build_bar(card, wanted),),
+        tables=(build_table(card, wanted, starts),),
+        notes=build_notes(card, gpu, wanted, starts),
     )
 
 

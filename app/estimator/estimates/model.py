@@ -31,7 +31,7 @@ class ModelInputs:
     )
 
 
-def model_of(asked: ModelInputs) -> Architecture:
+def requested_model(asked: ModelInputs) -> Architecture:
     """Return the chosen model; raises InvalidInputsError for an invalid configuration."""
     pasted = asked.config.strip()
     if not pasted:

@@ -1,7 +1,7 @@
 """`model`: verdict, figures, charts and formula steps of a result."""
 
-from app.estimator.estimates.model import ModelInputs, model_of
-from app.estimator.formula_steps import StepBuilder, format_term, multiplied
+from app.estimator.estimates.model import ModelInputs, requested_model
+from app.estimator.formula_steps import StepBuilder, format_term, format_training_flops
 from app.estimator.memory.kv_cache import elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import weights_words
@@ -15,7 +15,7 @@ from app.estimator.result import (
     Output,
     ResultTable,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.training.flops import flops_per_token, predicting_flops
 from app.estimator.units import format_number, format_value
@@ -40,16 +40,16 @@ OUTPUTS = (
     Output("weights", "Weights in BF16", "B", better="less"),
     Output("kv_per_token", "KV cache per token in BF16", "B", better="less"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "training-versus-inference")
 
 
-def verdict(model: Architecture) -> Verdict:
+def build_verdict(model: Architecture) -> Verdict:
     """Return the number of parameters, and of active parameters per token."""
-    total = _short(model.parameters)
+    total = _short_count(model.parameters)
     kind = f"{model.layers} layers of width {format_number(model.hidden)}"
     if model.is_routed:
-        active = _short(model.active_parameters)
+        active = _short_count(model.active_parameters)
         text = f"{active} of them work on each token; {kind}."
     else:
         text = f"All of them work on each token; {kind}."
@@ -59,10 +59,10 @@ def verdict(model: Architecture) -> Verdict:
     return Verdict("info", f"{total} parameters.", text)
 
 
-def _short(count: float) -> str:
+def _short_count(count: float) -> str:
     """Write a count as `70.6 billion`.
 
-    >>> _short(70553706496)
+    >>> _short_count(70553706496)
     '70.6 billion'
     """
     for factor, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
@@ -71,7 +71,7 @@ def _short(count: float) -> str:
     return format_number(count)
 
 
-def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
+def build_figures(model: Architecture, training: float) -> tuple[Figure, ...]:
     """Return counts of the architecture; FLOPs are per token [FLOP]."""
     cache = 2.0 * elements_per_token(model, 1, 2.0)
     return (
@@ -99,13 +99,13 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
     )
 
 
-def steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]:
+def build_steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]:
     """Return the steps: parameters by part, active parameters, FLOPs."""
     parts = model.parts()
     summed = " + ".join(format_term(count) for count in parts.values())
     added = " + ".join(parts)
     formula = "6 × weights that multiply a token + causal attention"
-    numbers = multiplied(model, training)
+    numbers = format_training_flops(model, training)
     return (
         _WORKING.line("parameters", added, summed, model.parameters, "shape"),
         *((_active_step(model),) if model.is_routed else ()),
@@ -153,7 +153,7 @@ def _weights_step(model: Architecture) -> FormulaStep:
     return _WORKING.line("weights", formula, numbers, value, "shape", topic="number-formats")
 
 
-def parts(model: Architecture) -> ResultTable:
+def build_parts_table(model: Architecture) -> ResultTable:
     """Return the parameters by part of the model."""
     rows = tuple(
         (
@@ -166,7 +166,7 @@ def parts(model: Architecture) -> ResultTable:
     return ResultTable("Parameters by part", ("Part", "Parameters", "Share"), rows)
 
 
-def shape(model: Architecture) -> ResultTable:
+def build_shape_table(model: Architecture) -> ResultTable:
     """Return the layers by kind."""
     kinds: dict[str, int] = {}
     for layer, number in model.runs:
@@ -179,7 +179,7 @@ def shape(model: Architecture) -> ResultTable:
     return ResultTable("Layers by kind", ("Kind", "Layers"), rows)
 
 
-def notes(model: Architecture, sequence: int) -> tuple[str, ...]:
+def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
     """Return the conventions in which published counts may differ."""
     notes = []
     if model.tied:
@@ -202,15 +202,15 @@ def notes(model: Architecture, sequence: int) -> tuple[str, ...]:
 
 def estimate(asked: ModelInputs) -> Estimate:
     """Count parameters by part, FLOPs per token and cache per token."""
-    model = model_of(asked)
+    model = requested_model(asked)
     training = flops_per_token(model, asked.sequence)
     return Estimate(
         name="model",
-        verdict=verdict(model),
-        figures=figures(model, training),
-        steps=steps(model, training),
-        tables=(parts(model), shape(model)),
-        notes=notes(model, asked.sequence),
+        verdict=build_verdict(model),
+        figures=build_figures(model, training),
+        steps=build_steps(model, training),
+        tables=(build_parts_table(model), build_shape_table(model)),
+        notes=build_notes(model, asked.sequence),
     )
 
 

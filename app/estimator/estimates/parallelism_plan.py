@@ -8,30 +8,34 @@ from collections.abc import Iterator
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, HARDWARE, RECIPE, input_error
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.hardware.collectives import Interconnect, fabric_of
-from app.estimator.hardware.throughput import engine_of
+from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
+from app.estimator.hardware.throughput import sustained_rates
 from app.estimator.memory.model_states import FRAMEWORKS
-from app.estimator.memory.parallel_layout import ParallelLayout, in_flight, tensor_parallel_problem
+from app.estimator.memory.parallel_layout import (
+    ParallelLayout,
+    micro_batches_in_flight,
+    tensor_parallel_problem,
+)
 from app.estimator.memory.training_memory import (
     StageMemory,
     TransientMemory,
-    moving_by_stage,
     resident_memory,
+    transient_bytes_by_stage,
     usual_overhead,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import VerdictFlip
 from app.estimator.training.step_time import LayerTimes, StepTime, layer_times
-from app.estimator.training.step_time import step_of as step_step_of
+from app.estimator.training.step_time import build_step_time as step_step_of
 from app.estimator.training.training_plan import (
     FREE_PLACES,
     SOFTWARE,
     Recompute,
     TrainingPlan,
+    fullest_stage_memory,
     layers_per_stage,
-    layout_of,
-    load_of,
-    step_of,
+    plan_layout,
+    plan_step,
     usual_states,
 )
 from app.estimator.units import format_number
@@ -177,22 +181,24 @@ _MICRO_BATCHES = (1, 2, 4, 8, 16)
 _LONG = 16384
 
 
-def splits(model: Architecture, fabric: Interconnect, job: TrainingJob) -> Iterator[ModelSplit]:
+def list_splits(
+    model: Architecture, fabric: Interconnect, job: TrainingJob
+) -> Iterator[ModelSplit]:
     """Yield every division of the model with a legal layout."""
-    for tensor in _tensors(model, fabric, job.gpus):
-        for pipeline in _pipelines(model, job.gpus // tensor):
-            for context in _contexts(job, job.gpus // (tensor * pipeline)):
+    for tensor in _tensor_degrees(model, fabric, job.gpus):
+        for pipeline in _pipeline_degrees(model, job.gpus // tensor):
+            for context in _context_degrees(job, job.gpus // (tensor * pipeline)):
                 data = job.gpus // (tensor * pipeline * context)
                 if job.global_batch % data:  # Also true if there are more replicas than sequences.
                     continue
                 each = job.global_batch // data
-                cuts = _cuts(model.layers, pipeline, data, each)
-                experts = _experts(model, data * context * tensor)
+                cuts = _pipeline_cuts(model.layers, pipeline, data, each)
+                experts = _expert_degrees(model, data * context * tensor)
                 if cuts:
                     yield ModelSplit(tensor, pipeline, context, data, experts, cuts)
 
 
-def _tensors(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
+def _tensor_degrees(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
     """Return tensor-parallel degrees within the inner links."""
     most = min(fabric.domain, 16, gpus)
     return tuple(
@@ -202,7 +208,7 @@ def _tensors(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int,
     )
 
 
-def _pipelines(model: Architecture, gpus: int) -> tuple[int, ...]:
+def _pipeline_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
     """Return pipeline degrees: powers of two and divisors of the layer count."""
     most = min(model.layers, gpus, 64)
     useful = {n for n in range(1, most + 1) if model.layers % n == 0}
@@ -210,14 +216,14 @@ def _pipelines(model: Architecture, gpus: int) -> tuple[int, ...]:
     return tuple(n for n in sorted(useful) if gpus % n == 0)
 
 
-def _contexts(job: TrainingJob, gpus: int) -> tuple[int, ...]:
+def _context_degrees(job: TrainingJob, gpus: int) -> tuple[int, ...]:
     if job.sequence < _LONG:
         return (1,)
     most = min(gpus, job.sequence // 2048)
     return tuple(2**k for k in range(8) if 2**k <= most and gpus % 2**k == 0)
 
 
-def _experts(model: Architecture, gpus: int) -> tuple[int, ...]:
+def _expert_degrees(model: Architecture, gpus: int) -> tuple[int, ...]:
     """Return expert-parallel degrees that divide the experts and the GPUs of a stage."""
     if not model.is_routed:
         return (1,)
@@ -227,7 +233,7 @@ def _experts(model: Architecture, gpus: int) -> tuple[int, ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _cuts(
+def _pipeline_cuts(
     layers: int, pipeline: int, data: int, each: int
 ) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
     """Return (chunks, ZeRO stage) pairs with the micro-batches that `each` replica can use."""
@@ -236,12 +242,14 @@ def _cuts(
         batches = each // micro_batch
         if each % micro_batch or batches < pipeline:
             continue
-        for variant in _variants(layers, pipeline, data, batches):
+        for variant in _pipeline_variants(layers, pipeline, data, batches):
             found.setdefault(variant, []).append((micro_batch, batches))
     return tuple((variant, tuple(sizes)) for variant, sizes in found.items())
 
 
-def _variants(layers: int, pipeline: int, data: int, batches: int) -> tuple[tuple[int, int], ...]:
+def _pipeline_variants(
+    layers: int, pipeline: int, data: int, batches: int
+) -> tuple[tuple[int, int], ...]:
     """Return (chunks, ZeRO stage) pairs: sharded weights only without a pipeline."""
     if pipeline == 1:
         return ((1, 1), (1, 3)) if data > 1 else ((1, 1),)
@@ -321,8 +329,8 @@ class MemoryFit:
         found = self._standing.get(key)
         if found is None:
             plan = family.plan(self._job, family.sizes[0])
-            framework = step_of(plan).framework
-            stages = resident_memory(self._model, layout_of(plan), framework, usual_states())
+            framework = plan_step(plan).framework
+            stages = resident_memory(self._model, plan_layout(plan), framework, usual_states())
             beside = usual_overhead(plan.gpus)
             found = tuple(stage.total + beside for stage in stages)
             self._standing[key] = found
@@ -340,7 +348,8 @@ class MemoryFit:
             micro_batch, batches = size
             tokens = self._job.sequence * micro_batch / family.context
             found = tuple(
-                sum(moves.both(tokens, in_flight(moves.stage, layout, batches))) for moves in each
+                sum(moves.both(tokens, micro_batches_in_flight(moves.stage, layout, batches)))
+                for moves in each
             )
             self._moving[key] = found
             self.steps += _STAGE * len(found)
@@ -352,8 +361,8 @@ class MemoryFit:
         found = self._each.get(key)
         if found is None:
             plan = family.plan(self._job, family.sizes[0], recompute)
-            layout = layout_of(plan)
-            each = moving_by_stage(self._model, layout, step_of(plan))
+            layout = plan_layout(plan)
+            each = transient_bytes_by_stage(self._model, layout, plan_step(plan))
             found = self._each[key] = layout, each
         return found
 
@@ -420,7 +429,7 @@ class _LayoutSearch:
         self.fitting = 0
         self._timed = 0
         self._model, self._job, self._fabric, self._most = model, job, fabric, most
-        self._engine = engine_of(gpu, job.number_format, older_kernels=older)
+        self._engine = sustained_rates(gpu, job.number_format, older_kernels=older)
         self._fits = MemoryFit(model, job, gpu.capacity * job.usable)
         self._times: dict[tuple[object, ...], LayerTimes] = {}
         self._stages: dict[tuple[int, int], float] = {}
@@ -434,7 +443,7 @@ class _LayoutSearch:
     def best(self) -> tuple[LayoutCandidate, ...]:
         """Return the fastest layouts that fit, best first."""
         return tuple(
-            LayoutCandidate(plan, step, load_of(self._model, plan))
+            LayoutCandidate(plan, step, fullest_stage_memory(self._model, plan))
             for _, _, _, plan, step in self._ranked
         )
 
@@ -484,7 +493,7 @@ class _LayoutSearch:
 STEPS = 45_000
 
 
-def search(
+def search_layouts(
     model: Architecture,
     gpu: Accelerator,
     job: TrainingJob,
@@ -496,13 +505,13 @@ def search(
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> job = TrainingJob(gpus=64, sequence=4096, global_batch=512)
-    >>> search(find_model("llama-3.1-8b"), find_accelerator("H100"), job)[0].plan.tensor
+    >>> search_layouts(find_model("llama-3.1-8b"), find_accelerator("H100"), job)[0].plan.tensor
     1
     """
-    return look(model, gpu, job, fabric or fabric_of(gpu), most).ranked
+    return search_all_layouts(model, gpu, job, fabric or gpu_interconnect(gpu), most).ranked
 
 
-def look(
+def search_all_layouts(
     model: Architecture,
     gpu: Accelerator,
     job: TrainingJob,
@@ -525,7 +534,7 @@ def look(
         most: how many layouts to rank [1].
         steps: how much work may be done [1]; see `STEPS`.
     """
-    every = tuple(splits(model, fabric, job))
+    every = tuple(list_splits(model, fabric, job))
     looking = _LayoutSearch(model, gpu, job, fabric, most)
     seen = 0
     for split in every:
@@ -538,7 +547,7 @@ def look(
     return LayoutSearchResult(looking.best(), looking.fitting, seen, legal, looking.steps)
 
 
-def fewest(
+def find_fewest_gpus(
     model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, steps: int
 ) -> FewestGpus:
     """Return the fewest GPUs that fit a layout, by powers of two up to the job's number."""
@@ -549,7 +558,7 @@ def fewest(
         smaller = dataclasses.replace(job, gpus=gpus, global_batch=batch)
         fits = MemoryFit(model, smaller, limit)
         if fits.holds_states:
-            for split in splits(model, fabric, smaller):
+            for split in list_splits(model, fabric, smaller):
                 if any(map(fits.has_room, split.families())):
                     return FewestGpus(gpus)
                 if done + fits.steps >= steps:
@@ -593,7 +602,7 @@ _MOST_OF_PARTS = 3
 _STEPS_OF_FEWEST = 10_000  # See STEPS.
 
 
-def check(asked: ParallelismPlanInputs, gpu: Accelerator) -> None:
+def validate_inputs(asked: ParallelismPlanInputs, gpu: Accelerator) -> None:
     """Reject a GPU without the rates, memory or format that a search needs."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
@@ -603,20 +612,20 @@ def check(asked: ParallelismPlanInputs, gpu: Accelerator) -> None:
         raise input_error("number_format", asked.number_format, message)
 
 
-def job_of(asked: ParallelismPlanInputs) -> TrainingJob:
+def training_job(asked: ParallelismPlanInputs) -> TrainingJob:
     """Return the job that the inputs describe."""
     usual = max(1, round(8e6 / asked.sequence))
     return TrainingJob(
         gpus=asked.gpus,
         sequence=asked.sequence,
-        global_batch=asked.global_batch or _rounded(usual, asked.gpus),
+        global_batch=asked.global_batch or _round_batch(usual, asked.gpus),
         number_format=asked.number_format,
         software=asked.software,
         usable=asked.usable_memory,
     )
 
 
-def _rounded(batch: int, gpus: int) -> int:
+def _round_batch(batch: int, gpus: int) -> int:
     """Round a batch to a multiple of the GPUs; a smaller one down to a power of two."""
     if batch >= gpus:
         return round(batch / gpus) * gpus
@@ -630,9 +639,9 @@ def find_plans(
     asked: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
 ) -> ParallelismPlanResult:
     """Return the best layouts, the smallest cluster, and how many layouts were tried."""
-    fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
-    job = job_of(asked)
-    searches = _searches(asked, model, gpu, job, fabric)
+    fabric = gpu_interconnect(gpu, asked.network_rate, asked.network, asked.domain or 0)
+    job = training_job(asked)
+    searches = _search_cluster_sizes(asked, model, gpu, job, fabric)
     ranked = [c for found in searches for c in found.ranked]
     if asked.objective == "cost":
         ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
@@ -640,14 +649,14 @@ def find_plans(
         job=job,
         fabric=fabric,
         ranked=tuple(ranked[:10]),
-        fewest=fewest(model, gpu, job, fabric, _STEPS_OF_FEWEST),
+        fewest=find_fewest_gpus(model, gpu, job, fabric, _STEPS_OF_FEWEST),
         count=searches[0].fitting,
         seen=sum(found.seen for found in searches),
         legal=sum(found.legal for found in searches),
     )
 
 
-def _searches(
+def _search_cluster_sizes(
     asked: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
@@ -667,12 +676,14 @@ def _searches(
         halving = sizes.pop()
         part = dataclasses.replace(job, gpus=job.gpus >> halving)
         most = _MOST_OF_PARTS if halving else _MOST
-        found.insert(0, look(model, gpu, part, fabric, most, steps))
+        found.insert(0, search_all_layouts(model, gpu, part, fabric, most, steps))
         left -= found[0].steps
     return found
 
 
-def changes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
+def find_flips(
+    asked: ParallelismPlanInputs, found: ParallelismPlanResult
+) -> tuple[VerdictFlip, ...]:
     """Return the cluster size at which no layout fits any more."""
     fewest = found.fewest.gpus
     if found.first is None or fewest is None or not 2 <= fewest < asked.gpus:

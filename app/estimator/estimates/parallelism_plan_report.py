@@ -7,15 +7,15 @@ from app.estimator.estimates.parallelism_plan import (
     LayoutCandidate,
     ParallelismPlanInputs,
     ParallelismPlanResult,
-    changes,
-    check,
+    find_flips,
     find_plans,
+    validate_inputs,
 )
-from app.estimator.estimates.training_time_report import one_step
+from app.estimator.estimates.training_time_report import step_time_steps
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
-from app.estimator.hardware.prices import UNKNOWN, price_note, price_of
+from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -30,7 +30,7 @@ from app.estimator.result import (
     Timeline,
     TimelineSpan,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.training.flops import flops_per_token, utilization
 from app.estimator.units import format_number, format_value
@@ -51,7 +51,7 @@ PARTS = (
 )
 
 
-def described(candidate: LayoutCandidate) -> str:
+def describe_layout(candidate: LayoutCandidate) -> str:
     """Describe a layout in one line, without degrees of one.
 
     Example: Tensor 8 × pipeline 16 (8 chunks a stage) × data 128.
@@ -79,7 +79,7 @@ def described(candidate: LayoutCandidate) -> str:
     return text[0].upper() + text[1:]
 
 
-def ranking(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
+def build_ranking_table(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
     """Return the ranked layouts, each with its main loss against the first."""
     first = ranked[0]
     rows = []
@@ -88,27 +88,30 @@ def ranking(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
         rows.append(
             (
                 str(rank),
-                _in_full(candidate),
+                _describe_plan_fully(candidate),
                 (float(plan.gpus), "GPU"),
                 (candidate.step.total, "s"),
                 (candidate.tokens_per_second / plan.gpus, "token/s"),
                 (candidate.memory, "B"),
-                reason(first, candidate) if rank > 1 else "the best",
+                loss_reason(first, candidate) if rank > 1 else "the best",
             )
         )
     columns = ("Rank", "Layout", "GPUs", "One step", "Per GPU", "Memory", "Why")
     return ResultTable("Layouts that fit, best first", columns, tuple(rows))
 
 
-def _in_full(candidate: LayoutCandidate) -> str:
+def _describe_plan_fully(candidate: LayoutCandidate) -> str:
     plan = candidate.plan
     batch = f", micro-batch {plan.micro_batch}, ZeRO {plan.zero}"
-    return described(candidate) + batch
+    return describe_layout(candidate) + batch
 
 
-def reason(first: LayoutCandidate, other: LayoutCandidate) -> str:
+def loss_reason(first: LayoutCandidate, other: LayoutCandidate) -> str:
     """Return the part of the step in which a layout loses most against the best one."""
-    grown = {label: _spent(other, name) - _spent(first, name) for name, label in PARTS}
+    grown = {
+        label: _seconds_per_token(other, name) - _seconds_per_token(first, name)
+        for name, label in PARTS
+    }
     label = max(grown, key=lambda part: grown[part])
     scale = other.plan.tokens / other.plan.gpus
     lost = grown[label] * scale
@@ -122,7 +125,7 @@ def reason(first: LayoutCandidate, other: LayoutCandidate) -> str:
     return text
 
 
-def _spent(candidate: LayoutCandidate, part: str) -> float:
+def _seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
     """Return the GPU-seconds per token of one part of the step."""
     seconds: float = getattr(candidate.step, part)
     return seconds * candidate.plan.gpus / candidate.plan.tokens
@@ -156,7 +159,7 @@ OUTPUTS = (
     Output("fewest_gpus", "Fewest GPUs", "GPU", better="less"),
     Output("reference_design", "Reference design"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "training-memory")
 
 
@@ -173,7 +176,7 @@ _DESIGNS = {
 }
 
 
-def answer(
+def build_report(
     asked: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
@@ -183,46 +186,46 @@ def answer(
     first = found.first
     return Estimate(
         name="parallelism-plan",
-        verdict=_verdict(asked, gpu, found),
-        figures=_figures(asked, model, gpu, found),
-        steps=_steps(asked, model, gpu, found),
-        pictures=_pictures(gpu, first) if first else (),
-        tables=(ranking(found.ranked),) if first else (),
+        verdict=_build_verdict(asked, gpu, found),
+        figures=_build_figures(asked, model, gpu, found),
+        steps=_build_steps(asked, model, gpu, found),
+        pictures=_build_pictures(gpu, first) if first else (),
+        tables=(build_ranking_table(found.ranked),) if first else (),
         notes=(
-            *_notes(asked, found),
+            *_build_notes(asked, found),
             *price_note(gpu, asked.usd_per_gpu_hour),
             capacity_note(gpu),
         ),
-        changes=changes(asked, found),
+        changes=find_flips(asked, found),
     )
 
 
-def _verdict(
+def _build_verdict(
     asked: ParallelismPlanInputs, gpu: Accelerator, found: ParallelismPlanResult
 ) -> Verdict:
     first = found.first
     where = f"{format_number(asked.gpus)} {gpu.name}"
     if first is None:
-        return _none(where, found)
+        return _no_layout_verdict(where, found)
     plan = first.plan
     limit = gpu.capacity * asked.usable_memory
     rate = format_number(first.tokens_per_second / plan.gpus)
     count = format_number(plan.gpus)
-    text = f"{described(first)} on {count} {gpu.name}: {rate} tokens/s each."
-    text += _unseen(found)
+    text = f"{describe_layout(first)} on {count} {gpu.name}: {rate} tokens/s each."
+    text += _search_limit_text(found)
     tight = first.memory > 0.95 * limit
     return Verdict("tight" if tight else "fits", "Fits tightly." if tight else "Fits.", text)
 
 
-def _none(where: str, found: ParallelismPlanResult) -> Verdict:
+def _no_layout_verdict(where: str, found: ParallelismPlanResult) -> Verdict:
     if found.seen == found.legal:
         text = f"No layout of the model fits on {where} with this batch."
         return Verdict("no", "Does not fit.", text)
     text = f"No layout that was looked at fits on {where} with this batch."
-    return Verdict("no", "No layout was found.", text + _unseen(found))
+    return Verdict("no", "No layout was found.", text + _search_limit_text(found))
 
 
-def _unseen(found: ParallelismPlanResult) -> str:
+def _search_limit_text(found: ParallelismPlanResult) -> str:
     """Return a note if the search reached its work limit; else empty."""
     if found.seen == found.legal:
         return ""
@@ -230,7 +233,7 @@ def _unseen(found: ParallelismPlanResult) -> str:
     return f" The search looked at {seen} of {legal} layouts; a better one may exist."
 
 
-def _figures(
+def _build_figures(
     asked: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
@@ -239,8 +242,8 @@ def _figures(
     first = found.first
     return (
         Figure(_OUT["fits"], first is not None),
-        *_degrees(first),
-        *_speed(asked, model, gpu, first),
+        *_degree_figures(first),
+        *_speed_figures(asked, model, gpu, first),
         Figure(
             _OUT["fewest_gpus"],
             found.fewest.gpus,
@@ -252,7 +255,7 @@ def _figures(
     )
 
 
-def _degrees(first: LayoutCandidate | None) -> tuple[Figure, ...]:
+def _degree_figures(first: LayoutCandidate | None) -> tuple[Figure, ...]:
     names = (
         ("tensor_parallel", "tensor"),
         ("pipeline_parallel", "pipeline"),
@@ -266,15 +269,15 @@ def _degrees(first: LayoutCandidate | None) -> tuple[Figure, ...]:
         ("gpus", "gpus"),
     )
     if first is None:
-        return tuple(_unplanned(name) for name, _ in names)
+        return tuple(_missing_figure(name) for name, _ in names)
     return tuple(Figure(_OUT[name], getattr(first.plan, of)) for name, of in names)
 
 
-def _unplanned(name: str) -> Figure:
+def _missing_figure(name: str) -> Figure:
     return Figure(_OUT[name], None, note="No layout fits.", applies=False)
 
 
-def _speed(
+def _speed_figures(
     asked: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
@@ -283,7 +286,7 @@ def _speed(
     names = ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time")
     if first is None:
         every = (*names, "gpu_hours", "cost")
-        return tuple(_unplanned(name) for name in every)
+        return tuple(_missing_figure(name) for name in every)
     kind = "training-routed" if model.is_routed else "training"
     rate = first.tokens_per_second
     seconds = asked.tokens / rate
@@ -291,12 +294,12 @@ def _speed(
     values = {
         "step_time": first.step.total,
         "tokens_per_second_per_gpu": rate / first.plan.gpus,
-        "mfu": _mfu(model, gpu, first),
+        "mfu": _best_mfu(model, gpu, first),
         "memory": first.memory,
         "time": seconds,
         "gpu_hours": hours,
     }
-    price = price_of(gpu, asked.usd_per_gpu_hour)
+    price = hourly_price(gpu, asked.usd_per_gpu_hour)
     if price is not None:
         values["cost"] = hours * price
     figures = []
@@ -311,7 +314,7 @@ def _speed(
     return tuple(figures)
 
 
-def _mfu(model: Architecture, gpu: Accelerator, found: LayoutCandidate) -> float:
+def _best_mfu(model: Architecture, gpu: Accelerator, found: LayoutCandidate) -> float:
     each = flops_per_token(model, found.plan.sequence)
     rate = found.tokens_per_second / found.plan.gpus
     return utilization(each, rate, gpu.peak(found.plan.number_format) or 1.0)
@@ -332,7 +335,7 @@ def reference_design(gpu: Accelerator, gpus: int) -> str:
     return f"{design.name}, {format_number(units)} scalable {word}"
 
 
-def _steps(
+def _build_steps(
     asked: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
@@ -340,12 +343,12 @@ def _steps(
 ) -> tuple[FormulaStep, ...]:
     first = found.first
     if first is None:
-        return (_tried(found),)
+        return (_layouts_tried_step(found),)
     plan, step = first.plan, first.step
     each = flops_per_token(model, plan.sequence)
     rate = first.tokens_per_second / plan.gpus
     return (
-        _tried(found),
+        _layouts_tried_step(found),
         _WORKING.line(
             "memory",
             "states + activations in flight + logits + overhead and buffers",
@@ -361,7 +364,7 @@ def _steps(
             first.memory,
             "korthikanti-2022",
         ),
-        one_step(plan, step),
+        step_time_steps(plan, step),
         _WORKING.line(
             "time",
             "tokens ÷ tokens per step × step",
@@ -375,14 +378,14 @@ def _steps(
             "operations per token × tokens per second and GPU ÷ peak",
             f"{format_term(each, 'FLOP')} × {format_term(rate)} ÷ "
             f"{format_term(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
-            _mfu(model, gpu, first),
+            _best_mfu(model, gpu, first),
             "palm",
             topic="number-formats",
         ),
     )
 
 
-def _tried(found: ParallelismPlanResult) -> FormulaStep:
+def _layouts_tried_step(found: ParallelismPlanResult) -> FormulaStep:
     return FormulaStep(
         "Layouts that fit",
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
@@ -394,7 +397,7 @@ def _tried(found: ParallelismPlanResult) -> FormulaStep:
     )
 
 
-def _pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline | StackedBar, ...]:
+def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline | StackedBar, ...]:
     spans, now = [], 0.0
     waiting = {"tensor", "expert", "context", "gather", "data"}
     for name, label in PARTS:
@@ -423,7 +426,7 @@ def _pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline | Stac
     return Timeline("Where one step goes", tuple(spans)), bar
 
 
-def _notes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[str, ...]:
+def _build_notes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[str, ...]:
     notes = [
         f"{format_number(found.job.global_batch)} sequences per step.",
         "Failures, checkpoints and evaluation are left out; training-time adds them.",
@@ -437,8 +440,8 @@ def _notes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[
 def estimate(asked: ParallelismPlanInputs) -> Estimate:
     """Search all layouts, and describe the best."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    check(asked, gpu)
-    return answer(asked, model, gpu, find_plans(asked, model, gpu))
+    validate_inputs(asked, gpu)
+    return build_report(asked, model, gpu, find_plans(asked, model, gpu))
 
 
 ENTRY = EstimateSpec(

@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from app.estimator.common_inputs import input_error
-from app.estimator.fits import round_past_limit, within
+from app.estimator.fits import is_value_allowed, round_past_limit
 from app.estimator.hardware.catalog import System, find_accelerator, find_system
 from app.estimator.hardware.facility import (
     air_flow,
@@ -271,10 +271,10 @@ CONTINUOUS = 0.8
 COLD_PLATES = 0.85
 
 
-def find(asked: PowerCoolingInputs) -> PowerCoolingResult:
+def compute_site(asked: PowerCoolingInputs) -> PowerCoolingResult:
     """Size a site; raises InvalidInputsError if a needed value of the system is unknown."""
     system = find_system(asked.system)
-    node, units = _sizes(asked, system)
+    node, units = _system_size(asked, system)
     in_rack = nodes_in_rack(asked.rack_limit, node, asked.rack_units, units)
     others = asked.nodes * node * asked.other
     machines = asked.nodes * node + others
@@ -295,25 +295,25 @@ def find(asked: PowerCoolingInputs) -> PowerCoolingResult:
         machines=machines,
         site=site,
         current=current,
-        circuits=_circuits(asked, current),
-        liquid=_liquid(asked, system),
+        circuits=_count_circuits(asked, current),
+        liquid=_liquid_share(asked, system),
         energy=drawn / 3600,
         carbon=carbon(drawn, asked.carbon_intensity),
     )
 
 
-def _sizes(asked: PowerCoolingInputs, system: System) -> tuple[float, int]:
+def _system_size(asked: PowerCoolingInputs, system: System) -> tuple[float, int]:
     """Return the maximum power [W] and rack units of a system, as typed or as published."""
     node = asked.node_power or system.power
     if node is None:
-        raise input_error("node_power", "", _unknown("highest power", system))
+        raise input_error("node_power", "", _unknown_value_message("highest power", system))
     units = asked.node_units or system.rack_units
     if units is None:
-        raise input_error("node_units", "", _unknown("height", system))
+        raise input_error("node_units", "", _unknown_value_message("height", system))
     return node, units
 
 
-def _unknown(what: str, system: System) -> str:
+def _unknown_value_message(what: str, system: System) -> str:
     return f"The {what} of the {system.name} is not known: write it."
 
 
@@ -325,30 +325,30 @@ def _gpu_power(asked: PowerCoolingInputs, system: System, node: float) -> float 
     return each * system.gpus * asked.nodes
 
 
-def _circuits(asked: PowerCoolingInputs, current: float) -> int:
+def _count_circuits(asked: PowerCoolingInputs, current: float) -> int:
     needed = math.ceil(current / (asked.circuit * CONTINUOUS) - 1e-9)
     return {"2n": 2 * needed, "n+1": needed + 1, "n": needed}[asked.feeds]
 
 
-def _liquid(asked: PowerCoolingInputs, system: System) -> float:
+def _liquid_share(asked: PowerCoolingInputs, system: System) -> float:
     """Return the share of the heat removed by liquid."""
     if asked.liquid is not None:
         return asked.liquid
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
 
 
-def air_of(asked: PowerCoolingInputs, found: PowerCoolingResult, watts: float) -> float:
+def required_air_flow(asked: PowerCoolingInputs, found: PowerCoolingResult, watts: float) -> float:
     """Return the air flow for the heat that liquid does not remove [m3/s]."""
     return air_flow(watts * (1 - found.liquid), asked.air_rise)
 
 
-def coolant_of(asked: PowerCoolingInputs, found: PowerCoolingResult) -> float:
+def required_coolant_flow(asked: PowerCoolingInputs, found: PowerCoolingResult) -> float:
     """Return the coolant flow for the liquid-cooled share of the heat [m3/s]."""
     heat = asked.nodes * found.node * found.liquid
     return coolant_flow(heat, asked.liquid_rise)
 
 
-def changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+def find_flips(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the limits and sizes at which the verdict on racks or site flips."""
     return (*_rack_changes(asked, found), *_site_changes(asked, found))
 
@@ -362,14 +362,14 @@ def _rack_changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple
         return (VerdictFlip("rack_units", "Height of a rack", was, flips, "Holds one."),)
     changes = []
     needed = (found.in_rack + 1) * found.node
-    if found.in_rack < room and within(type(asked), "rack_limit", needed):
+    if found.in_rack < room and is_value_allowed(type(asked), "rack_limit", needed):
         flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
         count = found.in_rack + 1
         racks = format_number(-(-asked.nodes // count))
         holds = "one system" if count == 1 else f"{count} systems"
         becomes = f"Holds {holds}: {racks} racks."
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
-    if found.in_rack and within(type(asked), "rack_limit", found.node):
+    if found.in_rack and is_value_allowed(type(asked), "rack_limit", found.node):
         flips = f"{round_past_limit(found.node / 1e3 * 0.999, up=False)} kW"
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, "Holds none."))
     return tuple(changes)

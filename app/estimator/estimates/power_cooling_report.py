@@ -7,10 +7,10 @@ from app.estimator.estimates.power_cooling import (
     TOPIC,
     PowerCoolingInputs,
     PowerCoolingResult,
-    air_of,
-    changes,
-    coolant_of,
-    find,
+    compute_site,
+    find_flips,
+    required_air_flow,
+    required_coolant_flow,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
@@ -25,7 +25,7 @@ from app.estimator.result import (
     StackedBar,
     Status,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_number, format_value
 
@@ -51,7 +51,7 @@ OUTPUTS = (
     Output("carbon", "Carbon dioxide", "kg", better="less", modeled=True),
     Output("fits", "Fits", better="more"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "power-and-cooling")
 
 
@@ -62,21 +62,21 @@ _DENSE = 50e3
 _TIGHT = 0.9
 
 
-def answer(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Estimate:
+def build_report(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Estimate:
     """Build the estimate: verdict, figures, bar and steps of a site."""
     return Estimate(
         name="power-cooling",
-        verdict=_verdict(asked, found),
-        figures=_figures(asked, found),
-        steps=_steps(asked, found),
-        pictures=(_bar(asked, found),),
-        tables=(_table(found),),
-        notes=_notes(asked, found),
-        changes=changes(asked, found),
+        verdict=_build_verdict(asked, found),
+        figures=_build_figures(asked, found),
+        steps=_build_steps(asked, found),
+        pictures=(_build_bar(asked, found),),
+        tables=(_build_table(found),),
+        notes=_build_notes(asked, found),
+        changes=find_flips(asked, found),
     )
 
 
-def status_of(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Status:
+def site_status(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Status:
     """Return `no` if a system does not fit in a rack or the site lacks the power."""
     limit = asked.site_limit
     if found.racks is None or (limit is not None and found.site > limit):
@@ -86,8 +86,8 @@ def status_of(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Status:
     return "tight" if near or hot else "fits"
 
 
-def _verdict(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Verdict:
-    status = status_of(asked, found)
+def _build_verdict(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Verdict:
+    status = site_status(asked, found)
     name, most = found.system.name, format_value(found.node, "W")
     if found.racks is None:
         return Verdict(status, "Too dense for the racks.", _too_dense(asked, found))
@@ -107,11 +107,11 @@ def _verdict(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Verdict:
         f"{racks} of {each}.",
         f"{format_number(asked.nodes)} {name} of {most} draw at most "
         f"{format_value(found.machines, 'W')} with their network and storage, and the "
-        f"site {site}{of}.{_halved(asked, found)}",
+        f"site {site}{of}.{_lost_feed_text(asked, found)}",
     )
 
 
-def _halved(asked: PowerCoolingInputs, found: PowerCoolingResult) -> str:
+def _lost_feed_text(asked: PowerCoolingInputs, found: PowerCoolingResult) -> str:
     """Return what fails if one of two feeds fails and a system needs over half its supplies.
 
     Half of the supplies are connected to each feed.
@@ -134,17 +134,17 @@ def _too_dense(asked: PowerCoolingInputs, found: PowerCoolingResult) -> str:
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
-def _coolant(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Figure:
+def _coolant_figure(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Figure:
     if found.liquid:
-        return Figure(_OUT["coolant"], coolant_of(asked, found))
+        return Figure(_OUT["coolant"], required_coolant_flow(asked, found))
     note = "Air takes all heat of the systems."
     return Figure(_OUT["coolant"], None, note=note, applies=False)
 
 
-def _figures(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[Figure, ...]:
+def _build_figures(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[Figure, ...]:
     heat = found.machines
     systems = asked.nodes * found.node
-    per_node = air_of(asked, found, found.node) * CUBIC_FEET_PER_MINUTE
+    per_node = required_air_flow(asked, found, found.node) * CUBIC_FEET_PER_MINUTE
     dense = "" if found.racks else "No system fits in a rack."
     one = "" if found.racks else "Of one system, which is more than a rack takes."
     return (
@@ -158,29 +158,29 @@ def _figures(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[Figu
         Figure(_OUT["nodes_per_rack"], found.in_rack),
         Figure(_OUT["rack_power"], found.rack, note=one),
         Figure(_OUT["machines_power"], found.machines),
-        _typical(asked, found, "machines_typical", found.machines),
+        _typical_figure(asked, found, "machines_typical", found.machines),
         Figure(_OUT["site_power"], found.site),
-        _typical(asked, found, "site_typical", found.site),
+        _typical_figure(asked, found, "site_typical", found.site),
         Figure(_OUT["current"], found.current),
         Figure(_OUT["circuits"], found.circuits),
         Figure(_OUT["heat"], heat),
         Figure(_OUT["heat_btu"], round(heat_in_btu(heat))),
-        Figure(_OUT["air"], air_of(asked, found, systems)),
+        Figure(_OUT["air"], required_air_flow(asked, found, systems)),
         Figure(_OUT["air_node"], round(per_node)),
-        _coolant(asked, found),
-        _scaled(asked, found, "energy", found.energy),
-        _scaled(asked, found, "carbon", found.carbon),
-        Figure(_OUT["fits"], status_of(asked, found) != "no"),
+        _coolant_figure(asked, found),
+        _load_scaled_figure(asked, found, "energy", found.energy),
+        _load_scaled_figure(asked, found, "carbon", found.carbon),
+        Figure(_OUT["fits"], site_status(asked, found) != "no"),
     )
 
 
-def _typical(
+def _typical_figure(
     asked: PowerCoolingInputs, found: PowerCoolingResult, name: str, most: float
 ) -> Figure:
-    return _scaled(asked, found, name, most * found.load)
+    return _load_scaled_figure(asked, found, name, most * found.load)
 
 
-def _scaled(
+def _load_scaled_figure(
     asked: PowerCoolingInputs, found: PowerCoolingResult, name: str, value: float
 ) -> Figure:
     """Return a figure proportional to the typical load; exact if the load is typed."""
@@ -191,7 +191,7 @@ def _scaled(
     return dataclasses.replace(figure, low=low, high=high)
 
 
-def _steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[FormulaStep, ...]:
+def _build_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     node, nodes = format_term(found.node, "W"), format_term(asked.nodes)
     return (
         _WORKING.line(
@@ -266,7 +266,7 @@ def _cooling_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tupl
             "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
             f"{air} ÷ (1.2 × 1,005 × {format_term(asked.air_rise)})",
-            air_of(asked, found, systems),
+            required_air_flow(asked, found, systems),
             "ashrae-datacom",
         ),
     ]
@@ -276,7 +276,7 @@ def _cooling_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tupl
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
                 f"{shown} × {format_term(found.liquid, '%')} ÷ (997 × 4,180 × {format_term(asked.liquid_rise)})",
-                coolant_of(asked, found),
+                required_coolant_flow(asked, found),
                 "ashrae-datacom",
             )
         )
@@ -302,7 +302,7 @@ def _energy_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple
     )
 
 
-def _bar(asked: PowerCoolingInputs, found: PowerCoolingResult) -> StackedBar:
+def _build_bar(asked: PowerCoolingInputs, found: PowerCoolingResult) -> StackedBar:
     """Return the maximum power of the site as a bar, GPUs first."""
     systems = asked.nodes * found.node
     gpus = found.gpus or 0.0
@@ -319,7 +319,7 @@ def _bar(asked: PowerCoolingInputs, found: PowerCoolingResult) -> StackedBar:
     return StackedBar("Highest power of the site", parts, limit, words, "W")
 
 
-def _table(found: PowerCoolingResult) -> ResultTable:
+def _build_table(found: PowerCoolingResult) -> ResultTable:
     rows = tuple(
         (
             words,
@@ -338,7 +338,7 @@ def _table(found: PowerCoolingResult) -> ResultTable:
     return ResultTable("From the system to the site", columns, rows)
 
 
-def _notes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[str, ...]:
+def _build_notes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[str, ...]:
     notes = [_HIGHEST]
     if asked.load is None:
         notes.append(
@@ -369,7 +369,7 @@ _HIGHEST = (
 
 def estimate(asked: PowerCoolingInputs) -> Estimate:
     """Size racks, feeds, cooling and energy for a number of systems."""
-    return answer(asked, find(asked))
+    return build_report(asked, compute_site(asked))
 
 
 ENTRY = EstimateSpec(

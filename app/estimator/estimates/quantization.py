@@ -67,7 +67,7 @@ class FormatResult:
     peak: float | None
 
 
-def check(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> None:
+def validate_inputs(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> None:
     """Reject an impossible split and a format that the GPU lacks."""
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     if problem:
@@ -76,7 +76,7 @@ def check(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> N
         raise input_error("weights", asked.weights, f"The {gpu.name} cannot compute in FP8.")
 
 
-def side(
+def compute_format(
     model: Architecture, asked: QuantizationInputs, gpu: Accelerator, name: str
 ) -> FormatResult:
     """Compute the sizes and rates of the format called `name`."""
@@ -88,7 +88,7 @@ def side(
         total=table.total,
         per_gpu=per_gpu,
         language=language,
-        floor=_floor(model, asked, gpu, language),
+        floor=_decode_floor(model, asked, gpu, language),
         peak=gpu.peak(rate_used(gpu, form)),
     )
 
@@ -101,7 +101,7 @@ def rate_used(gpu: Accelerator, form: WeightFormat) -> str:
     return narrow
 
 
-def _floor(
+def _decode_floor(
     model: Architecture, asked: QuantizationInputs, gpu: Accelerator, language: float
 ) -> float | None:
     """Return the time to read the active weights once: the decode floor of one sequence [s]."""

@@ -3,9 +3,9 @@
 from app.estimator.estimates.quantization import (
     FormatResult,
     QuantizationInputs,
-    check,
+    compute_format,
     rate_used,
-    side,
+    validate_inputs,
 )
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_term
@@ -21,7 +21,7 @@ from app.estimator.result import (
     Output,
     ResultTable,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_value
 
@@ -36,11 +36,11 @@ OUTPUTS = (
     Output("peak", "Peak rate of matrix products", "FLOP/s", better="more"),
     Output("peak_ratio", "Faster prefill at most", "×", better="more"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "number-formats")
 
 
-def verdict(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Verdict:
+def build_verdict(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Verdict:
     """Return what the narrower format saves, and whether its weights fit."""
     saved = old.total - new.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
@@ -53,7 +53,7 @@ def verdict(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Verdict:
     return Verdict("fits" if fit else "no", lead, text)
 
 
-def figures(gpu: Accelerator, old: FormatResult, new: FormatResult) -> tuple[Figure, ...]:
+def build_figures(gpu: Accelerator, old: FormatResult, new: FormatResult) -> tuple[Figure, ...]:
     """Return bytes, times and rates of the new format, compared with the old one."""
     faster = old.floor / new.floor if old.floor and new.floor else None
     rate = new.peak / old.peak if old.peak and new.peak else None
@@ -73,7 +73,7 @@ def figures(gpu: Accelerator, old: FormatResult, new: FormatResult) -> tuple[Fig
     )
 
 
-def steps(
+def build_steps(
     model: Architecture, asked: QuantizationInputs, gpu: Accelerator, new: FormatResult
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from bits to bytes and to the time of a token."""
@@ -104,7 +104,7 @@ def steps(
     return (weights, floor)
 
 
-def table(gpu: Accelerator, old: FormatResult, new: FormatResult) -> ResultTable:
+def build_table(gpu: Accelerator, old: FormatResult, new: FormatResult) -> ResultTable:
     """Return both formats side by side."""
 
     def row(side: FormatResult) -> tuple[str | tuple[float, str], ...]:
@@ -120,7 +120,7 @@ def table(gpu: Accelerator, old: FormatResult, new: FormatResult) -> ResultTable
     return ResultTable(f"On the {gpu.name}", columns, (row(old), row(new)))
 
 
-def notes(gpu: Accelerator, new: FormatResult) -> tuple[str, ...]:
+def build_notes(gpu: Accelerator, new: FormatResult) -> tuple[str, ...]:
     """Return what a narrower format does not guarantee."""
     notes = [
         capacity_note(gpu),
@@ -141,16 +141,16 @@ def notes(gpu: Accelerator, new: FormatResult) -> tuple[str, ...]:
 def estimate(asked: QuantizationInputs) -> Estimate:
     """Compare memory, decode floor and peak rate of two formats."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    check(model, asked, gpu)
-    old = side(model, asked, gpu, asked.before)
-    new = side(model, asked, gpu, asked.weights)
+    validate_inputs(model, asked, gpu)
+    old = compute_format(model, asked, gpu, asked.before)
+    new = compute_format(model, asked, gpu, asked.weights)
     return Estimate(
         name="quantization",
-        verdict=verdict(gpu, old, new),
-        figures=figures(gpu, old, new),
-        steps=steps(model, asked, gpu, new),
-        tables=(table(gpu, old, new),),
-        notes=notes(gpu, new),
+        verdict=build_verdict(gpu, old, new),
+        figures=build_figures(gpu, old, new),
+        steps=build_steps(model, asked, gpu, new),
+        tables=(build_table(gpu, old, new),),
+        notes=build_notes(gpu, new),
     )
 
 

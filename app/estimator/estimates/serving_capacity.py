@@ -7,7 +7,7 @@ from typing import Any
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import fabric_of
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup
 from app.estimator.memory.parallel_layout import tensor_parallel_choices
 from app.estimator.models.architecture import Architecture
@@ -21,10 +21,10 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestShape,
     RequestTraffic,
-    highest,
+    highest_load,
     most_sequences,
     operating_point,
-    profile_of,
+    profile_replica,
     settle_rate,
 )
 from app.estimator.serving.simulation import CapacityResult, SimulationResult, simulate
@@ -34,7 +34,7 @@ from app.estimator.units import format_number, format_value
 _TARGETS = InputGroup("Targets", "batching-and-latency")
 
 
-def _target(default: float, label: str, help_text: str) -> Any:
+def _latency_target_field(default: float, label: str, help_text: str) -> Any:
     return _TARGETS.ask(
         default,
         label,
@@ -49,7 +49,7 @@ def _target(default: float, label: str, help_text: str) -> Any:
 MOST_REPLICAS = 100_000
 
 
-def _variation(label: str) -> Any:
+def _variation_field(label: str) -> Any:
     return LOAD.ask(
         0.5,
         label,
@@ -146,12 +146,12 @@ class ServingCapacityInputs:
         help="The load to plan for as a multiple of the one given.",
         advanced=True,
     )
-    prompt_variation: float = _variation("Variation of prompts")
-    answer_variation: float = _variation("Variation of answers")
-    ttft_target: float | None = _target(
+    prompt_variation: float = _variation_field("Variation of prompts")
+    answer_variation: float = _variation_field("Variation of answers")
+    ttft_target: float | None = _latency_target_field(
         2.0, "Target: first token", "The longest wait for the first token."
     )
-    tpot_target: float | None = _target(
+    tpot_target: float | None = _latency_target_field(
         0.05, "Target: per token", "The longest pause between tokens."
     )
     percentile: str = _TARGETS.ask(
@@ -212,12 +212,12 @@ class ServingCapacityInputs:
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
-def changes_of(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
+def find_flips(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     if not found.memory:
         return _more_memory(asked, found)
     if found.top is None or found.replicas is None:
-        return _looser(asked, found)
+        return _relaxed_target_flips(asked, found)
     return _more_load(asked, found, found.top, found.replicas)
 
 
@@ -230,7 +230,9 @@ def _more_memory(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[V
     return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit."),)
 
 
-def _looser(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _relaxed_target_flips(
+    asked: ServingCapacityInputs, found: CapacityResult
+) -> tuple[VerdictFlip, ...]:
     """Return the tightest latency targets that a single request meets."""
     if found.alone is None:
         return ()
@@ -271,14 +273,14 @@ def _more_load(
 def profile_for(asked: ServingCapacityInputs) -> ReplicaProfile:
     """Return the profile of one replica."""
     gpu = find_accelerator(asked.gpu)
-    fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
-    placed = place_model(find_model(asked.model), gpu, fabric, serving_of(asked))
+    fabric = gpu_interconnect(gpu, asked.network_rate, domain=asked.domain or 0)
+    placed = place_model(find_model(asked.model), gpu, fabric, serving_setup(asked))
     requests = RequestShape(asked.prompt_tokens, asked.output_tokens)
     traffic = RequestTraffic(requests, asked.prompt_variation, asked.answer_variation)
-    return profile_of(placed, traffic, asked.memory_utilization)
+    return profile_replica(placed, traffic, asked.memory_utilization)
 
 
-def serving_of(asked: ServingCapacityInputs) -> ServingSetup:
+def serving_setup(asked: ServingCapacityInputs) -> ServingSetup:
     """Return the formats and splits of one replica."""
     return ServingSetup(
         weights=asked.weights,
@@ -303,37 +305,37 @@ def check_experts(model: Architecture, asked: ServingCapacityInputs) -> None:
         raise input_error("expert_parallel", parts, message)
 
 
-def targets_of(asked: ServingCapacityInputs) -> LatencyTargets:
+def latency_targets(asked: ServingCapacityInputs) -> LatencyTargets:
     """Return the targets as numbers."""
     share = {"p50": 0.5, "p95": 0.95, "p99": 0.99}[asked.percentile]
     return LatencyTargets(share, asked.ttft_target, asked.tpot_target)
 
 
-def size(asked: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
+def compute_capacity(asked: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
     """Return the number of replicas, and the operating point of each."""
-    targets = targets_of(asked)
-    top = highest(profile, targets)
-    replicas = asked.replicas or _fewest(asked, top)
-    settled = settled_at(asked, profile, replicas or 1)
+    targets = latency_targets(asked)
+    top = highest_load(profile, targets)
+    replicas = asked.replicas or _fewest_replicas(asked, top)
+    settled = replica_load(asked, profile, replicas or 1)
     return CapacityResult(
         replicas=replicas,
         settled=settled,
         top=top,
         met=bool(replicas) and settled is not None and targets.met(settled),
         memory=profile.most >= 1,
-        simulated=_simulated(asked, profile, settled),
+        simulated=_simulate_replica(asked, profile, settled),
         alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
-        enough=_enough(asked, profile) if profile.most < 1 else None,
+        enough=_fewest_gpus_per_replica(asked, profile) if profile.most < 1 else None,
     )
 
 
-def _enough(asked: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
+def _fewest_gpus_per_replica(asked: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
     """Return the fewest GPUs per replica that fit the weights and one request."""
     model, gpu = profile.placed.model, profile.placed.gpu
     for tensor in tensor_parallel_choices(model):
         if tensor <= asked.tensor_parallel:
             continue
-        serving = serving_of(dataclasses.replace(asked, tensor_parallel=tensor))
+        serving = serving_setup(dataclasses.replace(asked, tensor_parallel=tensor))
         wider = place_model(model, gpu, profile.placed.fabric, serving)
         context = profile.traffic.requests.mean_context
         if most_sequences(wider, context, asked.memory_utilization) >= 1:
@@ -341,7 +343,7 @@ def _enough(asked: ServingCapacityInputs, profile: ReplicaProfile) -> int | None
     return None
 
 
-def _fewest(asked: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:
+def _fewest_replicas(asked: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:
     """Return the fewest replicas that stay within the highest load; None if none do."""
     if top is None:
         return None
@@ -353,7 +355,7 @@ def _fewest(asked: ServingCapacityInputs, top: OperatingPoint | None) -> int | N
     return count if count <= MOST_REPLICAS else None
 
 
-def settled_at(
+def replica_load(
     asked: ServingCapacityInputs, profile: ReplicaProfile, replicas: int
 ) -> OperatingPoint | None:
     """Return the operating point of one of `replicas`; None if it cannot keep up."""
@@ -365,7 +367,7 @@ def settled_at(
     return operating_point(profile, batch) if batch <= profile.most else None
 
 
-def _simulated(
+def _simulate_replica(
     asked: ServingCapacityInputs, profile: ReplicaProfile, settled: OperatingPoint | None
 ) -> SimulationResult | None:
     if not asked.simulate or settled is None:

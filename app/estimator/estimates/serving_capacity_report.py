@@ -3,19 +3,19 @@
 import math
 
 from app.estimator.data_files import around_rate, error_range
-from app.estimator.estimates.latency import check
+from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
     ServingCapacityInputs,
-    changes_of,
     check_experts,
+    compute_capacity,
+    find_flips,
     profile_for,
-    serving_of,
-    size,
+    serving_setup,
 )
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.prices import UNKNOWN, price_note, price_of
+from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -27,16 +27,16 @@ from app.estimator.result import (
     Output,
     ResultTable,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.serving.replica import (
     BatchTiming,
     OperatingPoint,
     ReplicaProfile,
     best_batch,
-    bracket,
-    mixture,
+    bracket_batch,
     operating_point,
+    prefill_step_mix,
     saturated_rate,
     time_per_token,
 )
@@ -48,18 +48,18 @@ SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 """Percentiles by name, and the shares of requests that they mean."""
 
 
-def share_of(asked: ServingCapacityInputs) -> float:
+def target_share(asked: ServingCapacityInputs) -> float:
     """Return the share of requests that must meet the targets [1]."""
     return next(share for name, share in SHARES if name == asked.percentile)
 
 
-def tables_of(
+def build_tables(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> tuple[ResultTable, ...]:
     """Return a replica by load, with a simulation next to it if requested."""
     if not found.memory:
         return ()
-    share, rows = share_of(asked), []
+    share, rows = target_share(asked), []
     batch = 1.0
     top = best_batch(profile)
     while batch < 2 * top:
@@ -76,11 +76,11 @@ def tables_of(
     columns = ("Requests at once", "Rate", "First token", "Per token")
     tables = [ResultTable("One replica by load", columns, tuple(rows))]
     if found.simulated is not None and found.settled is not None:
-        tables.append(_simulation(found.simulated, found.settled))
+        tables.append(_simulation_table(found.simulated, found.settled))
     return tuple(tables)
 
 
-def _simulation(outcome: SimulationResult, settled: OperatingPoint) -> ResultTable:
+def _simulation_table(outcome: SimulationResult, settled: OperatingPoint) -> ResultTable:
     rows = []
     for name, share in SHARES:
         first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
@@ -142,71 +142,71 @@ OUTPUTS = (
         modeled=True,
     ),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "batching-and-latency")
 
 
 _HOURS = 730.5
 
 
-def answer(
+def build_report(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> Estimate:
     """Build the estimate: verdict, figures, latency curve and steps."""
     return Estimate(
         name="serving-capacity",
-        verdict=_verdict(asked, profile, found),
-        figures=_figures(asked, profile, found),
-        steps=_steps(asked, profile, found),
-        pictures=_pictures(asked, profile, found),
-        tables=tables_of(asked, profile, found),
+        verdict=_build_verdict(asked, profile, found),
+        figures=_build_figures(asked, profile, found),
+        steps=_build_steps(asked, profile, found),
+        pictures=_build_pictures(asked, profile, found),
+        tables=build_tables(asked, profile, found),
         notes=(
-            *_notes(asked, profile, found),
+            *_build_notes(asked, profile, found),
             *price_note(profile.placed.gpu, asked.cost_per_gpu_hour),
             capacity_note(profile.placed.gpu),
         ),
-        changes=changes_of(asked, found),
+        changes=find_flips(asked, found),
     )
 
 
-def _gpus(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
+def _total_gpus(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
     if found.replicas is None:
         return None
-    return (found.replicas + asked.spare) * serving_of(asked).gpus
+    return (found.replicas + asked.spare) * serving_setup(asked).gpus
 
 
-def _nodes(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
+def _total_nodes(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
     """Return the number of servers; a replica that fits in one server is not split."""
     if found.replicas is None:
         return None
-    copies, gpus = found.replicas + asked.spare, serving_of(asked).gpus
+    copies, gpus = found.replicas + asked.spare, serving_setup(asked).gpus
     each = asked.gpus_per_node // gpus
     if each:
         return math.ceil(copies / each)
     return copies * math.ceil(gpus / asked.gpus_per_node)
 
 
-def _verdict(
+def _build_verdict(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> Verdict:
     gpu = profile.placed.gpu.name
     if not found.memory:
-        gpus = serving_of(asked).gpus
+        gpus = serving_setup(asked).gpus
         text = f"The weights leave no room for a request on {gpus} {gpu}."
         return Verdict("no", "Does not fit.", text)
     if found.replicas is None:
         text = "Even one request alone is slower than the targets on this hardware."
         return Verdict("no", "Targets cannot be met.", text)
-    gpus = serving_of(asked).gpus
+    gpus = serving_setup(asked).gpus
     noun = "replica" if found.replicas == 1 else "replicas"
     copies = f"{format_number(found.replicas)} {noun} of {gpus} {gpu}"
     if asked.spare:
-        whole = format_value(_gpus(asked, found), "GPU")
+        whole = format_value(_total_gpus(asked, found), "GPU")
         copies += f" and {format_number(asked.spare)} spare, {whole} in all"
     if found.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
-    first = format_value(found.settled.ttft[share_of(asked)], "s")
-    each = format_value(found.settled.tpot[share_of(asked)], "s")
+    first = format_value(found.settled.ttft[target_share(asked)], "s")
+    each = format_value(found.settled.tpot[target_share(asked)], "s")
     text = f"{copies}: first token within {first}, then one every {each}."
     if not found.met:
         return Verdict("no", "Too slow.", text)
@@ -218,7 +218,7 @@ def _verdict(
     )
 
 
-def _figures(
+def _build_figures(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> tuple[Figure, ...]:
     copies, settled = found.replicas or 0, found.settled
@@ -227,32 +227,34 @@ def _figures(
     tokens = rate * asked.output_tokens if rate is not None else None
     return (
         Figure(_OUT["fits"], found.met),
-        _settled("replicas", found.replicas),
-        _settled("gpus", _gpus(asked, found)),
-        _settled("nodes", _nodes(asked, found)),
-        *_latencies(settled),
-        _rate("throughput", tokens),
-        _rate("requests_per_second", rate),
-        _rate("max_rate", top),
-        _saturated(asked, profile, found),
-        _settled("utilisation", found.utilization),
-        _settled("concurrent", round(settled.batch, 1) if settled else None),
+        _settled_figure("replicas", found.replicas),
+        _settled_figure("gpus", _total_gpus(asked, found)),
+        _settled_figure("nodes", _total_nodes(asked, found)),
+        *_latency_figures(settled),
+        _rate_figure("throughput", tokens),
+        _rate_figure("requests_per_second", rate),
+        _rate_figure("max_rate", top),
+        _saturated_figure(asked, profile, found),
+        _settled_figure("utilisation", found.utilization),
+        _settled_figure("concurrent", round(settled.batch, 1) if settled else None),
         Figure(_OUT["max_concurrent"], max(0, int(profile.most))),
-        *_costs(asked, profile.placed.gpu, found, tokens),
+        *_cost_figures(asked, profile.placed.gpu, found, tokens),
     )
 
 
-def _latencies(settled: OperatingPoint | None) -> tuple[Figure, ...]:
+def _latency_figures(settled: OperatingPoint | None) -> tuple[Figure, ...]:
     figures = []
     for kind in ("ttft", "tpot"):
         for name, share in SHARES:
             value = getattr(settled, kind)[share] if settled else None
             bounds = error_range(kind, value or 0.0)
-            figures.append(_settled(f"{kind}_{name}", value, bounds))
+            figures.append(_settled_figure(f"{kind}_{name}", value, bounds))
     return tuple(figures)
 
 
-def _settled(name: str, value: float | None, pair: tuple[float, float] | None = None) -> Figure:
+def _settled_figure(
+    name: str, value: float | None, pair: tuple[float, float] | None = None
+) -> Figure:
     """Return a figure that exists only if the load can be served."""
     primary = name == "gpus"
     if value is None:
@@ -262,26 +264,26 @@ def _settled(name: str, value: float | None, pair: tuple[float, float] | None = 
     return Figure(_OUT[name], value, low, high, primary=primary)
 
 
-def _rate(name: str, value: float | None) -> Figure:
-    return _settled(name, value, around_rate("tpot", value or 0.0))
+def _rate_figure(name: str, value: float | None) -> Figure:
+    return _settled_figure(name, value, around_rate("tpot", value or 0.0))
 
 
-def _saturated(
+def _saturated_figure(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> Figure:
     """Return the rate of all replicas when requests are always waiting."""
     output = _OUT["saturated_throughput"]
     if not found.memory or found.replicas is None:
-        return _settled(output.name, None)
+        return _settled_figure(output.name, None)
     run = asked.run_requests / found.replicas if asked.run_requests else None
     value = saturated_rate(profile, run) * found.replicas * asked.output_tokens
     return Figure(output, value, *around_rate("saturated", value))
 
 
-def _costs(
+def _cost_figures(
     asked: ServingCapacityInputs, gpu: Accelerator, found: CapacityResult, tokens: float | None
 ) -> tuple[Figure, ...]:
-    gpus, price = _gpus(asked, found), price_of(gpu, asked.cost_per_gpu_hour)
+    gpus, price = _total_gpus(asked, found), hourly_price(gpu, asked.cost_per_gpu_hour)
     if price is None:
         names = ("cost_per_month", "cost_per_million_tokens")
         return tuple(Figure(_OUT[name], None, note=UNKNOWN) for name in names)
@@ -290,10 +292,12 @@ def _costs(
         month = gpus * price * _HOURS
         if tokens:
             million = usd_per_million_tokens(tokens, gpus, price)
-    return _settled("cost_per_month", month), _rate("cost_per_million_tokens", million)
+    return _settled_figure("cost_per_month", month), _rate_figure(
+        "cost_per_million_tokens", million
+    )
 
 
-def _steps(
+def _build_steps(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> tuple[FormulaStep, ...]:
     batch = found.settled.batch if found.settled else 1.0
@@ -302,7 +306,7 @@ def _steps(
         FormulaStep(
             "One decoding step",
             "between the timed steps of fewer and of more requests",
-            _between(profile.decode, timed.batch),
+            _interpolation_text(profile.decode, timed.batch),
             timed.step,
             "s",
             "pope-2022",
@@ -311,13 +315,13 @@ def _steps(
         FormulaStep(
             "What a prompt adds",
             "step with a prompt − step without, between fewer and more requests",
-            _between(profile.prompt, timed.batch),
+            _interpolation_text(profile.prompt, timed.batch),
             timed.cost,
             "s",
             "inferencex",
             "batching-and-latency",
         ),
-        *_paced(profile, timed, asked.output_tokens),
+        *_time_per_token_steps(profile, timed, asked.output_tokens),
         FormulaStep(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
@@ -335,11 +339,13 @@ def _steps(
     return tuple(steps)
 
 
-def _paced(profile: ReplicaProfile, timed: BatchTiming, answer: int) -> tuple[FormulaStep, ...]:
+def _time_per_token_steps(
+    profile: ReplicaProfile, timed: BatchTiming, answer: int
+) -> tuple[FormulaStep, ...]:
     """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
     others = format_term(timed.batch - 1)
-    share, mixed = mixture(timed, answer)
+    share, mixed = prefill_step_mix(timed, answer)
     value = time_per_token(timed, answer)
     if timed.recorded == timed.step and mixed > timed.launching:
         simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
@@ -378,9 +384,9 @@ def _paced(profile: ReplicaProfile, timed: BatchTiming, answer: int) -> tuple[Fo
     return *lines, _WORKING.line("tpot_p50", formula, both, value, "inferencex")
 
 
-def _between(values: tuple[float, ...], batch: float) -> str:
+def _interpolation_text(values: tuple[float, ...], batch: float) -> str:
     """Return the interpolation between two computed times, as a formula."""
-    below, above, part = bracket(values, batch)
+    below, above, part = bracket_batch(values, batch)
     low, high = format_term(below, "s"), format_term(above, "s")
     return f"{low} + {format_term(part)} × ({high} − {low})"
 
@@ -404,13 +410,13 @@ def _replica_step(
     )
 
 
-def _pictures(
+def _build_pictures(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> tuple[Chart, ...]:
     """Return latency over the load of one replica."""
     if not found.memory:
         return ()
-    share, top = share_of(asked), best_batch(profile)
+    share, top = target_share(asked), best_batch(profile)
     first, each = [], []
     for part in range(1, 21):
         settled = operating_point(profile, max(1.0, top * (part / 20) ** 2), (share,))
@@ -436,7 +442,7 @@ def _pictures(
     )
 
 
-def _notes(
+def _build_notes(
     asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
 ) -> list[str]:
     label, front = profile.placed.engine.label, format_value(profile.placed.front, "s")
@@ -456,10 +462,10 @@ def _notes(
 def estimate(asked: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    check(model, gpu, asked.weights, asked.tensor_parallel)
+    validate_inputs(model, gpu, asked.weights, asked.tensor_parallel)
     check_experts(model, asked)
     profile = profile_for(asked)
-    return answer(asked, profile, size(asked, profile))
+    return build_report(asked, profile, compute_capacity(asked, profile))
 
 
 ENTRY = EstimateSpec(

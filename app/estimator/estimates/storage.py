@@ -5,7 +5,7 @@ import math
 from typing import NamedTuple
 
 from app.estimator.common_inputs import ask_gpus, ask_model, input_error
-from app.estimator.fits import find_root, round_past_limit, within
+from app.estimator.fits import find_root, is_value_allowed, round_past_limit
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.models.lookup import find_model
 from app.estimator.result import VerdictFlip
@@ -264,12 +264,12 @@ BARRIER = 1.0
 GPU_MTBF = 50_000 * 3600.0
 
 
-def find(asked: StorageInputs) -> StorageResult:
+def compute_storage(asked: StorageInputs) -> StorageResult:
     """Compute sizes, rates and times of a job's storage."""
     parameters = find_model(asked.model).parameters
     each = CONTENTS[asked.content].each
     size = checkpoint_bytes(parameters, each)
-    losses = losses_of(asked, size)
+    losses = compute_losses(asked, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
         message = (
             f"With {format_value(losses.mtbf, 's')} between failures a job that takes "
@@ -289,7 +289,7 @@ def find(asked: StorageInputs) -> StorageResult:
     )
 
 
-def losses_of(
+def compute_losses(
     asked: StorageInputs,
     size: float,
     *,
@@ -350,7 +350,7 @@ def needed_write(asked: StorageInputs, size: float, losses: GoodputLosses) -> fl
         seconds = losses.mtbf * rest * rest / 2
 
     def excess(log_rate: float) -> float:
-        other = losses_of(asked, size, write=math.exp(log_rate))
+        other = compute_losses(asked, size, write=math.exp(log_rate))
         return other.lost - asked.acceptable
 
     start = write_rate(size, seconds)
@@ -358,7 +358,7 @@ def needed_write(asked: StorageInputs, size: float, losses: GoodputLosses) -> fl
     return None if found is None else math.exp(found)
 
 
-def changes_of(asked: StorageInputs, found: StorageResult) -> tuple[VerdictFlip, ...]:
+def find_flips(asked: StorageInputs, found: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which storage becomes sufficient or insufficient.
 
     If both reading and checkpoints are insufficient, no single input helps.
@@ -370,7 +370,7 @@ def changes_of(asked: StorageInputs, found: StorageResult) -> tuple[VerdictFlip,
     return (*saving, *reading)
 
 
-def remedy(asked: StorageInputs, found: StorageResult) -> str:
+def describe_remedy(asked: StorageInputs, found: StorageResult) -> str:
     """Return what costs most, and what would reduce the loss."""
     restarting = found.losses.restarting
     share, limit = format_value(restarting, "%"), format_value(asked.acceptable, "%")
@@ -383,7 +383,7 @@ def remedy(asked: StorageInputs, found: StorageResult) -> str:
     longest = restart_within(asked, found.losses)
     if longest is not None:
         return f"{said}: a restart within {format_value(longest, 's')} would do."
-    longest = restart_within(beside, losses_of(beside, found.checkpoint))
+    longest = restart_within(beside, compute_losses(beside, found.checkpoint))
     if longest is None:
         return f"{said}."
     return (
@@ -421,7 +421,7 @@ def _mode_change(
     if good or asked.saving == "beside" or asked.stall is not None:
         return ()
     beside = dataclasses.replace(asked, saving="beside")
-    if losses_of(beside, found.checkpoint).lost > asked.acceptable:
+    if compute_losses(beside, found.checkpoint).lost > asked.acceptable:
         return ()
     words = dict(SAVING)
     now, flips = words["wait"], words["beside"]
@@ -435,8 +435,8 @@ def _pair_change(
     if good or asked.saving == "beside" or asked.stall is not None:
         return ()
     beside = dataclasses.replace(asked, saving="beside")
-    longest = restart_within(beside, losses_of(beside, found.checkpoint))
-    if longest is None or not within(StorageInputs, "restart", longest):
+    longest = restart_within(beside, compute_losses(beside, found.checkpoint))
+    if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
         return ()
     words = dict(SAVING)
     now, flips = words["wait"], words["beside"]
@@ -450,7 +450,7 @@ def _restart_change(
 ) -> tuple[VerdictFlip, ...]:
     """Return the restart time at which the loss becomes acceptable or unacceptable."""
     longest = restart_within(asked, found.losses)
-    if longest is None or not within(StorageInputs, "restart", longest):
+    if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
         return ()
     good = found.losses.lost <= asked.acceptable
     flips = f"{round_past_limit(longest / 60, up=good)} min"
@@ -477,7 +477,7 @@ def _flipping_gpus(asked: StorageInputs, found: StorageResult, *, good: bool) ->
     """Return the number of GPUs at which the loss becomes acceptable or unacceptable."""
 
     def excess(log_gpus: float) -> float:
-        other = losses_of(asked, found.checkpoint, gpus=math.exp(log_gpus))
+        other = compute_losses(asked, found.checkpoint, gpus=math.exp(log_gpus))
         return other.lost - asked.acceptable
 
     # The loss grows with about the square root of the number of GPUs.

@@ -10,10 +10,10 @@ from app.estimator.estimates.storage import (
     GoodputLosses,
     StorageInputs,
     StorageResult,
-    changes_of,
-    find,
-    losses_of,
-    remedy,
+    compute_losses,
+    compute_storage,
+    describe_remedy,
+    find_flips,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.registry import EstimateSpec
@@ -27,7 +27,7 @@ from app.estimator.result import (
     ResultTable,
     Status,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_number, format_value
 
@@ -55,28 +55,28 @@ OUTPUTS = (
     Output("bulk", "Bulk tier", "B", better="less"),
     Output("fits", "Keeps up", better="more"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "training-memory")
 
 
 _TIGHT = 0.8
 
 
-def answer(asked: StorageInputs, found: StorageResult) -> Estimate:
+def build_report(asked: StorageInputs, found: StorageResult) -> Estimate:
     """Build the estimate: verdict, figures and steps for sizes, rates and losses."""
     return Estimate(
         name="storage",
-        verdict=_verdict(asked, found),
-        figures=_figures(asked, found),
-        steps=_steps(asked, found),
-        pictures=(_chart(asked, found),),
-        tables=(_tiers(asked, found), _intervals(found)),
-        notes=_notes(asked, found),
-        changes=changes_of(asked, found),
+        verdict=_build_verdict(asked, found),
+        figures=_build_figures(asked, found),
+        steps=_build_steps(asked, found),
+        pictures=(_build_chart(asked, found),),
+        tables=(_build_tier_table(asked, found), _build_interval_table(found)),
+        notes=_build_notes(asked, found),
+        changes=find_flips(asked, found),
     )
 
 
-def status_of(asked: StorageInputs, found: StorageResult) -> Status:
+def storage_status(asked: StorageInputs, found: StorageResult) -> Status:
     """Return `no` if reading is too slow or too much is lost, `tight` if nearly so."""
     reads = found.needed_read / asked.read_bandwidth
     loses = found.losses.lost / asked.acceptable
@@ -84,9 +84,9 @@ def status_of(asked: StorageInputs, found: StorageResult) -> Status:
     return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
 
 
-def _verdict(asked: StorageInputs, found: StorageResult) -> Verdict:
+def _build_verdict(asked: StorageInputs, found: StorageResult) -> Verdict:
     losses = found.losses
-    status = status_of(asked, found)
+    status = storage_status(asked, found)
     every = f"Save every {format_value(losses.interval, 's')}."
     if found.needed_read > asked.read_bandwidth:
         return Verdict(
@@ -104,15 +104,15 @@ def _verdict(asked: StorageInputs, found: StorageResult) -> Verdict:
         f"{lost} of the time."
     )
     if status == "no":
-        text = f"{text} {remedy(asked, found)}"
+        text = f"{text} {describe_remedy(asked, found)}"
     words = lead[status]
     return Verdict(status, words, text if words == every else f"{every} {text}")
 
 
-def _figures(asked: StorageInputs, found: StorageResult) -> tuple[Figure, ...]:
+def _build_figures(asked: StorageInputs, found: StorageResult) -> tuple[Figure, ...]:
     losses = found.losses
-    rare, often = _bounds(asked, found)
-    fast, bulk = _capacities(asked, found)
+    rare, often = _loss_bounds(asked, found)
+    fast, bulk = _storage_capacities(asked, found)
     known = asked.mtbf is not None
 
     def ranged(name: str, value: float, pair: tuple[float, float]) -> Figure:
@@ -121,7 +121,7 @@ def _figures(asked: StorageInputs, found: StorageResult) -> tuple[Figure, ...]:
         low, high = min(*pair, value), max(*pair, value)
         return Figure(_OUT[name], value, low, high)
 
-    pairs = tuple(zip(_measures(found, rare), _measures(found, often), strict=True))
+    pairs = tuple(zip(_interval_values(found, rare), _interval_values(found, often), strict=True))
     return (
         dataclasses.replace(
             ranged("interval", losses.interval, pairs[0]),
@@ -145,22 +145,22 @@ def _figures(asked: StorageInputs, found: StorageResult) -> tuple[Figure, ...]:
         Figure(_OUT["restart_read"], found.restart_read),
         ranged("mtbf", losses.mtbf, pairs[4]),
         ranged("young", losses.young, pairs[5]),
-        ranged("saves_per_day", _saves(losses), pairs[6]),
+        ranged("saves_per_day", _saves_per_day(losses), pairs[6]),
         Figure(_OUT["dataset"], found.dataset),
         Figure(_OUT["fast"], fast),
         Figure(_OUT["bulk"], bulk),
-        Figure(_OUT["fits"], status_of(asked, found) != "no"),
+        Figure(_OUT["fits"], storage_status(asked, found) != "no"),
     )
 
 
-def _bounds(asked: StorageInputs, found: StorageResult) -> tuple[GoodputLosses, GoodputLosses]:
+def _loss_bounds(asked: StorageInputs, found: StorageResult) -> tuple[GoodputLosses, GoodputLosses]:
     """Return the losses with the lowest and the highest published failure rate."""
     often, rare = GPU_MTBF_RANGE
     size = found.checkpoint
-    return losses_of(asked, size, each=rare), losses_of(asked, size, each=often)
+    return compute_losses(asked, size, each=rare), compute_losses(asked, size, each=often)
 
 
-def _measures(found: StorageResult, of: GoodputLosses) -> tuple[float, ...]:
+def _interval_values(found: StorageResult, of: GoodputLosses) -> tuple[float, ...]:
     """Return the values shown with an interval, in the order of the figures."""
     return (
         of.interval,
@@ -169,21 +169,21 @@ def _measures(found: StorageResult, of: GoodputLosses) -> tuple[float, ...]:
         found.writing(of),
         of.mtbf,
         of.young,
-        _saves(of),
+        _saves_per_day(of),
     )
 
 
-def _saves(of: GoodputLosses) -> float:
+def _saves_per_day(of: GoodputLosses) -> float:
     return 86400 / (of.interval + of.stall)
 
 
-def _capacities(asked: StorageInputs, found: StorageResult) -> tuple[float, float]:
+def _storage_capacities(asked: StorageInputs, found: StorageResult) -> tuple[float, float]:
     kept = found.dataset + asked.kept * found.checkpoint
     rest = (asked.copies - 1) * found.dataset + found.checkpoint
     return kept / asked.fill, rest / asked.fill
 
 
-def _steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...]:
+def _build_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...]:
     losses = found.losses
     stall, mtbf = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
     every = format_term(losses.interval, "s")
@@ -284,7 +284,7 @@ def _size_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep
     )
 
 
-def _chart(asked: StorageInputs, found: StorageResult) -> Chart:
+def _build_chart(asked: StorageInputs, found: StorageResult) -> Chart:
     losses = found.losses
     points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
     allowed = tuple((x, asked.acceptable) for x in (points[0], points[-1]))
@@ -303,8 +303,8 @@ def _chart(asked: StorageInputs, found: StorageResult) -> Chart:
     )
 
 
-def _tiers(asked: StorageInputs, found: StorageResult) -> ResultTable:
-    fast, bulk = _capacities(asked, found)
+def _build_tier_table(asked: StorageInputs, found: StorageResult) -> ResultTable:
+    fast, bulk = _storage_capacities(asked, found)
     newest = format_number(asked.kept)
     rest = format_number(asked.copies - 1)
     return ResultTable(
@@ -330,7 +330,7 @@ def _tiers(asked: StorageInputs, found: StorageResult) -> ResultTable:
     )
 
 
-def _intervals(found: StorageResult) -> ResultTable:
+def _build_interval_table(found: StorageResult) -> ResultTable:
     losses = found.losses
     rows = tuple(
         (
@@ -351,7 +351,7 @@ def _intervals(found: StorageResult) -> ResultTable:
     return ResultTable("What another interval costs", columns, rows)
 
 
-def _notes(asked: StorageInputs, found: StorageResult) -> tuple[str, ...]:
+def _build_notes(asked: StorageInputs, found: StorageResult) -> tuple[str, ...]:
     notes = []
     if asked.mtbf is None:
         notes.append(
@@ -388,7 +388,7 @@ _OPTIMIZER_NOTES = {
 
 def estimate(asked: StorageInputs) -> Estimate:
     """Size data and checkpoints, and find the best checkpoint interval."""
-    return answer(asked, find(asked))
+    return build_report(asked, compute_storage(asked))
 
 
 ENTRY = EstimateSpec(

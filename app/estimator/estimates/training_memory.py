@@ -14,10 +14,10 @@ from app.estimator.memory.model_states import (
     USUAL,
     BytesPerParameter,
     FineTuning,
-    framework_of,
+    bytes_per_parameter,
+    fine_tuning,
     full_training,
-    recipe,
-    tuning_of,
+    training_framework,
 )
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
@@ -211,7 +211,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 )
 
 
-def remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
+def find_remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
     """Return single changes of the recipe with which a job that is too large fits."""
     limit = find_accelerator(asked.gpu).capacity
     found = []
@@ -222,10 +222,10 @@ def remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tuple[st
         changed = dataclasses.replace(asked, **change)
         loads = stage_loads(
             model,
-            layout_of(changed),
-            step_of(changed),
-            recipe(changed.optimizer, changed.precision),
-            overhead_of(changed),
+            requested_layout(changed),
+            requested_step(changed),
+            bytes_per_parameter(changed.optimizer, changed.precision),
+            requested_overhead(changed),
             tuning=tuning_asked(model, changed),
         )
         if fullest_stage(loads).total <= limit:
@@ -237,10 +237,10 @@ def tuning_asked(model: Architecture, asked: TrainingMemoryInputs) -> FineTuning
     """Return which part of the model is trained, and what is offloaded to the host."""
     if asked.method == "full":
         return full_training(asked.offload)
-    return tuning_of(model, asked.method, asked.rank, asked.targets, asked.offload)
+    return fine_tuning(model, asked.method, asked.rank, asked.targets, asked.offload)
 
 
-def layout_of(asked: TrainingMemoryInputs) -> ParallelLayout:
+def requested_layout(asked: TrainingMemoryInputs) -> ParallelLayout:
     """Return the parallelism degrees of the inputs."""
     return ParallelLayout(
         gpus=asked.gpus,
@@ -254,27 +254,27 @@ def layout_of(asked: TrainingMemoryInputs) -> ParallelLayout:
     )
 
 
-def overhead_of(asked: TrainingMemoryInputs) -> float:
+def requested_overhead(asked: TrainingMemoryInputs) -> float:
     """Return the typed or the usual overhead [B]."""
     return usual_overhead(asked.gpus) if asked.overhead is None else asked.overhead
 
 
-def step_of(asked: TrainingMemoryInputs) -> TrainingStep:
+def requested_step(asked: TrainingMemoryInputs) -> TrainingStep:
     """Return the training step of the inputs, with the usual micro-batches by default."""
-    usual = usual_micro_batches(layout_of(asked), asked.sequence, asked.micro_batch)
+    usual = usual_micro_batches(requested_layout(asked), asked.sequence, asked.micro_batch)
     return TrainingStep(
         sequence=asked.sequence,
         micro_batch=asked.micro_batch,
         micro_batches=asked.micro_batches or usual,
         recompute=asked.recompute,
         flash=asked.flash_attention,
-        framework=framework_of(asked.framework, asked.method),
+        framework=training_framework(asked.framework, asked.method),
         fused_loss=asked.fused_loss,
         overlapped=asked.overlapped,
     )
 
 
-def check(
+def validate_inputs(
     model: Architecture, asked: TrainingMemoryInputs, layout: ParallelLayout, gpu: Accelerator
 ) -> None:
     """Reject impossible layouts, with the values that are possible."""
@@ -374,7 +374,9 @@ def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: f
 _MOST_GPUS = 1_000_000
 
 
-def changes(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tuple[VerdictFlip, ...]:
+def find_flips(
+    case: TrainingMemoryResult, load: StageMemory, limit: float
+) -> tuple[VerdictFlip, ...]:
     """Return GPU counts, lengths and recipes at which the verdict flips."""
     asked, fits = case.asked, load.total <= limit
     changes = []
@@ -387,11 +389,11 @@ def changes(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tupl
         now = format_value(asked.sequence, "token")
         word = "No longer fits." if fits else "Fits."
         changes.append(VerdictFlip("sequence", "Sequence", now, flips, word))
-    changes += [_remedy(asked, field, value) for field, value in case.remedies]
+    changes += [_remedy_flip(asked, field, value) for field, value in case.remedies]
     return tuple(changes)
 
 
-def _remedy(asked: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
+def _remedy_flip(asked: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
     """Return a change of the recipe with which the job fits."""
     fields = {f.name: f.metadata["input"] for f in dataclasses.fields(asked)}
     meaning = fields[field]

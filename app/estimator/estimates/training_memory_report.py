@@ -5,32 +5,32 @@ import dataclasses
 from app.estimator.estimates.training_memory import (
     TrainingMemoryInputs,
     TrainingMemoryResult,
-    changes,
-    check,
     fewest_gpus,
-    layout_of,
-    overhead_of,
-    remedies,
-    step_of,
+    find_flips,
+    find_remedies,
+    requested_layout,
+    requested_overhead,
+    requested_step,
     tuning_asked,
+    validate_inputs,
 )
 from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.memory.model_states import framework_of, recipe
+from app.estimator.memory.model_states import bytes_per_parameter, training_framework
 from app.estimator.memory.parallel_layout import (
     ParameterShare,
     PipelineStage,
-    in_flight,
+    micro_batches_in_flight,
+    pipeline_stages,
     stage_share,
-    stages,
 )
 from app.estimator.memory.training_memory import (
     StageMemory,
     fullest_stage,
-    moving_on,
+    micro_batch_tokens,
     stage_loads,
-    tokens_of,
+    transient_bytes_on_stage,
 )
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -42,7 +42,7 @@ from app.estimator.result import (
     Output,
     ResultTable,
     StackedBar,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_value
 
@@ -67,7 +67,7 @@ OUTPUTS = (
     Output("trained", "Trained parameters", "parameter"),
     Output("host", "On the host, per GPU", "B", better="less"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "training-memory")
 
 
@@ -79,51 +79,53 @@ _ACTIVATION_RANGE = (0.9, 1.25)
 _OVERHEAD_RANGE = (0.4, 1.6)
 
 
-def answer(case: TrainingMemoryResult) -> Estimate:
+def build_report(case: TrainingMemoryResult) -> Estimate:
     """Build the estimate: verdict, figures, bar and steps for the fullest stage."""
     load = fullest_stage(case.loads)
     limit = case.gpu.capacity
     room = MemoryLimit(limit, limit, case.gpu.memory)
-    least, _ = _bounds(load, load.overhead + load.buffers)
+    least, _ = _load_bounds(load, load.overhead + load.buffers)
     return Estimate(
         name="training-memory",
         verdict=memory_verdict(load.total, room, case.asked.gpus, least),
-        figures=_figures(case, load, limit),
-        steps=_steps(case, load),
-        pictures=(_bar(case, load, limit),),
-        tables=(_table(case),) if len(case.loads) > 1 else (),
-        notes=(*_notes(case, load), capacity_note(case.gpu)),
-        changes=changes(case, load, limit),
+        figures=_build_figures(case, load, limit),
+        steps=_build_steps(case, load),
+        pictures=(_build_bar(case, load, limit),),
+        tables=(_build_table(case),) if len(case.loads) > 1 else (),
+        notes=(*_build_notes(case, load), capacity_note(case.gpu)),
+        changes=find_flips(case, load, limit),
     )
 
 
-def _figures(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tuple[Figure, ...]:
+def _build_figures(
+    case: TrainingMemoryResult, load: StageMemory, limit: float
+) -> tuple[Figure, ...]:
     spread = load.overhead + load.buffers
-    low, high = _bounds(load, spread)
+    low, high = _load_bounds(load, spread)
     free = (limit - load.total, limit - high, limit - low)
     return (
         Figure(_OUT["weights"], load.weights),
         Figure(_OUT["gradients"], load.gradients),
         Figure(_OUT["optimizer"], load.optimizer),
-        _ranged("activations", load.activations, _ACTIVATION_RANGE),
-        _ranged("logits", load.logits, _ACTIVATION_RANGE),
-        _ranged("overhead", spread, _OVERHEAD_RANGE),
+        _ranged_figure("activations", load.activations, _ACTIVATION_RANGE),
+        _ranged_figure("logits", load.logits, _ACTIVATION_RANGE),
+        _ranged_figure("overhead", spread, _OVERHEAD_RANGE),
         Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
-        *_peaks(case, load),
+        *_peak_figures(case, load),
         Figure(_OUT["free"], free[0], free[1], free[2]),
         Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
-        _fewest(case, limit),
-        *_totals(case, load),
+        _fewest_gpus_figure(case, limit),
+        *_total_figures(case, load),
     )
 
 
-def _fewest(case: TrainingMemoryResult, limit: float) -> Figure:
+def _fewest_gpus_figure(case: TrainingMemoryResult, limit: float) -> Figure:
     """Return the fewest GPUs, with the range that follows from the least and most memory."""
     output = _OUT["fewest_gpus"]
     if case.fewest is None:
         return Figure(output, None, note="More copies alone do not make it fit.")
     low, high = (
-        fewest_gpus(case.layout, tuple(_held(load, *f) for load in case.loads), limit)
+        fewest_gpus(case.layout, tuple(_load_with_changes(load, *f) for load in case.loads), limit)
         for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
     )
     if low is None or high is None:
@@ -132,7 +134,7 @@ def _fewest(case: TrainingMemoryResult, limit: float) -> Figure:
     return Figure(output, case.fewest, low, high)
 
 
-def _held(load: StageMemory, active: float, around: float) -> StageMemory:
+def _load_with_changes(load: StageMemory, active: float, around: float) -> StageMemory:
     """Return the memory use with scaled activations and overhead."""
     return dataclasses.replace(
         load,
@@ -154,22 +156,22 @@ _PEAKS = {
 _PIPELINE_FRAGMENTS = 1.14
 
 
-def _peaks(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, Figure]:
+def _peak_figures(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, Figure]:
     """Return PyTorch's peak of allocated memory, without the CUDA context, and of reserved."""
     asked = case.asked
     peak = load.total - load.overhead
     kept = peak * (_PIPELINE_FRAGMENTS if asked.pipeline_parallel > 1 else 1.0)
-    framework = framework_of(asked.framework, asked.method).id
+    framework = training_framework(asked.framework, asked.method).id
     spread = _PEAKS.get(framework, _ACTIVATION_RANGE)
-    allocated = _ranged("allocated", peak, spread)
+    allocated = _ranged_figure("allocated", peak, spread)
     if not framework.startswith("torch"):
         note = "Known for PyTorch FSDP and DeepSpeed."
         reserved = Figure(_OUT["reserved"], None, note=note)
         return allocated, reserved
-    return allocated, _ranged("reserved", kept, spread)
+    return allocated, _ranged_figure("reserved", kept, spread)
 
 
-def _bounds(load: StageMemory, spread: float) -> tuple[float, float]:
+def _load_bounds(load: StageMemory, spread: float) -> tuple[float, float]:
     """Return the range of a GPU's total."""
     moving = load.activations + load.logits
     fixed = load.total - moving - spread
@@ -180,7 +182,7 @@ def _bounds(load: StageMemory, spread: float) -> tuple[float, float]:
     return below, above
 
 
-def _totals(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, ...]:
+def _total_figures(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, ...]:
     """Return the states of the whole model, before they are sharded."""
     each, parameters = case.recipe, float(case.model.parameters)
     trained, frozen = parameters, 0.0
@@ -200,11 +202,11 @@ def _totals(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, ...]
     )
 
 
-def _ranged(name: str, value: float, share: tuple[float, float]) -> Figure:
+def _ranged_figure(name: str, value: float, share: tuple[float, float]) -> Figure:
     return Figure(_OUT[name], value, value * share[0], value * share[1])
 
 
-def _steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
+def _build_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
     each, layout = case.recipe, case.layout
     parts = (
         ("weights", each.weights, load.weights, 3),
@@ -227,7 +229,7 @@ def _state_step(
     elif case.tuning.is_partial:
         formula, numbers = _adapter_numbers(case, figure, width, divided=divided)
     else:
-        here, layout = _here(case), case.layout
+        here, layout = _parameters_here(case), case.layout
         formula = "parameters on this GPU"
         numbers = format_term(here.dense)
         if divided:
@@ -239,33 +241,35 @@ def _state_step(
             numbers = f"({numbers} + {format_term(here.experts)} ÷ {ways})"
         formula = f"({formula}) × {format_term(width)} B"
         numbers += f" × {format_term(width)} B"
-    source = _tuned(case, figure) if case.tuning.is_partial else "zero"
+    source = _tuning_source(case, figure) if case.tuning.is_partial else "zero"
     return _WORKING.line(figure, formula, numbers, value, source)
 
 
-def _tuned(case: TrainingMemoryResult, figure: str) -> str:
+def _tuning_source(case: TrainingMemoryResult, figure: str) -> str:
     """Return the source for adapters, or for frozen weights in four bits."""
     return "qlora" if figure == "weights" and case.tuning.base < 2 else "lora"
 
 
-def _stage(case: TrainingMemoryResult) -> PipelineStage:
+def _fullest_pipeline_stage(case: TrainingMemoryResult) -> PipelineStage:
     """Return the fullest stage of the pipeline."""
     layout, index = case.layout, fullest_stage(case.loads).stage
-    found = stages(case.model, layout.pipeline, layout.virtual)
+    found = pipeline_stages(case.model, layout.pipeline, layout.virtual)
     return next(stage for stage in found if stage.index == index)
 
 
-def _here(case: TrainingMemoryResult) -> ParameterShare:
+def _parameters_here(case: TrainingMemoryResult) -> ParameterShare:
     """Return the parameters on one GPU of the fullest stage."""
-    return stage_share(case.model, _stage(case), case.layout)
+    return stage_share(case.model, _fullest_pipeline_stage(case), case.layout)
 
 
 def _adapter_numbers(
     case: TrainingMemoryResult, figure: str, width: float, *, divided: bool
 ) -> tuple[str, str]:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
-    here, layout, tuning = _here(case), case.layout, case.tuning
-    count = tuning.adapters * _stage(case).layers / case.model.layers / layout.tensor
+    here, layout, tuning = _parameters_here(case), case.layout, case.tuning
+    count = (
+        tuning.adapters * _fullest_pipeline_stage(case).layers / case.model.layers / layout.tensor
+    )
     formula = f"adapters × {format_term(width)} B"
     numbers = f"{format_term(count)} × {format_term(width)} B"
     if figure == "weights":
@@ -280,10 +284,12 @@ def _adapter_numbers(
 
 def _moving_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
     model, layout = case.model, case.layout
-    step = step_of(case.asked)
-    moves = moving_on(model, _stage(case), layout, step, case.tuning)
-    tokens = tokens_of(layout, step)
-    flight = in_flight(moves.stage, layout, step.micro_batches)
+    step = requested_step(case.asked)
+    moves = transient_bytes_on_stage(
+        model, _fullest_pipeline_stage(case), layout, step, case.tuning
+    )
+    tokens = micro_batch_tokens(layout, step)
+    flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
     kept, beside = format_term(moves.kept, "B"), format_term(moves.beside, "B")
     rule = (
         "tokens × (bytes per token that all layers keep × micro-batches in flight + "
@@ -314,7 +320,7 @@ def _logits_step(case: TrainingMemoryResult, load: StageMemory, tokens: float) -
     if not load.logits:
         formula = "none held at the moment of highest memory use"
         return _WORKING.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
-    framework = framework_of(asked.framework, asked.method)
+    framework = training_framework(asked.framework, asked.method)
     each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
     width = format_term(framework.fused_loss if asked.fused_loss else each)
     numbers = f"{format_term(tokens)} × {format_term(case.model.vocabulary)} × {width} B ÷ {asked.tensor_parallel}"
@@ -322,7 +328,7 @@ def _logits_step(case: TrainingMemoryResult, load: StageMemory, tokens: float) -
     return _WORKING.line("logits", formula, numbers, load.logits, "korthikanti-2022")
 
 
-def _bar(case: TrainingMemoryResult, load: StageMemory, limit: float) -> StackedBar:
+def _build_bar(case: TrainingMemoryResult, load: StageMemory, limit: float) -> StackedBar:
     return StackedBar(
         "Memory of each GPU",
         (
@@ -338,7 +344,7 @@ def _bar(case: TrainingMemoryResult, load: StageMemory, limit: float) -> Stacked
     )
 
 
-def _table(case: TrainingMemoryResult) -> ResultTable:
+def _build_table(case: TrainingMemoryResult) -> ResultTable:
     columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
     rows = tuple(
         (
@@ -354,7 +360,7 @@ def _table(case: TrainingMemoryResult) -> ResultTable:
     return ResultTable("Pipeline stages that differ", columns, rows)
 
 
-def _notes(case: TrainingMemoryResult, load: StageMemory) -> tuple[str, ...]:
+def _build_notes(case: TrainingMemoryResult, load: StageMemory) -> tuple[str, ...]:
     asked = case.asked
     notes = [f"Overhead of {format_value(load.overhead, 'B')} per GPU is assumed."]
     if asked.pipeline_parallel > 1:
@@ -384,11 +390,13 @@ def estimate(asked: TrainingMemoryInputs) -> Estimate:
     """Compare states, activations, logits and overhead with one GPU's memory."""
     model = find_model(asked.model)
     gpu = find_accelerator(asked.gpu)
-    layout = layout_of(asked)
-    check(model, asked, layout, gpu)
-    each = recipe(asked.optimizer, asked.precision)
+    layout = requested_layout(asked)
+    validate_inputs(model, asked, layout, gpu)
+    each = bytes_per_parameter(asked.optimizer, asked.precision)
     tuning = tuning_asked(model, asked)
-    loads = stage_loads(model, layout, step_of(asked), each, overhead_of(asked), tuning=tuning)
+    loads = stage_loads(
+        model, layout, requested_step(asked), each, requested_overhead(asked), tuning=tuning
+    )
     limit = gpu.capacity
     case = TrainingMemoryResult(
         model=model,
@@ -399,9 +407,9 @@ def estimate(asked: TrainingMemoryInputs) -> Estimate:
         tuning=tuning,
         loads=loads,
         fewest=fewest_gpus(layout, loads, limit),
-        remedies=remedies(model, asked) if fullest_stage(loads).total > limit else (),
+        remedies=find_remedies(model, asked) if fullest_stage(loads).total > limit else (),
     )
-    return answer(case)
+    return build_report(case)
 
 
 ENTRY = EstimateSpec(

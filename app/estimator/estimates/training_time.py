@@ -7,9 +7,9 @@ from typing import Any
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, COST, LAYOUT, MODEL, RECIPE, input_error
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.hardware.collectives import fabric_of
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError
-from app.estimator.memory.model_states import recipe
+from app.estimator.memory.model_states import bytes_per_parameter
 from app.estimator.memory.parallel_layout import tensor_parallel_problem, usual_micro_batches
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import VerdictFlip
@@ -21,8 +21,8 @@ from app.estimator.training.training_plan import (
     SOFTWARE,
     Recompute,
     TrainingPlan,
-    layout_of,
     memory_per_gpu,
+    plan_layout,
 )
 from app.estimator.units import format_number
 
@@ -31,7 +31,7 @@ _LOSSES = InputGroup("Losses", "cluster-components")
 _YEAR = 365.25 * 86400.0
 
 
-def _batch(default: int | None, label: str, help_text: str, maximum: int) -> Any:
+def _batch_field(default: int | None, label: str, help_text: str, maximum: int) -> Any:
     return BATCH.ask(
         default,
         label,
@@ -64,8 +64,8 @@ class TrainingTimeInputs:
         advanced=True,
     )
     sequence: int = common_inputs.ask_sequence()
-    micro_batch: int = _batch(1, "Micro-batch", "Sequences in one forward pass.", 10**5)
-    global_batch: int | None = _batch(
+    micro_batch: int = _batch_field(1, "Micro-batch", "Sequences in one forward pass.", 10**5)
+    global_batch: int | None = _batch_field(
         None,
         "Global batch",
         "Sequences per optimizer step; left empty: about four million tokens, and a "
@@ -191,7 +191,7 @@ class TrainingTimeResult:
 _MOST_GPUS = 1_000_000
 
 
-def plan_of(asked: TrainingTimeInputs) -> TrainingPlan:
+def requested_plan(asked: TrainingTimeInputs) -> TrainingPlan:
     group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
     data = asked.gpus // group
     plan = TrainingPlan(
@@ -210,7 +210,7 @@ def plan_of(asked: TrainingTimeInputs) -> TrainingPlan:
         software=SOFTWARE[asked.software],
         gradient_bytes=4 if asked.gradients == "fp32" else 2,
     )
-    batches = usual_micro_batches(layout_of(plan), asked.sequence, asked.micro_batch)
+    batches = usual_micro_batches(plan_layout(plan), asked.sequence, asked.micro_batch)
     if asked.global_batch:
         batches = max(1, round(asked.global_batch / (data * asked.micro_batch)))
     return dataclasses.replace(plan, micro_batches=batches)
@@ -224,22 +224,22 @@ _RECOMPUTE: dict[str, Recompute] = {
 }
 
 
-def memory_of(model: Architecture, asked: TrainingTimeInputs, plan: TrainingPlan) -> float:
+def plan_memory(model: Architecture, asked: TrainingTimeInputs, plan: TrainingPlan) -> float:
     """Return the bytes on a GPU of the fullest stage [B]."""
     wide = asked.gradients == "fp32"
-    states = recipe("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
+    states = bytes_per_parameter("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
     return memory_per_gpu(model, plan, states)
 
 
-def timed(
+def time_step(
     model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, plan: TrainingPlan
 ) -> StepTime:
     """Return the step time of a plan on the chosen links."""
-    fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
+    fabric = gpu_interconnect(gpu, asked.network_rate, asked.network, asked.domain or 0)
     return step_time(model, gpu, fabric, plan)
 
 
-def run_of(
+def compute_run(
     model: Architecture,
     gpu: Accelerator,
     asked: TrainingTimeInputs,
@@ -252,7 +252,7 @@ def run_of(
     kept = goodput(interval, asked.checkpoint_time, asked.restart_time, mtbf)
     useful = kept * (1 - asked.other_time)
     computing = asked.tokens / plan.tokens * step.total
-    memory = memory_of(model, asked, plan)
+    memory = plan_memory(model, asked, plan)
     watts = asked.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = flops_per_token(model, plan.sequence)
     again = recomputed_flops(model, plan.sequence, plan.recompute)
@@ -274,7 +274,7 @@ def run_of(
     )
 
 
-def lighter(
+def find_lighter_plan(
     model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs
 ) -> tuple[str, str] | None:
     """Return the one input, with its value, that makes a plan fit in memory."""
@@ -282,10 +282,10 @@ def lighter(
     for field, value in _LIGHTER:
         changed = dataclasses.replace(asked, **{field: value})
         try:
-            check(model, changed, gpu)
+            validate_inputs(model, changed, gpu)
         except InvalidInputsError:
             continue
-        if memory_of(model, changed, plan_of(changed)) <= limit:
+        if plan_memory(model, changed, requested_plan(changed)) <= limit:
             return field, str(value)
     return None
 
@@ -305,7 +305,7 @@ _LIGHTER: tuple[tuple[str, Any], ...] = (
 _IDLE = 0.1
 
 
-def faster(
+def find_faster_pipelines(
     model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, run: TrainingTimeResult
 ) -> tuple[tuple[str, int, float], ...]:
     """Return inputs that reduce the pipeline bubble: (input, value, MFU), best first.
@@ -326,10 +326,10 @@ def faster(
         changed = dataclasses.replace(asked, **change)
         if field == "interleave" and plan.pipeline * value > model.layers + FREE_PLACES:
             continue
-        other = plan_of(changed)
-        if memory_of(model, changed, other) > max(gpu.capacity, run.memory):
+        other = requested_plan(changed)
+        if plan_memory(model, changed, other) > max(gpu.capacity, run.memory):
             continue
-        step = timed(model, gpu, changed, other)
+        step = time_step(model, gpu, changed, other)
         rate = other.tokens / step.total / other.gpus
         mfu = utilization(run.flops, rate, gpu.peak(other.number_format) or 1.0)
         if mfu > run.mfu:
@@ -337,15 +337,17 @@ def faster(
     return tuple(sorted(found, key=lambda one: -one[2]))
 
 
-def enough(model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs) -> int | None:
+def find_enough_gpus(
+    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs
+) -> int | None:
     """Return approximately the fewest GPUs with which a run meets its deadline."""
     limit = asked.deadline or math.inf
     group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
     gpus = asked.gpus
     for _ in range(12):
         changed = dataclasses.replace(asked, gpus=gpus)
-        plan = plan_of(changed)
-        run = run_of(model, gpu, changed, plan, timed(model, gpu, changed, plan))
+        plan = requested_plan(changed)
+        run = compute_run(model, gpu, changed, plan, time_step(model, gpu, changed, plan))
         if run.seconds <= limit:
             return gpus
         gpus = group * math.ceil(gpus * 1.002 * run.seconds / limit / group)
@@ -354,7 +356,7 @@ def enough(model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs) -> 
     return None
 
 
-def check(model: Architecture, asked: TrainingTimeInputs, gpu: Accelerator) -> None:
+def validate_inputs(model: Architecture, asked: TrainingTimeInputs, gpu: Accelerator) -> None:
     """Reject impossible layouts, with the reason."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
@@ -400,7 +402,7 @@ _CHANGES_LIGHTER = {
 _FASTER = {"global_batch": "Global batch", "interleave": "Interleaving"}
 
 
-def changes(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
+def find_flips(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
     """Return what meets the deadline, fits in memory or reduces the bubble."""
     changes = []
     if run.enough is not None:

@@ -6,20 +6,25 @@ from app.estimator.data_files import around_rate, error_range
 from app.estimator.estimates.training_time import (
     TrainingTimeInputs,
     TrainingTimeResult,
-    changes,
-    check,
-    enough,
-    faster,
-    lighter,
-    plan_of,
-    run_of,
-    timed,
+    compute_run,
+    find_enough_gpus,
+    find_faster_pipelines,
+    find_flips,
+    find_lighter_plan,
+    requested_plan,
+    time_step,
+    validate_inputs,
 )
 from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
-from app.estimator.formula_steps import StepBuilder, format_term, multiplied, terms
+from app.estimator.formula_steps import (
+    StepBuilder,
+    format_term,
+    format_terms,
+    format_training_flops,
+)
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.facility import energy
-from app.estimator.hardware.prices import UNKNOWN, price_note, price_of
+from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -32,7 +37,7 @@ from app.estimator.result import (
     Timeline,
     TimelineSpan,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.training.run_costs import rent
 from app.estimator.training.step_time import StepTime, bubble
@@ -71,7 +76,7 @@ OUTPUTS = (
     Output("energy", "Energy", "Wh", better="less", modeled=True),
     Output("checkpoint_interval", "Time between checkpoints", "s"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "parallelism")
 
 
@@ -97,28 +102,28 @@ _MEMORY = (0.9, 1.1)
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
-def answer(
+def build_report(
     asked: TrainingTimeInputs, model: Architecture, gpu: Accelerator, run: TrainingTimeResult
 ) -> Estimate:
     """Build the estimate: verdict, figures, timeline of a step and steps."""
     kind = "training-routed" if model.is_routed else "training"
     return Estimate(
         name="training-time",
-        verdict=_verdict(asked, gpu, run),
-        figures=_figures(asked, gpu, run, kind),
-        steps=_steps(asked, model, gpu, run),
-        pictures=(_timeline(run),),
-        tables=(_table(run),),
+        verdict=_build_verdict(asked, gpu, run),
+        figures=_build_figures(asked, gpu, run, kind),
+        steps=_build_steps(asked, model, gpu, run),
+        pictures=(_build_timeline(run),),
+        tables=(_build_table(run),),
         notes=(
-            *_notes(asked, run),
+            *_build_notes(asked, run),
             *price_note(gpu, asked.usd_per_gpu_hour),
             capacity_note(gpu),
         ),
-        changes=changes(asked, run),
+        changes=find_flips(asked, run),
     )
 
 
-def _verdict(asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult) -> Verdict:
+def _build_verdict(asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult) -> Verdict:
     takes = format_value(run.seconds, "s")
     where = f"{format_number(asked.gpus)} {gpu.name}"
     if run.memory > gpu.capacity:
@@ -138,7 +143,7 @@ def _verdict(asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResul
     return Verdict("tight" if late else "fits", "Just in time." if late else "In time.", text)
 
 
-def _figures(
+def _build_figures(
     asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult, kind: str
 ) -> tuple[Figure, ...]:
     rate = run.plan.tokens / run.step.total
@@ -146,64 +151,64 @@ def _figures(
     spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
     least, most = (share * run.memory for share in _MEMORY)
     return (
-        _time("step_time", run.step.total, kind),
-        _rate("tokens_per_second", rate, kind),
-        _rate("tokens_per_second_per_gpu", rate / asked.gpus, kind),
-        _rate("mfu", run.mfu, kind),
-        _rate("hfu", run.hfu, kind),
-        _time("time", run.seconds, "run", primary=True),
-        _scaled("gpu_hours", hours, "run"),
+        _time_figure("step_time", run.step.total, kind),
+        _rate_figure("tokens_per_second", rate, kind),
+        _rate_figure("tokens_per_second_per_gpu", rate / asked.gpus, kind),
+        _rate_figure("mfu", run.mfu, kind),
+        _rate_figure("hfu", run.hfu, kind),
+        _time_figure("time", run.seconds, "run", primary=True),
+        _scaled_figure("gpu_hours", hours, "run"),
         Figure(_OUT["goodput"], run.useful),
         Figure(_OUT["total_flops"], run.flops * asked.tokens),
         Figure(_OUT["flops_per_token"], run.flops),
-        _time("communication", run.step.communicating, kind),
-        _time("bubble", run.step.bubble, kind),
-        Figure(_OUT["bubble_share"], _bubble(run.plan)),
+        _time_figure("communication", run.step.communicating, kind),
+        _time_figure("bubble", run.step.bubble, kind),
+        Figure(_OUT["bubble_share"], _ideal_bubble(run.plan)),
         Figure(_OUT["memory"], run.memory, least, most),
         Figure(
             _OUT["fits"],
             run.memory <= gpu.capacity,
             note=close_note(gpu.capacity, least, most),
         ),
-        _cost(gpu, asked, hours),
-        _scaled("energy", spent, "run"),
+        _cost_figure(gpu, asked, hours),
+        _scaled_figure("energy", spent, "run"),
         Figure(_OUT["checkpoint_interval"], run.interval),
     )
 
 
-def _cost(gpu: Accelerator, asked: TrainingTimeInputs, hours: float) -> Figure:
-    price = price_of(gpu, asked.usd_per_gpu_hour)
+def _cost_figure(gpu: Accelerator, asked: TrainingTimeInputs, hours: float) -> Figure:
+    price = hourly_price(gpu, asked.usd_per_gpu_hour)
     if price is None:
         return Figure(_OUT["cost"], None, note=UNKNOWN)
-    return _scaled("cost", rent(hours, price), "run")
+    return _scaled_figure("cost", rent(hours, price), "run")
 
 
-def _bubble(plan: TrainingPlan) -> float:
+def _ideal_bubble(plan: TrainingPlan) -> float:
     """Return the bubble over ideal time if every micro-batch takes equally long [1]."""
     return bubble(plan.pipeline, plan.micro_batches, plan.pieces)
 
 
-def _time(name: str, value: float, kind: str, *, primary: bool = False) -> Figure:
+def _time_figure(name: str, value: float, kind: str, *, primary: bool = False) -> Figure:
     low, high = error_range(kind, value)
     return Figure(_OUT[name], value, low, high, primary=primary)
 
 
-def _scaled(name: str, value: float, kind: str) -> Figure:
+def _scaled_figure(name: str, value: float, kind: str) -> Figure:
     low, high = error_range(kind, value)
     return Figure(_OUT[name], value, low, high)
 
 
-def on_a_stage(plan: TrainingPlan, step: StepTime) -> float:
+def stage_time(plan: TrainingPlan, step: StepTime) -> float:
     """Return the time of one micro-batch on a stage [s]."""
     busy = step.total - step.bubble - step.data - step.optimizer
     return busy / plan.micro_batches
 
 
-def one_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
+def step_time_steps(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     """Return the formula step for the time of one training step."""
     rule = "micro-batches × one on a stage"
     numbers = f"{format_term(plan.micro_batches)} × "
-    numbers += format_term(on_a_stage(plan, step), "s")
+    numbers += format_term(stage_time(plan, step), "s")
     if plan.pipeline > 1:
         rule += " + (stages − 1) ÷ chunks of a stage × one on an average stage"
         average = step.bubble * plan.pieces / (plan.pipeline - 1)
@@ -212,18 +217,18 @@ def one_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     return _WORKING.line(
         "step_time",
         f"{rule} + gradients and weights + optimizer",
-        f"{numbers} + {terms((step.data, step.optimizer), 's')}",
+        f"{numbers} + {format_terms((step.data, step.optimizer), 's')}",
         step.total,
         "megatron-2021",
     )
 
 
-def _rate(name: str, value: float, kind: str) -> Figure:
+def _rate_figure(name: str, value: float, kind: str) -> Figure:
     low, high = around_rate(kind, value)
     return Figure(_OUT[name], value, low, high)
 
 
-def _steps(
+def _build_steps(
     asked: TrainingTimeInputs, model: Architecture, gpu: Accelerator, run: TrainingTimeResult
 ) -> tuple[FormulaStep, ...]:
     plan, step = run.plan, run.step
@@ -233,12 +238,12 @@ def _steps(
         _WORKING.line(
             "flops_per_token",
             "6 × weights that multiply a token + causal attention",
-            multiplied(model, run.flops),
+            format_training_flops(model, run.flops),
             run.flops,
             "megatron-2021",
         ),
         _stage_step(run),
-        one_step(plan, step),
+        step_time_steps(plan, step),
         _WORKING.line(
             "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
@@ -256,12 +261,12 @@ def _stage_step(run: TrainingTimeResult) -> FormulaStep:
     plan, left = run.plan, {"bubble", "data", "optimizer"}
     names = [(name, label) for name, label in _PARTS if name not in left]
     spent = [(label, getattr(run.step, name)) for name, label in names]
-    parts = terms((seconds for _, seconds in spent), "s")
+    parts = format_terms((seconds for _, seconds in spent), "s")
     return FormulaStep(
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
         f"({parts}) ÷ {format_term(plan.micro_batches)}",
-        on_a_stage(plan, run.step),
+        stage_time(plan, run.step),
         "s",
         "megatron-bridge",
         "parallelism",
@@ -305,7 +310,7 @@ def _cost_step(
     asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult
 ) -> tuple[FormulaStep, ...]:
     hours = run.seconds * asked.gpus / 3600
-    price = price_of(gpu, asked.usd_per_gpu_hour)
+    price = hourly_price(gpu, asked.usd_per_gpu_hour)
     if price is None:
         return ()
     return (
@@ -320,7 +325,7 @@ def _cost_step(
     )
 
 
-def _timeline(run: TrainingTimeResult) -> Timeline:
+def _build_timeline(run: TrainingTimeResult) -> Timeline:
     """Return one step as a timeline: compute and waiting."""
     spans, now = [], 0.0
     for name, label in _PARTS:
@@ -336,14 +341,14 @@ def _timeline(run: TrainingTimeResult) -> Timeline:
     return Timeline("Where one step goes", tuple(spans))
 
 
-def _table(run: TrainingTimeResult) -> ResultTable:
+def _build_table(run: TrainingTimeResult) -> ResultTable:
     total = run.step.total
     times = ((label, getattr(run.step, name)) for name, label in _PARTS)
     rows = tuple((label, (time, "s"), (time / total, "%")) for label, time in times if time > 0)
     return ResultTable("Parts of one step", ("Part", "Time", "Share"), rows)
 
 
-def _notes(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[str, ...]:
+def _build_notes(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[str, ...]:
     plan = run.plan
     notes = [
         _batch_note(plan),
@@ -365,16 +370,16 @@ def _batch_note(plan: TrainingPlan) -> str:
 def estimate(asked: TrainingTimeInputs) -> Estimate:
     """Compute the step time of the plan, and from it the whole run."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    check(model, asked, gpu)
-    plan = plan_of(asked)
-    step = timed(model, gpu, asked, plan)
-    run = run_of(model, gpu, asked, plan, step)
+    validate_inputs(model, asked, gpu)
+    plan = requested_plan(asked)
+    step = time_step(model, gpu, asked, plan)
+    run = compute_run(model, gpu, asked, plan, step)
     if run.memory > gpu.capacity:
-        run = dataclasses.replace(run, lighter=lighter(model, gpu, asked))
+        run = dataclasses.replace(run, lighter=find_lighter_plan(model, gpu, asked))
     elif asked.deadline is not None and run.seconds > asked.deadline:
-        run = dataclasses.replace(run, enough=enough(model, gpu, asked))
-    run = dataclasses.replace(run, faster=faster(model, gpu, asked, run))
-    return answer(asked, model, gpu, run)
+        run = dataclasses.replace(run, enough=find_enough_gpus(model, gpu, asked))
+    run = dataclasses.replace(run, faster=find_faster_pipelines(model, gpu, asked, run))
+    return build_report(asked, model, gpu, run)
 
 
 ENTRY = EstimateSpec(

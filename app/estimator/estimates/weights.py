@@ -8,7 +8,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import (
     PUBLISHED,
     PUBLISHED_CHOICES,
-    format_of,
+    find_format,
     padding_bytes,
     weight_table,
 )
@@ -91,7 +91,7 @@ class WeightsResult:
         return 1 - self.total / (2.0 * self.parameters)
 
 
-def find(model: Architecture, asked: WeightsInputs) -> WeightsResult:
+def compute_weights(model: Architecture, asked: WeightsInputs) -> WeightsResult:
     """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
     mixture = MIXTURE.get(asked.weights)
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
@@ -102,7 +102,7 @@ def find(model: Architecture, asked: WeightsInputs) -> WeightsResult:
     else:
         table, form = (
             weight_table(model, asked.weights),
-            format_of(model, asked.weights),
+            find_format(model, asked.weights),
         )
         padding = padding_bytes(model, form, gpus) if asked.repacked else 0.0
         covered = model.parameters if form.covers == "all" else table.quantized

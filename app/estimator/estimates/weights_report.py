@@ -1,12 +1,18 @@
 """`weights`: verdict, figures, charts and formula steps of a result."""
 
 from app.estimator.common_inputs import input_error
-from app.estimator.estimates.weights import MIXTURE, WeightsInputs, WeightsResult, find
-from app.estimator.formula_steps import StepBuilder, format_product, format_sum, format_term, split
+from app.estimator.estimates.weights import MIXTURE, WeightsInputs, WeightsResult, compute_weights
+from app.estimator.formula_steps import (
+    StepBuilder,
+    format_product,
+    format_split,
+    format_sum,
+    format_term,
+)
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import FORMATS, WeightFormat, format_of, weight_table
+from app.estimator.models.number_formats import FORMATS, WeightFormat, find_format, weight_table
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -17,7 +23,7 @@ from app.estimator.result import (
     ResultTable,
     StackedBar,
     Verdict,
-    by_name,
+    outputs_by_name,
 )
 from app.estimator.units import format_number, format_value
 
@@ -30,11 +36,11 @@ OUTPUTS = (
     Output("bits_per_weight", "Bits per weight in the format"),
     Output("saved", "Saved against BF16", "%", better="more"),
 )
-_OUT = by_name(OUTPUTS)
+_OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "number-formats")
 
 
-def figures(found: WeightsResult) -> tuple[Figure, ...]:
+def build_figures(found: WeightsResult) -> tuple[Figure, ...]:
     """Return bytes and bits of a model in its format."""
     return (
         Figure(_OUT["total"], found.total, primary=True),
@@ -47,17 +53,17 @@ def figures(found: WeightsResult) -> tuple[Figure, ...]:
     )
 
 
-def steps(
+def build_steps(
     model: Architecture, asked: WeightsInputs, found: WeightsResult
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from bits of a weight to bytes of a GPU."""
-    form = _form(model, asked)
+    form = _chosen_format(model, asked)
     count, size = format_term(found.parameters), format_term(found.total, "B")
     per = f"8 × {size} ÷ {count}"
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
     rule = "(all − copied) ÷ tensor parallel + copied, ÷ pipeline parallel"
     whole = size if gpus * stages > 1 else format_sum((found.total,), "B")
-    numbers = split(whole, found.total, found.per_gpu * stages, gpus)
+    numbers = format_split(whole, found.total, found.per_gpu * stages, gpus)
     if stages > 1:
         numbers = format_product(numbers, stages, sign="÷")
     bits = "8 × bytes ÷ parameters"
@@ -68,9 +74,9 @@ def steps(
     )
 
 
-def _form(model: Architecture, asked: WeightsInputs) -> WeightFormat | None:
+def _chosen_format(model: Architecture, asked: WeightsInputs) -> WeightFormat | None:
     """Return the chosen format; None for a GGUF mixture."""
-    return None if asked.weights in MIXTURE else format_of(model, asked.weights)
+    return None if asked.weights in MIXTURE else find_format(model, asked.weights)
 
 
 def _file_step(count: str, found: WeightsResult) -> FormulaStep:
@@ -150,7 +156,7 @@ def _tower_line(
     return ((label, formula, numbers, found.tower, ""),)
 
 
-def bar(found: WeightsResult) -> StackedBar:
+def build_bar(found: WeightsResult) -> StackedBar:
     """Return bytes in the format, in wider formats, and of a vision tower as a bar."""
     segments = (
         BarSegment("weights", "In the format", found.quantized),
@@ -173,7 +179,7 @@ _SHOWN_FORMATS = (
 )
 
 
-def table(model: Architecture) -> ResultTable:
+def build_table(model: Architecture) -> ResultTable:
     """Return the model's size in the usual formats [B]."""
     rows = tuple(
         (
@@ -186,9 +192,9 @@ def table(model: Architecture) -> ResultTable:
     return ResultTable("By format", ("Format", "Weights", "Bits per parameter"), rows)
 
 
-def notes(model: Architecture, asked: WeightsInputs) -> tuple[str, ...]:
+def build_notes(model: Architecture, asked: WeightsInputs) -> tuple[str, ...]:
     """Return which tensors stay wider, and what a weight includes."""
-    form = _form(model, asked)
+    form = _chosen_format(model, asked)
     if form is None:
         note = (
             "Counted as llama.cpp quantizes without an importance matrix; the file "
@@ -214,25 +220,25 @@ def estimate(asked: WeightsInputs) -> Estimate:
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     if problem:
         raise input_error("tensor_parallel", asked.tensor_parallel, problem)
-    found = find(model, asked)
+    found = compute_weights(model, asked)
     return Estimate(
         name="weights",
         verdict=Verdict(
             "info",
             f"{format_value(found.total, 'B')}.",
-            f"{model.name} in {_label(model, asked.weights)}: "
+            f"{model.name} in {_format_label(model, asked.weights)}: "
             f"{format_number(found.bits)} bits for each parameter.",
         ),
-        figures=figures(found),
-        steps=steps(model, asked, found),
-        pictures=(bar(found),),
-        tables=(table(model),),
-        notes=notes(model, asked),
+        figures=build_figures(found),
+        steps=build_steps(model, asked, found),
+        pictures=(build_bar(found),),
+        tables=(build_table(model),),
+        notes=build_notes(model, asked),
     )
 
 
-def _label(model: Architecture, name: str) -> str:
-    return f"GGUF {MIXTURE[name]}" if name in MIXTURE else format_of(model, name).label
+def _format_label(model: Architecture, name: str) -> str:
+    return f"GGUF {MIXTURE[name]}" if name in MIXTURE else find_format(model, name).label
 
 
 ENTRY = EstimateSpec(

@@ -239,21 +239,21 @@ def network_id(name: str) -> str:
 def find_accelerator(name: str) -> Accelerator:
     """Return the accelerator for an id or common name; raises LookupError."""
     row = data_files.load_table(*_ACCELERATORS)[accelerator_id(name)]
-    return Accelerator(**_fields(row, _ACCELERATOR_UNITS))
+    return Accelerator(**_to_base_units(row, _ACCELERATOR_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_system(name: str) -> System:
     """Return the system for an id or common name; raises LookupError."""
     row = data_files.load_table(*_SYSTEMS)[system_id(name)]
-    return System(**_fields(row, _SYSTEM_UNITS))
+    return System(**_to_base_units(row, _SYSTEM_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_network(name: str) -> NetworkPart:
     """Return the network part for an id or common name; raises LookupError."""
     row = data_files.load_table(*_NETWORKS)[network_id(name)]
-    fields = _fields(row, _NETWORK_UNITS)
+    fields = _to_base_units(row, _NETWORK_UNITS)
     throughput = fields.pop("throughput", None)
     if "bandwidth" not in fields:
         fields["bandwidth"] = throughput or fields.get("port_rate")
@@ -264,15 +264,15 @@ def find_network(name: str) -> NetworkPart:
 def find_reference_design(name: str) -> ReferenceDesign:
     """Return the reference architecture for an id; raises LookupError."""
     key = data_files.find_id(*_DESIGNS, name, "a reference architecture")
-    return ReferenceDesign(**_fields(data_files.load_table(*_DESIGNS)[key], _DESIGN_UNITS))
+    return ReferenceDesign(**_to_base_units(data_files.load_table(*_DESIGNS)[key], _DESIGN_UNITS))
 
 
-def accelerators() -> tuple[Accelerator, ...]:
+def list_accelerators() -> tuple[Accelerator, ...]:
     """Return all accelerators in catalog order."""
     return tuple(find_accelerator(key) for key in data_files.load_table(*_ACCELERATORS))
 
 
-def systems() -> tuple[System, ...]:
+def list_systems() -> tuple[System, ...]:
     """Return all systems in catalog order."""
     return tuple(find_system(key) for key in data_files.load_table(*_SYSTEMS))
 
@@ -282,12 +282,12 @@ def reference_designs() -> tuple[ReferenceDesign, ...]:
     return tuple(find_reference_design(key) for key in data_files.load_table(*_DESIGNS))
 
 
-def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
+def find_design_for(system: str, switch: str = "") -> ReferenceDesign | None:
     """Return the published design for a system, preferably with that switch.
 
-    >>> design_of("gb200-nvl72").nodes_per_unit
+    >>> find_design_for("gb200-nvl72").nodes_per_unit
     8
-    >>> [design_of("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
+    >>> [find_design_for("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
     [64, 72]
     """
     made = [d for d in reference_designs() if system in d.systems]
@@ -295,7 +295,7 @@ def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
     return chosen[0] if chosen else None
 
 
-def networks() -> tuple[NetworkPart, ...]:
+def list_network_parts() -> tuple[NetworkPart, ...]:
     """Return all network parts in catalog order."""
     return tuple(find_network(key) for key in data_files.load_table(*_NETWORKS))
 
@@ -347,10 +347,10 @@ _PCIE: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
 _ABOUT = frozenset({"aliases", "cited", "sparse", "unknown"})
 
 
-def field_of(key: str) -> str:
+def field_for_key(key: str) -> str:
     """Return the dataclass field for a key of an entry, or the key itself.
 
-    >>> field_of("bf16_tflops_dense"), field_of("launch_year")
+    >>> field_for_key("bf16_tflops_dense"), field_for_key("launch_year")
     ('bf16', 'launch_year')
     """
     for factors in (_ACCELERATOR_UNITS, _SYSTEM_UNITS, _NETWORK_UNITS):
@@ -359,24 +359,24 @@ def field_of(key: str) -> str:
     return key
 
 
-def _fields(row: dict[str, Any], factors: dict[str, tuple[str, float]]) -> dict[str, Any]:
+def _to_base_units(row: dict[str, Any], factors: dict[str, tuple[str, float]]) -> dict[str, Any]:
     """Convert a TOML entry to the fields of its dataclass, in base units."""
     fields: dict[str, Any] = {}
     for key, value in row.items():
         name, factor = factors.get(key, (key, 0.0))
         if not name or key in _ABOUT:
             continue
-        fields[name] = _exact(value * factor) if factor else _frozen(value)
+        fields[name] = _drop_float_error(value * factor) if factor else _freeze_value(value)
     dates = {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
     return fields | dates
 
 
-def _exact(value: float) -> float:
+def _drop_float_error(value: float) -> float:
     """Round away floating-point error left by scaling with a power of ten."""
     return float(f"{value:.12g}") if math.isfinite(value) else value
 
 
-def _frozen(value: Any) -> Any:
+def _freeze_value(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -152,10 +152,10 @@ class Interconnect:
 
 
 @functools.cache
-def link(name: str) -> LinkModel:
+def find_link(name: str) -> LinkModel:
     """Return the measured behavior of a kind of link by id; raises KeyError.
 
-    >>> link("nvlink-4").share
+    >>> find_link("nvlink-4").share
     0.973
     """
     row = data_files.load_table("links.toml", "link")[name]
@@ -174,15 +174,15 @@ def link_inside(gpu: Accelerator) -> LinkModel:
     'pcie-4'
     """
     if not gpu.nvlink:
-        return link("pcie-5" if (gpu.pcie_generation or 4) >= 5 else "pcie-4")
+        return find_link("pcie-5" if (gpu.pcie_generation or 4) >= 5 else "pcie-4")
     if gpu.vendor == "AMD":
-        return link("mesh")
+        return find_link("mesh")
     if gpu.nvlink > 600e9:
-        return link("nvlink-5")
-    return link("nvlink-4" if gpu.architecture == "Hopper" else "nvlink-3")
+        return find_link("nvlink-5")
+    return find_link("nvlink-4" if gpu.architecture == "Hopper" else "nvlink-3")
 
 
-def fabric_of(
+def gpu_interconnect(
     gpu: Accelerator, nic_rate: float = 50e9, nic: str = "infiniband", domain: int = 0
 ) -> Interconnect:
     """Return the links of a GPU: the inner links and one network adapter per GPU.
@@ -196,7 +196,7 @@ def fabric_of(
     """
     rate = gpu.nvlink or gpu.pcie or 15.75e9
     size = domain or (72 if "72" in gpu.interconnect else 8)
-    return Interconnect(link_inside(gpu), rate, size, link(nic), nic_rate)
+    return Interconnect(link_inside(gpu), rate, size, find_link(nic), nic_rate)
 
 
 def collective_time(
@@ -220,7 +220,7 @@ def collective_time(
     Source: nccl-tests, ml-engineering.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> fabric = fabric_of(find_accelerator("H100"))
+    >>> fabric = gpu_interconnect(find_accelerator("H100"))
     >>> round(collective_time("all_reduce", 8, 512 * 2**20, fabric) * 1e3, 2)
     2.26
     """
@@ -232,7 +232,7 @@ def collective_time(
     if groups == 1:
         return inner
     outer = time_between(operation, inside, groups, message, fabric)
-    return _both(inner, outer, TIERS)
+    return _combine_times(inner, outer, TIERS)
 
 
 def engine_collective_time(
@@ -252,11 +252,11 @@ def engine_collective_time(
     if ranks > fabric.domain:
         return collective_time(operation, ranks, message, fabric)
     _, transfer = parts_inside(operation, ranks, message, fabric)
-    return _both(latency + _KERNEL_STEP * _hops(operation, ranks), transfer, OVERLAP)
+    return _combine_times(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer, OVERLAP)
 
 
 def _inner_time(operation: Collective, ranks: int, message: float, fabric: Interconnect) -> float:
-    return _both(*parts_inside(operation, ranks, message, fabric), OVERLAP)
+    return _combine_times(*parts_inside(operation, ranks, message, fabric), OVERLAP)
 
 
 def parts_inside(
@@ -276,10 +276,10 @@ def parts_inside(
     elif operation == "all_reduce" and ranks >= _SWITCH_GPUS:
         rate *= way.switch_gain
     moved = bytes_sent(operation, ranks, message) + _LOCAL_COPY * message / ranks
-    return _timed(way, _hops(operation, ranks), moved / rate)
+    return _latency_and_transfer(way, _count_hops(operation, ranks), moved / rate)
 
 
-def _hops(operation: Collective, ranks: int) -> float:
+def _count_hops(operation: Collective, ranks: int) -> float:
     """Sequential hops from rank to rank within one domain [1]."""
     if operation == "alltoall":
         return (ranks - 1.0) * _ALLTOALL_HOPS
@@ -299,15 +299,15 @@ def time_between(
         moved = bytes_sent(operation, groups, message / inside)
     hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
     wire = moved / (fabric.nic_rate * way.share)
-    return _both(*_timed(way, hops, wire), OVERLAP)
+    return _combine_times(*_latency_and_transfer(way, hops, wire), OVERLAP)
 
 
-def _timed(way: LinkModel, hops: float, wire: float) -> tuple[float, float]:
+def _latency_and_transfer(way: LinkModel, hops: float, wire: float) -> tuple[float, float]:
     """Latency, and transfer time including the filling of a pipeline of chunks [s]."""
     return way.base + way.step * hops, wire + 2 * math.sqrt(way.ramp * wire)
 
 
-def _both(one: float, other: float, power: float) -> float:
+def _combine_times(one: float, other: float, power: float) -> float:
     total: float = (one**power + other**power) ** (1 / power)
     return total
 

@@ -82,10 +82,10 @@ def even_spines(leaves: int, up: int, ports: int) -> int | None:
     return None
 
 
-def ways_up(ports: int, oversubscription: float) -> range:
+def uplink_counts(ports: int, oversubscription: float) -> range:
     """Return the uplink counts that keep the ratio of a leaf, largest first.
 
-    >>> list(ways_up(64, 1.0)), list(ways_up(64, 2.0))
+    >>> list(uplink_counts(64, 1.0)), list(uplink_counts(64, 2.0))
     ([32], [22, 21])
     """
     down, most = split_ports(ports, oversubscription)
@@ -109,7 +109,7 @@ def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree
     down, _ = split_ports(ports, oversubscription)
     trees = [
         FatTree(2, ports, leaves, spines, 0, down, up)
-        for up in ways_up(ports, oversubscription)
+        for up in uplink_counts(ports, oversubscription)
         if (spines := even_spines(leaves, up, ports)) is not None
     ]
     return min(trees, key=lambda tree: tree.switches, default=None)
@@ -137,7 +137,7 @@ def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTr
     # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
     trees = [
         FatTree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
-        for up in ways_up(ports, oversubscription)
+        for up in uplink_counts(ports, oversubscription)
         if (spines := even_spines(-(-leaves // pods), up, half)) is not None
     ]
     return min(trees, key=lambda tree: tree.switches, default=None)

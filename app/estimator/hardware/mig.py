@@ -78,12 +78,12 @@ def find_card(accelerator: str) -> MigGpu | None:
     )
 
 
-def cards() -> tuple[str, ...]:
+def list_mig_gpus() -> tuple[str, ...]:
     """Return the ids of accelerators that can be partitioned."""
     return tuple(data_files.load_table(*_CARDS))
 
 
-def place(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
+def place_instances(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
     """Return a start slice for each of `wanted`; None if they do not fit together.
 
     Tries every start, largest profiles first; instances never share a slice.
@@ -91,7 +91,7 @@ def place(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | Non
     if sum(p.compute_slices for p in wanted) > card.compute_slices:
         return None
     order = sorted(range(len(wanted)), key=lambda i: -wanted[i].memory_slices)
-    starts = _place([wanted[i] for i in order], frozenset())
+    starts = _place_remaining([wanted[i] for i in order], frozenset())
     if starts is None:
         return None
     found = [0] * len(wanted)
@@ -100,28 +100,30 @@ def place(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | Non
     return tuple(found)
 
 
-def _place(left: list[MigProfile], taken: frozenset[int]) -> list[int] | None:
+def _place_remaining(left: list[MigProfile], taken: frozenset[int]) -> list[int] | None:
     if not left:
         return []
     profile, *rest = left
     for start in profile.starts:
         slices = frozenset(range(start, start + profile.memory_slices))
         if not slices & taken:
-            others = _place(rest, taken | slices)
+            others = _place_remaining(rest, taken | slices)
             if others is not None:
                 return [start, *others]
     return None
 
 
 @functools.lru_cache(maxsize=1024)
-def most(card: MigGpu, profile: MigProfile, beside: tuple[MigProfile, ...] = ()) -> int:
+def max_more_instances(
+    card: MigGpu, profile: MigProfile, beside: tuple[MigProfile, ...] = ()
+) -> int:
     """Return how many more instances of a profile fit next to the given ones.
 
     >>> card = find_card("a100-sxm4-80")
-    >>> most(card, card.find("1g.10gb"))
+    >>> max_more_instances(card, card.find("1g.10gb"))
     7
     """
     count = 0
-    while place(card, (*beside, *([profile] * (count + 1)))) is not None:
+    while place_instances(card, (*beside, *([profile] * (count + 1)))) is not None:
         count += 1
     return count

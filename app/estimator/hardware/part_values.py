@@ -153,10 +153,10 @@ _ROWS = {
 }
 
 
-def row_of(field: str) -> str:
+def row_for_field(field: str) -> str:
     """Return the row of a part's page that shows a field.
 
-    >>> row_of("nvlink_both_ways"), row_of("memory")
+    >>> row_for_field("nvlink_both_ways"), row_for_field("memory")
     ('nvlink', 'memory')
     """
     return _ROWS.get(field, field)
@@ -257,23 +257,23 @@ class CatalogPart:
 
 
 @functools.cache
-def parts() -> tuple[CatalogPart, ...]:
+def list_parts() -> tuple[CatalogPart, ...]:
     """Return all parts in catalog order: accelerators, systems, network.
 
-    >>> len({part.id for part in parts()}) == len(parts())
+    >>> len({part.id for part in list_parts()}) == len(list_parts())
     True
     """
     entries: tuple[Entry, ...] = (
-        *catalog.accelerators(),
-        *catalog.systems(),
-        *catalog.networks(),
+        *catalog.list_accelerators(),
+        *catalog.list_systems(),
+        *catalog.list_network_parts(),
     )
-    return tuple(_part(entry) for entry in entries)
+    return tuple(_build_part(entry) for entry in entries)
 
 
 @functools.cache
-def _by_id() -> dict[str, CatalogPart]:
-    return {part.id: part for part in parts()}
+def _parts_by_id() -> dict[str, CatalogPart]:
+    return {part.id: part for part in list_parts()}
 
 
 def find_part(name: str) -> CatalogPart | None:
@@ -282,20 +282,20 @@ def find_part(name: str) -> CatalogPart | None:
     >>> find_part("h100-sxm5-80")["nvlink"].beside
     '900\xa0GB/s both ways'
     """
-    return _by_id().get(name)
+    return _parts_by_id().get(name)
 
 
-def address_of(part: str, field: str = "") -> str:
+def part_url(part: str, field: str = "") -> str:
     """Return the URL of a part's page, or of one value on it.
 
-    >>> address_of("h100-sxm5-80", "nvlink_both_ways")
+    >>> part_url("h100-sxm5-80", "nvlink_both_ways")
     '/hardware/h100-sxm5-80#nvlink'
     """
-    return f"/hardware/{part}#{row_of(field)}" if field else f"/hardware/{part}"
+    return f"/hardware/{part}#{row_for_field(field)}" if field else f"/hardware/{part}"
 
 
-def _part(entry: Entry) -> CatalogPart:
-    kind = _kind(entry)
+def _build_part(entry: Entry) -> CatalogPart:
+    kind = _part_kind(entry)
     row = data_files.load_table(*_FILES.get(kind, _NETWORKS))[entry.id]
     made = _PartBuilder(entry, row)
     values = [made.value(field) for field in FIELDS[kind]]
@@ -312,7 +312,7 @@ def _part(entry: Entry) -> CatalogPart:
     )
 
 
-def _kind(entry: Entry) -> Kind:
+def _part_kind(entry: Entry) -> Kind:
     if isinstance(entry, System):
         return "system"
     return "accelerator" if isinstance(entry, Accelerator) else _NETWORK_KINDS[entry.kind]
@@ -325,7 +325,7 @@ class _PartBuilder:
         self._entry = entry
         self._row = row
         self._unknown: Mapping[str, str] = row.get("unknown", {})
-        self._unverified = {catalog.field_of(key) for key in entry.unverified}
+        self._unverified = {catalog.field_for_key(key) for key in entry.unverified}
 
     def value(self, field: CatalogField) -> PartValue | None:
         """Return the value of a field; None if it is optional and missing."""
@@ -336,7 +336,7 @@ class _PartBuilder:
         return PartValue(
             field=field,
             number=number,
-            words=_words(field, number),
+            words=_format_field(field, number),
             beside=self._other_convention(field, number),
             sources=sources,
             read_on=read_on,
@@ -361,7 +361,7 @@ class _PartBuilder:
         absent = self._absent_text(field)
         if absent[0]:
             return PartValue(field, None, absent[0], reason=absent[1], state="absent")
-        reason = self._unknown.get(field.name) or _reason(field)
+        reason = self._unknown.get(field.name) or _missing_reason(field)
         return PartValue(field, None, "unknown", reason=reason, state="unknown")
 
     def _absent_text(self, field: CatalogField) -> tuple[str, str]:
@@ -381,13 +381,13 @@ class _PartBuilder:
     def _other_convention(self, field: CatalogField, number: Any) -> str:
         """Return the same value in the other convention."""
         if field.says == "one way":
-            return f"{_words(field, 2 * number)} both ways"
+            return f"{_format_field(field, 2 * number)} both ways"
         entry = self._entry
         binary = "memory" if "memory_gib" in self._row else ""
         if field.name in {"driver_memory", "engine_memory", "capacity", binary}:
             return self._count_text(field.name, number)
         if isinstance(entry, Accelerator):
-            return _of_card(entry, field, self._row.get("sparse", {}))
+            return _card_note(entry, field, self._row.get("sparse", {}))
         if field.name == "switching_capacity":
             return str(getattr(entry, "switching_convention", ""))
         return ""
@@ -406,7 +406,7 @@ class _PartBuilder:
         return "what the driver reports" if read else "the label, without a reading"
 
 
-def _words(field: CatalogField, number: Any) -> str:
+def _format_field(field: CatalogField, number: Any) -> str:
     if field.name == "mig_instances":
         return format_value(number) if number else "none"
     if field.name == "accelerator":
@@ -419,20 +419,20 @@ def _words(field: CatalogField, number: Any) -> str:
     return written.replace("FLOP", "OP") if field.name == "int8" else written
 
 
-def _of_card(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
+def _card_note(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
     if field.name in RATES:
-        return _sparse(card, field, stated)
-    return _pcie(card) if field.name == "pcie_generation" else ""
+        return _sparse_note(card, field, stated)
+    return _pcie_note(card) if field.name == "pcie_generation" else ""
 
 
-def _sparse(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
+def _sparse_note(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
     rate = sparse_rate(card, field.name, stated)
     if rate:
-        return f"{_words(field, rate)} sparse"
+        return f"{_format_field(field, rate)} sparse"
     return "no sparse rate" if has_no_sparsity(card) and field.name != "fp32" else ""
 
 
-def _pcie(card: Accelerator) -> str:
+def _pcie_note(card: Accelerator) -> str:
     rate = card.pcie
     if rate is None:
         return ""
@@ -440,7 +440,7 @@ def _pcie(card: Accelerator) -> str:
     return f"{one} one way over 16 lanes, {both} both ways"
 
 
-def _reason(field: CatalogField) -> str:
+def _missing_reason(field: CatalogField) -> str:
     if field.name in RATES:
         return _NO_RATE
     return _NO_LISTING if field.name == "driver_memory" else _NOT_STATED

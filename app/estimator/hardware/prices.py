@@ -76,7 +76,7 @@ def read_prices(path: Path) -> tuple[PartPrice, ...]:
     except UnicodeDecodeError:
         raise PriceFileError(f"{path}: it is not text in UTF-8.") from None
     try:
-        return _prices(text)
+        return _parse_prices(text)
     except _PriceRowError as mistake:
         line = f", line {mistake.line}" if mistake.line else ""
         raise PriceFileError(f"{path}{line}: {mistake.args[0]}") from None
@@ -88,7 +88,7 @@ class _PriceRowError(Exception):
         self.line = line
 
 
-def _prices(text: str) -> tuple[PartPrice, ...]:
+def _parse_prices(text: str) -> tuple[PartPrice, ...]:
     try:
         given = tomllib.loads(text)
     except ValueError as error:  # Invalid TOML, or a number with thousands of digits.
@@ -101,15 +101,15 @@ def _prices(text: str) -> tuple[PartPrice, ...]:
         raise _PriceRowError("write one [[price]] for each price, and nothing beside it.")
     known: dict[tuple[str, Per], PartPrice] = {}
     for place, row in enumerate(rows):
-        price = _price(row, lambda key, at=place: _line(text, at, key))
+        price = _parse_price(row, lambda key, at=place: _key_line(text, at, key))
         if (price.part, price.per) in known:
             what = f"“{price.part}” has two prices for “{price.per}”."
-            raise _PriceRowError(what, _line(text, place, "part"))
+            raise _PriceRowError(what, _key_line(text, place, "part"))
         known[price.part, price.per] = price
     return tuple(known.values())
 
 
-def _line(text: str, place: int, key: str) -> int:
+def _key_line(text: str, place: int, key: str) -> int:
     """Return the line of a key in the entry at `place`, or of the start of that entry."""
     lines = text.splitlines()
     heads = [n for n, line in enumerate(lines, 1) if _HEADER.match(line)]
@@ -121,18 +121,18 @@ def _line(text: str, place: int, key: str) -> int:
     return next((n + 1 for n in inside if wanted.match(lines[n])), heads[place])
 
 
-def _price(row: Any, line: Any) -> PartPrice:
+def _parse_price(row: Any, line: Any) -> PartPrice:
     """Parse one entry; `line` returns the line of a key."""
     if not isinstance(row, Mapping):
         raise _PriceRowError("write each price as a table of its own, under [[price]].")
     _check_keys(row, line)
     try:
         return PartPrice(
-            part=_part(row["part"]),
-            amount=_amount(row["price"]),
-            currency=_currency(row["currency"]),
-            per=_per(row["per"]),
-            day=_day(row["read_on"]),
+            part=_parse_part(row["part"]),
+            amount=_parse_amount(row["price"]),
+            currency=_parse_currency(row["currency"]),
+            per=_parse_per(row["per"]),
+            day=_parse_day(row["read_on"]),
         )
     except _PriceKeyError as wrong:
         key, allowed = wrong.args
@@ -153,7 +153,7 @@ class _PriceKeyError(Exception):
     """The value of a key is invalid: the key, and what is allowed."""
 
 
-def _part(name: Any) -> str:
+def _parse_part(name: Any) -> str:
     if isinstance(name, str) and find_part(name):
         return name
     try:
@@ -163,27 +163,27 @@ def _part(name: Any) -> str:
         raise _PriceKeyError("part", f"write the id of a part, {nearest}") from None
 
 
-def _amount(amount: Any) -> float:
+def _parse_amount(amount: Any) -> float:
     number = isinstance(amount, int | float) and not isinstance(amount, bool)
     if not number or not 0 < amount < _MOST:
         raise _PriceKeyError("price", "write a number above 0, such as 4.2")
     return float(amount)
 
 
-def _currency(code: Any) -> str:
+def _parse_currency(code: Any) -> str:
     if not isinstance(code, str) or not re.fullmatch("[A-Z]{3}", code):
         raise _PriceKeyError("currency", "write three capital letters, such as USD")
     return code
 
 
-def _per(per: Any) -> Per:
+def _parse_per(per: Any) -> Per:
     if per not in get_args(Per):
         raise _PriceKeyError("per", "write hour for rent or buy for a purchase")
     found: Per = per
     return found
 
 
-def _day(day: Any) -> dt.date:
+def _parse_day(day: Any) -> dt.date:
     if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
         raise _PriceKeyError("read_on", "write a day without quotes, such as 2026-11-01")
     return day
@@ -214,10 +214,10 @@ class RentalPrice:
         return f"{self.provider}'s list price of {self.read_on:%B %Y}"
 
 
-def listed(name: str) -> RentalPrice | None:
+def list_price(name: str) -> RentalPrice | None:
     """Return the list price of an accelerator by its id; None if there is none.
 
-    >>> listed("h100-sxm5-80").provider, listed("groq-lpu-v1")
+    >>> list_price("h100-sxm5-80").provider, list_price("groq-lpu-v1")
     ('Lambda', None)
     """
     row = data_files.load_table("rents.toml", "rent").get(name)
@@ -227,31 +227,31 @@ def listed(name: str) -> RentalPrice | None:
     return RentalPrice(row["usd_per_hour"], row["provider"], source, row["read_on"])
 
 
-def example() -> RentalPrice:
+def example_price() -> RentalPrice:
     """Return the default price for forms without a GPU input: that of an H100."""
-    rent = listed(_EXAMPLE)
+    rent = list_price(_EXAMPLE)
     if rent is None:
         raise LookupError(f"rents.toml has no {_EXAMPLE}")
     return rent
 
 
-def price_of(gpu: Accelerator, typed: float | None) -> float | None:
+def hourly_price(gpu: Accelerator, typed: float | None) -> float | None:
     """Return the hourly price [USD/h]: as typed, else the list price, else None.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> h100 = find_accelerator("H100")
-    >>> price_of(h100, 2.0), price_of(h100, None)
+    >>> hourly_price(h100, 2.0), hourly_price(h100, None)
     (2.0, 3.99)
     """
     if typed is not None:
         return typed
-    rent = listed(gpu.id)
+    rent = list_price(gpu.id)
     return rent.usd_per_hour if rent else None
 
 
 def price_note(gpu: Accelerator, typed: float | None) -> tuple[str, ...]:
     """Return the source of the price, unless the user typed one."""
-    rent = listed(gpu.id)
+    rent = list_price(gpu.id)
     if typed is not None or rent is None:
         return ()
     price = format_value(rent.usd_per_hour, "USD/h")

@@ -50,10 +50,10 @@ class SustainedRates:
 
 
 @functools.cache
-def generation(architecture: str) -> GpuGeneration:
+def gpu_generation(architecture: str) -> GpuGeneration:
     """Return the sustained shares of an architecture.
 
-    >>> generation("Hopper").matmul_bf16
+    >>> gpu_generation("Hopper").matmul_bf16
     0.627
     """
     rows = data_files.load_table("training_rates.toml", "generation")
@@ -63,7 +63,7 @@ def generation(architecture: str) -> GpuGeneration:
     return GpuGeneration(**{k: v for k, v in row.items() if k in known})
 
 
-def engine_of(
+def sustained_rates(
     gpu: Accelerator, number_format: str = "bf16", *, older_kernels: bool = False
 ) -> SustainedRates:
     """Return the sustained rates of `gpu` for products in a format, and from memory.
@@ -78,10 +78,10 @@ def engine_of(
     Raises ValueError if the data sheet lacks a needed value.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> round(engine_of(find_accelerator("H100")).matmul / 1e12)
+    >>> round(sustained_rates(find_accelerator("H100")).matmul / 1e12)
     620
     """
-    sustained = generation(gpu.architecture)
+    sustained = gpu_generation(gpu.architecture)
     peak16 = gpu.peak("bf16")
     peak = gpu.peak(number_format)
     if peak16 is None or gpu.memory_bandwidth is None:
@@ -93,7 +93,7 @@ def engine_of(
         held = (gpu.tdp / _usual_watts(gpu, sustained)) ** _POWER
     share = _attention_share(sustained, older_kernels)
     return SustainedRates(
-        matmul=peak * held * _share(sustained, number_format),
+        matmul=peak * held * _sustained_share(sustained, number_format),
         matmul16=peak16 * held * sustained.matmul_bf16,
         attention=peak16 * held * share,
         bandwidth=gpu.memory_bandwidth * STREAMING,
@@ -110,7 +110,7 @@ def _usual_watts(gpu: Accelerator, sustained: GpuGeneration) -> float:
     return sustained.watts * min(1.0, size)
 
 
-def _share(sustained: GpuGeneration, number_format: str) -> float:
+def _sustained_share(sustained: GpuGeneration, number_format: str) -> float:
     if number_format in ("nvfp4", "mxfp4", "fp4"):
         return sustained.matmul_fp4 or 0.4
     if number_format in ("fp8", "mxfp8", "int8"):
@@ -139,7 +139,7 @@ def matmul_time(
         engine: the accelerator.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> engine = engine_of(find_accelerator("H100"))
+    >>> engine = sustained_rates(find_accelerator("H100"))
     >>> round(matmul_time(8192, 8192, 8192, engine.matmul, engine) * 1e3, 3)
     1.781
     """

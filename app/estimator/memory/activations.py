@@ -72,7 +72,7 @@ class SavedActivations:
 
 
 @functools.lru_cache(maxsize=8192)
-def kept_by(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
+def bytes_kept_by_layer(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
     """Return what a layer saves per token in 16 bit, without dropout.
 
     Inputs of both norms and of both first products (8h), queries, keys, values and
@@ -80,8 +80,8 @@ def kept_by(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
     keeps one FP32 statistic per head instead of the scores. Derived as in
     Korthikanti (2022), section 4, for today's blocks.
     """
-    mixed, scores, statistics = _mixer(layer.mixer, flash=flash)
-    whole, divided = _mlp(layer.mlp, hidden)
+    mixed, scores, statistics = _mixer_bytes(layer.mixer, flash=flash)
+    whole, divided = _mlp_bytes(layer.mlp, hidden)
     halves = (layer.mixer.kind != "none") + bool(layer.mlp.width)
     return SavedActivations(
         whole=4.0 * hidden * halves + whole,
@@ -89,32 +89,32 @@ def kept_by(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
         scores=scores,
         statistics=statistics,
         boundary=2.0 * hidden,
-        products=_products(layer.mixer, layer.mlp),
-        working=4.0 * _width(layer.mlp),
+        products=_product_widths(layer.mixer, layer.mlp),
+        working=4.0 * _passed_mlp_width(layer.mlp),
     )
 
 
-def _products(mixer: TokenMixer, mlp: Mlp) -> float:
+def _product_widths(mixer: TokenMixer, mlp: Mlp) -> float:
     """Queries, values, the attention output and the MLP's first product."""
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim
-    kept = queries + mixer.kv_heads * mixer.value_dim + values + _width(mlp)
+    kept = queries + mixer.kv_heads * mixer.value_dim + values + _passed_mlp_width(mlp)
     return 2.0 * kept + 4.0 * mixer.heads
 
 
-def _width(mlp: Mlp) -> float:
+def _passed_mlp_width(mlp: Mlp) -> float:
     """Width of the MLP that a token passes through, all chosen experts together."""
     if not mlp.is_routed:
         return mlp.width
     return mlp.experts_per_token * mlp.width + mlp.shared_width
 
 
-def _mixer(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
+def _mixer_bytes(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
     """Divided bytes, scores per key and statistics of the token mixer."""
     if mixer.kind == "none":
         return 0.0, 0.0, 0.0
     if not mixer.heads:
-        return _recurrent(mixer), 0.0, 0.0
+        return _recurrent_bytes(mixer), 0.0, 0.0
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim
     if mixer.kind == "latent":
@@ -127,14 +127,14 @@ def _mixer(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
     return kept, scores, 4.0 * mixer.heads if flash else 0.0
 
 
-def _recurrent(mixer: TokenMixer) -> float:
+def _recurrent_bytes(mixer: TokenMixer) -> float:
     """Projections before and after the convolution, and the gated output."""
     into = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
     out = sum(m.inputs for m in mixer.matrices if m.name == "out")
     return 2.0 * (2 * into + 2 * out)
 
 
-def _mlp(mlp: Mlp, hidden: int) -> tuple[float, float]:
+def _mlp_bytes(mlp: Mlp, hidden: int) -> tuple[float, float]:
     """Whole and divided bytes of the MLP.
 
     A routed layer saves, for every chosen expert, the copy of the token that was
@@ -181,13 +181,13 @@ def layer_bytes(
 
     `eager` materializes the attention scores, `dropout` adds its masks.
     """
-    kept = _norms(model) + _attention(model, layer.mixer, sequence, eager, dropout)
+    kept = _norm_bytes(model) + _attention_bytes(model, layer.mixer, sequence, eager, dropout)
     kept += _module_activations_mlp(model, layer.mlp)
     masks = 2 if dropout and model.norm_terms == 2 else 0
     return kept + masks * 2 * model.hidden
 
 
-def _norms(model: Architecture) -> float:
+def _norm_bytes(model: Architecture) -> float:
     """Inputs, statistics and outputs of the norms of a layer.
 
     RMSNorm saves an FP32 copy, the normalized 16-bit value and its output, 8h; the
@@ -202,7 +202,7 @@ def _norms(model: Architecture) -> float:
     return 2 * (8 * hidden + 4)
 
 
-def _attention(
+def _attention_bytes(
     model: Architecture, mixer: TokenMixer, sequence: float, eager: bool, dropout: bool
 ) -> float:
     queries = mixer.heads * mixer.head_dim

@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.number_formats import bytes_of, weight_table
+from app.estimator.models.number_formats import element_bytes, weight_table
 
 GIB = 2.0**30
 
@@ -113,5 +113,5 @@ def loading_bytes(model: Architecture, weights: str) -> float:
     """
     stored = weight_table(model, weights).total
     if weights.startswith("awq") and model.tied:
-        return stored + bytes_of(model.embedding_parameters, 16)
+        return stored + element_bytes(model.embedding_parameters, 16)
     return stored

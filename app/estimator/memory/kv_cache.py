@@ -49,13 +49,15 @@ def cached_elements(mixer: TokenMixer, width: float) -> float:
 def elements_per_token(model: Architecture, tensor_parallel: int = 1, width: float = 2.0) -> float:
     """Cache elements of one token on one GPU, all layers, without windows."""
     return sum(
-        number * cached_elements(layer.mixer, width) * share(layer.mixer.kv_heads, tensor_parallel)
+        number
+        * cached_elements(layer.mixer, width)
+        * cache_share(layer.mixer.kv_heads, tensor_parallel)
         for layer, number in model.runs
         if layer.mixer.cache
     )
 
 
-def share(kv_heads: int, tensor_parallel: int) -> float:
+def cache_share(kv_heads: int, tensor_parallel: int) -> float:
     """Share of a layer's cache that one of the GPUs stores."""
     return max(1 / tensor_parallel, 1 / max(1, kv_heads))
 
@@ -70,7 +72,7 @@ def elements_per_sequence(
         mixer = layer.mixer
         if mixer.cache:
             kept = min(context, mixer.window) if mixer.window else context
-            each = cached_elements(mixer, width) * share(mixer.kv_heads, tensor_parallel)
+            each = cached_elements(mixer, width) * cache_share(mixer.kv_heads, tensor_parallel)
             total += number * each * kept
         total += number * mixer.near * min(context, mixer.near_tokens)
     return total
@@ -92,7 +94,7 @@ def longest_context(
     start = 0.0
     for end in (*steps, math.inf):
         used = elements_per_sequence(model, start, tensor_parallel, width)
-        rate = _growth(model, start, tensor_parallel, width)
+        rate = _elements_per_further_token(model, start, tensor_parallel, width)
         if rate == 0:
             return None
         reach = start + (elements - used) / rate
@@ -102,13 +104,15 @@ def longest_context(
     return None
 
 
-def _growth(model: Architecture, context: float, tensor_parallel: int, width: float) -> float:
+def _elements_per_further_token(
+    model: Architecture, context: float, tensor_parallel: int, width: float
+) -> float:
     """Elements per further token once `context` tokens are cached."""
     total = 0.0
     for layer, number in model.runs:
         mixer = layer.mixer
         if mixer.cache and (mixer.window is None or mixer.window > context):
-            part = share(mixer.kv_heads, tensor_parallel)
+            part = cache_share(mixer.kv_heads, tensor_parallel)
             total += number * cached_elements(mixer, width) * part
         if mixer.near_tokens > context:
             total += number * mixer.near

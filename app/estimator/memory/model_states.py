@@ -61,15 +61,17 @@ PRECISIONS: tuple[tuple[str, str], ...] = (
 )
 
 
-def recipe(optimizer: str = "adamw", precision: str = "bf16-mixed") -> BytesPerParameter:
+def bytes_per_parameter(
+    optimizer: str = "adamw", precision: str = "bf16-mixed"
+) -> BytesPerParameter:
     """Bytes per parameter for an optimizer and a precision.
 
     Adafactor's factored moments (a row and a column per matrix) round to nothing.
     Sources: Rajbhandari (2020); Dettmers (2021); Shazeer and Stern (2018).
 
-    >>> recipe("adamw", "bf16-mixed").total
+    >>> bytes_per_parameter("adamw", "bf16-mixed").total
     16
-    >>> recipe("adamw", "bf16-mixed-fp32-grads").total
+    >>> bytes_per_parameter("adamw", "bf16-mixed-fp32-grads").total
     18
     """
     weights, gradients, master, width = _PRECISION[precision]
@@ -85,7 +87,7 @@ def zero_bytes(
     Stage 1 divides the optimizer by the shards, stage 2 the gradients as well,
     stage 3 the weights as well. Source: Rajbhandari (2020), section 5.
 
-    >>> sum(zero_bytes(7.5e9, recipe(), 64, 3))
+    >>> sum(zero_bytes(7.5e9, bytes_per_parameter(), 64, 3))
     1875000000.0
     """
     weights = parameters * bytes_each.weights / (shards if stage >= 3 else 1)
@@ -153,7 +155,7 @@ def full_training(host: str) -> FineTuning:
 
 
 @functools.lru_cache(maxsize=1024)
-def tuning_of(model: Architecture, method: str, rank: int, targets: str, host: str) -> FineTuning:
+def fine_tuning(model: Architecture, method: str, rank: int, targets: str, host: str) -> FineTuning:
     """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
 
     Sources: Hu (2021); Dettmers (2023).
@@ -204,7 +206,7 @@ FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
 )
 
 
-def framework_of(choice: str, method: str) -> TrainingFramework:
+def training_framework(choice: str, method: str) -> TrainingFramework:
     """Return the chosen framework, or the usual one for a fine-tuning method."""
     if choice == USUAL:
         choice = "torch" if method == "full" else "torchtune"

@@ -61,13 +61,15 @@ class PipelineStage:
 
 
 @functools.lru_cache(maxsize=4096)
-def stages(model: Architecture, pipeline: int, virtual: int = 1) -> tuple[PipelineStage, ...]:
+def pipeline_stages(
+    model: Architecture, pipeline: int, virtual: int = 1
+) -> tuple[PipelineStage, ...]:
     """Return the pipeline stages of `model`, one for each different composition.
 
     Equal stages are returned once, at their lowest index, because earlier stages store
     more micro-batches. Uneven layers go to the middle stages.
     """
-    bounds = _bounds(model.layers, pipeline * virtual)
+    bounds = _chunk_bounds(model.layers, pipeline * virtual)
     found: dict[tuple[object, ...], PipelineStage] = {}
     for index in range(pipeline):
         counts: dict[Layer, int] = {}
@@ -81,7 +83,7 @@ def stages(model: Architecture, pipeline: int, virtual: int = 1) -> tuple[Pipeli
     return tuple(found.values())
 
 
-def _bounds(layers: int, chunks: int) -> list[int]:
+def _chunk_bounds(layers: int, chunks: int) -> list[int]:
     """Return where each chunk of layers starts and ends; the first and last get fewer layers."""
     base, more = divmod(layers, chunks)
     start = (chunks - more) // 2
@@ -92,13 +94,13 @@ def _bounds(layers: int, chunks: int) -> list[int]:
     return bounds
 
 
-def in_flight(stage: int, layout: ParallelLayout, micro_batches: int) -> float:
+def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batches: int) -> float:
     """Micro-batches whose activations a stage stores at once.
 
     min(m, p − i) for one forward, one backward; interleaving adds
     (p − 1 − 2i)/(p·v), at least nothing. Source: Narayanan (2021), Korthikanti (2022).
 
-    >>> in_flight(0, ParallelLayout(pipeline=8, virtual=3), 64)
+    >>> micro_batches_in_flight(0, ParallelLayout(pipeline=8, virtual=3), 64)
     10.333333333333334
     """
     p, v = layout.pipeline, layout.virtual
@@ -179,11 +181,11 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
         if mixer.heads and mixer.heads % gpus:
             return (
                 f"{mixer.heads} attention heads cannot be divided over {gpus} GPUs; "
-                f"possible: {_listed(model)}."
+                f"possible: {_list_divisors(model)}."
             )
         kv = mixer.kv_heads
         if mixer.kind == "attention" and kv % gpus and gpus % kv:
-            return f"{kv} KV heads cannot be divided over {gpus} GPUs; possible: {_listed(model)}."
+            return f"{kv} KV heads cannot be divided over {gpus} GPUs; possible: {_list_divisors(model)}."
     return None
 
 
@@ -193,13 +195,15 @@ def tensor_parallel_choices(model: Architecture, most: int = 64) -> tuple[int, .
     return tuple(n for n in range(1, most + 1) if tensor_parallel_problem(model, n) is None)
 
 
-def _listed(model: Architecture) -> str:
-    counts = [n for n in range(2, 129) if all(_divides(layer.mixer, n) for layer, _ in model.runs)]
+def _list_divisors(model: Architecture) -> str:
+    counts = [
+        n for n in range(2, 129) if all(_divides_mixer(layer.mixer, n) for layer, _ in model.runs)
+    ]
     words = [str(n) for n in (1, *counts)]
     return " or ".join((", ".join(words[:-1]), words[-1])) if counts else "1"
 
 
-def _divides(mixer: object, gpus: int) -> bool:
+def _divides_mixer(mixer: object, gpus: int) -> bool:
     heads: int = getattr(mixer, "heads", 0)
     kv: int = getattr(mixer, "kv_heads", 0)
     latent = getattr(mixer, "kind", "") != "attention"

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.memory.activations import kept_by, layer_bytes, logits_bytes
+from app.estimator.memory.activations import bytes_kept_by_layer, layer_bytes, logits_bytes
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
     BytesPerParameter,
@@ -14,10 +14,10 @@ from app.estimator.memory.model_states import (
 from app.estimator.memory.parallel_layout import (
     ParallelLayout,
     PipelineStage,
-    in_flight,
     layer_share,
+    micro_batches_in_flight,
+    pipeline_stages,
     stage_share,
-    stages,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
@@ -122,7 +122,7 @@ def stage_loads(
     standings = resident_memory(model, layout, step.framework, recipe, tuning)
     movings = transient_memory(model, layout, step, tuning)
     return tuple(
-        _load(stays, moves, overhead, tuning)
+        _stage_memory(stays, moves, overhead, tuning)
         for stays, moves in zip(standings, movings, strict=True)
     )
 
@@ -144,12 +144,12 @@ def resident_memory(
     Layouts that differ only in how sequences are divided have the same result.
     """
     found = []
-    for stage in stages(model, layout.pipeline, layout.virtual):
-        states = _states(model, stage, layout, recipe, tuning)
+    for stage in pipeline_stages(model, layout.pipeline, layout.virtual):
+        states = _state_bytes_by_kind(model, stage, layout, recipe, tuning)
         if framework.dummies:
             buffers = _stand_ins(model, stage, layout)
         else:
-            buffers = _gathered(model, stage, layout, recipe, tuning)
+            buffers = _gathered_bytes(model, stage, layout, recipe, tuning)
         found.append(ResidentMemory(stage.index, *states, buffers))
     return tuple(found)
 
@@ -161,14 +161,14 @@ def transient_memory(
 
     Layouts that differ only in how experts and states are divided have the same result.
     """
-    tokens = tokens_of(layout, step)
+    tokens = micro_batch_tokens(layout, step)
     return tuple(
-        moves.both(tokens, in_flight(moves.stage, layout, step.micro_batches))
-        for moves in moving_by_stage(model, layout, step, tuning)
+        moves.both(tokens, micro_batches_in_flight(moves.stage, layout, step.micro_batches))
+        for moves in transient_bytes_by_stage(model, layout, step, tuning)
     )
 
 
-def moving_by_stage(
+def transient_bytes_by_stage(
     model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
 ) -> tuple[TransientMemory, ...]:
     """Return temporary memory per token on each different stage.
@@ -176,17 +176,17 @@ def moving_by_stage(
     Steps that differ only in their micro-batches have the same result.
     """
     return tuple(
-        moving_on(model, stage, layout, step, tuning)
-        for stage in stages(model, layout.pipeline, layout.virtual)
+        transient_bytes_on_stage(model, stage, layout, step, tuning)
+        for stage in pipeline_stages(model, layout.pipeline, layout.virtual)
     )
 
 
-def tokens_of(layout: ParallelLayout, step: TrainingStep) -> float:
+def micro_batch_tokens(layout: ParallelLayout, step: TrainingStep) -> float:
     """Return the tokens of one micro-batch on a GPU."""
     return step.sequence * step.micro_batch / layout.context
 
 
-def _load(
+def _stage_memory(
     stays: ResidentMemory, moves: tuple[float, float], overhead: float, tuning: FineTuning
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
@@ -206,7 +206,7 @@ def _load(
     )
 
 
-def _states(
+def _state_bytes_by_kind(
     model: Architecture,
     stage: PipelineStage,
     layout: ParallelLayout,
@@ -224,7 +224,7 @@ def _states(
     return frozen + weights, gradients, optimizer
 
 
-def moving_on(
+def transient_bytes_on_stage(
     model: Architecture,
     stage: PipelineStage,
     layout: ParallelLayout,
@@ -237,24 +237,26 @@ def moving_on(
     temporaries are (or the recomputed layer). At both, the saved activations of all
     micro-batches in flight are in memory.
     """
-    kept = sum(n * _kept(model, a, layout, step, tuning) for a, n in stage.runs)
-    working = max((_at_work(model, a, layout, step) for a, _ in stage.runs), default=0.0)
+    kept = sum(n * _kept_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.runs)
+    working = max(
+        (_working_bytes_per_token(model, a, layout, step) for a, _ in stage.runs), default=0.0
+    )
     beside, logits = working, 0.0
     if stage.last:
         width = _loss_width(layout, step)
         each = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
-        around = _around_loss(model, layout, step)
+        around = _loss_bytes_per_token(model, layout, step)
         if each + around >= working:
             beside, logits = around, each
     return TransientMemory(
         stage=stage.index,
         kept=kept,
-        beside=beside + _eager(model, stage, layout, step),
+        beside=beside + _eager_bytes_per_token(model, stage, layout, step),
         logits=logits,
     )
 
 
-def _kept(
+def _kept_bytes_per_token(
     model: Architecture,
     layer: Layer,
     layout: ParallelLayout,
@@ -265,7 +267,7 @@ def _kept(
     if step.framework.unfused and step.recompute == "none":
         kept = layer_bytes(model, layer, step.sequence, eager=not step.flash)
         return kept / layout.tensor
-    fused = kept_by(layer, model.hidden, flash=step.flash)
+    fused = bytes_kept_by_layer(layer, model.hidden, flash=step.flash)
     kept = fused.per_token(layout, step.sequence, step.recompute)
     if layout.context > 1 and step.recompute != "full":
         # Context-parallel GPUs exchange the output, so it is stored twice.
@@ -277,7 +279,7 @@ def _kept(
     return kept
 
 
-def _at_work(
+def _working_bytes_per_token(
     model: Architecture, layer: Layer, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return the temporary bytes per token in the backward pass of one layer.
@@ -285,7 +287,7 @@ def _at_work(
     All of a recomputed layer is in memory, otherwise the MLP's gradients. Whole sequences
     are gathered around the products of tensor parallelism.
     """
-    fused = kept_by(layer, model.hidden, flash=step.flash)
+    fused = bytes_kept_by_layer(layer, model.hidden, flash=step.flash)
     hidden = 2.0 * model.hidden
     if step.recompute == "full":
         opened = fused.per_token(layout, step.sequence, "none")
@@ -299,7 +301,7 @@ def _at_work(
     return opened
 
 
-def _eager(
+def _eager_bytes_per_token(
     model: Architecture, stage: PipelineStage, layout: ParallelLayout, step: TrainingStep
 ) -> float:
     """Return bytes per token of unfused operations that the allocator cannot reuse."""
@@ -318,7 +320,7 @@ def _loss_width(layout: ParallelLayout, step: TrainingStep) -> float:
     return framework.loss if layout.tensor == 1 else framework.split_loss
 
 
-def _around_loss(model: Architecture, layout: ParallelLayout, step: TrainingStep) -> float:
+def _loss_bytes_per_token(model: Architecture, layout: ParallelLayout, step: TrainingStep) -> float:
     """Return bytes per token around the loss: final norm, input and gradient of the head."""
     hidden = 2.0 * model.hidden
     split = layout.tensor if layout.sequence_parallel else 1
@@ -346,7 +348,7 @@ def _stand_ins(model: Architecture, stage: PipelineStage, layout: ParallelLayout
     return 2.0 * (largest + head) + _WORKSPACE
 
 
-def _gathered(
+def _gathered_bytes(
     model: Architecture,
     stage: PipelineStage,
     layout: ParallelLayout,

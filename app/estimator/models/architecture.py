@@ -168,12 +168,14 @@ def count_architecture(model: Architecture) -> Architecture:
         dense_layers=sum(n for a, n in runs if a.mlp.width and not a.mlp.is_routed),
         runs=every,
         parameters=outside + sum(a.parameters * n for a, n in every),
-        active_parameters=_tidy(outside + sum(a.active_parameters * n for a, n in every)),
+        active_parameters=_whole_if_integer(
+            outside + sum(a.active_parameters * n for a, n in every)
+        ),
         routed_parameters=sum(a.routed_parameters * n for a, n in every),
         cache_elements=sum(a.mixer.cache * n for a, n in runs),
         window=next((a.mixer.window for a, _ in runs if a.mixer.window), None),
     )
 
 
-def _tidy(number: float) -> float:
+def _whole_if_integer(number: float) -> float:
     return int(number) if number == int(number) else number

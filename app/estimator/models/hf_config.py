@@ -25,13 +25,13 @@ def config_int(config: Config, meaning: str, default: int | None = None) -> int:
         if isinstance(value, list) and value:
             value = value[0]
         if value is not None and not isinstance(value, bool):
-            return _positive(key, value)
+            return _require_positive(key, value)
     if default is None:
         raise UnreadableConfigError(f"The configuration has no {_KEYS[meaning][0]}.")
     return default
 
 
-def _positive(key: str, value: Any) -> int:
+def _require_positive(key: str, value: Any) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
@@ -43,19 +43,19 @@ def _positive(key: str, value: Any) -> int:
 
 def text_part(config: Config) -> Config:
     """Return the part for the language model, with its family's name normalized."""
-    text = _inner(config)
+    text = _inner_config(config)
     family = text.get("model_type")
     if isinstance(family, str) and family in _FAMILIES["aliases"]:
         return {**text, "model_type": _FAMILIES["aliases"][family]}
     return text
 
 
-def _inner(config: Config) -> Config:
+def _inner_config(config: Config) -> Config:
     for key in ("text_config", "llm_config", "language_config", "thinker_config"):
         inner = config.get(key)
         if isinstance(inner, Mapping):
             outer = {k: v for k, v in config.items() if k in _INHERITED}
-            return _inner({**outer, **inner})
+            return _inner_config({**outer, **inner})
     return config
 
 
@@ -80,7 +80,7 @@ def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
     """
     listed = config.get("layer_types")
     if isinstance(listed, list) and len(listed) >= layers:
-        return [_kind_of(str(word)) for word in listed[:layers]]
+        return [_layer_kind(str(word)) for word in listed[:layers]]
     pattern = config.get("layer_pattern")
     if isinstance(pattern, str):
         return _kinds_in_words(pattern, layers)
@@ -90,18 +90,18 @@ def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
 def _kinds_by_period(config: Config, layers: int, full_every: int) -> list[str]:
     """Return layer kinds by period, by a pattern of letters, or by the first windowed layer."""
     first = config.get("max_window_layers")
-    if config.get("model_type") in _UNUSED_WINDOW and first and window_of(config):
+    if config.get("model_type") in _UNUSED_WINDOW and first and sliding_window(config):
         return ["sliding" if i >= first else "full" for i in range(layers)]
     period = config.get("sliding_window_pattern") or full_every
     period = config.get("global_attn_every_n_layers") or period
     if isinstance(period, str):
         return ["full" if period[i % len(period)] == "G" else "sliding" for i in range(layers)]
-    if not period or not window_of(config):
-        return [("sliding" if window_of(config) else "full")] * layers
+    if not period or not sliding_window(config):
+        return [("sliding" if sliding_window(config) else "full")] * layers
     return ["sliding" if (i + 1) % period else "full" for i in range(layers)]
 
 
-def _kind_of(word: str) -> str:
+def _layer_kind(word: str) -> str:
     plain = word.lower()
     if any(part in plain for part in _RECURRENT):
         return "linear"
@@ -116,8 +116,8 @@ def _kinds_in_words(pattern: str, layers: int) -> list[str]:
     """Parse `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
     counted = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
     if counted:
-        first = [_kind_of(counted[2])] * int(counted[1])
-        unit = first + [_kind_of(counted[4])] * int(counted[3])
+        first = [_layer_kind(counted[2])] * int(counted[1])
+        unit = first + [_layer_kind(counted[4])] * int(counted[3])
     elif "full first" in pattern:
         unit = ["full", "sliding"]
     elif "alternate" in pattern:
@@ -130,7 +130,7 @@ def _kinds_in_words(pattern: str, layers: int) -> list[str]:
 _UNUSED_WINDOW = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
 
 
-def window_of(config: Config) -> int | None:
+def sliding_window(config: Config) -> int | None:
     """Return the tokens that a sliding (or chunked) layer sees; None if there is no window."""
     used = config.get("use_sliding_window")
     if used is False or (used is None and config.get("model_type") in _UNUSED_WINDOW):
@@ -159,7 +159,7 @@ def _is_shortcut(config: Config) -> bool:
     return config.get("model_type") == "longcat_flash"
 
 
-def routing_of(config: Config, layers: int) -> MoeRouting | None:
+def moe_routing(config: Config, layers: int) -> MoeRouting | None:
     """Return how tokens are routed to experts; None for a dense model."""
     experts = config_int(config, "experts", 0)
     if experts < 2:
@@ -191,10 +191,10 @@ def _routed_layers(config: Config, layers: int) -> list[int]:
     if "expert_layer_period" in config:
         period, offset = config["expert_layer_period"], config["expert_layer_offset"]
         return [i for i in range(layers) if i % period == offset]
-    return _by_step(config, layers, int(frequency))
+    return _layers_by_step(config, layers, int(frequency))
 
 
-def _by_step(config: Config, layers: int, frequency: int) -> list[int]:
+def _layers_by_step(config: Config, layers: int, frequency: int) -> list[int]:
     if _is_shortcut(config):
         return list(range(0, layers, 2))
     first = config.get("first_k_dense_replace") or config.get("num_dense_layers") or 0
@@ -221,10 +221,10 @@ def _shared_width(config: Config, width: int) -> int:
         "shared_intermediate_size",
     ):
         if config.get(key):
-            return _positive(key, config[key])
+            return _require_positive(key, config[key])
     for key in ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"):
         if config.get(key):
-            return _positive(key, config[key]) * width
+            return _require_positive(key, config[key]) * width
     if config.get("model_type") == "llama4_text":
         return config_int(config, "width")
     return 0
@@ -284,7 +284,7 @@ def is_encoder_decoder(family: str) -> bool:
     return family in _WORDS["encoder_decoder"]
 
 
-def traits_of(config: Config) -> FamilyTraits:
+def family_traits(config: Config) -> FamilyTraits:
     """Return the properties of the family of `config`, with its own switches."""
     family = str(config.get("model_type", "llama"))
     traits = _FAMILY_TABLE.get(family, _FAMILY_TABLE["llama"])
@@ -292,11 +292,11 @@ def traits_of(config: Config) -> FamilyTraits:
     for key, names in _WORDS["switches"].items():
         if isinstance(config.get(key), bool):
             changes.update(dict.fromkeys(names, config[key]))
-    changes.update(_special(family, config))
+    changes.update(_family_switches(family, config))
     return dataclasses.replace(traits, **changes) if changes else traits
 
 
-def _special(family: str, config: Config) -> dict[str, Any]:
+def _family_switches(family: str, config: Config) -> dict[str, Any]:
     """Read switches that have another meaning in one family."""
     reader = _SPECIAL.get(family)
     changes = reader(config) if reader else {}
@@ -305,14 +305,14 @@ def _special(family: str, config: Config) -> dict[str, Any]:
     return changes
 
 
-def _falcon(config: Config) -> dict[str, Any]:
+def _read_falcon(config: Config) -> dict[str, Any]:
     new = bool(config.get("new_decoder_architecture"))
     parallel = bool(config.get("parallel_attn", True))
     two = config.get("num_ln_in_parallel_attn", 2) == 2 if new else not parallel
     return {"norms": 2 if two else 1}
 
 
-def _mpt(config: Config) -> dict[str, Any]:
+def _read_mpt(config: Config) -> dict[str, Any]:
     inner = config.get("attn_config")
     alibi = isinstance(inner, Mapping) and inner.get("alibi", True)
     bias = bool(config.get("bias")) or config.get("no_bias") is False
@@ -325,11 +325,11 @@ def _mpt(config: Config) -> dict[str, Any]:
     }
 
 
-def _cohere(config: Config) -> dict[str, Any]:
+def _read_cohere(config: Config) -> dict[str, Any]:
     return {"query_norm": "heads" if config.get("use_qk_norm") else ""}
 
 
-def _stablelm(config: Config) -> dict[str, Any]:
+def _read_stablelm(config: Config) -> dict[str, Any]:
     parallel = bool(config.get("use_parallel_residual"))
     heads = bool(config.get("qk_layernorm"))
     return {"norms": 1 if parallel else 2, "query_norm": "heads" if heads else ""}
@@ -339,11 +339,11 @@ def _glm_moe(config: Config) -> dict[str, Any]:
     return {"query_norm": "head" if config.get("use_qk_norm") else ""}
 
 
-def _hyperclovax(config: Config) -> dict[str, Any]:
+def _read_hyperclovax(config: Config) -> dict[str, Any]:
     return {"norms": 4 if config.get("use_post_norm") else 2}
 
 
-def _laguna(config: Config) -> dict[str, Any]:
+def _read_laguna(config: Config) -> dict[str, Any]:
     return {"head_gate": bool(config.get("gating", True))}
 
 
@@ -353,34 +353,34 @@ def _nemotron_h(config: Config) -> dict[str, Any]:
     return {"qkv_bias": attention, "out_bias": attention, "mlp_bias": mlp}
 
 
-def _mimo(config: Config) -> dict[str, Any]:
+def _read_mimo(config: Config) -> dict[str, Any]:
     return {
         "sliding_sinks": bool(config.get("add_swa_attention_sink_bias", True)),
         "sinks": bool(config.get("add_full_attention_sink_bias", False)),
     }
 
 
-def _lfm3(config: Config) -> dict[str, Any]:
+def _read_lfm3(config: Config) -> dict[str, Any]:
     gate = bool(config.get("use_attention_gate", True))
     return {"head_gate": gate, "norms": 4 if config.get("use_sandwich_norm") else 2}
 
 
-def _phi(config: Config) -> dict[str, Any]:
+def _read_phi(config: Config) -> dict[str, Any]:
     norm = "head" if config.get("qk_layernorm") else ""
     return {"query_norm": norm, "query_norm_terms": 2}
 
 
 _SPECIAL = {
-    "phi": _phi,
-    "falcon": _falcon,
-    "mpt": _mpt,
-    "cohere": _cohere,
-    "stablelm": _stablelm,
+    "phi": _read_phi,
+    "falcon": _read_falcon,
+    "mpt": _read_mpt,
+    "cohere": _read_cohere,
+    "stablelm": _read_stablelm,
     "glm4_moe": _glm_moe,
-    "hyperclovax": _hyperclovax,
-    "laguna": _laguna,
-    "lfm3": _lfm3,
-    "mimo_v2_flash": _mimo,
+    "hyperclovax": _read_hyperclovax,
+    "laguna": _read_laguna,
+    "lfm3": _read_lfm3,
+    "mimo_v2_flash": _read_mimo,
     "nemotron_h": _nemotron_h,
 }
 _FIELDS_WORDS = data_files.load_toml("config_fields.toml")
@@ -429,7 +429,7 @@ class TrackedConfig(Mapping[str, Any]):
         )
 
 
-def with_defaults(text: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
+def add_config_defaults(text: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Add the defaults of its class to a nested configuration.
 
     Also returns the names of the added fields, except those that are off.
@@ -471,7 +471,7 @@ _DOUBLE = "longcat_flash"
 
 def layer_count(config: Config) -> int:
     """Return the number of layers, which may follow from a list or pattern of blocks."""
-    blocks = _blocks(config)
+    blocks = _block_kinds(config)
     count = len(blocks) if blocks is not None else config_int(config, "layers")
     if config.get("model_type") == _DOUBLE:
         count *= 2
@@ -482,9 +482,9 @@ def layer_count(config: Config) -> int:
 
 def layer_words(config: Config, traits: FamilyTraits, routing: MoeRouting | None) -> Words:
     """Return the mixer and the MLP of each layer, each as one word."""
-    blocks = _blocks(config)
+    blocks = _block_kinds(config)
     if blocks is not None:
-        return [_block(word) for word in blocks]
+        return [_block_kind(word) for word in blocks]
     count = layer_count(config)
     routed = routing.layers if routing else frozenset[int]()
     mlp = "none" if config.get("model_type") in ATTENTION_FREE else "dense"
@@ -492,13 +492,13 @@ def layer_words(config: Config, traits: FamilyTraits, routing: MoeRouting | None
     return [(m, "routed" if i in routed else mlp) for i, m in enumerate(mixers)]
 
 
-def _block(word: str) -> tuple[str, str]:
+def _block_kind(word: str) -> tuple[str, str]:
     if word not in _BLOCKS:
         raise UnreadableConfigError(f"The block “{word}” cannot be read.")
     return _BLOCKS[word]
 
 
-def _blocks(config: Config) -> list[str] | None:
+def _block_kinds(config: Config) -> list[str] | None:
     """Return the blocks of a model whose layers are either a mixer or an MLP."""
     pattern = config.get("hybrid_override_pattern")
     if isinstance(pattern, str):
@@ -514,12 +514,12 @@ def _mixer_words(config: Config, traits: FamilyTraits, count: int) -> list[str]:
     if family in _UNIFORM:
         return [_UNIFORM[family]] * count
     if family == "deepseek_v4":
-        return _compressed(config, count)
+        return _compressed_kinds(config, count)
     full = _full_layers(config, count)
     if full is not None:
         return ["full" if i in full else "linear" for i in range(count)]
     switches = config.get("hybrid_layer_pattern")
-    if isinstance(switches, list) and window_of(config):
+    if isinstance(switches, list) and sliding_window(config):
         return ["sliding" if on else "full" for on in switches[:count]]
     return layer_kinds(config, count, traits.full_every)
 
@@ -568,7 +568,7 @@ _COMPRESSED = {
 }
 
 
-def _compressed(config: Config, count: int) -> list[str]:
+def _compressed_kinds(config: Config, count: int) -> list[str]:
     """Return the attention kinds of DeepSeek-V4, by word or by compression ratio."""
     listed = config.get("layer_types")
     if isinstance(listed, list):

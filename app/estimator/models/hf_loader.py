@@ -12,15 +12,15 @@ from app.estimator.models.hf_config import (
     MoeRouting,
     TrackedConfig,
     UnreadableConfigError,
+    add_config_defaults,
     check_family,
     config_int,
+    family_traits,
     layer_count,
     layer_words,
-    routing_of,
+    moe_routing,
+    sliding_window,
     text_part,
-    traits_of,
-    window_of,
-    with_defaults,
 )
 from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
 from app.estimator.models.quantized_formats import read_quantization
@@ -29,9 +29,9 @@ from app.estimator.models.vision_tower import SIDE_CONFIGS, read_beside
 
 def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: bool) -> TokenMixer:
     """Return the attention of one layer; latent if the configuration has latent ranks."""
-    window = window_of(config) if sliding else None
+    window = sliding_window(config) if sliding else None
     if config.get("kv_lora_rank"):
-        return sequence_mixers.latent_attention(_latent(config, traits, index), window)
+        return sequence_mixers.latent_attention(_read_latent_shape(config, traits, index), window)
     hidden, heads = config_int(config, "hidden"), config_int(config, "heads")
     if not heads:
         raise UnreadableConfigError("The configuration has no attention heads.")
@@ -55,11 +55,11 @@ def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: 
         head_gate=traits.head_gate,
         keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
     )
-    mixer = layers.attention(shape, window, shares_cache=shares_cache(config, index))
-    return _indexed(config, index, mixer)
+    mixer = layers.attention_mixer(shape, window, shares_cache=shares_cache(config, index))
+    return _with_indexer(config, index, mixer)
 
 
-def _indexed(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
+def _with_indexer(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
     """Add the indexer that selects blocks of tokens in a layer (MiniMax-M3)."""
     listed = config.get("layer_types")
     if not isinstance(listed, list) or listed[index] != "minimax_m3_sparse":
@@ -139,7 +139,7 @@ def _shares_index(config: Config, index: int) -> bool:
     return max(index - offset + 1, 0) % every != 0
 
 
-def _latent(
+def _read_latent_shape(
     config: Config, traits: FamilyTraits, index: int
 ) -> sequence_mixers.LatentAttentionShape:
     return sequence_mixers.LatentAttentionShape(
@@ -172,7 +172,7 @@ def compressed_mixer(config: Config, word: str) -> TokenMixer:
             query_rank=config.get("q_lora_rank") or 0,
             out_groups=config.get("o_groups", 8),
             out_rank=config.get("o_lora_rank", 1024),
-            window=window_of(config) or 128,
+            window=sliding_window(config) or 128,
             streams=config.get("hc_mult", 4),
             rate={"compressed": sparse, "heavy": heavy}.get(word, 0),
             index_heads=config.get("index_n_heads", 64) if word == "compressed" else 0,
@@ -190,28 +190,28 @@ def recurrent_mixer(config: Config) -> TokenMixer:
             config_int(config, "hidden"), config.get("conv_L_cache", 3)
         )
     if family == "minimax":
-        return sequence_mixers.lightning(
+        return sequence_mixers.lightning_mixer(
             config_int(config, "hidden"),
             config_int(config, "heads"),
             config_int(config, "head_dim", 0)
             or config_int(config, "hidden") // config_int(config, "heads"),
         )
     if family in {"kimi_linear", "bailing_hybrid"}:
-        return _kimi(config)
+        return _kimi_mixer(config)
     if "linear_num_value_heads" in config:
-        return _delta(config)
+        return _delta_mixer(config)
     return _state_space(config)
 
 
 def _state_space(config: Config) -> TokenMixer:
     if "mamba_num_heads" in config or "mamba_n_heads" in config:
-        return _mamba2(config)
+        return _mamba2_mixer(config)
     if config.get("model_type") == "mamba2":
-        return _mamba2(config, config.get("num_heads"))
-    return _mamba(config)
+        return _mamba2_mixer(config, config.get("num_heads"))
+    return _mamba_mixer(config)
 
 
-def _kimi(config: Config) -> TokenMixer:
+def _kimi_mixer(config: Config) -> TokenMixer:
     inner = config.get("linear_attn_config") or {}
     heads = inner.get("num_heads") or config.get("linear_num_heads") or 32
     dim = inner.get("head_dim") or config.get("linear_head_dim") or 128
@@ -227,7 +227,7 @@ def _kimi(config: Config) -> TokenMixer:
     )
 
 
-def _delta(config: Config) -> TokenMixer:
+def _delta_mixer(config: Config) -> TokenMixer:
     return sequence_mixers.gated_delta(
         sequence_mixers.GatedDeltaShape(
             hidden=config_int(config, "hidden"),
@@ -240,13 +240,13 @@ def _delta(config: Config) -> TokenMixer:
     )
 
 
-def _mamba(config: Config) -> TokenMixer:
+def _mamba_mixer(config: Config) -> TokenMixer:
     hidden = config_int(config, "hidden")
     expand = config.get("mamba_expand") or config.get("expand") or 2
     jamba = config.get("model_type") == "jamba"
     inner = expand * hidden if jamba else config.get("intermediate_size")
     rank = config.get("mamba_dt_rank") or config.get("time_step_rank")
-    return sequence_mixers.mamba(
+    return sequence_mixers.mamba_mixer(
         sequence_mixers.MambaShape(
             hidden=hidden,
             inner=inner or expand * hidden,
@@ -260,7 +260,7 @@ def _mamba(config: Config) -> TokenMixer:
     )
 
 
-def _mamba2(config: Config, heads: int | None = None) -> TokenMixer:
+def _mamba2_mixer(config: Config, heads: int | None = None) -> TokenMixer:
     heads = heads or config.get("mamba_num_heads") or config.get("mamba_n_heads")
     dim = config.get("mamba_head_dim") or config.get("mamba_d_head")
     state = config.get("ssm_state_size") or config.get("mamba_d_state")
@@ -272,7 +272,7 @@ def _mamba2(config: Config, heads: int | None = None) -> TokenMixer:
     if dim == "auto" or not dim:
         dim = expand * hidden // heads
     norm = config.get("model_type") != "falcon_h1" or config.get("mamba_rms_norm")
-    return sequence_mixers.mamba2(
+    return sequence_mixers.mamba2_mixer(
         sequence_mixers.Mamba2Shape(
             hidden=hidden,
             heads=heads,
@@ -280,14 +280,18 @@ def _mamba2(config: Config, heads: int | None = None) -> TokenMixer:
             state=state or config.get("state_size") or 128,
             groups=groups,
             convolution=kernel,
-            conv_bias=_switch(config, ("use_conv_bias", "mamba_conv_bias"), default=True),
-            projection_bias=_switch(config, ("use_bias", "mamba_proj_bias"), default=False),
+            conv_bias=_first_given_switch(
+                config, ("use_conv_bias", "mamba_conv_bias"), default=True
+            ),
+            projection_bias=_first_given_switch(
+                config, ("use_bias", "mamba_proj_bias"), default=False
+            ),
             norm=bool(norm),
         )
     )
 
 
-def _switch(config: Config, names: tuple[str, ...], *, default: bool) -> bool:
+def _first_given_switch(config: Config, names: tuple[str, ...], *, default: bool) -> bool:
     """Return the first switch that is set under one of several names."""
     for name in names:
         if config.get(name) is not None:
@@ -301,21 +305,21 @@ _NO_MIXER = TokenMixer(kind="none")
 
 def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
     """Return the layers of the decoder in order; equal layers are one shared object."""
-    routing = routing_of(config, layer_count(config))
+    routing = moe_routing(config, layer_count(config))
     words = layer_words(config, traits, routing)
     made: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
     stack = []
     for index, (mixer_word, mlp_word) in enumerate(words):
-        mixer, beside = _mixers(config, traits, index, mixer_word)
-        mlp = _mlp(config, traits, routing, index, mlp_word)
+        mixer, beside = _layer_mixers(config, traits, index, mixer_word)
+        mlp = _build_mlp(config, traits, routing, index, mlp_word)
         key = (mixer, beside, mlp)
         if key not in made:
-            made[key] = Layer(mixer, mlp, _norms(config, traits, mixer, mlp), beside)
+            made[key] = Layer(mixer, mlp, _norm_weights(config, traits, mixer, mlp), beside)
         stack.append(made[key])
     return tuple(stack)
 
 
-def _norms(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) -> int:
+def _norm_weights(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) -> int:
     """Return the weights of the norms around the two halves of a layer."""
     halves = (mixer != _NO_MIXER) + (mlp != _NO_MLP)
     norms = traits.norms if halves == 2 else halves * max(1, traits.norms // 2)
@@ -327,7 +331,7 @@ def _norms(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) ->
     return norms * traits.norm_terms * config_int(config, "hidden") + traits.layer_scalars
 
 
-def _mixers(
+def _layer_mixers(
     config: Config, traits: FamilyTraits, index: int, word: str
 ) -> tuple[TokenMixer, TokenMixer | None]:
     """Return the mixer of a layer, and a second one that runs in parallel."""
@@ -347,7 +351,7 @@ def _mixers(
     return makers[word](), None
 
 
-def _mlp(
+def _build_mlp(
     config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int, word: str
 ) -> Mlp:
     if word == "none":
@@ -355,11 +359,13 @@ def _mlp(
     if word == "routed":
         if routing is None:
             raise UnreadableConfigError("A layer has experts, but their number is missing.")
-        return _with_side_inputs(config, routed_mlp(config, traits, routing))
-    return _with_side_inputs(config, _dense(config, traits, routing, index))
+        return _add_side_inputs(config, routed_mlp(config, traits, routing))
+    return _add_side_inputs(config, _build_dense_mlp(config, traits, routing, index))
 
 
-def _dense(config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int) -> Mlp:
+def _build_dense_mlp(
+    config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int
+) -> Mlp:
     hidden = config_int(config, "hidden")
     listed = config.get("intermediate_size")
     width = listed[index] if isinstance(listed, list) and index < len(listed) else 0
@@ -370,7 +376,7 @@ def _dense(config: Config, traits: FamilyTraits, routing: MoeRouting | None, ind
         width = config.get("shared_intermediate_size") or 0
     width = width or config_int(config, "width", 0) or 4 * hidden
     if config.get("block_auto_adjust_ff_dim"):
-        width = _adjusted(config, width)
+        width = _lfm2_width(config, width)
     if config.get("use_double_wide_mlp") and shares_cache(config, index):
         width *= 2
     if not isinstance(width, int) or width > 10**9:
@@ -378,14 +384,14 @@ def _dense(config: Config, traits: FamilyTraits, routing: MoeRouting | None, ind
     return layers.dense_mlp(hidden, width, gated=traits.gated, bias=traits.mlp_bias)
 
 
-def _adjusted(config: Config, width: int) -> int:
+def _lfm2_width(config: Config, width: int) -> int:
     """Return two thirds of the width, scaled and rounded up, as in LFM2."""
     scaled = int(config.get("block_ffn_dim_multiplier", 1.0) * int(2 * width / 3))
     step = config.get("block_multiple_of", 256)
     return int(-(-scaled // step) * step)
 
 
-def _with_side_inputs(config: Config, mlp: Mlp) -> Mlp:
+def _add_side_inputs(config: Config, mlp: Mlp) -> Mlp:
     """Add the projections of per-layer embeddings if the model has them."""
     side = config.get("hidden_size_per_layer_input")
     if not side:
@@ -495,22 +501,22 @@ def read_shape(config: Config) -> EncoderDecoderShape:
     if not 1 <= max(encoders, decoders) <= 2000:
         message = f"{max(encoders, decoders)} layers; 1 to 2,000 can be read."
         raise UnreadableConfigError(message)
-    encoder = _layer(config, habits, "encoder", cross=False)
-    decoder = _layer(config, habits, "decoder", cross=True)
+    encoder = _seq2seq_layer(config, habits, "encoder", cross=False)
+    decoder = _seq2seq_layer(config, habits, "decoder", cross=True)
     return EncoderDecoderShape(
         encoder=(encoder,) * encoders,
         decoder=(decoder,) * decoders,
-        outside=_outside(config, habits, hidden, encoders + decoders),
+        outside=_seq2seq_outside_weights(config, habits, hidden, encoders + decoders),
         norm_terms=habits.norm_terms,
     )
 
 
-def _layer(config: Config, habits: Seq2SeqTraits, half: str, *, cross: bool) -> Layer:
+def _seq2seq_layer(config: Config, habits: Seq2SeqTraits, half: str, *, cross: bool) -> Layer:
     hidden = config_int(config, "hidden")
     heads = config.get(f"{half}_attention_heads") or config_int(config, "heads")
     width = config.get(f"{half}_ffn_dim") or config_int(config, "width")
     gated = "gated" in str(config.get("feed_forward_proj", ""))
-    attention = _attention(config, habits, hidden, heads)
+    attention = _seq2seq_attention(config, habits, hidden, heads)
     return Layer(
         mixer=attention if cross else dataclasses.replace(attention, cache=0),
         mlp=layers.dense_mlp(hidden, width, gated=gated, bias=habits.bias),
@@ -520,7 +526,9 @@ def _layer(config: Config, habits: Seq2SeqTraits, half: str, *, cross: bool) -> 
     )
 
 
-def _attention(config: Config, habits: Seq2SeqTraits, hidden: int, heads: int) -> TokenMixer:
+def _seq2seq_attention(
+    config: Config, habits: Seq2SeqTraits, hidden: int, heads: int
+) -> TokenMixer:
     head_dim = config.get("d_kv") or hidden // heads
     shape = layers.AttentionShape(
         hidden=hidden,
@@ -530,13 +538,15 @@ def _attention(config: Config, habits: Seq2SeqTraits, hidden: int, heads: int) -
         qkv_bias=habits.bias,
         out_bias=habits.bias,
     )
-    made = layers.attention(shape)
+    made = layers.attention_mixer(shape)
     if habits.bias and not habits.key_bias:
         return dataclasses.replace(made, vectors=made.vectors - heads * head_dim)
     return made
 
 
-def _outside(config: Config, habits: Seq2SeqTraits, hidden: int, layers: int) -> int:
+def _seq2seq_outside_weights(
+    config: Config, habits: Seq2SeqTraits, hidden: int, layers: int
+) -> int:
     """Return the norms of both halves, positions, relative biases and the audio front end."""
     count = 2 * (int(habits.embedding_norm) + int(habits.final_norm))
     total = count * habits.norm_terms * hidden
@@ -545,14 +555,14 @@ def _outside(config: Config, habits: Seq2SeqTraits, hidden: int, layers: int) ->
         stacks = layers if habits.relative_each else 2
         total += buckets * config_int(config, "heads") * stacks
     elif habits.learned_positions:
-        total += _positions(config, habits) * hidden
+        total += _position_weights(config, habits) * hidden
     if config.get("model_type") == "whisper":
         mels = config.get("num_mel_bins", 80)
         total += 3 * mels * hidden + hidden + 3 * hidden * hidden + hidden
     return total
 
 
-def _positions(config: Config, habits: Seq2SeqTraits) -> int:
+def _position_weights(config: Config, habits: Seq2SeqTraits) -> int:
     source = config.get("max_source_positions") or config_int(config, "positions", 1024)
     target = config.get("max_target_positions") or config_int(config, "positions", 1024)
     return int(source + target) + 2 * habits.positions
@@ -569,7 +579,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     6738415616
     """
     alone = {k: v for k, v in text_part(config).items() if k not in SIDE_CONFIGS}
-    given, assumed = with_defaults(alone)
+    given, assumed = add_config_defaults(alone)
     text = TrackedConfig(given)
     check_family(text)
     read = _from_seq2seq if is_seq2seq(text) else _from_decoder
@@ -606,10 +616,10 @@ def _is_size(value: object) -> bool:
 
 
 def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
-    traits = traits_of(text)
+    traits = family_traits(text)
     hidden = config_int(text, "hidden")
     stack = decoder_layers(text, traits)
-    predictors = _predictors(text)
+    predictors = _count_predictors(text)
     vocabulary = config_int(text, "vocabulary")
     positions = 0
     if traits.learned_positions:
@@ -622,19 +632,19 @@ def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
             tied=traits.tied,
             stack=stack,
             positions=positions,
-            other=_reading_outside(text, traits, hidden, vocabulary),
+            other=_decoder_outside_weights(text, traits, hidden, vocabulary),
             side_tables=_side_tables(text, hidden),
             table_width=text.get("word_embed_proj_dim") or 0,
             max_context=config_int(text, "positions", 0) or None,
             family=str(text.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
-            predicting=_predicting(stack) * predictors,
+            predicting=_predictor_layers(stack) * predictors,
             predictors=predictors,
         )
     )
 
 
-def _predictors(text: Mapping[str, Any]) -> int:
+def _count_predictors(text: Mapping[str, Any]) -> int:
     """Return the number of modules for multi-token prediction."""
     names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
     given = [text.get(name) or 0 for name in (*names, "num_mtp_layers")]
@@ -648,7 +658,7 @@ def _predictors(text: Mapping[str, Any]) -> int:
 _MOST_PREDICTORS = 64
 
 
-def _predicting(stack: tuple[Layer, ...]) -> tuple[Layer, ...]:
+def _predictor_layers(stack: tuple[Layer, ...]) -> tuple[Layer, ...]:
     """Return the layers of such a module: attention and MLP as in the model's last layer."""
     attention = next((a for a in reversed(stack) if a.mixer.heads), None)
     if attention is None:
@@ -677,7 +687,7 @@ def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
     )
 
 
-def _reading_outside(
+def _decoder_outside_weights(
     config: Mapping[str, Any], traits: FamilyTraits, hidden: int, vocabulary: int
 ) -> int:
     """Return the parameters outside of layers and tables."""

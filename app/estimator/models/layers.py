@@ -163,7 +163,7 @@ class AttentionShape:
     keys_are_values: bool = False
 
 
-def attention(
+def attention_mixer(
     shape: AttentionShape, window: int | None = None, *, shares_cache: bool = False
 ) -> TokenMixer:
     """Build multi-head attention with any number of KV heads.
@@ -257,7 +257,7 @@ def routed_mlp(shape: MoeShape) -> Mlp:
     if shape.shared_bias and shape.shared_width:
         vectors += len(ups) * shape.shared_width + shape.hidden
     return Mlp(
-        matrices=(*_routed(shape, ups, inner), *_beside_routed(shape, ups, inner)),
+        matrices=(*_routed_matrices(shape, ups, inner), *_beside_routed(shape, ups, inner)),
         vectors=vectors,
         routed_vectors=shape.experts * expert_bias,
         width=shape.width,
@@ -268,7 +268,7 @@ def routed_mlp(shape: MoeShape) -> Mlp:
     )
 
 
-def _routed(shape: MoeShape, ups: tuple[str, ...], inner: int) -> list[WeightMatrix]:
+def _routed_matrices(shape: MoeShape, ups: tuple[str, ...], inner: int) -> list[WeightMatrix]:
     """Return the router and the matrices of all experts."""
     count, active = shape.experts, shape.per_token
     router = WeightMatrix("router", shape.hidden, count + shape.idle, "router", "whole")

@@ -11,7 +11,7 @@ from app.estimator import data_files
 from app.estimator.models.architecture import Architecture, count_architecture
 from app.estimator.models.hf_config import UnreadableConfigError, is_known
 from app.estimator.models.hf_loader import from_config
-from app.estimator.models.number_formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, format_of
+from app.estimator.models.number_formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, find_format
 from app.estimator.units import format_number, refuse_decimal_comma
 
 _SIZE = re.compile(
@@ -140,7 +140,7 @@ def is_config(name: str) -> bool:
     return name.lstrip().startswith("{")
 
 
-def _read(text: str) -> Architecture:
+def _load_architecture(text: str) -> Architecture:
     try:
         config = json.loads(text)
     except (ValueError, RecursionError):
@@ -166,7 +166,7 @@ def read_pasted(text: str) -> Architecture:
     Raises UnreadableConfigError with a sentence if it is not a JSON object, lacks a size
     or contradicts itself.
     """
-    return _read(text)
+    return _load_architecture(text)
 
 
 # What estimates compute for a model is cached as long as the model, so only short texts
@@ -174,10 +174,10 @@ def read_pasted(text: str) -> Architecture:
 @functools.lru_cache(maxsize=256)
 def read_short(text: str) -> Architecture:
     """Build the architecture from a configuration short enough for the field of a name."""
-    return _read(text)
+    return _load_architecture(text)
 
 
-def tidy(text: str) -> str:
+def tidy_config(text: str) -> str:
     """Return a configuration without the white space it was typed with.
 
     Raises LookupError, as an unknown name does.
@@ -199,7 +199,7 @@ def model_id(name: str) -> str:
     with what the configuration lacks.
     """
     if is_config(name):
-        return tidy(name)
+        return tidy_config(name)
     if is_size(name):
         return size_name(parse_size(name))
     return data_files.find_id(*_MODELS, name, "a model")
@@ -215,24 +215,24 @@ def find_model(name: str) -> Architecture:
     """
     if name.startswith("{"):
         return read_short(name)
-    return _named(name)
+    return _load_named_model(name)
 
 
 @functools.lru_cache(maxsize=2048)
-def _named(name: str) -> Architecture:
+def _load_named_model(name: str) -> Architecture:
     if is_size(name):
-        return generic(parse_size(name))
+        return generic_model(parse_size(name))
     key = model_id(name)
     row = data_files.load_table(*_MODELS)[key]
     return from_config(row["config"], name=row["name"])
 
 
-def models() -> tuple[tuple[str, str], ...]:
+def list_models() -> tuple[tuple[str, str], ...]:
     """Return ids and names of the catalog's models, in catalog order."""
     return tuple((key, row["name"]) for key, row in data_files.load_table(*_MODELS).items())
 
 
-def generic(parameters: int) -> Architecture:
+def generic_model(parameters: int) -> Architecture:
     """Return a dense, Llama-shaped model with exactly `parameters` parameters."""
     config = shape_for(parameters)
     model = from_config(config, name=f"{size_name(parameters)} dense")
@@ -252,7 +252,7 @@ def weights_words(model: Architecture, name: str, label: str) -> str:
     how = model.quantization
     if how is None:
         return ""
-    published = format_of(model, PUBLISHED)
+    published = find_format(model, PUBLISHED)
     if name not in (PUBLISHED, PUBLISHED_OR_FP8):
         said = f"Weights in {label}, as chosen; "
         if how.problem:
@@ -264,16 +264,16 @@ def weights_words(model: Architecture, name: str, label: str) -> str:
     return f"Weights as published: {published.label}."
 
 
-def caveats(model: Architecture) -> tuple[str, ...]:
+def model_caveats(model: Architecture) -> tuple[str, ...]:
     """Return what the counts of `model` leave out or assume; empty if nothing."""
     found = []
     if model.family and not is_known(model.family):
         found.append(f"The family “{model.family}” is not known; it was read as Llama-shaped.")
     if model.unread:
-        found.append(f"Not understood, and not counted: {_listed(model.unread)}.")
+        found.append(f"Not understood, and not counted: {_join_names(model.unread)}.")
     if model.assumed:
         found.append(
-            f"Not given, and taken from the defaults of its class: {_listed(model.assumed)}."
+            f"Not given, and taken from the defaults of its class: {_join_names(model.assumed)}."
         )
     if model.tower:
         found.append(
@@ -284,10 +284,10 @@ def caveats(model: Architecture) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     """Join field names in one line.
 
-    >>> _listed(("a", "b"))
+    >>> _join_names(("a", "b"))
     'a, b'
     """
     shown = ", ".join(names[:_MOST])

@@ -14,7 +14,7 @@ from app.estimator.models.quantized_formats import (
     HEAD,
     NumberScheme,
     Quantization,
-    names_of_matrix,
+    list_matrix_names,
 )
 
 Key = tuple[str, str, int]
@@ -39,11 +39,11 @@ class CheckpointWidths:
 
     def share(self, matrix: WeightMatrix) -> float:
         """Return the quantized share of a matrix, over all layers [1]."""
-        return self.parts.get(_key(matrix), (0.0, 0.0))[0]
+        return self.parts.get(_matrix_key(matrix), (0.0, 0.0))[0]
 
     def bits_of(self, matrix: WeightMatrix) -> float:
         """Return the mean bits of a matrix's quantized weights."""
-        return self.parts.get(_key(matrix), (0.0, 0.0))[1]
+        return self.parts.get(_matrix_key(matrix), (0.0, 0.0))[1]
 
 
 def published_widths(model: Architecture) -> CheckpointWidths | None:
@@ -52,11 +52,11 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
     if how is None or how.problem:
         return None
     weights: dict[Key, dict[NumberScheme | None, int]] = {}
-    for layer, index, number in _indexed(model, how):
+    for layer, index, number in _indexed_layers(model, how):
         for matrix in layer.matrices:
-            counts = weights.setdefault(_key(matrix), collections.Counter())
-            counts[_scheme_of(how, layer, matrix, index)] += matrix.parameters * number
-    embedding, head = _table(how, EMBEDDING), _table(how, HEAD)
+            counts = weights.setdefault(_matrix_key(matrix), collections.Counter())
+            counts[_matrix_scheme(how, layer, matrix, index)] += matrix.parameters * number
+    embedding, head = _table_scheme(how, EMBEDDING), _table_scheme(how, HEAD)
     totals: collections.Counter[NumberScheme] = collections.Counter()
     for counts in weights.values():
         totals.update({s: n for s, n in counts.items() if s is not None})
@@ -66,10 +66,10 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
     ):
         if scheme and number:
             totals[scheme] += number
-    return _widths(weights, totals, embedding, head) if totals else None
+    return _checkpoint_widths(weights, totals, embedding, head) if totals else None
 
 
-def _widths(
+def _checkpoint_widths(
     weights: Mapping[Key, Mapping[NumberScheme | None, int]],
     totals: collections.Counter[NumberScheme],
     embedding: NumberScheme | None,
@@ -81,13 +81,13 @@ def _widths(
         scheme=ranked[0],
         label=" and ".join(dict.fromkeys(scheme.label for scheme in ranked[:3])),
         bits=bits,
-        parts={key: _mean(counts) for key, counts in weights.items()},
+        parts={key: _quantized_share_and_bits(counts) for key, counts in weights.items()},
         embedding=embedding.bits if embedding else 0.0,
         head=head.bits if head else 0.0,
     )
 
 
-def _mean(counts: Mapping[NumberScheme | None, int]) -> tuple[float, float]:
+def _quantized_share_and_bits(counts: Mapping[NumberScheme | None, int]) -> tuple[float, float]:
     """Return the quantized share, and its mean bits."""
     narrow = {scheme: number for scheme, number in counts.items() if scheme}
     covered = sum(narrow.values())
@@ -97,12 +97,12 @@ def _mean(counts: Mapping[NumberScheme | None, int]) -> tuple[float, float]:
     return covered / sum(counts.values()), bits / covered
 
 
-def _key(matrix: WeightMatrix) -> Key:
+def _matrix_key(matrix: WeightMatrix) -> Key:
     """Return the key that equal kinds of matrices share across layers."""
     return matrix.part, matrix.name, matrix.inputs * matrix.outputs
 
 
-def _indexed(model: Architecture, how: Quantization) -> Iterator[tuple[Layer, str, int]]:
+def _indexed_layers(model: Architecture, how: Quantization) -> Iterator[tuple[Layer, str, int]]:
     """Yield layers with their index; equal ones once if no list names single layers."""
     if not any(override.modules.names_layers for override in how.overrides):
         yield from ((layer, "", number) for layer, number in model.runs)
@@ -111,12 +111,12 @@ def _indexed(model: Architecture, how: Quantization) -> Iterator[tuple[Layer, st
     yield from ((layer, "", 1) for layer in model.encoder)
 
 
-def _scheme_of(
+def _matrix_scheme(
     how: Quantization, layer: Layer, matrix: WeightMatrix, index: str
 ) -> NumberScheme | None:
     if matrix.part == "router":
         return how.scheme if how.scope == "everything" else None
-    names = names_of_matrix(layer, matrix)
+    names = list_matrix_names(layer, matrix)
     for override in how.overrides:
         if override.modules.match(names, index):
             return override.scheme
@@ -124,7 +124,7 @@ def _scheme_of(
     return None if outside else how.scheme
 
 
-def _table(how: Quantization, names: tuple[str, ...]) -> NumberScheme | None:
+def _table_scheme(how: Quantization, names: tuple[str, ...]) -> NumberScheme | None:
     """Return the format of embeddings or head, which few methods quantize."""
     for override in how.overrides:
         if override.modules.match(names):
@@ -132,12 +132,12 @@ def _table(how: Quantization, names: tuple[str, ...]) -> NumberScheme | None:
     return how.scheme if how.scope == "everything" else None
 
 
-def bytes_of(elements: float, bits: float) -> float:
+def element_bytes(elements: float, bits: float) -> float:
     """Bytes of `elements` numbers at `bits` each, scales included.
 
     bytes = elements · bits / 8
 
-    >>> bytes_of(70e9, 16)
+    >>> element_bytes(70e9, 16)
     140000000000.0
     """
     return elements * bits / 8
@@ -174,7 +174,7 @@ class WeightFormat:
     widths: CheckpointWidths | None = None
 
 
-def _format(row: dict[str, Any]) -> WeightFormat:
+def _read_format(row: dict[str, Any]) -> WeightFormat:
     """Build a format from its entry; scales of groups are added to the bits per weight."""
     scales = [row.pop(key, 0) for key in ("group", "scale_bits", "zero_bits")]
     bits = grouped_bits(row.pop("bits"), *scales) if scales[0] else row.pop("bits")
@@ -182,7 +182,7 @@ def _format(row: dict[str, Any]) -> WeightFormat:
 
 
 _WORDS = data_files.load_toml("formats.toml")
-FORMATS: dict[str, WeightFormat] = {row["id"]: _format({**row}) for row in _WORDS["format"]}
+FORMATS: dict[str, WeightFormat] = {row["id"]: _read_format({**row}) for row in _WORDS["format"]}
 WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
 PUBLISHED = "published"
 """Choice of weights: the format of the published checkpoint, BF16 if not quantized."""
@@ -220,24 +220,24 @@ class WeightTable:
         return self.divided / tensor_parallel + heads + self.copied
 
 
-def format_of(model: Architecture, name: str) -> WeightFormat:
+def find_format(model: Architecture, name: str) -> WeightFormat:
     """Return the format called `name`; for `published` that of the model's checkpoint.
 
     BF16 if the checkpoint is not quantized, or in an unsupported way;
     `published-or-fp8` is FP8 if it is not quantized.
 
     >>> from app.estimator.models.lookup import find_model
-    >>> format_of(find_model("gpt-oss-120b"), "published").label
+    >>> find_format(find_model("gpt-oss-120b"), "published").label
     'MXFP4 experts, the rest BF16'
-    >>> format_of(find_model("llama-2-7b"), "published").label
+    >>> find_format(find_model("llama-2-7b"), "published").label
     'BF16'
     """
     if name == PUBLISHED_OR_FP8:
         name = PUBLISHED if model.quantization else "fp8"
-    return _published(model) if name == PUBLISHED else FORMATS[name]
+    return _published_format(model) if name == PUBLISHED else FORMATS[name]
 
 
-def published_hint(model: Architecture, name: str) -> str:
+def add_published_hint(model: Architecture, name: str) -> str:
     """Return a hint for a rejected format that the user did not choose explicitly."""
     if name in FORMATS or model.quantization is None:
         return ""
@@ -245,7 +245,7 @@ def published_hint(model: Architecture, name: str) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _published(model: Architecture) -> WeightFormat:
+def _published_format(model: Architecture) -> WeightFormat:
     """Return the format of a checkpoint: an equal one from the catalog if there is one."""
     widths = published_widths(model)
     if widths is None:
@@ -269,7 +269,7 @@ def _is_same(form: WeightFormat, widths: CheckpointWidths, model: Architecture) 
     if abs(form.bits - widths.bits) > 1e-9:
         return False
     return all(
-        widths.share(matrix) == float(covers(form, matrix))
+        widths.share(matrix) == float(is_mostly_in_format(form, matrix))
         for layer, _ in model.runs
         for matrix in layer.matrices
     )
@@ -282,8 +282,8 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
     A vision tower has the width of unquantized tensors, as in published checkpoints, and is
     divided like matrices, which is the default of vLLM and SGLang.
     """
-    form = format_of(model, name)
-    divided, quantized = _tables(model, form)
+    form = find_format(model, name)
+    divided, quantized = _table_bytes(model, form)
     copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.positions * model.hidden
@@ -291,8 +291,8 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
         vectors += layer.vectors * number
         for matrix in layer.matrices:
             count = matrix.parameters * number
-            size = bytes_of(count, matrix_bits(form, matrix))
-            quantized += count * share_of(form, matrix)
+            size = element_bytes(count, matrix_bits(form, matrix))
+            quantized += count * quantized_share(form, matrix)
             if matrix.split == "whole":
                 copied += size
             elif matrix.split == "heads":
@@ -301,29 +301,29 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
             else:
                 divided += size
                 experts += size if matrix.part == "experts" else 0.0
-    copied += bytes_of(vectors, form.rest)
+    copied += element_bytes(vectors, form.rest)
     return WeightTable(
         divided=divided,
         by_heads=tuple((size, heads) for heads, size in by_heads.items()),
         copied=copied,
         experts=experts,
         quantized=round(quantized),
-        tower=bytes_of(model.tower_parameters, form.rest),
+        tower=element_bytes(model.tower_parameters, form.rest),
     )
 
 
-def _tables(model: Architecture, form: WeightFormat) -> tuple[float, float]:
+def _table_bytes(model: Architecture, form: WeightFormat) -> tuple[float, float]:
     """Return bytes of embeddings, head and tower, and how many of their weights are covered."""
     rows = model.embedding_parameters + model.head_parameters
     wide = model.side_tables + model.tower_parameters
     if form.widths is None:
-        return bytes_of(rows + wide, form.rest), 0.0
-    size, covered = bytes_of(wide, form.rest), 0.0
+        return element_bytes(rows + wide, form.rest), 0.0
+    size, covered = element_bytes(wide, form.rest), 0.0
     for count, bits in (
         (model.embedding_parameters, form.widths.embedding),
         (model.head_parameters, form.widths.head),
     ):
-        size += bytes_of(count, bits or form.rest)
+        size += element_bytes(count, bits or form.rest)
         covered += count if bits else 0.0
     return size, covered
 
@@ -338,7 +338,7 @@ def gpu_weights(model: Architecture, name: str, gpus: int, over: int | None = No
     return table.per_gpu(gpus) - table.experts / gpus + table.experts / (over or gpus)
 
 
-def share_of(form: WeightFormat, matrix: WeightMatrix) -> float:
+def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
     """Return the covered share of a matrix's weights, over all layers [1].
 
     Routers are never quantized.
@@ -354,14 +354,14 @@ def share_of(form: WeightFormat, matrix: WeightMatrix) -> float:
 
 def matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
     """Return the mean bits of a matrix's weights, over the layers that have it."""
-    share = share_of(form, matrix)
+    share = quantized_share(form, matrix)
     bits = form.bits if form.widths is None else form.widths.bits_of(matrix)
     return share * bits + (1 - share) * form.rest
 
 
-def covers(form: WeightFormat, matrix: WeightMatrix) -> bool:
+def is_mostly_in_format(form: WeightFormat, matrix: WeightMatrix) -> bool:
     """Return whether the format applies to most of a matrix."""
-    return share_of(form, matrix) > 0.5
+    return quantized_share(form, matrix) > 0.5
 
 
 _GGUF_WORDS = data_files.load_toml("gguf.toml")
@@ -399,25 +399,25 @@ def file_bytes(model: Architecture, mixture: str) -> float:
         vectors += layer.vectors
         for matrix in layer.matrices:
             if matrix.part == "router" and usual != "F32":
-                total += bytes_of(matrix.parameters, wide)
+                total += element_bytes(matrix.parameters, wide)
             else:
                 form = _gguf_format(model, layer, matrix, index, mixture)
-                total += bytes_of(matrix.parameters, _bits(form, matrix.inputs))
-    return total + bytes_of(vectors, wide)
+                total += element_bytes(matrix.parameters, _bits_for_row(form, matrix.inputs))
+    return total + element_bytes(vectors, wide)
 
 
 def _gguf_tables(model: Architecture, mixture: str, usual: str, rules: _Rules) -> float:
     """Return the bytes of the embedding table and of the output projection."""
     head = usual if mixture in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
     if model.tied:
-        return bytes_of(model.embedding_parameters, _bits(head, model.hidden))
+        return element_bytes(model.embedding_parameters, _bits_for_row(head, model.hidden))
     table = next((form for _, form in rules.get("embedding", ())), usual)
-    return bytes_of(model.embedding_parameters, _bits(table, model.hidden)) + bytes_of(
-        model.head_parameters, _bits(head, model.hidden)
-    )
+    return element_bytes(
+        model.embedding_parameters, _bits_for_row(table, model.hidden)
+    ) + element_bytes(model.head_parameters, _bits_for_row(head, model.hidden))
 
 
-def _bits(form: str, row: int) -> float:
+def _bits_for_row(form: str, row: int) -> float:
     """Return the bits of a format for rows of this length, or of its fallback."""
     if form in _FALLBACK and row % 256:
         form = _FALLBACK[form] if row % 32 == 0 else "F16"
@@ -432,15 +432,15 @@ def _gguf_format(
     usual, rules = _MIXTURES[mixture]
     form = usual
     for condition, chosen in rules.get(matrix.name, ()):
-        if _holds(condition, index, model, layer):
+        if _condition_holds(condition, index, model, layer):
             form = chosen
             break
     if usual in _WIDE:
         return form
-    return _widened(model, matrix, form)
+    return _widened_matrix(model, matrix, form)
 
 
-def _widened(model: Architecture, matrix: WeightMatrix, form: str) -> str:
+def _widened_matrix(model: Architecture, matrix: WeightMatrix, form: str) -> str:
     """Return the format with the exceptions for 70B shapes and for 8 experts."""
     seventy = model.layers == 80 and model.kv_heads < model.heads
     if matrix.name == "v" and seventy and form in {"Q3_K", "Q4_K"}:
@@ -453,7 +453,7 @@ def _widened(model: Architecture, matrix: WeightMatrix, form: str) -> str:
     return form
 
 
-def _holds(condition: str, index: int, model: Architecture, layer: Layer) -> bool:
+def _condition_holds(condition: str, index: int, model: Architecture, layer: Layer) -> bool:
     count = model.layers
     eighth = count // 8
     early_or_late = index < eighth or index >= 7 * count // 8
@@ -518,7 +518,7 @@ def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...])
     `targets` are names such as q, v, gate or q_proj; unknown ones raise
     LookupError. Every routed expert has adapters.
     """
-    names = {name for target in targets for name in _meant(target)}
+    names = {name for target in targets for name in _target_names(target)}
     return sum(
         number * matrix.copies * low_rank_parameters(matrix.inputs, matrix.outputs, rank)
         for layer, number in model.runs
@@ -527,7 +527,7 @@ def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...])
     )
 
 
-def _meant(target: str) -> tuple[str, ...]:
+def _target_names(target: str) -> tuple[str, ...]:
     word = target.strip().lower().removesuffix("_proj")
     found = [n for part in _GROUPS.get(word, (word,)) for n in TARGETS.get(part, ())]
     if not found:
@@ -555,23 +555,23 @@ def padding_bytes(model: Architecture, form: WeightFormat, parts: int = 1) -> fl
     if form.math != "mxfp4":
         return 0.0
     return sum(
-        bytes_of(matrix.parameters * number, matrix_bits(form, matrix))
-        * (_growth(matrix, parts) - 1)
+        element_bytes(matrix.parameters * number, matrix_bits(form, matrix))
+        * (_padding_growth(matrix, parts) - 1)
         for layer, number in model.runs
         for matrix in layer.mlp.matrices
-        if matrix.part == "experts" and share_of(form, matrix)
+        if matrix.part == "experts" and quantized_share(form, matrix)
     )
 
 
-def _growth(matrix: WeightMatrix, parts: int) -> float:
+def _padding_growth(matrix: WeightMatrix, parts: int) -> float:
     """Return the size of an expert's matrix with padding, over the size without [1]."""
     hidden, width = matrix.inputs, matrix.outputs
     if matrix.split == "rows":
         hidden, width = width, hidden
     each = -(-width // parts)
-    padded = _rounded_up(hidden, _OUTPUTS) * _rounded_up(each, _INPUTS) * parts
+    padded = _round_up_to(hidden, _OUTPUTS) * _round_up_to(each, _INPUTS) * parts
     return padded / (hidden * width)
 
 
-def _rounded_up(number: int, step: int) -> int:
+def _round_up_to(number: int, step: int) -> int:
     return -(-number // step) * step

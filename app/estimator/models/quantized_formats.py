@@ -23,7 +23,7 @@ HEAD: tuple[str, ...] = tuple(_WORDS["head"])
 
 
 @functools.lru_cache(maxsize=4096)
-def _paths(names: tuple[str, ...]) -> frozenset[str]:
+def _component_paths(names: tuple[str, ...]) -> frozenset[str]:
     """Return every run of whole components of these dotted names."""
     found: set[str] = set()
     for name in names:
@@ -35,7 +35,7 @@ def _paths(names: tuple[str, ...]) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _beginnings(names: tuple[str, ...]) -> frozenset[str]:
+def _name_beginnings(names: tuple[str, ...]) -> frozenset[str]:
     """Return every prefix of whole components of these names within their layer."""
     parts = [name.partition(_IN_LAYER)[2].split(".") for name in names]
     return frozenset(".".join(p[:end]) for p in parts for end in range(len(p) + 1))
@@ -46,7 +46,7 @@ def _is_matched(names: tuple[str, ...], glob: str) -> bool:
     return any(fnmatch.fnmatchcase(name, glob) for name in names)
 
 
-def names_of_matrix(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
+def list_matrix_names(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
     """Return the names of a matrix across families: full checkpoint names in a layer N."""
     part: str = matrix.part
     if part == "attention" and layer.mixer.state and layer.mixer.kind != "attention":
@@ -74,12 +74,12 @@ class ModulePatterns:
         self._of_layers: dict[tuple[str, str], None] = {}
         unreadable = []
         for entry in entries:
-            globs = _globs(entry)
+            globs = _entry_wildcards(entry)
             if globs is None:
                 unreadable.append(entry)
                 continue
-            for glob in filter(None, map(_of_language_model, globs)):
-                index, name = _in_layer(glob)
+            for glob in filter(None, map(_strip_model_prefix, globs)):
+                index, name = _split_layer_index(glob)
                 if index and not _has_wildcard(index + name):
                     self._of_layer.setdefault(index, set()).add(name)
                 elif index:
@@ -100,13 +100,13 @@ class ModulePatterns:
 
     def match(self, names: tuple[str, ...], layer: str = "") -> bool:
         """Return whether one of these full names in the layer `layer` is named."""
-        if not self._plain.isdisjoint(_paths(names)):
+        if not self._plain.isdisjoint(_component_paths(names)):
             return True
         if any(_is_matched(names, glob) for glob in self._wild):
             return True
         if not layer:
             return False
-        if not self._of_layer.get(layer, _NONE).isdisjoint(_beginnings(names)):
+        if not self._of_layer.get(layer, _NONE).isdisjoint(_name_beginnings(names)):
             return True
         return any(
             fnmatch.fnmatchcase(layer, index) and _is_matched(names, name)
@@ -114,7 +114,7 @@ class ModulePatterns:
         )
 
 
-def _in_layer(glob: str) -> tuple[str, str]:
+def _split_layer_index(glob: str) -> tuple[str, str]:
     """Return the layer index that a pattern names, and the name within the layer.
 
     The index is empty if the pattern names no layer or every one.
@@ -139,7 +139,7 @@ def _has_wildcard(text: str) -> bool:
     return any(sign in text for sign in "*?[")
 
 
-def _of_language_model(glob: str) -> str:
+def _strip_model_prefix(glob: str) -> str:
     """Return a pattern without the prefix of the layers; empty if it names other parts."""
     known = glob.replace("transformer.h.", "layers.")
     head, found, tail = known.partition("layers.")
@@ -152,13 +152,13 @@ def _of_language_model(glob: str) -> str:
     return f"*.{name}" if _has_wildcard(name) else name
 
 
-def _globs(entry: str) -> list[str] | None:
+def _entry_wildcards(entry: str) -> list[str] | None:
     """Return the wildcards that an entry means; None if it cannot be converted."""
     text = entry.strip()
     if text.startswith("re:"):
-        return _of_expression(text[3:])
+        return _expression_wildcards(text[3:])
     if any(sign in text for sign in "\\^$(|+"):
-        return _of_expression(text)
+        return _expression_wildcards(text)
     # A star at either end matches the components before or after.
     bare = text.removesuffix("*").removesuffix(".")
     bare = bare.removeprefix("*.") or text
@@ -172,7 +172,7 @@ _SIMPLE = re.compile(r"[\w.*\[\]\-]*")
 _MOST_STARS = 8
 
 
-def _of_expression(text: str) -> list[str] | None:
+def _expression_wildcards(text: str) -> list[str] | None:
     """Convert an expression of names, wildcards, digits and alternatives to wildcards."""
     ends = text.endswith("$") and not text.endswith("\\$")
     body = text.removeprefix("^").removesuffix("$").replace("\\b", "")
@@ -180,7 +180,7 @@ def _of_expression(text: str) -> list[str] | None:
         body = body.replace(many, "*")
     # An unescaped dot also means a literal dot.
     body = body.replace("\\d", "[0-9]").replace("\\.", ".").replace("(?:", "(")
-    bodies = _alternatives(body)
+    bodies = _expand_alternatives(body)
     if bodies is None:
         return None
     found = []
@@ -192,7 +192,7 @@ def _of_expression(text: str) -> list[str] | None:
     return [re.sub(r"\*+", "*", glob) for glob in found]
 
 
-def _alternatives(text: str) -> list[str] | None:
+def _expand_alternatives(text: str) -> list[str] | None:
     """Expand every `(a|b)`; None if there are too many or nested ones."""
     done = [""]
     rest = text
@@ -257,13 +257,13 @@ class UnknownFormatError(ValueError):
     """A quantization is not supported; the text names it."""
 
 
-def name_of(table: Config) -> str:
+def quantization_name(table: Config) -> str:
     """Return the name of a quantization for a sentence."""
     name = table.get("quant_method") or table.get("quant_algo")
     return f"“{str(name)[:40]}”" if name else "one without a name"
 
 
-def _kept(table: Config, *more: str) -> tuple[ModuleOverride, ...]:
+def _kept_in_16_bit(table: Config, *more: str) -> tuple[ModuleOverride, ...]:
     """Return the modules that stay in 16 bit, from any known key for that list."""
     names: list[str] = []
     for key in (*_KEPT, *more):
@@ -274,7 +274,7 @@ def _kept(table: Config, *more: str) -> tuple[ModuleOverride, ...]:
             names += [str(each) for each in value if each is not None]
     if not names:
         return ()
-    return (ModuleOverride(_patterns(tuple(names)), None),)
+    return (ModuleOverride(_module_patterns(tuple(names)), None),)
 
 
 _KEPT = (
@@ -288,7 +288,7 @@ _KEPT = (
 )
 
 
-def _patterns(names: tuple[str, ...]) -> ModulePatterns:
+def _module_patterns(names: tuple[str, ...]) -> ModulePatterns:
     found = ModulePatterns(names)
     if found.unreadable:
         pattern = found.unreadable[0][:40]
@@ -296,7 +296,7 @@ def _patterns(names: tuple[str, ...]) -> ModulePatterns:
     return found
 
 
-def _integer(bits: int, group: int, *, zeros: bool, math: str = "bf16") -> NumberScheme:
+def _integer_scheme(bits: int, group: int, *, zeros: bool, math: str = "bf16") -> NumberScheme:
     """Return integers with a 16-bit scale per group, or per channel without groups."""
     if not 1 <= bits <= 8:
         raise UnknownFormatError(f"one of {bits} bits")
@@ -332,77 +332,79 @@ def _fp8_blocks(block: Any) -> NumberScheme:
 
 def _read_fp8(table: Config) -> Quantization:
     scheme = _fp8_blocks(table.get("weight_block_size"))
-    return Quantization(scheme, overrides=_kept(table))
+    return Quantization(scheme, overrides=_kept_in_16_bit(table))
 
 
 def _read_mxfp4(table: Config) -> Quantization:
-    return Quantization(MXFP4, "experts", _kept(table))
+    return Quantization(MXFP4, "experts", _kept_in_16_bit(table))
 
 
 def _read_gptq(table: Config) -> Quantization:
     """Read GPTQ and AWQ, which store zero points even if symmetric."""
-    bits, group = int(table.get("bits") or table["w_bit"]), _group(table)
+    bits, group = int(table.get("bits") or table["w_bit"]), _group_size(table)
     zeros = table.get("zero_point", True) is not False
-    overrides = [*_dynamic(table, bits, group), *_kept(table)]
+    overrides = [*_dynamic_overrides(table, bits, group), *_kept_in_16_bit(table)]
     if table.get("lm_head") is True:
-        head = _integer(bits, group, zeros=zeros, math="fp16")
+        head = _integer_scheme(bits, group, zeros=zeros, math="fp16")
         overrides.append(ModuleOverride(ModulePatterns(("lm_head",)), head))
-    scheme = _integer(bits, group, zeros=zeros, math="fp16")
+    scheme = _integer_scheme(bits, group, zeros=zeros, math="fp16")
     return Quantization(scheme, overrides=tuple(overrides))
 
 
-def _group(table: Config) -> int:
+def _group_size(table: Config) -> int:
     value = table.get("group_size", table.get("q_group_size", 128))
     return -1 if value is None else int(value)
 
 
-def _dynamic(table: Config, bits: int, group: int) -> tuple[ModuleOverride, ...]:
+def _dynamic_overrides(table: Config, bits: int, group: int) -> tuple[ModuleOverride, ...]:
     """Read exceptions of GPTQModel: `-:` excludes modules, `+:` sets other bits."""
     found: list[tuple[str, NumberScheme | None]] = []
     for key, given in (table.get("dynamic") or {}).items():
         sign, pattern = (key[0], key[2:]) if key[1:2] == ":" else ("+", key)
         values = given or {}
         own = int(values.get("bits", bits)), int(values.get("group_size", group))
-        scheme = None if sign == "-" else _integer(*own, zeros=True, math="fp16")
+        scheme = None if sign == "-" else _integer_scheme(*own, zeros=True, math="fp16")
         found.append((f"re:{pattern}", scheme))
-    return _by_scheme(found)
+    return _overrides_by_scheme(found)
 
 
 # Published checkpoints mix two to four formats.
 _MOST_FORMATS = 8
 
 
-def _by_scheme(pairs: Iterable[tuple[str, NumberScheme | None]]) -> tuple[ModuleOverride, ...]:
+def _overrides_by_scheme(
+    pairs: Iterable[tuple[str, NumberScheme | None]],
+) -> tuple[ModuleOverride, ...]:
     """Return one override per format, with all modules that have it."""
     named: dict[NumberScheme | None, list[str]] = {}
     for name, scheme in pairs:
         named.setdefault(scheme, []).append(name)
         if len(named) > _MOST_FORMATS:
             raise UnknownFormatError(f"one of more than {_MOST_FORMATS} formats")
-    return tuple(ModuleOverride(_patterns(tuple(n)), scheme) for scheme, n in named.items())
+    return tuple(ModuleOverride(_module_patterns(tuple(n)), scheme) for scheme, n in named.items())
 
 
 def _read_auto_round(table: Config) -> Quantization:
     kind = str(table.get("data_type") or "int").lower()
-    bits, group = int(table["bits"]), _group(table)
+    bits, group = int(table["bits"]), _group_size(table)
     if kind.startswith("mx"):
-        scheme = _float(bits, 32)
+        scheme = _float_scheme(bits, 32)
     elif kind.startswith("nv"):
-        scheme = _float(bits, 16)
+        scheme = _float_scheme(bits, 16)
     elif kind.startswith("fp"):
-        scheme = _float(bits, 0)
+        scheme = _float_scheme(bits, 0)
     else:
-        scheme = _integer(bits, group, zeros=True, math="fp16")
+        scheme = _integer_scheme(bits, group, zeros=True, math="fp16")
     others: list[tuple[str, NumberScheme | None]] = []
     for name, values in (table.get("extra_config") or {}).items():
         own = int((values or {}).get("bits", bits))
         size = int((values or {}).get("group_size", group) or -1)
-        other = None if own >= 16 else _integer(own, size, zeros=True, math="fp16")
+        other = None if own >= 16 else _integer_scheme(own, size, zeros=True, math="fp16")
         others.append((str(name), other))
-    return Quantization(scheme, overrides=(*_by_scheme(others), *_kept(table)))
+    return Quantization(scheme, overrides=(*_overrides_by_scheme(others), *_kept_in_16_bit(table)))
 
 
-def _float(bits: int, group: int) -> NumberScheme:
+def _float_scheme(bits: int, group: int) -> NumberScheme:
     """Return a floating-point format by bits and group, as in the microscaling formats."""
     if bits == 4 and group in (16, 32):
         return _NVFP4 if group == 16 else MXFP4
@@ -426,7 +428,7 @@ def _read_bitsandbytes(table: Config) -> Quantization:
             scheme = NumberScheme("nf4-double", label, bits, scale=scale)
     else:
         raise UnknownFormatError("“bitsandbytes” with neither 4 nor 8 bits")
-    return Quantization(scheme, overrides=_kept(table))
+    return Quantization(scheme, overrides=_kept_in_16_bit(table))
 
 
 def _read_compressed(table: Config) -> Quantization:
@@ -442,9 +444,9 @@ def _read_compressed(table: Config) -> Quantization:
         if "Linear" in targets:
             base = base or scheme
         others += [(target, scheme) for target in targets if target != "Linear"]
-    overrides = (*_kept(table), *_by_scheme(others))
+    overrides = (*_kept_in_16_bit(table), *_overrides_by_scheme(others))
     if base is None and not any(o.scheme for o in overrides):
-        raise UnknownFormatError(f"{name_of(table)} without any format of weights")
+        raise UnknownFormatError(f"{quantization_name(table)} without any format of weights")
     return Quantization(base, overrides=overrides)
 
 
@@ -454,29 +456,29 @@ def _compressed_scheme(group: Config) -> NumberScheme:
     if weights.get("type") == "float":
         if weights.get("strategy") == "block":
             return _fp8_blocks(weights.get("block_structure"))
-        return _float(bits, max(size, 0))
+        return _float_scheme(bits, max(size, 0))
     acts = group.get("input_activations") or {}
     math = "int8" if bits == 8 and acts else "bf16"
-    return _integer(bits, size, zeros=weights.get("symmetric") is False, math=math)
+    return _integer_scheme(bits, size, zeros=weights.get("symmetric") is False, math=math)
 
 
 def _read_modelopt(table: Config) -> Quantization:
     """Read NVIDIA ModelOpt: one algorithm, groups of modules, or one per module."""
-    kept = _kept(table)
+    kept = _kept_in_16_bit(table)
     layers = table.get("quantized_layers")
     if isinstance(layers, Mapping) and layers:
         others = (
-            (str(name), _algorithm(str((values or {}).get("quant_algo")), table))
+            (str(name), _algorithm_scheme(str((values or {}).get("quant_algo")), table))
             for name, values in layers.items()
         )
-        return Quantization(None, overrides=(*kept, *_by_scheme(others)))
+        return Quantization(None, overrides=(*kept, *_overrides_by_scheme(others)))
     word = table.get("quant_algo")
     if word in (None, "", "MIXED_PRECISION") and table.get("config_groups"):
         return _read_compressed(table)
-    return Quantization(_algorithm(str(word), table), overrides=kept)
+    return Quantization(_algorithm_scheme(str(word), table), overrides=kept)
 
 
-def _algorithm(word: str, table: Config) -> NumberScheme:
+def _algorithm_scheme(word: str, table: Config) -> NumberScheme:
     """Return the weight format of a ModelOpt algorithm."""
     name = word.upper()
     found = next((make for start, make in _ALGORITHMS if name.startswith(start)), None)
@@ -494,22 +496,22 @@ _ALGORITHMS: tuple[tuple[str, Callable[[Config], NumberScheme]], ...] = (
     ("FP8_PB", lambda _: _fp8_blocks((128, 128))),
     ("FP8_BLOCK", lambda _: _fp8_blocks((128, 128))),
     ("FP8", lambda _: FP8),
-    ("W4A", lambda table: _integer(4, _group(table), zeros=False)),
-    ("INT4", lambda table: _integer(4, _group(table), zeros=False)),
-    ("W8A16", lambda _: _integer(8, -1, zeros=False)),
-    ("W8A8", lambda _: _integer(8, -1, zeros=False, math="int8")),
-    ("INT8", lambda _: _integer(8, -1, zeros=False, math="int8")),
+    ("W4A", lambda table: _integer_scheme(4, _group_size(table), zeros=False)),
+    ("INT4", lambda table: _integer_scheme(4, _group_size(table), zeros=False)),
+    ("W8A16", lambda _: _integer_scheme(8, -1, zeros=False)),
+    ("W8A8", lambda _: _integer_scheme(8, -1, zeros=False, math="int8")),
+    ("INT8", lambda _: _integer_scheme(8, -1, zeros=False, math="int8")),
 )
 
 
 def _read_quark(table: Config) -> Quantization:
     """Read AMD Quark: a format for all modules, and others for named ones."""
     base = _quark_scheme(table["global_quant_config"])
-    others = _by_scheme(
+    others = _overrides_by_scheme(
         (str(name), _quark_scheme(values))
         for name, values in (table.get("layer_quant_config") or {}).items()
     )
-    return Quantization(base, overrides=(*_kept(table), *others))
+    return Quantization(base, overrides=(*_kept_in_16_bit(table), *others))
 
 
 def _quark_scheme(values: Config) -> NumberScheme | None:
@@ -520,13 +522,13 @@ def _quark_scheme(values: Config) -> NumberScheme | None:
         return None
     kind, group = str(weight.get("dtype") or ""), int(weight.get("group_size") or 0)
     if kind.startswith("fp8"):
-        return _float(8, group)
+        return _float_scheme(8, group)
     if kind.startswith(("fp4", "mxfp4")):
-        return _float(4, group or 32)
+        return _float_scheme(4, group or 32)
     digits = kind.removeprefix("u").removeprefix("int")
     if not digits.isdigit():
         raise UnknownFormatError(f"Quark's “{kind[:40]}”")
-    return _integer(int(digits), group or -1, zeros=kind.startswith("u"))
+    return _integer_scheme(int(digits), group or -1, zeros=kind.startswith("u"))
 
 
 def _read_hqq(table: Config) -> Quantization:
@@ -537,19 +539,19 @@ def _read_hqq(table: Config) -> Quantization:
     label = f"HQQ INT{bits}, groups of {group}"
     scale = f"16-bit scale and zero per {group}"
     scheme = NumberScheme(f"int{bits}", label, bits + extra, "bf16", scale)
-    return Quantization(scheme, overrides=_kept(table))
+    return Quantization(scheme, overrides=_kept_in_16_bit(table))
 
 
 def _read_quanto(table: Config) -> Quantization:
     word = str(table.get("weights"))
     if word.startswith("float8"):
-        return Quantization(FP8, overrides=_kept(table))
+        return Quantization(FP8, overrides=_kept_in_16_bit(table))
     digits = word.removeprefix("qint").removeprefix("int")
     if not digits.isdigit():
         raise UnknownFormatError(f"Quanto's “{word[:40]}”")
     group = 128 if int(digits) < 8 else -1
-    scheme = _integer(int(digits), group, zeros=group > 0)
-    return Quantization(scheme, overrides=_kept(table))
+    scheme = _integer_scheme(int(digits), group, zeros=group > 0)
+    return Quantization(scheme, overrides=_kept_in_16_bit(table))
 
 
 def _read_mlx(table: Config) -> Quantization:
@@ -557,7 +559,7 @@ def _read_mlx(table: Config) -> Quantization:
     bits, group = int(table["bits"]), int(table["group_size"])
     mode = str(table.get("mode") or "affine")
     if mode != "affine":
-        return Quantization(_float(bits, group), "everything")
+        return Quantization(_float_scheme(bits, group), "everything")
     if not 1 <= bits <= 8 or group < 1:
         raise UnknownFormatError(f"MLX with {bits} bits in groups of {group}")
     label, scale = f"INT{bits}, groups of {group}", f"16-bit scale and bias per {group}"
@@ -570,12 +572,12 @@ def _read_mlx(table: Config) -> Quantization:
             own, size = int(values["bits"]), int(values["group_size"])
             words = f"INT{own}, groups of {size}"
             others.append((str(name), NumberScheme(f"int{own}", words, own + 32 / size)))
-    return Quantization(scheme, "everything", _by_scheme(others))
+    return Quantization(scheme, "everything", _overrides_by_scheme(others))
 
 
 def _read_int8(table: Config) -> Quantization:
-    scheme = _integer(8, -1, zeros=False, math="int8")
-    return Quantization(scheme, overrides=_kept(table))
+    scheme = _integer_scheme(8, -1, zeros=False, math="int8")
+    return Quantization(scheme, overrides=_kept_in_16_bit(table))
 
 
 READERS: dict[str, Callable[[Config], Quantization]] = {
@@ -615,19 +617,19 @@ def read_quantization(config: Config, text: Config) -> Quantization | None:
 
     `text` is the part for the language model.
     """
-    inner = _declared(text)
-    found = _declared(config) or inner
+    inner = _declared_table(text)
+    found = _declared_table(config) or inner
     try:
         if found is None:
             return _read_dtype(config, text)
-        return _with_experts(_read(found), text)
+        return _add_expert_override(_read_table(found), text)
     except UnknownFormatError as error:
         return Quantization(problem=str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return Quantization(problem=name_of(found or {}) + ", with unusable values")
+        return Quantization(problem=quantization_name(found or {}) + ", with unusable values")
 
 
-def _declared(config: Config) -> Config | None:
+def _declared_table(config: Config) -> Config | None:
     """Return the quantization table of a configuration, under any of its keys."""
     for key in ("quantization_config", "compression_config", "quantization"):
         value = config.get(key)
@@ -650,7 +652,7 @@ def _read_dtype(config: Config, text: Config) -> Quantization | None:
     return None
 
 
-def _with_experts(found: Quantization, text: Config) -> Quantization:
+def _add_expert_override(found: Quantization, text: Config) -> Quantization:
     """Add the routed experts' format, which DeepSeek V4 stores outside the table."""
     word = text.get("expert_dtype")
     if not word or found.problem:
@@ -663,7 +665,7 @@ def _with_experts(found: Quantization, text: Config) -> Quantization:
     return dataclasses.replace(found, overrides=(*found.overrides, experts))
 
 
-def _read(table: Config) -> Quantization:
+def _read_table(table: Config) -> Quantization:
     """Read a table by its method."""
     inner = table.get("quantization")
     if isinstance(inner, Mapping):  # hf_quant_config.json, which is wrapped by its producer.
@@ -673,7 +675,7 @@ def _read(table: Config) -> Quantization:
         method = _guess_method(table)
     reader = READERS.get(method)
     if reader is None:
-        raise UnknownFormatError(name_of(table))
+        raise UnknownFormatError(quantization_name(table))
     return reader(table)
 
 

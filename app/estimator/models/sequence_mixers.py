@@ -39,7 +39,7 @@ def latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMi
         WeightMatrix("kv_a", shape.hidden, down, "attention", "whole"),
         WeightMatrix("kv_b", shape.kv_rank, up, "attention"),
         WeightMatrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
-        *_indexer(shape),
+        *_indexer_matrices(shape),
     )
     if shape.head_gate:
         gate = WeightMatrix("gate", shape.hidden, shape.heads, "attention")
@@ -76,7 +76,7 @@ def _latent_query(shape: LatentAttentionShape, wide: int) -> tuple[WeightMatrix,
     )
 
 
-def _indexer(shape: LatentAttentionShape) -> tuple[WeightMatrix, ...]:
+def _indexer_matrices(shape: LatentAttentionShape) -> tuple[WeightMatrix, ...]:
     """Return the small heads that select the tokens for sparse attention."""
     if not shape.index_heads or shape.index_shared:
         return ()
@@ -203,7 +203,7 @@ class MambaShape:
     inner_norms: bool = False
 
 
-def mamba(shape: MambaShape) -> TokenMixer:
+def mamba_mixer(shape: MambaShape) -> TokenMixer:
     """Build a selective state space: state d_i·S, convolution d_i·k.
 
     Parameters: 2h·d_i + d_i·k + d_i(r+2S) + r·d_i + d_i (dt bias) + d_i·S + d_i +
@@ -248,7 +248,7 @@ class Mamba2Shape:
     norm: bool = True
 
 
-def mamba2(shape: Mamba2Shape) -> TokenMixer:
+def mamba2_mixer(shape: Mamba2Shape) -> TokenMixer:
     """Build a state space with scalar decay per head: state H·d_h·S per sequence.
 
     Parameters: h(2d_i+2GS+H) + (d_i+2GS)(k+1) + 3H + d_i + d_i·h.
@@ -324,7 +324,7 @@ class KimiDeltaShape:
     low_rank: bool = True
 
 
-def _gates(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
+def _gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
     """Return the gates for forgetting and for the output."""
     made: list[WeightMatrix] = []
     for name in ("forget", "gate"):
@@ -346,7 +346,7 @@ def kimi_delta(shape: KimiDeltaShape) -> TokenMixer:
     convolution, inner = shape.convolution, heads * dim
     matrices = (
         *(WeightMatrix(name, hidden, inner, "attention") for name in ("q", "k", "v")),
-        *_gates(shape, inner),
+        *_gate_matrices(shape, inner),
         WeightMatrix("strength", hidden, heads, "attention"),
         WeightMatrix("out", inner, hidden, "attention", "rows"),
     )
@@ -360,7 +360,7 @@ def kimi_delta(shape: KimiDeltaShape) -> TokenMixer:
     )
 
 
-def lightning(hidden: int, heads: int, dim: int) -> TokenMixer:
+def lightning_mixer(hidden: int, heads: int, dim: int) -> TokenMixer:
     """Build lightning attention (MiniMax-01, 2025): d × d state per head, gated output."""
     inner = heads * dim
     matrices = (

@@ -14,7 +14,7 @@ from app.estimator.models.hf_config import (
     Config,
     TrackedConfig,
     UnreadableConfigError,
-    with_defaults,
+    add_config_defaults,
 )
 
 _MOST = 10**7
@@ -34,7 +34,7 @@ class TowerKind:
     names: frozenset[str] = frozenset()
 
 
-def size(fields: Config, *names: str) -> int:
+def read_size(fields: Config, *names: str) -> int:
     """Return the first of these fields that is given; UnreadableConfigError if none is."""
     for name in names:
         value = fields.get(name)
@@ -47,26 +47,26 @@ def size(fields: Config, *names: str) -> int:
     raise UnreadableConfigError(f"The configuration has no {names[0]}.")
 
 
-def _sides(fields: Config, name: str) -> tuple[int, int]:
+def _read_sides(fields: Config, name: str) -> tuple[int, int]:
     """Return height and width, given as one number or as two."""
     value = fields.get(name)
     pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
-    return size({name: pair[0]}, name), size({name: pair[1]}, name)
+    return read_size({name: pair[0]}, name), read_size({name: pair[1]}, name)
 
 
-def _linear(inputs: int, outputs: int, *, bias: bool = True) -> int:
+def _linear_parameters(inputs: int, outputs: int, *, bias: bool = True) -> int:
     return inputs * outputs + (outputs if bias else 0)
 
 
-def _patches(vision: Config, hidden: int, *, frames: int = 1, bias: bool = True) -> int:
+def _patch_parameters(vision: Config, hidden: int, *, frames: int = 1, bias: bool = True) -> int:
     """Return the patch embedding: pixels of a patch to the width of the tower."""
-    height, width = _sides(vision, "patch_size")
-    return _linear(_CHANNELS * height * width * frames, hidden, bias=bias)
+    height, width = _read_sides(vision, "patch_size")
+    return _linear_parameters(_CHANNELS * height * width * frames, hidden, bias=bias)
 
 
-def _grid(vision: Config) -> int:
+def _grid_patches(vision: Config) -> int:
     """Return the number of patches in an image of the training size."""
-    image, patch = _sides(vision, "image_size"), _sides(vision, "patch_size")
+    image, patch = _read_sides(vision, "image_size"), _read_sides(vision, "patch_size")
     return math.prod(whole // part for whole, part in zip(image, patch, strict=True))
 
 
@@ -86,40 +86,40 @@ class _TowerLayers:
     @property
     def parameters(self) -> int:
         hidden, width = self.hidden, self.width
-        attention = 3 * _linear(hidden, hidden, bias=self.qkv_bias)
-        attention += _linear(hidden, hidden, bias=self.bias)
-        up = _linear(hidden, width, bias=self.bias) * (2 if self.gated else 1)
-        mlp = up + _linear(width, hidden, bias=self.bias)
+        attention = 3 * _linear_parameters(hidden, hidden, bias=self.qkv_bias)
+        attention += _linear_parameters(hidden, hidden, bias=self.bias)
+        up = _linear_parameters(hidden, width, bias=self.bias) * (2 if self.gated else 1)
+        mlp = up + _linear_parameters(width, hidden, bias=self.bias)
         norms = 2 * self.norm_terms * hidden
         return self.number * (attention + mlp + norms + self.extra)
 
 
-def _layers(vision: Config, **habits: Any) -> _TowerLayers:
+def _read_layers(vision: Config, **habits: Any) -> _TowerLayers:
     return _TowerLayers(
-        hidden=size(vision, "hidden_size", "vt_hidden_size"),
-        width=size(vision, "intermediate_size", "vt_intermediate_size"),
-        number=size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
+        hidden=read_size(vision, "hidden_size", "vt_hidden_size"),
+        width=read_size(vision, "intermediate_size", "vt_intermediate_size"),
+        number=read_size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
         **habits,
     )
 
 
-def _siglip(vision: Config, _: Config, text: int) -> tuple[int, int]:
+def _siglip_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
     """SigLIP for Gemma 3: pooling without parameters, a norm and one matrix."""
-    layers = _layers(vision)
+    layers = _read_layers(vision)
     hidden, width = layers.hidden, layers.width
-    encoder = _patches(vision, hidden) + _grid(vision) * hidden
+    encoder = _patch_parameters(vision, hidden) + _grid_patches(vision) * hidden
     encoder += layers.parameters + 2 * hidden
     if vision.get("vision_use_head", True):  # An attention-pooling probe, and an MLP.
-        encoder += 3 * hidden + 4 * _linear(hidden, hidden)
-        encoder += _linear(hidden, width) + _linear(width, hidden)
+        encoder += 3 * hidden + 4 * _linear_parameters(hidden, hidden)
+        encoder += _linear_parameters(hidden, width) + _linear_parameters(width, hidden)
     return encoder, hidden + hidden * text
 
 
-def _pixtral(vision: Config) -> tuple[int, int]:
+def _pixtral_tower(vision: Config) -> tuple[int, int]:
     """Return parameters and width of Pixtral's tower: rotary positions, no biases."""
-    layers = _layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
+    layers = _read_layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
     hidden = layers.hidden
-    first = _patches(vision, hidden, bias=False)
+    first = _patch_parameters(vision, hidden, bias=False)
     return first + hidden + layers.parameters, hidden
 
 
@@ -128,150 +128,152 @@ def _two_matrices(outer: Config, inputs: int, text: int, *, bias: bool) -> int:
     taken = outer.get("vision_feature_layer")
     number = len(taken) if isinstance(taken, list) and taken else 1
     bias = bool(outer.get("multimodal_projector_bias", bias))
-    return _linear(inputs * number, text, bias=bias) + _linear(text, text, bias=bias)
+    return _linear_parameters(inputs * number, text, bias=bias) + _linear_parameters(
+        text, text, bias=bias
+    )
 
 
-def _llava(vision: Config, outer: Config, text: int) -> tuple[int, int]:
+def _llava_tower(vision: Config, outer: Config, text: int) -> tuple[int, int]:
     """Pixtral 12B: the tower and two matrices."""
-    encoder, hidden = _pixtral(vision)
+    encoder, hidden = _pixtral_tower(vision)
     return encoder, _two_matrices(outer, hidden, text, bias=True)
 
 
-def _mistral3(vision: Config, outer: Config, text: int) -> tuple[int, int]:
+def _mistral3_tower(vision: Config, outer: Config, text: int) -> tuple[int, int]:
     """Mistral Small 3.1 and later: neighboring patches are merged first."""
-    encoder, hidden = _pixtral(vision)
-    merged = size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
+    encoder, hidden = _pixtral_tower(vision)
+    merged = read_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
     projector = hidden + merged * hidden * hidden
     return encoder, projector + _two_matrices(outer, hidden, text, bias=False)
 
 
-def _merger(hidden: int, merged: int, out: int, *, norm: int) -> int:
+def _merger_parameters(hidden: int, merged: int, out: int, *, norm: int) -> int:
     """Return a merger: a norm and two matrices over neighboring patches."""
     inner = hidden * merged
-    return norm + _linear(inner, inner) + _linear(inner, out)
+    return norm + _linear_parameters(inner, inner) + _linear_parameters(inner, out)
 
 
-def _frames(vision: Config) -> int:
-    return size(vision, "temporal_patch_size")
+def _temporal_frames(vision: Config) -> int:
+    return read_size(vision, "temporal_patch_size")
 
 
-def _merged(vision: Config) -> int:
-    return size(vision, "spatial_merge_size") ** 2
+def _merged_patches(vision: Config) -> int:
+    return read_size(vision, "spatial_merge_size") ** 2
 
 
 def _qwen2_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen2-VL: the MLP width is a multiple of the tower's width."""
-    hidden, number = size(vision, "embed_dim"), size(vision, "depth")
-    layers = _TowerLayers(hidden, hidden * size(vision, "mlp_ratio"), number)
-    encoder = _patches(vision, hidden, frames=_frames(vision), bias=False)
-    out = size(vision, "hidden_size")
-    merger = _merger(hidden, _merged(vision), out, norm=2 * hidden)
+    hidden, number = read_size(vision, "embed_dim"), read_size(vision, "depth")
+    layers = _TowerLayers(hidden, hidden * read_size(vision, "mlp_ratio"), number)
+    encoder = _patch_parameters(vision, hidden, frames=_temporal_frames(vision), bias=False)
+    out = read_size(vision, "hidden_size")
+    merger = _merger_parameters(hidden, _merged_patches(vision), out, norm=2 * hidden)
     return encoder + layers.parameters, merger
 
 
 def _qwen25_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
-    layers = _layers(vision, gated=True, norm_terms=1)
-    hidden, out = layers.hidden, size(vision, "out_hidden_size")
-    encoder = _patches(vision, hidden, frames=_frames(vision), bias=False)
-    merger = _merger(hidden, _merged(vision), out, norm=hidden)
+    layers = _read_layers(vision, gated=True, norm_terms=1)
+    hidden, out = layers.hidden, read_size(vision, "out_hidden_size")
+    encoder = _patch_parameters(vision, hidden, frames=_temporal_frames(vision), bias=False)
+    merger = _merger_parameters(hidden, _merged_patches(vision), out, norm=hidden)
     return encoder + layers.parameters, merger
 
 
 def _qwen3_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen3-VL and Qwen3.5: an additional merger for each intermediate layer that is used."""
-    layers = _layers(vision)
+    layers = _read_layers(vision)
     hidden, out, merged = (
         layers.hidden,
-        size(vision, "out_hidden_size"),
-        _merged(vision),
+        read_size(vision, "out_hidden_size"),
+        _merged_patches(vision),
     )
-    encoder = _patches(vision, hidden, frames=_frames(vision)) + layers.parameters
-    encoder += size(vision, "num_position_embeddings") * hidden
+    encoder = _patch_parameters(vision, hidden, frames=_temporal_frames(vision)) + layers.parameters
+    encoder += read_size(vision, "num_position_embeddings") * hidden
     tapped = vision.get("deepstack_visual_indexes") or ()
     if not isinstance(tapped, list | tuple):
         raise UnreadableConfigError("deepstack_visual_indexes is not a list.")
-    merger = _merger(hidden, merged, out, norm=2 * hidden)
-    deep = _merger(hidden, merged, out, norm=2 * merged * hidden)
+    merger = _merger_parameters(hidden, merged, out, norm=2 * hidden)
+    deep = _merger_parameters(hidden, merged, out, norm=2 * merged * hidden)
     return encoder, merger + len(tapped) * deep
 
 
-def _llama4(vision: Config, _: Config, text: int) -> tuple[int, int]:
+def _llama4_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
     """Llama 4: a class token, patches shuffled into fewer, two matrices and one."""
-    layers = _layers(vision)
+    layers = _read_layers(vision)
     hidden = layers.hidden
-    encoder = _patches(vision, hidden, bias=False) + layers.parameters
-    encoder += hidden + (_grid(vision) + 1) * hidden + 2 * 2 * hidden
-    adapter = layers.width * size(vision, "projector_input_dim")
-    adapter += size(vision, "projector_output_dim") ** 2
-    return encoder, adapter + size(vision, "vision_output_dim") * text
+    encoder = _patch_parameters(vision, hidden, bias=False) + layers.parameters
+    encoder += hidden + (_grid_patches(vision) + 1) * hidden + 2 * 2 * hidden
+    adapter = layers.width * read_size(vision, "projector_input_dim")
+    adapter += read_size(vision, "projector_output_dim") ** 2
+    return encoder, adapter + read_size(vision, "vision_output_dim") * text
 
 
-def _internvit(vision: Config, outer: Config, text: int) -> tuple[int, int]:
+def _internvit_tower(vision: Config, outer: Config, text: int) -> tuple[int, int]:
     """InternViT: a class token, scaled residuals; query norms in the 6B."""
-    hidden = size(vision, "hidden_size")
+    hidden = read_size(vision, "hidden_size")
     scales = 2 * hidden
     normed = vision.get("use_qk_norm") or vision.get("qk_normalization")
-    layers = _layers(
+    layers = _read_layers(
         vision,
         qkv_bias=bool(vision.get("attention_bias") or vision.get("qkv_bias")),
         norm_terms=1 if vision.get("norm_type") == "rms_norm" else 2,
         extra=scales + (2 * hidden if normed else 0),
     )
-    encoder = _patches(vision, hidden) + layers.parameters
-    encoder += hidden + (_grid(vision) + 1) * hidden
+    encoder = _patch_parameters(vision, hidden) + layers.parameters
+    encoder += hidden + (_grid_patches(vision) + 1) * hidden
     if vision.get("use_mean_pooling") is False:
         encoder += 2 * hidden
     ratio = outer.get("downsample_ratio", 0.5)
     if not isinstance(ratio, float | int) or not 0 < ratio <= 1:
         raise UnreadableConfigError(f"downsample_ratio is “{ratio}”, not a share.")
     inner = hidden * int(1 / ratio) ** 2
-    return encoder, 2 * inner + _linear(inner, text) + _linear(text, text)
+    return encoder, 2 * inner + _linear_parameters(inner, text) + _linear_parameters(text, text)
 
 
-def _moonvit(vision: Config, _: Config, text: int) -> tuple[int, int]:
+def _moonvit_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
     """MoonViT of Kimi: a position grid that is interpolated to the image size."""
-    layers = _layers(vision)
+    layers = _read_layers(vision)
     hidden = layers.hidden
-    rows = size(vision, "init_pos_emb_height", "pos_emb_height")
-    columns = size(vision, "init_pos_emb_width", "pos_emb_width")
-    encoder = _patches(vision, hidden) + rows * columns * hidden
+    rows = read_size(vision, "init_pos_emb_height", "pos_emb_height")
+    columns = read_size(vision, "init_pos_emb_width", "pos_emb_width")
+    encoder = _patch_parameters(vision, hidden) + rows * columns * hidden
     encoder += layers.parameters + 2 * hidden
-    merged = math.prod(_sides(vision, "merge_kernel_size"))
-    return encoder, _merger(hidden, merged, text, norm=2 * hidden)
+    merged = math.prod(_read_sides(vision, "merge_kernel_size"))
+    return encoder, _merger_parameters(hidden, merged, text, norm=2 * hidden)
 
 
-def _gemma4(vision: Config, _: Config, text: int) -> tuple[int, int]:
+def _gemma4_tower(vision: Config, _: Config, text: int) -> tuple[int, int]:
     """Gemma 4: positions by row and by column, four norms, normalized heads."""
-    hidden, width = size(vision, "hidden_size"), size(vision, "intermediate_size")
-    head = size(vision, "head_dim")
-    queries = head * size(vision, "num_attention_heads")
-    keys = head * size(vision, "num_key_value_heads")
+    hidden, width = read_size(vision, "hidden_size"), read_size(vision, "intermediate_size")
+    head = read_size(vision, "head_dim")
+    queries = head * read_size(vision, "num_attention_heads")
+    keys = head * read_size(vision, "num_key_value_heads")
     layer = 2 * hidden * (queries + keys) + 3 * hidden * width + 4 * hidden + 2 * head
-    encoder = _patches(vision, hidden, bias=False)
-    encoder += 2 * size(vision, "position_embedding_size") * hidden
-    return encoder + size(vision, "num_hidden_layers") * layer, hidden * text
+    encoder = _patch_parameters(vision, hidden, bias=False)
+    encoder += 2 * read_size(vision, "position_embedding_size") * hidden
+    return encoder + read_size(vision, "num_hidden_layers") * layer, hidden * text
 
 
 _QWEN3_VL = TowerKind("qwen3_vl_vision", _qwen3_vl, frozenset({"qwen3_vl_vision"}))
 _QWEN3_5 = TowerKind("qwen3_5_vision", _qwen3_vl, frozenset({"qwen3_5_vision"}))
 
 KINDS: dict[str, TowerKind] = {
-    "gemma3": TowerKind("siglip_vision_model", _siglip, frozenset({"siglip_vision_model"})),
-    "gemma4": TowerKind("gemma4_vision", _gemma4, frozenset({"gemma4_vision"})),
-    "llava": TowerKind("pixtral", _llava, frozenset({"pixtral"})),
-    "mistral3": TowerKind("pixtral", _mistral3, frozenset({"pixtral"})),
+    "gemma3": TowerKind("siglip_vision_model", _siglip_tower, frozenset({"siglip_vision_model"})),
+    "gemma4": TowerKind("gemma4_vision", _gemma4_tower, frozenset({"gemma4_vision"})),
+    "llava": TowerKind("pixtral", _llava_tower, frozenset({"pixtral"})),
+    "mistral3": TowerKind("pixtral", _mistral3_tower, frozenset({"pixtral"})),
     "qwen2_vl": TowerKind("qwen2_vl_vision", _qwen2_vl, frozenset({"qwen2_vl_vision"})),
     "qwen2_5_vl": TowerKind("qwen2_5_vl_vision", _qwen25_vl, frozenset({"qwen2_5_vl_vision"})),
     "qwen3_vl": _QWEN3_VL,
     "qwen3_vl_moe": dataclasses.replace(_QWEN3_VL, names=frozenset({"qwen3_vl_moe_vision"})),
     "qwen3_5": _QWEN3_5,
     "qwen3_5_moe": dataclasses.replace(_QWEN3_5, names=frozenset({"qwen3_5_moe_vision"})),
-    "llama4": TowerKind("llama4_vision_model", _llama4, frozenset({"llama4_vision_model"})),
-    "internvl": TowerKind("internvl_vision", _internvit, frozenset({"internvl_vision"})),
-    "internvl_chat": TowerKind("intern_vit_6b", _internvit, frozenset({"intern_vit_6b"})),
-    "kimi_k25": TowerKind("kimi_k25_vision", _moonvit, frozenset({"kimi_k25_vision"})),
-    "kimi_vl": TowerKind("kimi_k25_vision", _moonvit, frozenset({"moonvit"})),
+    "llama4": TowerKind("llama4_vision_model", _llama4_tower, frozenset({"llama4_vision_model"})),
+    "internvl": TowerKind("internvl_vision", _internvit_tower, frozenset({"internvl_vision"})),
+    "internvl_chat": TowerKind("intern_vit_6b", _internvit_tower, frozenset({"intern_vit_6b"})),
+    "kimi_k25": TowerKind("kimi_k25_vision", _moonvit_tower, frozenset({"kimi_k25_vision"})),
+    "kimi_vl": TowerKind("kimi_k25_vision", _moonvit_tower, frozenset({"moonvit"})),
 }
 """Tower kinds by the `model_type` of the whole model, which determines the projector."""
 
@@ -328,12 +330,12 @@ def read_beside(config: Config, text: int) -> VisionTowerInfo:
     if str(vision.get("model_type") or "") not in {"", family, *kind.names}:
         return VisionTowerInfo(unread=named)
     rest = tuple(key for key in named if key != _VISION)
-    found = _read(kind, vision, config, text)
+    found = _read_tower(kind, vision, config, text)
     return dataclasses.replace(found, unread=(*found.unread, *rest))
 
 
-def _read(kind: TowerKind, vision: Config, outer: Config, text: int) -> VisionTowerInfo:
-    given, added = with_defaults({**vision, "model_type": kind.defaults})
+def _read_tower(kind: TowerKind, vision: Config, outer: Config, text: int) -> VisionTowerInfo:
+    given, added = add_config_defaults({**vision, "model_type": kind.defaults})
     fields = TrackedConfig(given)
     try:
         encoder, projector = kind.count(fields, outer, text)

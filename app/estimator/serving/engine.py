@@ -47,7 +47,7 @@ class InferenceEngine:
     def filled(self, sequences: float) -> float:
         """Return the recorded batch size to which a step without prompts is padded [1].
 
-        >>> software("trtllm").filled(155), software("vllm").filled(155)
+        >>> find_engine("trtllm").filled(155), find_engine("vllm").filled(155)
         (256.0, 155)
         """
         above = bisect.bisect_left(self.graphs, sequences)
@@ -120,10 +120,10 @@ class KernelRates:
 
 
 @functools.cache
-def software(name: str) -> InferenceEngine:
+def find_engine(name: str) -> InferenceEngine:
     """Return the overheads of an engine by its id; raises KeyError if there is none.
 
-    >>> software("vllm").label
+    >>> find_engine("vllm").label
     'vLLM'
     """
     row = data_files.load_table("engines.toml", "engine")[name]
@@ -144,10 +144,10 @@ def software(name: str) -> InferenceEngine:
 
 
 @functools.cache
-def steps() -> EngineConstants:
+def engine_constants() -> EngineConstants:
     """Return the fitted constants that all engines share.
 
-    >>> 0 < steps().skew <= 1
+    >>> 0 < engine_constants().skew <= 1
     True
     """
     row = data_files.load_table("engines.toml", "steps")["all"]
@@ -162,40 +162,40 @@ def steps() -> EngineConstants:
     )
 
 
-def engines() -> tuple[tuple[str, str], ...]:
+def list_engines() -> tuple[tuple[str, str], ...]:
     """Return ids and names of the engines, in catalog order."""
     rows = data_files.load_table("engines.toml", "engine")
     return tuple((key, row["name"]) for key, row in rows.items())
 
 
 @functools.cache
-def _kernels(architecture: str) -> dict[str, Any]:
+def _kernel_table(architecture: str) -> dict[str, Any]:
     rows = data_files.load_table("engines.toml", "kernels")
     found = (r for r in rows.values() if architecture in r["architectures"])
     return next(found, rows["other"])
 
 
-def rates_of(gpu: Accelerator, form: WeightFormat) -> KernelRates:
+def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     """Return the rates of `gpu` with weights in a format.
 
     Raises ValueError if the data sheet lacks a needed value.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> from app.estimator.models.number_formats import FORMATS
-    >>> rates_of(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
+    >>> kernel_rates(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
     True
     """
-    row = _kernels(gpu.architecture)
+    row = _kernel_table(gpu.architecture)
     peak16, bandwidth = gpu.peak("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
-    kind = math_of(gpu, form)
+    kind = math_width(gpu, form)
     share = row["product_16"]
     nibble = _NIBBLE if form.bits < 6 else 1.0
     peak = peak16
     if kind != "16":
         share = row[f"product_{kind}"]
-        peak = gpu.peak(_peak_of(kind, form)) or peak16
+        peak = gpu.peak(_peak_rate_kind(kind, form)) or peak16
     return KernelRates(
         matmul=peak * share,
         matmul16=peak16 * row["product_16"],
@@ -207,14 +207,14 @@ def rates_of(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     )
 
 
-def _peak_of(kind: str, form: WeightFormat) -> str:
+def _peak_rate_kind(kind: str, form: WeightFormat) -> str:
     """Return the format whose peak bounds products of a width; integers have their own."""
     if kind == "8" and form.math == "int8":
         return "int8"
     return {"8": "fp8", "4": "fp4"}[kind]
 
 
-def math_of(gpu: Accelerator, form: WeightFormat) -> str:
+def math_width(gpu: Accelerator, form: WeightFormat) -> str:
     """Return the math format, as bits, of products with weights of a format.
 
     Weights that the GPU cannot multiply are unpacked to 16 bit first.
@@ -228,9 +228,9 @@ def math_of(gpu: Accelerator, form: WeightFormat) -> str:
     return "16"
 
 
-def unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
+def is_unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
     """Return whether weights are unpacked before they reach the tensor cores."""
-    return form.bits < 16 and math_of(gpu, form) == "16"
+    return form.bits < 16 and math_width(gpu, form) == "16"
 
 
 def matrix_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
@@ -272,6 +272,6 @@ def max_experts_per_gpu(hit: float, experts: float, parts: float) -> float:
     return min(experts, hit + math.sqrt(2 * math.log(parts) * spread))
 
 
-def fused(layer: Layer) -> int:
+def count_launched_products(layer: Layer) -> int:
     """Return the products of a layer that engines launch; those with one input are fused."""
     return len({(m.part, m.inputs, m.split == "rows") for m in layer.matrices})

@@ -21,7 +21,7 @@ def erlang_b(servers: int, load: float) -> float:
     >>> round(erlang_b(4, 3.0), 6)
     0.206107
     """
-    _check(servers, load)
+    _check_queue(servers, load)
     if load == 0:
         return 0.0
     inverse = term = 1.0
@@ -52,7 +52,7 @@ def erlang_c(servers: int, load: float) -> float:
 
 def utilization(servers: int, load: float) -> float:
     """Share of time that a server is busy: ρ = a/c [1]; at 1 the queue grows without limit."""
-    _check(servers, load)
+    _check_queue(servers, load)
     return load / servers
 
 
@@ -76,12 +76,14 @@ def mean_wait(servers: int, arrival_rate: float, service_time: float) -> float:
     return erlang_c(servers, load) * service_time / (servers - load)
 
 
-def waits(servers: int, arrival_rate: float, service_time: float) -> Callable[[float], float]:
+def wait_quantile(
+    servers: int, arrival_rate: float, service_time: float
+) -> Callable[[float], float]:
     """Return a function from a share of requests to the wait that they do not exceed [s].
 
     P(W > t) = C·e^{−(c−a)t/S}, so t = S·ln(C/(1−share)) / (c−a), at least 0.
 
-    >>> quantile = waits(4, 3.0, 1.0)
+    >>> quantile = wait_quantile(4, 3.0, 1.0)
     >>> quantile(0.5) < quantile(0.99)
     True
     """
@@ -100,7 +102,7 @@ def waits(servers: int, arrival_rate: float, service_time: float) -> Callable[[f
     return quantile
 
 
-def _check(servers: int, load: float) -> None:
+def _check_queue(servers: int, load: float) -> None:
     if servers < 1:
         raise ValueError(f"there must be at least one server, not {servers}")
     if load < 0:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from app.estimator.memory.inference_runtime import ENGINES, peak_bytes
 from app.estimator.memory.kv_cache import elements_per_sequence, elements_per_token, recurrent_bytes
 from app.estimator.models.number_formats import padding_bytes, weight_table
-from app.estimator.serving.queueing import waits
+from app.estimator.serving.queueing import wait_quantile
 from app.estimator.serving.step_time import PlacedModel, StepBatch, decode_time, step_time
 
 # Memory that the engine may use; its memory besides weights and cache is read from
@@ -148,14 +148,14 @@ class ReplicaProfile:
     def timed(self, batch: float) -> BatchTiming:
         """Return the timing of a group with `batch` requests in the replica."""
         there = max(1.0, batch / self.groups)
-        above, part = at = _position(there)
+        above, part = at = _batch_position(there)
         low, few = self.decode[above - 1], self.prompt[above - 1]
         step = recorded = low + part * (self.decode[above] - low)
         cost = few + part * (self.prompt[above] - few)
         if self.placed.engine.graphs:
-            full = _position(self.placed.engine.filled(there))
-            empty = _between(self.own, full) - _between(self.own, at)
-            recorded = _between(self.decode, full) - empty
+            full = _batch_position(self.placed.engine.filled(there))
+            empty = _interpolate_timing(self.own, full) - _interpolate_timing(self.own, at)
+            recorded = _interpolate_timing(self.decode, full) - empty
         return BatchTiming(step, cost, there, recorded, self.placed.launching)
 
     def tpot_at(self, batch: float) -> float:
@@ -195,18 +195,18 @@ def time_per_token(timed: BatchTiming, answer: float) -> float:
     step, cost, batch, recorded, launching = timed
     if recorded == step and launching <= step + cost:  # The sum does not depend on s.
         return step + (batch - 1) * cost / max(1.0, answer)
-    share, mixed = mixture(timed, answer)
+    share, mixed = prefill_step_mix(timed, answer)
     return recorded + share * (mixed - recorded)
 
 
-def mixture(timed: BatchTiming, answer: float) -> tuple[float, float]:
+def prefill_step_mix(timed: BatchTiming, answer: float) -> tuple[float, float]:
     """Share of steps that process prompts [1], and how long each of them takes [s].
 
     s = 1 − e^(−x) of x = (b − 1) / n prompts per step that arrive at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
     kernel, which can take longer than its work.
 
-    >>> [round(value, 3) for value in mixture(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 5)]
+    >>> [round(value, 3) for value in prefill_step_mix(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 5)]
     [0.865, 0.241]
     """
     prompts = max(1e-9, (timed.batch - 1) / max(1.0, answer))
@@ -235,7 +235,9 @@ def first_token(placed: PlacedModel, step: float, cost: float, batch: float) -> 
     return placed.front + steps * step + prompts
 
 
-def profile_of(placed: PlacedModel, traffic: RequestTraffic, usable: float = 0.9) -> ReplicaProfile:
+def profile_replica(
+    placed: PlacedModel, traffic: RequestTraffic, usable: float = 0.9
+) -> ReplicaProfile:
     """Time a replica at about a dozen batch sizes."""
     requests = traffic.requests
     mean = requests.mean_context
@@ -248,32 +250,32 @@ def profile_of(placed: PlacedModel, traffic: RequestTraffic, usable: float = 0.9
         decode=decode,
         prompt=tuple(prompt_cost(placed, requests, b, alone) for b, alone in both),
         own=tuple(step.own for step in steps),
-        most=_within(placed, mean, usable),
-        full=_within(placed, requests.prompt + requests.answer, usable),
+        most=_sequences_within(placed, mean, usable),
+        full=_sequences_within(placed, requests.prompt + requests.answer, usable),
     )
 
 
-def _within(placed: PlacedModel, context: float, usable: float) -> float:
+def _sequences_within(placed: PlacedModel, context: float, usable: float) -> float:
     """Sequences that fit in memory and that an engine accepts [1]."""
     accepted = _ACCEPTED * placed.serving.replicas
     return min(accepted, most_sequences(placed, context, usable))
 
 
-def _position(batch: float) -> tuple[int, float]:
+def _batch_position(batch: float) -> tuple[int, float]:
     """Return the index of the next timed batch size, and the fraction from the one below."""
     above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
     low, high = _BATCHES[above - 1], _BATCHES[above]
     return above, (batch - low) / (high - low)
 
 
-def _between(values: tuple[float, ...], at: tuple[int, float]) -> float:
+def _interpolate_timing(values: tuple[float, ...], at: tuple[int, float]) -> float:
     above, part = at
     return values[above - 1] + part * (values[above] - values[above - 1])
 
 
-def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
+def bracket_batch(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
     """Return the values at the timed batch sizes below and above, and the fraction between."""
-    above, part = _position(batch)
+    above, part = _batch_position(batch)
     return values[above - 1], values[above], part
 
 
@@ -289,8 +291,8 @@ def operating_point(
     batch = max(1.0, min(batch, profile.most))
     rate, first, timed = profile.timed_rate(batch)
     busy = min(0.98, rate / profile.groups * timed.cost)
-    waiting = _for_prompts(profile.traffic, timed.cost, busy)
-    room = _for_room(profile, batch, rate)
+    waiting = _prompt_wait(profile.traffic, timed.cost, busy)
+    room = _memory_wait(profile, batch, rate)
     return OperatingPoint(
         batch=batch,
         rate=rate,
@@ -302,24 +304,26 @@ def operating_point(
     )
 
 
-def _for_prompts(traffic: RequestTraffic, cost: float, busy: float) -> Callable[[float], float]:
+def _prompt_wait(traffic: RequestTraffic, cost: float, busy: float) -> Callable[[float], float]:
     """Return the wait for prompts beyond the median, by share of requests [s]."""
     variation = traffic.prompt_variation
     spread = math.sqrt(variation) * cost
     tail = cost * (1 + variation) / 2 / (1 - busy)
-    return lambda share: _SPREAD[share] * spread + tail * (_tail(busy, share) - _tail(busy, 0.5))
+    return lambda share: (
+        _SPREAD[share] * spread + tail * (_wait_tail(busy, share) - _wait_tail(busy, 0.5))
+    )
 
 
-def _for_room(profile: ReplicaProfile, batch: float, rate: float) -> Callable[[float], float]:
+def _memory_wait(profile: ReplicaProfile, batch: float, rate: float) -> Callable[[float], float]:
     """Return the wait for memory beyond the median, by share [s]; 0 if memory is sufficient."""
     life, slots = batch / rate, max(1, int(profile.most))
     if batch + 4 * math.sqrt(batch) <= slots:
         return lambda _: 0.0
-    wait = waits(slots, min(rate, 0.98 * slots / life), life)
+    wait = wait_quantile(slots, min(rate, 0.98 * slots / life), life)
     return lambda share: wait(share) - wait(0.5)
 
 
-def _tail(busy: float, share: float) -> float:
+def _wait_tail(busy: float, share: float) -> float:
     """ln(u / (1 − q)), at least 0: the quantile of a wait in units of its mean."""
     return max(0.0, math.log(max(busy, 1e-9) / (1 - share)))
 
@@ -348,13 +352,13 @@ def saturated_rate(profile: ReplicaProfile, run: float | None = None) -> float:
     full = max(1.0, profile.full)
     if run is None:
         return profile.rate_at(full)
-    return run / sum(n * b / profile.rate_at(b) for n, b in rounds(run, full))
+    return run / sum(n * b / profile.rate_at(b) for n, b in run_rounds(run, full))
 
 
-def rounds(run: float, full: float) -> list[tuple[float, float]]:
+def run_rounds(run: float, full: float) -> list[tuple[float, float]]:
     """Return the rounds of a run and the requests in each: full ones, and the rest.
 
-    >>> rounds(3000, 1300)
+    >>> run_rounds(3000, 1300)
     [(2, 1300), (1, 400)]
     """
     count, rest = divmod(run, full)
@@ -387,7 +391,7 @@ class LatencyTargets:
         return not (slow or late)
 
 
-def highest(profile: ReplicaProfile, targets: LatencyTargets) -> OperatingPoint | None:
+def highest_load(profile: ReplicaProfile, targets: LatencyTargets) -> OperatingPoint | None:
     """Return the highest load that meets the targets; None if not even one request does."""
     if profile.most < 1 or not targets.kept(profile, 1.0):
         return None

@@ -51,7 +51,7 @@ def simulate(
         requests: how many to simulate [1].
         seed: of the random numbers, so that the same inputs have the same result.
     """
-    line = _arrivals(profile, rate, requests, random.Random(seed))  # noqa: S311 - not cryptographic
+    line = _draw_arrivals(profile, rate, requests, random.Random(seed))  # noqa: S311 - not cryptographic
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[tuple[int, int, _SimulatedRequest]] = []
     done: list[_SimulatedRequest] = []
@@ -62,9 +62,9 @@ def simulate(
             now = max(now, line[-1].arrival)
         while line and line[-1].arrival <= now:
             waiting.append(line.pop())
-        taken = _taken(waiting, most - len(running))
+        taken = _admit_prompts(waiting, most - len(running))
         length = _step_time(profile, len(running), taken)
-        alike = 1 if taken else _alike(running, step, line, now, length)
+        alike = 1 if taken else _count_equal_steps(running, step, line, now, length)
         now += length * alike
         held += length * alike * len(running)
         weight += length * alike
@@ -76,10 +76,10 @@ def simulate(
             request = heapq.heappop(running)[2]
             request.last = now
             done.append(request)
-    return _outcome(done, held / max(weight, 1e-12))
+    return _sum_up_requests(done, held / max(weight, 1e-12))
 
 
-def _alike(
+def _count_equal_steps(
     running: list[tuple[int, int, _SimulatedRequest]],
     step: int,
     line: list[_SimulatedRequest],
@@ -93,21 +93,21 @@ def _alike(
     return max(1, min(ends, math.ceil((line[-1].arrival - now) / length)))
 
 
-def _arrivals(
+def _draw_arrivals(
     profile: ReplicaProfile, rate: float, requests: int, dice: random.Random
 ) -> list[_SimulatedRequest]:
     """Return all requests, in reverse order of arrival."""
     traffic, now, found = profile.traffic, 0.0, []
     for number in range(requests):
         now += dice.expovariate(rate)
-        prompt = _length(traffic.requests.prompt, traffic.prompt_variation, dice)
-        answer = _length(traffic.requests.answer, traffic.answer_variation, dice)
+        prompt = _draw_length(traffic.requests.prompt, traffic.prompt_variation, dice)
+        answer = _draw_length(traffic.requests.answer, traffic.answer_variation, dice)
         found.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
     found.reverse()
     return found
 
 
-def _length(mean: float, variation: float, dice: random.Random) -> float:
+def _draw_length(mean: float, variation: float, dice: random.Random) -> float:
     """Draw a length from a log-normal distribution of the given variation."""
     if variation <= 0:
         return max(1.0, mean)
@@ -119,7 +119,9 @@ def _length(mean: float, variation: float, dice: random.Random) -> float:
 _STEP_TOKENS = 8192.0
 
 
-def _taken(waiting: collections.deque[_SimulatedRequest], room: int) -> list[_SimulatedRequest]:
+def _admit_prompts(
+    waiting: collections.deque[_SimulatedRequest], room: int
+) -> list[_SimulatedRequest]:
     """Return the prompts that the next step processes, in order of arrival."""
     taken: list[_SimulatedRequest] = []
     tokens = 0.0
@@ -141,19 +143,19 @@ def _step_time(profile: ReplicaProfile, running: int, taken: list[_SimulatedRequ
     return max(timed.step + added, timed.launching)
 
 
-def _outcome(done: list[_SimulatedRequest], batch: float) -> SimulationResult:
+def _sum_up_requests(done: list[_SimulatedRequest], batch: float) -> SimulationResult:
     counted = done[int(len(done) * _WARM_UP) :] or done
     first = sorted(r.first - r.arrival for r in counted)
     pace = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
     return SimulationResult(
         ttft=tuple(first),
         tpot=tuple(pace),
-        served=_served(counted),
+        served=_served_rate(counted),
         batch=batch,
     )
 
 
-def _served(counted: list[_SimulatedRequest]) -> float:
+def _served_rate(counted: list[_SimulatedRequest]) -> float:
     """Requests per second between the first and the last counted request [1/s]."""
     span = counted[-1].last - counted[0].last if len(counted) > 1 else 0.0
     return (len(counted) - 1) / span if span > 0 else 0.0

@@ -8,21 +8,21 @@ from app.estimator.hardware.collectives import Interconnect, collective_time, en
 from app.estimator.memory.kv_cache import cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
-from app.estimator.models.number_formats import WeightFormat, covers, format_of
+from app.estimator.models.number_formats import WeightFormat, find_format, is_mostly_in_format
 from app.estimator.serving.engine import (
     EngineConstants,
     InferenceEngine,
     KernelRates,
     ServingSetup,
     cache_bytes,
+    count_launched_products,
+    engine_constants,
     experts_hit,
-    fused,
+    find_engine,
+    is_unpacked,
+    kernel_rates,
     matrix_bytes,
     max_experts_per_gpu,
-    rates_of,
-    software,
-    steps,
-    unpacked,
 )
 from app.estimator.training.flops import score_flops
 
@@ -133,13 +133,13 @@ def place_model(
 
     `fitted` replaces the overheads of the catalog.
     """
-    form = format_of(model, serving.weights)
-    rates = rates_of(gpu, form)
-    engine, common = fitted or (software(serving.software), steps())
-    narrow, host = unpacked(gpu, form), gpu.host or 1.0
+    form = find_format(model, serving.weights)
+    rates = kernel_rates(gpu, form)
+    engine, common = fitted or (find_engine(serving.software), engine_constants())
+    narrow, host = is_unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
     work = tuple(
-        _reduced(layer, number, model, (serving, form, rates, engine, bandwidth))
+        _layer_work(layer, number, model, (serving, form, rates, engine, bandwidth))
         for layer, number in model.runs
     )
     return PlacedModel(
@@ -158,7 +158,7 @@ def place_model(
     )
 
 
-def _reduced(
+def _layer_work(
     layer: Layer,
     number: int,
     model: Architecture,
@@ -176,9 +176,9 @@ def _reduced(
         split = 1 if matrix.split == "whole" else serving.tensor
         if matrix.split == "heads":
             split = min(serving.tensor, max(1, layer.mixer.kv_heads))
-        rate = rates.matmul if covers(form, matrix) else rates.matmul16
+        rate = rates.matmul if is_mostly_in_format(form, matrix) else rates.matmul16
         products.append((2 * weights / split / rate, size / split / bandwidth))
-    kernels = fused(layer) + _SMALL + (_CHOOSING if layer.mixer.top else 0)
+    kernels = count_launched_products(layer) + _SMALL + (_CHOOSING if layer.mixer.top else 0)
     return LayerWork(
         layer=layer,
         number=number,
@@ -219,7 +219,7 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
     >>> from app.estimator.hardware.collectives import fabric_of
     >>> a100 = find_accelerator("a100-sxm4-80")
     >>> placed = place_model(find_model("llama-2-7b"), a100, fabric_of(a100),
-    ...     ServingSetup(software="compiled"))
+    ...     ServingSetup(find_engine="compiled"))
     >>> step = step_time(placed, StepBatch(sequences=1, context=200, answers=1))
     >>> 0.008 < step.total < 0.011
     True

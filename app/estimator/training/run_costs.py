@@ -59,8 +59,8 @@ def job_mtbf(mtbf_per_part: float, parts: float) -> float:
     >>> job_mtbf(100_000.0, 1000)
     100.0
     """
-    _positive(mtbf_per_part, "the time between failures of a part")
-    _positive(parts, "the number of parts")
+    _require_positive(mtbf_per_part, "the time between failures of a part")
+    _require_positive(parts, "the number of parts")
     return mtbf_per_part / parts
 
 
@@ -70,7 +70,7 @@ def observed_mtbf(duration: float, failures: float) -> float:
     >>> round(observed_mtbf(54 * 86400.0, 419) / 3600, 2)
     3.09
     """
-    _positive(failures, "the number of failures")
+    _require_positive(failures, "the number of failures")
     return duration / failures
 
 
@@ -86,8 +86,8 @@ def young_interval(checkpoint: float, mtbf: float) -> float:
     >>> young_interval(60.0, 7500.0)
     948.6832980505138
     """
-    _positive(checkpoint, "the time of a checkpoint")
-    _positive(mtbf, "the time between failures")
+    _require_positive(checkpoint, "the time of a checkpoint")
+    _require_positive(mtbf, "the time between failures")
     return math.sqrt(2 * checkpoint * mtbf)
 
 
@@ -117,8 +117,8 @@ def goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> 
     >>> round(goodput(950.0, 60.0, 600.0, 11135.0), 3)
     0.862
     """
-    _positive(interval, "the time between checkpoints")
-    _positive(mtbf, "the time between failures")
+    _require_positive(interval, "the time between checkpoints")
+    _require_positive(mtbf, "the time between failures")
     return 1 / (1 + checkpoint / interval + (interval / 2 + restart) / mtbf)
 
 
@@ -132,15 +132,15 @@ def exact_goodput(interval: float, checkpoint: float, restart: float, mtbf: floa
     >>> exact_goodput(950.0, 60.0, 600.0, 11135.0) < 1
     True
     """
-    _positive(interval, "the time between checkpoints")
-    _positive(mtbf, "the time between failures")
+    _require_positive(interval, "the time between checkpoints")
+    _require_positive(mtbf, "the time between failures")
     span = (interval + checkpoint) / mtbf
     if span > 700 or restart / mtbf > 700:
         return 0.0
     return interval / (mtbf * math.exp(restart / mtbf) * math.expm1(span))
 
 
-def _positive(value: float, what: str) -> None:
+def _require_positive(value: float, what: str) -> None:
     if value <= 0:
         raise ValueError(f"{what} must be positive, not {value}")
 

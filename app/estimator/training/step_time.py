@@ -4,15 +4,15 @@ import dataclasses
 import math
 
 from app.estimator.hardware.catalog import Accelerator
-from app.estimator.hardware.collectives import Interconnect, collective_time, fabric_of
-from app.estimator.hardware.throughput import SustainedRates, engine_of, matmul_time
+from app.estimator.hardware.collectives import Interconnect, collective_time, gpu_interconnect
+from app.estimator.hardware.throughput import SustainedRates, matmul_time, sustained_rates
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, TokenMixer, WeightMatrix
 from app.estimator.training.flops import score_flops
 from app.estimator.training.training_plan import (
     SOFTWARE,
     TrainingPlan,
-    balanced,
+    is_balanced,
     layers_per_stage,
     local_parameters,
     memory_per_gpu,
@@ -126,20 +126,20 @@ def step_time(
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> from app.estimator.hardware.collectives import fabric_of
+    >>> from app.estimator.hardware.collectives import gpu_interconnect
     >>> h100 = find_accelerator("H100")
     >>> plan = TrainingPlan(tensor=4, pipeline=8, data=2, pieces=5, sequence=8192,
     ...     micro_batches=128, number_format="fp8")
-    >>> step = step_time(find_model("llama-3-70b"), h100, fabric_of(h100), plan)
+    >>> step = step_time(find_model("llama-3-70b"), h100, gpu_interconnect(h100), plan)
     >>> 1400 < plan.tokens / step.total / plan.gpus < 1900
     True
     """
     older = plan.software.older_attention
-    engine = engine_of(gpu, plan.number_format, older_kernels=older)
-    return step_of(model, engine, fabric, plan, layer_times(model, engine, fabric, plan))
+    engine = sustained_rates(gpu, plan.number_format, older_kernels=older)
+    return build_step_time(model, engine, fabric, plan, layer_times(model, engine, fabric, plan))
 
 
-def step_of(
+def build_step_time(
     model: Architecture,
     engine: SustainedRates,
     fabric: Interconnect,
@@ -150,10 +150,10 @@ def step_of(
     stage = layers_per_stage(model, plan) / model.layers
     head = _head_time(model, engine, plan)
     gather = _gather_time(model, fabric, plan, sums.busy * stage)
-    return _assembled(model, engine, fabric, plan, (sums, stage, head, gather))
+    return _assemble_step(model, engine, fabric, plan, (sums, stage, head, gather))
 
 
-def _assembled(
+def _assemble_step(
     model: Architecture,
     engine: SustainedRates,
     fabric: Interconnect,
@@ -162,7 +162,7 @@ def _assembled(
 ) -> StepTime:
     sums, stage, head, gather = parts
     times, stages = plan.micro_batches, plan.pipeline
-    head_share = 1.0 / stages if balanced(model, plan) else 1.0
+    head_share = 1.0 / stages if is_balanced(model, plan) else 1.0
     on_stage = sums.busy * stage + gather
     bubble = (stages - 1) / plan.pieces * (on_stage + head / stages)
     parameters = local_parameters(model, plan)
@@ -196,7 +196,7 @@ def layer_times(
     tensor = _tensor_time(message, fabric, plan)
     for layer, number in model.runs:
         forward = sum(_product_time(m, layer, tokens, engine, plan) for m in layer.matrices)
-        sums.matmul += number * forward * _passes(plan)
+        sums.matmul += number * forward * _forward_passes(plan)
         sums.attention += number * _attention_time(layer, tokens, engine, plan)
         sums.traffic += number * _traffic_time(model, layer, tokens, engine, plan)
         sums.launch += number * _launch_time(layer, plan)
@@ -208,7 +208,7 @@ def layer_times(
     return sums
 
 
-def _passes(plan: TrainingPlan) -> float:
+def _forward_passes(plan: TrainingPlan) -> float:
     """Cost of the products of a step, in forward passes."""
     return {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
 
@@ -431,13 +431,14 @@ def usual_plans(
     if software == USUAL:
         software = "tuned" if model.is_routed else "compiled"
     plans = [
-        _shallowest(model, gpu, _usual(model, number_format, software, tensor)) for tensor in widths
+        _shallowest_plan(model, gpu, _usual_plan(model, number_format, software, tensor))
+        for tensor in widths
     ]
     fitting = [plan for plan, fits in plans if fits]
     return tuple(fitting or (plan for plan, _ in plans))
 
 
-def _shallowest(
+def _shallowest_plan(
     model: Architecture, gpu: Accelerator, flat: TrainingPlan
 ) -> tuple[TrainingPlan, bool]:
     """Return the plan with the fewest stages that fits, and whether one fits.
@@ -446,7 +447,7 @@ def _shallowest(
     """
     pipeline = 1
     while True:
-        plan = _in_stages(model, flat, pipeline)
+        plan = _with_pipeline_stages(model, flat, pipeline)
         if memory_per_gpu(model, plan) <= gpu.capacity:
             return plan, True
         plan = dataclasses.replace(plan, recompute="full")
@@ -457,7 +458,9 @@ def _shallowest(
         pipeline *= 2
 
 
-def _usual(model: Architecture, number_format: str, software: str, tensor: int) -> TrainingPlan:
+def _usual_plan(
+    model: Architecture, number_format: str, software: str, tensor: int
+) -> TrainingPlan:
     """Return what all usual plans of one tensor parallelism have in common."""
     sequence = min(model.max_context or 4096, 8192)
     return TrainingPlan(
@@ -470,7 +473,7 @@ def _usual(model: Architecture, number_format: str, software: str, tensor: int) 
     )
 
 
-def _in_stages(model: Architecture, flat: TrainingPlan, pipeline: int) -> TrainingPlan:
+def _with_pipeline_stages(model: Architecture, flat: TrainingPlan, pipeline: int) -> TrainingPlan:
     """Return the plan on the usual cluster with `pipeline` stages."""
     data = max(1, _CLUSTER // (flat.tensor * pipeline))
     at_once = flat.micro_batch
@@ -479,13 +482,13 @@ def _in_stages(model: Architecture, flat: TrainingPlan, pipeline: int) -> Traini
         flat,
         pipeline=pipeline,
         data=data,
-        expert=min(_experts(model, _CLUSTER), data),
+        expert=min(_expert_degree(model, _CLUSTER), data),
         pieces=2 if pipeline > 1 else 1,
         micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
     )
 
 
-def _experts(model: Architecture, data: int) -> int:
+def _expert_degree(model: Architecture, data: int) -> int:
     if not model.is_routed:
         return 1
     most: int = math.gcd(model.experts, 64)
@@ -512,7 +515,7 @@ def hours_per_token(
     >>> 1.4e5 < 2e12 * each / (1 - LOST) < 2.3e5
     True
     """
-    fabric = fabric_of(gpu)
+    fabric = gpu_interconnect(gpu)
     rate = max(
         plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
         for plan in usual_plans(model, gpu, number_format, software)

@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from app.estimator import data_files
-from app.estimator.memory.model_states import FRAMEWORKS, BytesPerParameter, recipe
+from app.estimator.memory.model_states import FRAMEWORKS, BytesPerParameter, bytes_per_parameter
 from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.memory.training_memory import (
     StageMemory,
@@ -98,7 +98,7 @@ def local_parameters(model: Architecture, plan: TrainingPlan) -> float:
     return (shared + routed) / plan.pipeline
 
 
-def balanced(model: Architecture, plan: TrainingPlan) -> bool:
+def is_balanced(model: Architecture, plan: TrainingPlan) -> bool:
     """Return whether the stages have free places for embedding and head.
 
     For example, 126 layers on 16 stages leave 2 of 128 places free. Then the stage with the
@@ -114,7 +114,7 @@ FREE_PLACES = 3
 
 def layers_per_stage(model: Architecture, plan: TrainingPlan) -> float:
     """Return the layers of the fullest pipeline stage, whose chunks are of equal length."""
-    if balanced(model, plan):
+    if is_balanced(model, plan):
         return model.layers / plan.pipeline
     chunks = plan.pipeline * plan.pieces
     return float(math.ceil(model.layers / chunks) * plan.pieces)
@@ -123,17 +123,17 @@ def layers_per_stage(model: Architecture, plan: TrainingPlan) -> float:
 @functools.cache
 def usual_states() -> BytesPerParameter:
     """Return the bytes per parameter of mixed precision with Adam."""
-    return recipe("adamw", "bf16-mixed")
+    return bytes_per_parameter("adamw", "bf16-mixed")
 
 
 def memory_per_gpu(
     model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
 ) -> float:
     """Return the bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
-    return load_of(model, plan, states).total
+    return fullest_stage_memory(model, plan, states).total
 
 
-def load_of(
+def fullest_stage_memory(
     model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
 ) -> StageMemory:
     """Return the memory use of a GPU of the fullest pipeline stage.
@@ -148,15 +148,15 @@ def load_of(
     """
     loads = stage_loads(
         model,
-        layout_of(plan),
-        step_of(plan),
+        plan_layout(plan),
+        plan_step(plan),
         states or usual_states(),
         usual_overhead(plan.gpus),
     )
     return fullest_stage(loads)
 
 
-def layout_of(plan: TrainingPlan) -> ParallelLayout:
+def plan_layout(plan: TrainingPlan) -> ParallelLayout:
     """Convert a plan to the layout of the memory formulas."""
     return ParallelLayout(
         gpus=plan.gpus,
@@ -170,7 +170,7 @@ def layout_of(plan: TrainingPlan) -> ParallelLayout:
     )
 
 
-def step_of(plan: TrainingPlan) -> TrainingStep:
+def plan_step(plan: TrainingPlan) -> TrainingStep:
     """Convert a plan to the training step of the memory formulas."""
     return TrainingStep(
         sequence=plan.sequence,

@@ -13,7 +13,7 @@ from html import unescape
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from app.import_export.anki.package_format import fields_of
+from app.import_export.anki.package_format import decode_fields
 from app.spaced_repetition.card_ids import LONGEST_FACE
 
 _CLOZE = 1
@@ -39,7 +39,7 @@ def note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Return every note type by id; unreadable ones are left out."""
     ((models,),) = db.execute("SELECT models FROM col LIMIT 1").fetchall() or ((None,),)
     if models:
-        return dict(_older_types(_objects(models)))
+        return dict(_older_types(_json_objects(models)))
     return _newer_types(db)
 
 
@@ -48,32 +48,32 @@ def deck_names(db: sqlite3.Connection) -> dict[int, str]:
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
     found: Iterable[tuple[Any, Any]]
     if decks:
-        found = [(d.get("id"), d.get("name")) for d in _objects(decks)]
+        found = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
     else:
         found = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
-    return {_whole(number): _deck(name) for number, name in found}
+    return {_whole_number(number): _deck_title(name) for number, name in found}
 
 
-def _deck(name: Any) -> str:
+def _deck_title(name: Any) -> str:
     words = " ".join(str(name).replace(_LEVELS, "::").split())
     return "".join(c for c in words if c.isprintable())[:_LONGEST_NAME]
 
 
 def _older_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteType]]:
     for model in models:
-        fields = sorted(_dicts(model.get("flds")), key=lambda f: _whole(f.get("ord")))
+        fields = sorted(_dicts_only(model.get("flds")), key=lambda f: _whole_number(f.get("ord")))
         templates = {
-            _whole(t.get("ord")): (str(t.get("qfmt", "")), str(t.get("afmt", "")))
-            for t in _dicts(model.get("tmpls"))
+            _whole_number(t.get("ord")): (str(t.get("qfmt", "")), str(t.get("afmt", "")))
+            for t in _dicts_only(model.get("tmpls"))
         }
         yield (
-            _whole(model.get("id")),
+            _whole_number(model.get("id")),
             NoteType(
                 str(model.get("name", "")),
                 tuple(str(f.get("name", "")) for f in fields),
                 templates,
                 model.get("type") == _CLOZE,
-                _longest(templates),
+                _longest_template(templates),
             ),
         )
 
@@ -82,48 +82,48 @@ def _newer_types(db: sqlite3.Connection) -> dict[int, NoteType]:
     """Read note types from separate tables, with settings as protocol buffers."""
     fields: dict[int, list[tuple[int, str]]] = {}
     for number, place, name in db.execute("SELECT ntid, ord, name FROM fields"):
-        fields.setdefault(_whole(number), []).append((_whole(place), str(name)))
+        fields.setdefault(_whole_number(number), []).append((_whole_number(place), str(name)))
     templates: dict[int, dict[int, tuple[str, str]]] = {}
     for number, place, config in db.execute("SELECT ntid, ord, config FROM templates"):
-        parts = _message(config)
-        both = _words(parts.get(1)), _words(parts.get(2))
-        templates.setdefault(_whole(number), {})[_whole(place)] = both
+        parts = _parse_message(config)
+        both = _decode_text(parts.get(1)), _decode_text(parts.get(2))
+        templates.setdefault(_whole_number(number), {})[_whole_number(place)] = both
     types = {}
     for number, name, config in db.execute("SELECT id, name, config FROM notetypes"):
-        key = _whole(number)
+        key = _whole_number(number)
         names = tuple(name for _, name in sorted(fields.get(key, [])))
-        cloze = _message(config).get(1) == _CLOZE
+        cloze = _parse_message(config).get(1) == _CLOZE
         faces = templates.get(key, {})
-        types[key] = NoteType(str(name), names, faces, cloze, _longest(faces))
+        types[key] = NoteType(str(name), names, faces, cloze, _longest_template(faces))
     return types
 
 
-def _longest(templates: Mapping[int, tuple[str, str]]) -> int:
+def _longest_template(templates: Mapping[int, tuple[str, str]]) -> int:
     return max((len(q) + len(a) for q, a in templates.values()), default=0)
 
 
-def _message(raw: Any) -> dict[int, int | bytes]:
-    return dict(fields_of(raw)) if isinstance(raw, bytes) else {}
+def _parse_message(raw: Any) -> dict[int, int | bytes]:
+    return dict(decode_fields(raw)) if isinstance(raw, bytes) else {}
 
 
-def _words(value: int | bytes | None) -> str:
+def _decode_text(value: int | bytes | None) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 
-def _objects(text: Any) -> list[dict[str, Any]]:
+def _json_objects(text: Any) -> list[dict[str, Any]]:
     """Return the values of a JSON object that are objects themselves."""
     try:
         found = json.loads(text)
     except (ValueError, TypeError, RecursionError):
         return []
-    return _dicts(list(found.values()) if isinstance(found, dict) else None)
+    return _dicts_only(list(found.values()) if isinstance(found, dict) else None)
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
+def _dicts_only(value: Any) -> list[dict[str, Any]]:
     return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
 
 
-def _whole(value: Any) -> int:
+def _whole_number(value: Any) -> int:
     """Return a whole number, −1 for anything else."""
     if isinstance(value, str) and value.isdigit() and len(value) < 20:
         return int(value)
@@ -171,21 +171,21 @@ def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tu
     values = dict(zip(kind.fields, fields, strict=False))
     template = kind.templates.get(0 if kind.cloze else ordinal)
     try:
-        front = _filled(template and template[0], values, (kind, ordinal, "front"))
-        back = _filled(template and template[1], values, (kind, ordinal, "back"))
+        front = _fill_template(template and template[0], values, (kind, ordinal, "front"))
+        back = _fill_template(template and template[1], values, (kind, ordinal, "back"))
     except _UnsupportedTemplateError:
-        return _plain(kind, fields, ordinal)
+        return _plain_sides(kind, fields, ordinal)
     return front, _RULE.split(back, maxsplit=1)[-1]
 
 
-def _plain(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
+def _plain_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
     """Return the first field, and all other fields."""
     first, rest = fields[0], "<br>".join(filter(None, fields[1:]))
     if not kind.cloze:
         return first, rest
     below = f"<div>{rest}</div>" if rest else ""
     number = ordinal + 1
-    return clozed(first, number, "front"), clozed(first, number, "back") + below
+    return render_cloze(first, number, "front"), render_cloze(first, number, "back") + below
 
 
 def is_blank(html: str) -> bool:
@@ -195,20 +195,22 @@ def is_blank(html: str) -> bool:
     return _EMPTY.match(html) is not None or not _TAG.sub("", html).strip()
 
 
-def pictures_in(fields: Sequence[str]) -> set[str]:
+def find_pictures(fields: Sequence[str]) -> set[str]:
     """Return the names of the picture files that a note shows."""
     tags = (tag[0] for field in fields for tag in _PICTURE.finditer(field))
-    return {name for tag in tags if (name := _name_in(tag))}
+    return {name for tag in tags if (name := _picture_name(tag))}
 
 
-def _name_in(tag: str) -> str:
+def _picture_name(tag: str) -> str:
     found = _NAMED.search(tag)
     if found is None:
         return ""
     return unquote(unescape(found[1] or found[2] or found[3] or ""))
 
 
-def with_pictures(html: str, addresses: Mapping[str, str]) -> tuple[str, int, frozenset[str]]:
+def replace_picture_urls(
+    html: str, addresses: Mapping[str, str]
+) -> tuple[str, int, frozenset[str]]:
     """Replace picture URLs by ours; returns HTML, lost media, and the pictures kept.
 
     Sounds, and pictures without a URL in `addresses`, are removed and counted.
@@ -219,7 +221,7 @@ def with_pictures(html: str, addresses: Mapping[str, str]) -> tuple[str, int, fr
 
     def placed(found: re.Match[str]) -> str:
         nonlocal lost
-        name = _name_in(found[0])
+        name = _picture_name(found[0])
         if name not in addresses:
             lost += 1
             return ""
@@ -229,37 +231,39 @@ def with_pictures(html: str, addresses: Mapping[str, str]) -> tuple[str, int, fr
     return _PICTURE.sub(placed, plain), lost, frozenset(kept)
 
 
-def with_math(html: str) -> str:
+def convert_formulas(html: str) -> str:
     r"""Return HTML with all formulas as \(…\) and \[…\], whichever way Anki wrote them.
 
-    >>> with_math("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
+    >>> convert_formulas("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
     '\\(a\\) \\[b\\]'
     """
-    html = _MATHJAX.sub(lambda m: _formula(m["tex"], block="block" in m["how"].lower()), html)
-    return _LATEX.sub(_latex, html)
+    html = _MATHJAX.sub(
+        lambda m: _formula_markup(m["tex"], block="block" in m["how"].lower()), html
+    )
+    return _LATEX.sub(_convert_latex, html)
 
 
-def _latex(found: re.Match[str]) -> str:
+def _convert_latex(found: re.Match[str]) -> str:
     if found["words"] is None:
         tex = found["block"] or found["inline"]
-        return _formula(tex, block=found["block"] is not None)
+        return _formula_markup(tex, block=found["block"] is not None)
     words: str = found["words"]
-    return _DOLLARS.sub(lambda m: _formula(m[1] or m[2], block=m[1] is not None), words)
+    return _DOLLARS.sub(lambda m: _formula_markup(m[1] or m[2], block=m[1] is not None), words)
 
 
-def _formula(tex: str, *, block: bool) -> str:
+def _formula_markup(tex: str, *, block: bool) -> str:
     plain = " ".join(_TAG.sub(" ", tex).split())
     return rf"\[{plain}\]" if block else rf"\({plain}\)"
 
 
-def clozed(text: str, number: int, side: Side, *, alone: bool = False) -> str:
+def render_cloze(text: str, number: int, side: Side, *, alone: bool = False) -> str:
     """Return a text whose cloze `number` is hidden on the front and shown on the back.
 
     `alone` returns only the cloze itself.
 
-    >>> clozed("{{c1::Ada}} wrote {{c2::notes::what?}}.", 2, "front")
+    >>> render_cloze("{{c1::Ada}} wrote {{c2::notes::what?}}.", 2, "front")
     'Ada wrote [what?].'
-    >>> clozed("{{c1::Ada}} wrote {{c2::notes::what?}}.", 1, "back")
+    >>> render_cloze("{{c1::Ada}} wrote {{c2::notes::what?}}.", 1, "back")
     '<strong>Ada</strong> wrote notes.'
     """
     hit = False
@@ -284,7 +288,7 @@ def clozed(text: str, number: int, side: Side, *, alone: bool = False) -> str:
     return ", ".join(parts) if alone else text
 
 
-def _filled(
+def _fill_template(
     template: str | None, values: Mapping[str, str], card: tuple[NoteType, int, Side]
 ) -> str:
     """Return a template with its fields filled in; raises _UnsupportedTemplateError."""
@@ -299,9 +303,9 @@ def _filled(
         at = token.end()
         name = token[1].strip()
         if name[:1] in {"#", "^", "/", "=", "!"}:
-            _turn(name, stack, values, card)
+            _switch_condition(name, stack, values, card)
         elif shown:
-            words += _value(name, values, card)
+            words += _field_value(name, values, card)
         length += len(words)
         if length > LONGEST_FACE:
             raise _UnsupportedTemplateError
@@ -311,7 +315,7 @@ def _filled(
     return "".join(out) + template[at:]
 
 
-def _turn(
+def _switch_condition(
     name: str,
     stack: list[tuple[str, bool]],
     values: Mapping[str, str],
@@ -340,7 +344,7 @@ def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
     raise _UnsupportedTemplateError
 
 
-def _value(name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side]) -> str:
+def _field_value(name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side]) -> str:
     *filters, field = (part.strip() for part in name.split(":"))
     if field in _SPECIAL or any(f.startswith("tts") for f in filters):
         return ""
@@ -348,15 +352,15 @@ def _value(name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side
         raise _UnsupportedTemplateError
     value = values[field]
     for word in reversed(filters):
-        value = _sifted(word, value, card[1] + 1, card[2])
+        value = _apply_filter(word, value, card[1] + 1, card[2])
     return value
 
 
-def _sifted(word: str, value: str, number: int, side: Side) -> str:
+def _apply_filter(word: str, value: str, number: int, side: Side) -> str:
     if word == "text":
         return _TAG.sub("", value)
     if word in {"cloze", "cloze-only"}:
-        return clozed(value, number, side, alone=word == "cloze-only")
+        return render_cloze(value, number, side, alone=word == "cloze-only")
     if word in {"type", "hint", "nc"} and side == "front":
         return ""  # the learner types it or opens it, so it is hidden at first
     return value

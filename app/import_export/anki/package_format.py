@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from app.import_export.xml_files import MOST_FILES
-from app.markup.images import kind_of
+from app.markup.images import image_kind
 from app.spaced_repetition.card_ids import PICTURES
 
 NEWEST = "collection.anki21b"
@@ -38,7 +38,7 @@ def zstd() -> Any:
     return None
 
 
-def reading(stream: IO[bytes]) -> IO[bytes]:
+def open_compressed(stream: IO[bytes]) -> IO[bytes]:
     """Return a decompressing stream; reading it may raise `zstd().ZstdError`."""
     module = zstd()
     limit = {module.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
@@ -69,7 +69,7 @@ class PackageWriter:
             if self._modern:
                 archive.writestr("meta", _META)
                 self._pack_collection(collection)
-                archive.writestr("media", self._packed(_entries(self._media)))
+                archive.writestr("media", self._packed(_media_entries(self._media)))
                 return
             archive.write(collection, _PLAIN, zipfile.ZIP_DEFLATED)
             names = {str(number): m.name for number, m in enumerate(self._media)}
@@ -97,20 +97,20 @@ class _MediaFile:
     digest: bytes
 
 
-def _entries(media: Iterable[_MediaFile]) -> bytes:
+def _media_entries(media: Iterable[_MediaFile]) -> bytes:
     """Return the media list: name (1), size (2) and SHA-1 (3) of each file."""
     out = bytearray()
     for medium in media:
-        entry = _field(1, medium.name.encode()) + b"\x10" + _varint(medium.size)
-        out += _field(1, entry + _field(3, medium.digest))
+        entry = _encode_field(1, medium.name.encode()) + b"\x10" + _encode_varint(medium.size)
+        out += _encode_field(1, entry + _encode_field(3, medium.digest))
     return bytes(out)
 
 
-def _field(number: int, content: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + _varint(len(content)) + content
+def _encode_field(number: int, content: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + _encode_varint(len(content)) + content
 
 
-def _varint(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -126,18 +126,18 @@ class _VarintCursor:
     end: int
 
 
-def fields_of(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def decode_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the numbers and strings of a protocol buffer, up to the first invalid byte."""
     at = 0
     while at < len(data):
-        key = _number(data, at)
+        key = _decode_varint(data, at)
         at = key.end
         if key.value & 7 == 0:
-            found = _number(data, at)
+            found = _decode_varint(data, at)
             yield key.value >> 3, found.value
             at = found.end
         elif key.value & 7 == 2:
-            length = _number(data, at)
+            length = _decode_varint(data, at)
             at = length.end + length.value
             yield key.value >> 3, data[length.end : at]
         elif key.value & 7 in (1, 5):
@@ -146,7 +146,7 @@ def fields_of(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             return
 
 
-def _number(data: bytes, at: int) -> _VarintCursor:
+def _decode_varint(data: bytes, at: int) -> _VarintCursor:
     """Read the varint at an offset: seven bits in each byte."""
     value = shift = 0
     while at < len(data) and shift < 70:
@@ -158,7 +158,7 @@ def _number(data: bytes, at: int) -> _VarintCursor:
     return _VarintCursor(value, at)
 
 
-def names_of(listed: bytes, *, modern: bool) -> dict[str, str]:
+def media_names(listed: bytes, *, modern: bool) -> dict[str, str]:
     """Return the media names by the names of their files in the archive."""
     if not modern:
         try:
@@ -167,11 +167,11 @@ def names_of(listed: bytes, *, modern: bool) -> dict[str, str]:
             return {}
         pairs = found.items() if isinstance(found, dict) else ()
         return {str(key): str(name) for key, name in pairs}
-    every = (value for key, value in fields_of(listed) if key == 1)
+    every = (value for key, value in decode_fields(listed) if key == 1)
     entries = itertools.islice(every, MOST_FILES)
     names: dict[str, str] = {}
     for place, entry in enumerate(entries):
-        known = dict(fields_of(entry)) if isinstance(entry, bytes) else {}
+        known = dict(decode_fields(entry)) if isinstance(entry, bytes) else {}
         name = known.get(1)
         if isinstance(name, bytes):
             names[str(known.get(255, place))] = name.decode("utf-8", "replace")
@@ -233,12 +233,12 @@ class CollectionCreation:
         return {"schedVer": 2, "sched2021": True, "rollover": 4} | {"creationOffset": self.west}
 
 
-def with_sides(count: int) -> int:
+def note_type_with_sides(count: int) -> int:
     """Return the id of the note type with `count` cards, each with its own front and back."""
     return ONE_WAY if count == 1 else _SIDES + count
 
 
-def collection(
+def collection_row(
     decks: dict[str, int],
     moment: int,
     birth: CollectionCreation | None = None,
@@ -260,29 +260,29 @@ def collection(
         0,
         0,
         json.dumps(conf),
-        json.dumps({str(m["id"]): m for m in _models(sides)}),
-        json.dumps({str(n): _deck(n, name, moment) for n, name in deck_rows.items()}),
+        json.dumps({str(m["id"]): m for m in _note_type_rows(sides)}),
+        json.dumps({str(n): _deck_row(n, name, moment) for n, name in deck_rows.items()}),
         json.dumps({"1": _OPTIONS}),
         "{}",
     )
 
 
-def _models(sides: Iterable[int]) -> Iterable[dict[str, Any]]:
+def _note_type_rows(sides: Iterable[int]) -> Iterable[dict[str, Any]]:
     forth = ("Card 1", "{{Front}}", "Back")
     back = ("Card 2", "{{Back}}", "Front")
-    yield _model(ONE_WAY, "Headroom", [forth], ["Front", "Back"])
-    yield _model(BOTH_WAYS, "Headroom (both ways)", [forth, back], ["Front", "Back"])
+    yield _note_type_row(ONE_WAY, "Headroom", [forth], ["Front", "Back"])
+    yield _note_type_row(BOTH_WAYS, "Headroom (both ways)", [forth, back], ["Front", "Back"])
     for count in sorted({count for count in sides if count > 1}):
         numbers = range(1, count + 1)
-        yield _model(
-            with_sides(count),
+        yield _note_type_row(
+            note_type_with_sides(count),
             f"Headroom ({count} cards)",
             [(f"Card {n}", f"{{{{Front {n}}}}}", f"Back {n}") for n in numbers],
             [f"{side} {n}" for n in numbers for side in ("Front", "Back")],
         )
 
 
-def _model(
+def _note_type_row(
     number: int,
     name: str,
     templates: list[tuple[str, str, str]],
@@ -298,7 +298,7 @@ def _model(
         "did": 1,
         "css": _CSS,
         "flds": [_schema_field(n, f) for n, f in enumerate(fields)],
-        "tmpls": [_template(n, *t) for n, t in enumerate(templates)],
+        "tmpls": [_template_row(n, *t) for n, t in enumerate(templates)],
         "req": [
             [n, "any", [fields.index(front.strip("{}"))]]
             for n, (_, front, _) in enumerate(templates)
@@ -322,7 +322,7 @@ def _schema_field(number: int, name: str) -> dict[str, Any]:
     }
 
 
-def _template(number: int, name: str, question: str, answer: str) -> dict[str, Any]:
+def _template_row(number: int, name: str, question: str, answer: str) -> dict[str, Any]:
     return {
         "name": name,
         "ord": number,
@@ -334,7 +334,7 @@ def _template(number: int, name: str, question: str, answer: str) -> dict[str, A
     }
 
 
-def _deck(number: int, name: str, moment: int) -> dict[str, Any]:
+def _deck_row(number: int, name: str, moment: int) -> dict[str, Any]:
     return {
         "id": number,
         "name": name,
@@ -407,27 +407,27 @@ _OPTIONS = {
 _ADDRESS = re.compile(rf"{PICTURES}([0-9a-f]{{32}}\.[a-z]{{3,4}})")
 
 
-def name_of(content: bytes) -> str:
+def picture_name(content: bytes) -> str:
     """Return the stored name of a picture; empty if the content is not a picture.
 
     SVG does not count: it is a document that can contain scripts.
     """
-    kind = kind_of(content)
+    kind = image_kind(content)
     if kind in {"", "svg"}:
         return ""
     return f"{hashlib.sha256(content).hexdigest()[:32]}.{kind}"
 
 
-def names_in(html: str) -> list[str]:
+def find_picture_names(html: str) -> list[str]:
     """Return the names of the stored pictures in a face."""
     return _ADDRESS.findall(html)
 
 
-def as_files(html: str) -> str:
+def use_package_files(html: str) -> str:
     """Return a face with pictures as package files."""
     return _ADDRESS.sub(r"headroom-\1", html)
 
 
-def file_of(name: str) -> str:
+def package_file_name(name: str) -> str:
     """Return the name of a stored picture as a package file."""
     return f"headroom-{name}"

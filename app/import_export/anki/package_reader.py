@@ -20,14 +20,14 @@ from typing import IO, Any
 from app.import_export.anki.card_templates import (
     NoteType,
     deck_names,
+    find_pictures,
     note_types,
-    pictures_in,
     render_card_sides,
 )
-from app.import_export.anki.package_format import NEWEST, names_of, reading, zstd
+from app.import_export.anki.package_format import NEWEST, media_names, open_compressed, zstd
 from app.import_export.anki.package_writer import AddedCardInfo
 from app.import_export.items import UnusableFileError
-from app.import_export.xml_files import ARCHIVE_MOST_BYTES, unpacking
+from app.import_export.xml_files import ARCHIVE_MOST_BYTES, open_archive
 
 _NAMES = (NEWEST, "collection.anki21", "collection.anki2")
 _OLDER = (
@@ -53,8 +53,8 @@ _MAGIC = b"SQLite format 3\0"
 def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
     """Unpack the collection of a package into `folder`; raises UnusableFileError."""
     path = folder / "collection"
-    _unpack(file, path)
-    with contextlib.closing(_connect(path)) as connection:
+    _unpack_collection(file, path)
+    with contextlib.closing(_connect_read_only(path)) as connection:
         try:
             _expect_tables(connection)
             yield connection
@@ -65,7 +65,7 @@ def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
             ) from None
 
 
-def media_of(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
+def read_media(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
     """Return the wanted media of a package, by name.
 
     Files that are too large or damaged are left out, and so are all files after the total limit.
@@ -74,15 +74,15 @@ def media_of(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
         return {}
     found: dict[str, bytes] = {}
     left, in_vain = MOST_OF_MEDIA, 0
-    with unpacking(file, _NONE_OF_ANKI) as archive:
+    with open_archive(file, _NONE_OF_ANKI) as archive:
         known = {entry.filename: entry for entry in archive.infolist()}
         modern = NEWEST in known
-        listed = _content(archive, known.get("media"), modern=modern)
-        for key, name in names_of(listed, modern=modern).items():
+        listed = _read_small_entry(archive, known.get("media"), modern=modern)
+        for key, name in media_names(listed, modern=modern).items():
             if left <= 0 or in_vain > _MOST_IN_VAIN:
                 break
             if name in wanted and name not in found and key in known:
-                content = _content(archive, known[key], modern=modern)
+                content = _read_small_entry(archive, known[key], modern=modern)
                 left -= len(content)
                 in_vain += not content
                 if content:
@@ -90,27 +90,29 @@ def media_of(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
     return found
 
 
-def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, modern: bool) -> bytes:
+def _read_small_entry(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, modern: bool
+) -> bytes:
     """Return a small file of the archive; empty if it is missing or damaged."""
     if entry is None:
         return b""
     with archive.open(entry) as stream:
         try:
-            source = reading(stream) if modern else stream
+            source = open_compressed(stream) if modern else stream
             content = source.read(MOST_OF_A_FILE + 1)
-        except _damages():
+        except _damage_errors():
             return b""
     return content if len(content) <= MOST_OF_A_FILE else b""
 
 
-def _damages() -> tuple[type[Exception], ...]:
+def _damage_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions raised for damaged compressed data."""
     module = zstd()
     return (EOFError, module.ZstdError) if module else (EOFError,)
 
 
-def _unpack(file: IO[bytes], path: Path) -> None:
-    with unpacking(file, _NONE_OF_ANKI) as archive:
+def _unpack_collection(file: IO[bytes], path: Path) -> None:
+    with open_archive(file, _NONE_OF_ANKI) as archive:
         known = {entry.filename: entry for entry in archive.infolist()}
         name = next((n for n in _NAMES if n in known), None)
         if name is None:
@@ -119,19 +121,19 @@ def _unpack(file: IO[bytes], path: Path) -> None:
             if name == NEWEST:
                 _copy_newest(stream, out)
             else:
-                _copy(stream, out)
+                _copy_limited(stream, out)
 
 
 def _copy_newest(stream: IO[bytes], out: IO[bytes]) -> None:
     if zstd() is None:
         raise UnusableFileError(_OLDER)
     try:
-        _copy(reading(stream), out)
-    except _damages():
+        _copy_limited(open_compressed(stream), out)
+    except _damage_errors():
         raise UnusableFileError("The collection in the package is damaged.") from None
 
 
-def _copy(source: IO[bytes], out: IO[bytes]) -> None:
+def _copy_limited(source: IO[bytes], out: IO[bytes]) -> None:
     """Copy at most the archive limit, whatever size the archive states."""
     left = ARCHIVE_MOST_BYTES
     while chunk := source.read(_CHUNK):
@@ -143,7 +145,7 @@ def _copy(source: IO[bytes], out: IO[bytes]) -> None:
         out.write(chunk)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect_read_only(path: Path) -> sqlite3.Connection:
     with path.open("rb") as stream:
         if stream.read(len(_MAGIC)) != _MAGIC:
             raise UnusableFileError("The collection in the package is no SQLite database.")
@@ -157,11 +159,11 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA {pragma}")
     looks = iter(range(_MOST_LOOKS))
     connection.set_progress_handler(lambda: next(looks, None) is None, _EVERY)
-    connection.set_authorizer(_allow)
+    connection.set_authorizer(_authorize_read)
     return connection
 
 
-def _allow(action: int, table: str | None, *_: str | None) -> int:
+def _authorize_read(action: int, table: str | None, *_: str | None) -> int:
     """Allow only plain reads of the tables that a collection has."""
     known = action != sqlite3.SQLITE_READ or table in _TABLES | {"sqlite_master"}
     allowed = action in _READS and known
@@ -286,16 +288,16 @@ def read_package(file: IO[bytes]) -> AnkiPackage:
         tempfile.TemporaryDirectory(prefix="headroom-") as folder,
         open_package(file, Path(folder)) as db,
     ):
-        notes = _notes(db)
-        log, total = _log(db)
-        cards = tuple(_cards(db, notes, log))
+        notes = _read_notes(db)
+        log, total = _read_revlog(db)
+        cards = tuple(_read_cards(db, notes, log))
     carried = sum(len(card.log) for card in cards)
-    shown = {name for note in notes.values() for name in pictures_in(note.fields)}
+    shown = {name for note in notes.values() for name in find_pictures(note.fields)}
     file.seek(0)
-    return AnkiPackage(len(notes), cards, total - carried, media_of(file, shown))
+    return AnkiPackage(len(notes), cards, total - carried, read_media(file, shown))
 
 
-def _notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
+def _read_notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
     types = note_types(db)
     rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(MOST_NOTES + 1)
     if not rows:
@@ -314,7 +316,7 @@ def _notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
     }
 
 
-def _log(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]], int]:
+def _read_revlog(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]], int]:
     """Return the log rows by card, oldest first, and their number."""
     query = "SELECT id, cid, ease, time, type, ivl, factor FROM revlog"
     rows = db.execute(query).fetchmany(_MOST_GRADES + 1)
@@ -329,15 +331,15 @@ def _log(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]], int]:
     return log, len(rows)
 
 
-def _cards(
+def _read_cards(
     db: sqlite3.Connection, notes: Mapping[int, _PackageNote], log: Mapping[int, list[RevlogEntry]]
 ) -> Iterator[PackageCard]:
-    decks, born = deck_names(db), _born(db)
+    decks, born = deck_names(db), _collection_start_day(db)
     rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
     if len(rows) > _MOST_CARDS:
         raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     words = 0
-    for row in _sound(rows):
+    for row in _valid_rows(rows):
         number, note, deck, home, ordinal, queue, due, kind, before, mod, data = row
         about = notes.get(note)
         if about is None:
@@ -345,7 +347,7 @@ def _cards(
         words += about.size
         if words > _MOST_WORDS:
             raise UnusableFileError("Its cards hold more text than can be taken in at once.")
-        retention, aside = _known(data)
+        retention, aside = _read_card_data(data)
         yield PackageCard(
             about.guid,
             ordinal,
@@ -359,7 +361,7 @@ def _cards(
             due,
             about.tags,
             kind == _NEW,
-            _day(born, before if home else due) if kind == _REVIEW else None,
+            _day_from_number(born, before if home else due) if kind == _REVIEW else None,
             mod * 1000 if queue in _BURIED else None,
         )
 
@@ -368,7 +370,7 @@ def _cards(
 _CARDS = "SELECT id, nid, did, odid, ord, queue, due, type, odue, mod, data FROM cards"
 
 
-def _born(db: sqlite3.Connection) -> dt.date | None:
+def _collection_start_day(db: sqlite3.Connection) -> dt.date | None:
     """Return the day from which the collection counts; days start at 4:00 in its zone.
 
     Uses the zone that the collection names. Otherwise UTC, which is within half a day.
@@ -385,13 +387,13 @@ def _born(db: sqlite3.Connection) -> dt.date | None:
     return (moment - dt.timedelta(minutes=west)).date()
 
 
-def _day(born: dt.date | None, number: int) -> dt.date | None:
+def _day_from_number(born: dt.date | None, number: int) -> dt.date | None:
     if born is None or not -_FAR < number < _FAR:
         return None
     return born + dt.timedelta(days=number)
 
 
-def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def _valid_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """Yield rows with valid numbers, each card of a note once."""
     seen: set[tuple[int, int]] = set()
     for row in rows:
@@ -401,12 +403,12 @@ def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
             yield row
 
 
-def _known(data: Any) -> tuple[float | None, AddedCardInfo]:
+def _read_card_data(data: Any) -> tuple[float | None, AddedCardInfo]:
     """Return the desired retention, and our own data, from the data of a card."""
     try:
         known = json.loads(data or "{}")
         own = json.loads(known.get("cd") or "{}")
-        aside = AddedCardInfo(_natural(own.get("seed")), _natural(own.get("since")))
+        aside = AddedCardInfo(_natural_number(own.get("seed")), _natural_number(own.get("since")))
         wanted = known.get("dr")
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None, _NO_CARD_INFO
@@ -415,5 +417,5 @@ def _known(data: Any) -> tuple[float | None, AddedCardInfo]:
     return min(_HIGHEST, max(_LOWEST, wanted)), aside
 
 
-def _natural(value: Any) -> int | None:
+def _natural_number(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < _SEEDS else None

@@ -22,12 +22,12 @@ from app.import_export.anki.package_format import (
     TABLES,
     CollectionCreation,
     PackageWriter,
-    collection,
-    with_sides,
+    collection_row,
+    note_type_with_sides,
 )
-from app.import_export.images import content_of
-from app.import_export.items import ExportResult, Item, ItemImage, ItemRemark, label
-from app.import_export.markdown_to_html import illustrated
+from app.import_export.images import image_bytes
+from app.import_export.items import ExportResult, Item, ItemImage, ItemRemark, item_label
+from app.import_export.markdown_to_html import to_html_with_pictures
 from app.spaced_repetition.scheduler import (
     CardState,
     ManualEdit,
@@ -50,21 +50,25 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult
     """
     cards = tuple(i for i in items if i.kind == "card")
     refused = tuple(
-        ItemRemark(label(i), i.line, "an Anki package takes cards only")
+        ItemRemark(item_label(i), i.line, "an Anki package takes cards only")
         for i in items
         if i.kind != "card"
     )
     names = {i.topic: "::".join(p for p in ("Headroom", title, i.topic) if p) for i in cards}
-    decks = {name: number_of(f"deck {name}", set()) for name in names.values()}
+    decks = {name: stable_row_number(f"deck {name}", set()) for name in names.values()}
     folders = {i.topic: decks[names[i.topic]] for i in cards}
-    media = {_file_of(picture): content_of(picture) for card in cards for picture in card.pictures}
+    media = {
+        _package_picture_name(picture): image_bytes(picture)
+        for card in cards
+        for picture in card.pictures
+    }
     out = io.BytesIO()
     package = PackageWriter(out, modern=False)
     for name, content in media.items():
         package.add_media(name, content)
     with new_collection() as (db, path):
-        add_row(db, "col", collection(decks, moment))
-        _add(db, cards, folders, moment)
+        add_row(db, "col", collection_row(decks, moment))
+        _write_cards(db, cards, folders, moment)
         db.commit()
         package.finish(path)
     return ExportResult(out.getvalue(), len(cards), refused)
@@ -89,7 +93,7 @@ def add_row(connection: sqlite3.Connection, table: str, values: Sequence[object]
     )
 
 
-def _add(
+def _write_cards(
     connection: sqlite3.Connection,
     cards: tuple[Item, ...],
     decks: dict[str, int],
@@ -97,34 +101,34 @@ def _add(
 ) -> None:
     taken: set[int] = set()
     for place, card in enumerate(cards):
-        note = number_of(card.name, taken)
-        add_row(connection, "notes", (note, *_note(card, moment)))
+        note = stable_row_number(card.name, taken)
+        add_row(connection, "notes", (note, *_note_row(card, moment)))
         for side in range(1 + card.reverse):
-            number = number_of(f"{card.name}~{side}", taken)
+            number = stable_row_number(f"{card.name}~{side}", taken)
             values = (number, note, decks[card.topic], side, moment, -1, 0, 0, place)
             add_row(connection, "cards", (*values, *[0] * 8, ""))
 
 
-def _note(card: Item, moment: int) -> tuple[object, ...]:
+def _note_row(card: Item, moment: int) -> tuple[object, ...]:
     tags = [*card.tags, *(f"objective::{o}" for o in card.objectives)]
     model = BOTH_WAYS if card.reverse else ONE_WAY
-    faces = (_face(card, card.stem), _face(card, card.text))
-    return guid(card.name), *note_columns(model, faces, tags, moment)
+    faces = (_side_html(card, card.stem), _side_html(card, card.text))
+    return note_guid(card.name), *note_columns(model, faces, tags, moment)
 
 
-def _face(card: Item, text: str) -> str:
+def _side_html(card: Item, text: str) -> str:
     """Return a side as HTML, with pictures as package files."""
-    face = illustrated(text)
+    face = to_html_with_pictures(text)
     for picture in card.pictures:
         shown = f'src="{html.escape(picture.name)}"'
-        face = face.replace(shown, f'src="{_file_of(picture)}"')
+        face = face.replace(shown, f'src="{_package_picture_name(picture)}"')
     return face
 
 
-def _file_of(picture: ItemImage) -> str:
+def _package_picture_name(picture: ItemImage) -> str:
     """Return a file name that no other package uses for another picture."""
     ending = picture.name.rpartition(".")[2].lower()
-    digest = hashlib.sha256(content_of(picture)).hexdigest()[:32]
+    digest = hashlib.sha256(image_bytes(picture)).hexdigest()[:32]
     return f"headroom-{digest}.{ending}"
 
 
@@ -139,13 +143,13 @@ def note_columns(
     return model, moment, -1, written, "\x1f".join(faces), words, checksum, 0, ""
 
 
-def guid(name: str) -> str:
+def note_guid(name: str) -> str:
     """Return the stable GUID of a note, from the id of its card."""
     digest = hashlib.sha256(f"headroom card {name}".encode()).digest()
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
-def number_of(name: str, taken: set[int]) -> int:
+def stable_row_number(name: str, taken: set[int]) -> int:
     """Return a row id that is the same in every package."""
     digest = hashlib.sha256(name.encode()).digest()
     number = _FIRST_NUMBER + int.from_bytes(digest[:8]) % _NUMBERS
@@ -229,7 +233,7 @@ class CardHistory:
         return bool(act and act.until and act.until > day)
 
 
-def learned(
+def replay_for_anki(
     card: str,
     rows: Iterable[TimedReview | DatedEdit],
     *,
@@ -245,46 +249,48 @@ def learned(
         before = now.standing
         if isinstance(row, DatedEdit):
             now = apply_manual_edit(now, row.act)
-            log += _set(before, now.standing, row)
+            log += _manual_revlog_entries(before, now.standing, row)
             continue
         standing = apply_review(before, row.grade, card)
-        log.append(_logged(before, standing, row))
+        log.append(_graded_revlog_entry(before, standing, row))
         now, retention = ReplayedCard(standing), row.grade.retention
     buried = row if isinstance(row, DatedEdit) and row.act.kind == "bury" else None
     return CardHistory(card, now.standing, retention, tuple(log), suspended, aside, buried)
 
 
-def _set(
+def _manual_revlog_entries(
     before: CardState | None, now: CardState | None, row: DatedEdit
 ) -> Iterable[NewRevlogEntry]:
     """Yield the revlog row of a manual edit, if Anki has one: only for started cards."""
     if before is None or row.act.kind == "bury":
         return
-    at, last = round(row.at.timestamp() * 1000), _interval(before)
+    at, last = round(row.at.timestamp() * 1000), _interval_for_anki(before)
     if now is None:
         yield NewRevlogEntry(at, 0, 0, last, 0, 0, _BY_HAND)
     else:
         days = max(1, (now.due_day - row.day).days)
-        yield NewRevlogEntry(at, 0, days, last, _factor(now), 0, _BY_HAND)
+        yield NewRevlogEntry(at, 0, days, last, _ease_factor(now), 0, _BY_HAND)
 
 
-def _factor(standing: CardState) -> int:
+def _ease_factor(standing: CardState) -> int:
     return round(((standing.difficulty - 1) / 9 + 0.1) * 1000)
 
 
-def _logged(before: CardState | None, now: CardState, timed: TimedReview) -> NewRevlogEntry:
+def _graded_revlog_entry(
+    before: CardState | None, now: CardState, timed: TimedReview
+) -> NewRevlogEntry:
     return NewRevlogEntry(
         at=round(timed.grade.at.timestamp() * 1000),
         ease=timed.grade.rating,
-        ivl=_interval(now),
-        last=_interval(before) if before else 0,
-        factor=_factor(now),
+        ivl=_interval_for_anki(now),
+        last=_interval_for_anki(before) if before else 0,
+        factor=_ease_factor(now),
         time=timed.milliseconds or 0,
         kind=_LOG_KINDS[before.state] if before else 0,
     )
 
 
-def _interval(standing: CardState) -> int:
+def _interval_for_anki(standing: CardState) -> int:
     """Return days until the card is due; negative seconds in (re)learning steps."""
     if standing.state == "review":
         return max(1, (standing.due_day - standing.last_day).days)
@@ -303,18 +309,18 @@ def state_columns(
     buried = card.is_buried(today)
     off = _ASIDE if card.suspended else _BURIED if buried else None
     if standing is None:
-        return 0, off or 0, place, 0, 0, 0, 0, 0, 0, 0, 0, _data(card)
+        return 0, off or 0, place, 0, 0, 0, 0, 0, 0, 0, 0, _card_data_json(card)
     # A card in steps has a due moment. With a manually set day it is a review on that day.
     set_day = standing.due_day > standing.last_day and not buried
     stepping = standing.state != "review" and not set_day
     queue = 1 if stepping else 2
     due = (standing.due_day - born).days
-    left = max(1, _steps(standing) - (standing.step or 0)) if stepping else 0
+    left = max(1, _remaining_steps(standing) - (standing.step or 0)) if stepping else 0
     return (
         _KINDS[standing.state if stepping else "review"],
         off or queue,
         round(standing.due_at.timestamp()) if stepping else due,
-        0 if stepping and standing.state == "learning" else max(1, _interval(standing)),
+        0 if stepping and standing.state == "learning" else max(1, _interval_for_anki(standing)),
         _EASE,
         standing.reviews,
         standing.lapses,
@@ -322,16 +328,16 @@ def state_columns(
         0,
         0,
         0,
-        _data(card),
+        _card_data_json(card),
     )
 
 
-def _steps(standing: CardState) -> int:
+def _remaining_steps(standing: CardState) -> int:
     relearns = standing.state == "relearning"
     return len(_POLICY.relearning_steps if relearns else _POLICY.learning_steps)
 
 
-def _data(card: CardHistory) -> str:
+def _card_data_json(card: CardHistory) -> str:
     """Return the FSRS state and our own data of the card as JSON."""
     known: dict[str, Any] = {}
     if card.standing is not None:
@@ -368,7 +374,7 @@ class AnkiNote:
     def model(self) -> int:
         """The id of its note type."""
         if self.ordinals:
-            return with_sides(len(self.faces) // 2)
+            return note_type_with_sides(len(self.faces) // 2)
         return BOTH_WAYS if len(self.cards) > 1 else ONE_WAY
 
     @property
@@ -415,7 +421,7 @@ def write_learned(
     with new_collection() as (db, path):
         db.execute(_LOGGED)
         for place, sheet in enumerate(sheets):
-            decks.setdefault(sheet.deck, number_of(f"deck {sheet.deck}", set()))
+            decks.setdefault(sheet.deck, stable_row_number(f"deck {sheet.deck}", set()))
             if sheet.ordinals:
                 sides.add(len(sheet.faces) // 2)
             note = _add_note(db, sheet, calendar, taken)
@@ -423,7 +429,7 @@ def write_learned(
             for number, card in _add_cards(db, note, sheet, head, (calendar, taken)):
                 _add_log(db, number, card)
         _number_logs(db)
-        row = collection(decks, calendar.moment, calendar.birth, sides)
+        row = collection_row(decks, calendar.moment, calendar.birth, sides)
         add_row(db, "col", row)
         db.commit()
         package.finish(path)
@@ -433,7 +439,7 @@ def _add_note(
     db: sqlite3.Connection, sheet: AnkiNote, calendar: CollectionDates, taken: set[int]
 ) -> int:
     """Write a note; returns its id."""
-    number = number_of(sheet.name, taken)
+    number = stable_row_number(sheet.name, taken)
     rest = note_columns(sheet.model, sheet.faces, sheet.tags, calendar.moment)
     add_row(db, "notes", (number, sheet.guid, *rest))
     return number
@@ -449,7 +455,7 @@ def _add_cards(
     """Write the cards of a note; yields each with its id."""
     (deck, place), (calendar, taken) = head, known
     for side, card in sheet.placed:
-        number = number_of(f"{sheet.name}~{side}", taken)
+        number = stable_row_number(f"{sheet.name}~{side}", taken)
         first = (number, note, deck, side, calendar.changed(card), -1)
         days = calendar.first, calendar.today
         add_row(db, "cards", (*first, *state_columns(card, days, place)))
@@ -472,10 +478,10 @@ def _number_logs(db: sqlite3.Connection) -> None:
     rows = db.execute(
         "SELECT at, cid, ease, ivl, last, factor, time, kind FROM logged ORDER BY at, card, place"
     )
-    db.executemany("INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)", _numbered(rows))
+    db.executemany("INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)", _number_entries(rows))
 
 
-def _numbered(rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+def _number_entries(rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
     last = 0
     for at, *rest in rows:
         last = max(at, last + 1)

@@ -48,7 +48,7 @@ _TOLD_SIGN = re.compile(r"sep=(.)\n", re.IGNORECASE)
 
 def write_json(items: tuple[Item, ...], language: str = "") -> ExportResult:
     """Return all items as JSON; `language` is that of their text, if known."""
-    rows = [_row(item) for item in items]
+    rows = [_item_row(item) for item in items]
     told = {"language": language} if language else {}
     whole = {"version": VERSION, **told, "items": rows}
     text = json.dumps(whole, ensure_ascii=False, indent=1)
@@ -68,7 +68,7 @@ def read_json(text: str) -> ImportResult:
     rows = found.get("items") if isinstance(found, dict) else None
     if not isinstance(rows, list):
         raise UnusableFileError("The file has no list “items”.")
-    return _reading(enumerate(rows, 1))
+    return _read_rows(enumerate(rows, 1))
 
 
 def write_csv(items: tuple[Item, ...]) -> ExportResult:
@@ -76,11 +76,11 @@ def write_csv(items: tuple[Item, ...]) -> ExportResult:
     rows = [
         {
             name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            for name, value in _row(item).items()
+            for name, value in _item_row(item).items()
         }
         for item in items
     ]
-    return ExportResult(table(_FIELDS, rows), len(rows))
+    return ExportResult(write_table(_FIELDS, rows), len(rows))
 
 
 def read_csv(text: str) -> ImportResult:
@@ -93,7 +93,7 @@ def read_csv(text: str) -> ImportResult:
     lines = io.StringIO(text, newline="")
     reader = csv.DictReader(lines, delimiter=sign, strict=True)
     try:
-        rows.extend((reader.line_num + bool(told), _cells(row)) for row in reader)
+        rows.extend((reader.line_num + bool(told), _row_or_error(row)) for row in reader)
     except csv.Error:
         why = f"its line {reader.line_num} cannot be parted into cells"
         raise UnusableFileError(f"The file is no CSV: {why}.") from None
@@ -102,10 +102,10 @@ def read_csv(text: str) -> ImportResult:
     twice = [n for n, count in Counter(reader.fieldnames or ()).items() if count > 1]
     if twice:
         raise UnusableFileError(f"The column “{twice[0]}” is there twice: take one out.")
-    return _reading(rows)
+    return _read_rows(rows)
 
 
-def _cells(row: Mapping[str | None, Any]) -> Any:
+def _row_or_error(row: Mapping[str | None, Any]) -> Any:
     """Return the fields of a row, or why it cannot be read."""
     out: dict[str, Any] = {}
     if None in row:
@@ -124,7 +124,7 @@ def _cells(row: Mapping[str | None, Any]) -> Any:
     return out
 
 
-def table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
+def write_table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     """Return a CSV file with a header line, marked as UTF-8 for spreadsheets."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, columns, lineterminator="\r\n")
@@ -133,7 +133,7 @@ def table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     return out.getvalue().encode("utf-8-sig")
 
 
-def _row(item: Item) -> dict[str, Any]:
+def _item_row(item: Item) -> dict[str, Any]:
     whole = dataclasses.asdict(item, dict_factory=_under_file_names)
     return {name: whole[name] for name in _FIELDS}
 
@@ -142,14 +142,14 @@ def _under_file_names(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {_FILE_NAMES.get(name, name): value for name, value in fields}
 
 
-def _reading(rows: Iterable[tuple[int, Any]]) -> ImportResult:
+def _read_rows(rows: Iterable[tuple[int, Any]]) -> ImportResult:
     items: list[Item] = []
     refused: list[ItemRemark] = []
     for place, row in rows:
         if len(items) >= _MOST:
             raise UnusableFileError(f"The file has more than {_MOST:,} items.")
         try:
-            items.append(_item(row, place))
+            items.append(_read_item(row, place))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             name = str(row.get("name", "")) if isinstance(row, dict) else ""
             reason = row if isinstance(row, str) else f"it cannot be read ({error})"
@@ -157,23 +157,23 @@ def _reading(rows: Iterable[tuple[int, Any]]) -> ImportResult:
     return ImportResult(tuple(items), tuple(refused))
 
 
-def _item(row: Any, line: int) -> Item:
+def _read_item(row: Any, line: int) -> Item:
     if not isinstance(row, dict):
         raise TypeError("it is no object")
     if row.get("kind") not in get_args(Kind):
         raise ValueError(f"“{row.get('kind')}” is no type of question")
     given = {name: value for name, value in row.items() if value is not None}
-    fields: dict[str, Any] = {k: _value(k, v) for k, v in given.items() if k in _FIELDS}
+    fields: dict[str, Any] = {k: _read_value(k, v) for k, v in given.items() if k in _FIELDS}
     unread = [f"the field “{name}” is not read" for name in given if name not in _FIELDS]
     told: dict[str, Any] = {"line": line, "lost": tuple(unread)}
     return Item(**{"name": "", "stem": "", **fields, **told})
 
 
-def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one return per kind of field
+def _read_value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one return per kind of field
     if name not in _WORDS | _TRUTHS | {"difficulty"} and not isinstance(value, list):
         raise TypeError(f"“{name}” is no list")
     if name in {"options", "steps"}:
-        return tuple(map(_option, value))
+        return tuple(map(_read_option, value))
     if name == "pairs":
         return tuple(ItemPair(**{k: str(v) for k, v in p.items()}) for p in value)
     if name == "blanks":
@@ -190,24 +190,24 @@ def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one return per kind
     if name in _LISTS:
         return tuple(map(str, value))
     if name in _TRUTHS:
-        return _truth(name, value)
-    return _whole(name, value) if name == "difficulty" else str(value)
+        return _read_boolean(name, value)
+    return _read_whole_number(name, value) if name == "difficulty" else str(value)
 
 
-def _whole(name: str, value: Any) -> int:
+def _read_whole_number(name: str, value: Any) -> int:
     if int(value) != float(value):
         raise TypeError(f"“{name}” is {value}, not a whole number")
     return int(value)
 
 
-def _truth(name: str, value: Any) -> bool:
+def _read_boolean(name: str, value: Any) -> bool:
     """Return a boolean; the strings “false” and “no” would be true in Python."""
     if not isinstance(value, bool):
         raise TypeError(f"“{name}” is “{value}”, not true or false")
     return value
 
 
-def _span(given: Mapping[str, Any]) -> NumberRange:
+def _read_range(given: Mapping[str, Any]) -> NumberRange:
     """Return a range as written; one whose center is not its middle is rebuilt from its ends."""
     center, low, high = (float(given[k]) for k in ("centre", "low", "high"))
     if not (math.isfinite(low) and math.isfinite(high) and low <= center <= high):
@@ -217,13 +217,13 @@ def _span(given: Mapping[str, Any]) -> NumberRange:
     return NumberRange(center, low, high, unit) if even else span_between(low, high, unit)
 
 
-def _option(value: Any) -> ItemOption:
+def _read_option(value: Any) -> ItemOption:
     given = value.get("span")
     span = None
     if given:
-        span = _span(given)
+        span = _read_range(given)
     text, note = str(value.get("text", "")), str(value.get("feedback", ""))
     credit = float(value.get("credit", 0))
     if not 0 <= credit <= 1:
         raise ValueError(f"“credit” is {credit:g}, not 0 to 1")
-    return ItemOption(text, _truth("right", value["right"]), note, span, credit)
+    return ItemOption(text, _read_boolean("right", value["right"]), note, span, credit)

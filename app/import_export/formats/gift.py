@@ -8,33 +8,33 @@ from typing import NamedTuple
 
 from app.import_export.converted_text import (
     ConversionLosses,
-    any_other,
+    add_unit_to_stem,
     has_decimal_comma,
-    plain_of,
+    move_default_feedback,
+    plain_words_or_none,
     read_number,
     read_text,
     read_weight,
     span_around,
     span_between,
-    with_unit,
-    without_unit,
+    split_unit_from_stem,
 )
 from app.import_export.formats.metadata_tags import (
-    explained,
+    apply_tags,
+    explanation_with_extras,
     has_rule,
+    item_tags,
     lost_column_titles,
-    tags_of,
-    unexplained,
-    with_tags,
+    restore_from_explanation,
 )
 from app.import_export.formats.partial_credit import (
     LONGEST_SEQUENCE,
     ORDERS,
     WeightedChoice,
+    choice_weights,
+    convert_ordering,
+    convert_weighted_choices,
     is_near,
-    ordered,
-    weighted_choices,
-    weights,
     write_blocks,
 )
 from app.import_export.items import (
@@ -47,7 +47,7 @@ from app.import_export.items import (
     ItemSkippedError,
     NumberRange,
     credit_of_score,
-    shown,
+    format_digits,
 )
 from app.import_export.markdown_to_html import html_if_needed, to_html
 
@@ -85,7 +85,7 @@ class _GiftLine(NamedTuple):
     tags: tuple[str, ...]  # from the comments above it
 
 
-def blocks_of(text: str) -> list[GiftBlock]:
+def split_blocks(text: str) -> list[GiftBlock]:
     """Return the questions of a file, which empty lines separate; comments carry their tags.
 
     If the empty line is missing, a question begins on the line after the answers of another if it
@@ -99,32 +99,32 @@ def blocks_of(text: str) -> list[GiftBlock]:
         if _COMMENT.match(line):
             tags += tuple(t.replace("\\]", "]") for t in _TAG.findall(line))
             continue
-        braces = _braces_of(line)
+        braces = _unescaped_braces(line)
         if opened and braces.startswith("{"):
             # The earlier brace was never closed, so that question ends at the last empty line.
             empty = [n for n, above in enumerate(lines) if not above.text]
             cut = empty[-1] if empty else len(lines)
-            found.append(_block(lines[:cut], _NOT_CLOSED))
+            found.append(_build_block(lines[:cut], _NOT_CLOSED))
             lines, opened = lines[cut + 1 :], False
         ends = not line.strip() or line.lstrip().startswith("$CATEGORY:")
         if ends and (not opened or len(lines) > _MOST_LINES):
-            found += _blocks(lines, tags)
+            found += _blocks_from_lines(lines, tags)
             lines, tags, opened = [], (), False
             continue
         lines.append(_GiftLine(number, "" if ends else line, tags))
         tags = ()
         opened = braces[-1] == "{" if braces else opened
-    return found + _blocks(lines, tags)
+    return found + _blocks_from_lines(lines, tags)
 
 
-def _braces_of(line: str) -> str:
+def _unescaped_braces(line: str) -> str:
     """Return the unescaped braces of a line."""
     return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
 
 
-def _blocks(lines: Sequence[_GiftLine], tags: tuple[str, ...]) -> list[GiftBlock]:
+def _blocks_from_lines(lines: Sequence[_GiftLine], tags: tuple[str, ...]) -> list[GiftBlock]:
     """Return the questions in lines without an empty one; `tags` belong to the last."""
-    more = ["{" in _braces_of(line.text) for line in lines]
+    more = ["{" in _unescaped_braces(line.text) for line in lines]
     rest = list(itertools.accumulate(reversed(more), max))[::-1]
     cuts, last, behind = [0], "", ""
     for n, line in enumerate(lines):
@@ -132,41 +132,41 @@ def _blocks(lines: Sequence[_GiftLine], tags: tuple[str, ...]) -> list[GiftBlock
         if titled or (last == "}" and rest[n] and _SENTENCE.search(behind)):
             cuts.append(n)
             last, behind = "", ""
-        if braces := _braces_of(line.text):
+        if braces := _unescaped_braces(line.text):
             last, behind = braces[-1], ""
         behind += line.text[line.text.rfind("}") + 1 :] + " "
     groups = [lines[a:b] for a, b in itertools.pairwise([*cuts, len(lines)]) if a < b]
-    found = [_block(group) for group in groups]
+    found = [_build_block(group) for group in groups]
     if found and tags:
         found[-1] = dataclasses.replace(found[-1], tags=found[-1].tags + tags)
     return found
 
 
-def _block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
+def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
     """The block of some lines."""
     text, title, form = "\n".join(line.text for line in lines), "", "moodle"
     tags = tuple(tag for line in lines for tag in line.tags)
     found = _TITLE.match(text)
     if found:
-        title, text = unescaped(found[1]).strip(), text[found.end() :]
+        title, text = remove_escapes(found[1]).strip(), text[found.end() :]
     marked = _FORMAT.match(text)
     if marked:
         form, text = marked[1].lower(), text[marked.end() :]
-    first = _find(text, "{")
-    last = _find(text, "}", first + 1) if first >= 0 else -1
+    first = _find_unescaped(text, "{")
+    last = _find_unescaped(text, "}", first + 1) if first >= 0 else -1
     place = lines[0].number
     if first < 0 or last < 0:
         fault = fault or _NOT_CLOSED * (first >= 0)
         return GiftBlock(place, title, form, text, None, "", tags, fault)
     before, inside, after = text[:first], text[first + 1 : last], text[last + 1 :]
-    if _find(inside, "{") >= 0:
+    if _find_unescaped(inside, "{") >= 0:
         fault = fault or _NOT_CLOSED
-    if _find(after, "{") >= 0:
+    if _find_unescaped(after, "{") >= 0:
         fault = fault or _NOT_PARTED
     return GiftBlock(place, title, form, before, inside, after, tags, fault)
 
 
-def _find(text: str, mark: str, start: int = 0) -> int:
+def _find_unescaped(text: str, mark: str, start: int = 0) -> int:
     """Return the offset of the first unescaped `mark`, or -1."""
     at = start
     while at < len(text):
@@ -179,10 +179,10 @@ def _find(text: str, mark: str, start: int = 0) -> int:
     return -1
 
 
-def parts_of(text: str, marks: str) -> list[tuple[str, str]]:
+def split_at_marks(text: str, marks: str) -> list[tuple[str, str]]:
     """Split at every unescaped mark: (mark, text after it); the first mark is empty.
 
-    >>> parts_of("a=b~c", "=~")
+    >>> split_at_marks("a=b~c", "=~")
     [('', 'a'), ('=', 'b'), ('~', 'c')]
     """
     cuts = [at for at in _plain_places(text) if text[at] in marks]
@@ -202,10 +202,10 @@ def _plain_places(text: str) -> Iterator[int]:
         at += 1
 
 
-def unescaped(text: str) -> str:
+def remove_escapes(text: str) -> str:
     r"""Undo escapes: `\n` is a newline, `\=` an equals sign.
 
-    >>> unescaped(r"a \= b \\ c \x")
+    >>> remove_escapes(r"a \= b \\ c \x")
     'a = b \\ c \\x'
     """
     return re.sub(
@@ -224,11 +224,11 @@ def read_gift(text: str) -> ImportResult:
     """Read every question of a GIFT file; essays and descriptions are refused."""
     items: list[Item] = []
     refused: list[ItemRemark] = []
-    blocks = blocks_of(text)
-    comma = any(map(has_decimal_comma, _numbers_in(blocks)))
+    blocks = split_blocks(text)
+    comma = any(map(has_decimal_comma, _find_numbers(blocks)))
     for block in blocks:
         losses = ConversionLosses()
-        name = block.title or " ".join(unescaped(block.before).split())[:50]
+        name = block.title or " ".join(remove_escapes(block.before).split())[:50]
         try:
             item = _GiftReader(block, losses, comma).item()
         except ItemSkippedError as error:
@@ -253,18 +253,20 @@ class _GiftReader:
             raise ItemSkippedError(self.block.fault)
         if inside is None:
             raise ItemSkippedError("it asks nothing: a description has no place in a quiz")
-        inside, general = _general(inside)
+        inside, general = _split_general_feedback(inside)
         if not inside.strip():
             raise ItemSkippedError("an essay cannot be judged by a program")
         item = Item(self.block.title, "single", self._stem(), line=self.block.line)
         if not item.stem:
             raise ItemSkippedError("it has no text")
         item = dataclasses.replace(item, explanation=self._text(general))
-        return with_tags(unexplained(self._read_answered(item, inside)), self.block.tags)
+        return apply_tags(
+            restore_from_explanation(self._read_answered(item, inside)), self.block.tags
+        )
 
     def _stem(self) -> str:
         """Return the text with a gap in place of the answers, unless they come last."""
-        before, after = unescaped(self.block.before), unescaped(self.block.after)
+        before, after = remove_escapes(self.block.before), remove_escapes(self.block.after)
         ended = not before.rstrip() or before.rstrip()[-1] in _ENDS
         if after.strip(_BLANKS + _ENDS) or (after.strip() and not ended):
             judged = _TRUTH.match(_split_feedback(self.block.inside or "")[0])
@@ -289,7 +291,7 @@ class _GiftReader:
         marked = _FORMAT.match(raw)
         if marked:
             form, raw = marked[1].lower(), raw[marked.end() :]
-        return read_text(unescaped(raw).strip(), form, self.losses)
+        return read_text(remove_escapes(raw).strip(), form, self.losses)
 
     def _read_answered(self, item: Item, inside: str) -> Item:
         head, *notes = _split_feedback(inside)
@@ -299,13 +301,13 @@ class _GiftReader:
             return self._numeric(item, inside.lstrip()[1:])
         if inside.lstrip().startswith(">"):
             return self._order(item, *inside.strip().split("\n"))
-        (_, lead), *answers = parts_of(inside, "=~")
+        (_, lead), *answers = split_at_marks(inside, "=~")
         return self._read_listed(item, answers or [("=", lead)])
 
     def _read_listed(self, item: Item, answers: list[tuple[str, str]]) -> Item:
         """Read marked answers: pairs, short answers or choices."""
         if all(mark == "=" for mark, _ in answers):
-            pairs = [_arrow(body) for _, body in answers]
+            pairs = [_split_arrow(body) for _, body in answers]
             if len(pairs) > 1 and all(pairs):
                 return self._match(item, [p for p in pairs if p])
             if len(pairs) > 1 and any(pairs):
@@ -338,7 +340,7 @@ class _GiftReader:
             given = weight if weight is not None else 100.0 * (mark == "=")
             weighted.append(WeightedChoice(self._text(text), given, feedback))
         several = not any(mark == "=" for mark, _ in answers)
-        return weighted_choices(
+        return convert_weighted_choices(
             item, weighted, self.losses, several=several, told=has_rule(self.block.tags)
         )
 
@@ -346,10 +348,10 @@ class _GiftReader:
         options = []
         for _, body in answers:
             weight, text, feedback = self._split_answer(body)
-            word = " ".join(unescaped(_FORMAT.sub("", text)).split())
+            word = " ".join(remove_escapes(_FORMAT.sub("", text)).split())
             full = weight is None or weight >= 100
             if word == "*" and not full and feedback:
-                item = any_other(item, feedback, self.losses)
+                item = move_default_feedback(item, feedback, self.losses)
                 continue
             if "*" in word:
                 self.losses.add(f"the pattern “{word}” is left out: add the words it stands for")
@@ -363,15 +365,15 @@ class _GiftReader:
         steps = tuple(ItemOption(text, True) for text in texts)
         item = dataclasses.replace(item, steps=steps)
         words = head.removeprefix(">").split()
-        return ordered(item, words, self.block.tags, self.losses)
+        return convert_ordering(item, words, self.block.tags, self.losses)
 
     def _match(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
         made = tuple(ItemPair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
         return dataclasses.replace(item, kind="match", pairs=made)
 
     def _numeric(self, item: Item, inside: str) -> Item:
-        stem, unit = without_unit(item.stem)
-        answers = parts_of(inside, "=~")
+        stem, unit = split_unit_from_stem(item.stem)
+        answers = split_at_marks(inside, "=~")
         # The right number may come first, without a mark.
         first = [("=", body) for _, body in answers[:1] if body.strip()]
         options: list[ItemOption] = []
@@ -379,16 +381,16 @@ class _GiftReader:
             weight, text, feedback = self._split_answer(body)
             full = mark == "=" and (weight is None or weight >= 100)
             if text.strip() in {"", "*"}:
-                item = any_other(item, feedback, self.losses)
+                item = move_default_feedback(item, feedback, self.losses)
                 continue
             credit = 0.0 if weight is None else credit_of_score(weight, 100)[1]
-            span = _span(unescaped(text), unit, comma=self.comma)
+            span = _read_span(remove_escapes(text), unit, comma=self.comma)
             options.append(ItemOption("", full, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
 
-def _general(inside: str) -> tuple[str, str]:
+def _split_general_feedback(inside: str) -> tuple[str, str]:
     """Return the answers and the general feedback after `####`."""
     found = re.search(r"(?<!\\)####", inside)
     if found is None:
@@ -397,15 +399,15 @@ def _general(inside: str) -> tuple[str, str]:
 
 
 def _split_feedback(body: str) -> list[str]:
-    return [words for _, words in parts_of(body, "#")]
+    return [words for _, words in split_at_marks(body, "#")]
 
 
-def _arrow(body: str) -> tuple[str, str] | None:
+def _split_arrow(body: str) -> tuple[str, str] | None:
     left, arrow, right = body.partition("->")
     return (left, right) if arrow and right.strip() else None
 
 
-def _numbers_in(blocks: Iterable[GiftBlock]) -> Iterator[str]:
+def _find_numbers(blocks: Iterable[GiftBlock]) -> Iterator[str]:
     """Yield the numbers of all numeric answers of a file."""
     for block in blocks:
         inside = (block.inside or "").strip()
@@ -413,7 +415,7 @@ def _numbers_in(blocks: Iterable[GiftBlock]) -> Iterator[str]:
             yield from re.findall(r"[\d.,]*,\d+", inside)
 
 
-def _span(text: str, unit: str, *, comma: bool) -> NumberRange:
+def _read_span(text: str, unit: str, *, comma: bool) -> NumberRange:
     if ".." in text:
         low, high = (read_number(p, comma=comma) for p in text.split("..", 1))
         return span_between(low, high, unit)
@@ -431,89 +433,93 @@ _NO_STEP = re.compile(rf"{_WRITING_ENDS.pattern}|^//|^0$")
 
 def write_gift(items: tuple[Item, ...]) -> ExportResult:
     """Return a GIFT file of all items that it can express."""
-    return write_blocks(items, _writing_block, _losses)
+    return write_blocks(items, _write_gift_block, _list_gift_losses)
 
 
-def _writing_block(item: Item) -> str:
+def _write_gift_block(item: Item) -> str:
     unit = next((o.span.unit for o in item.options if o.span), "")
-    answers = _answers(item, unit)
-    general = explained(item)
-    tail = f"\n\t####{_text(general)}" if general else ""
-    tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in tags_of(item))
+    answers = _write_answers(item, unit)
+    general = explanation_with_extras(item)
+    tail = f"\n\t####{_write_text(general)}" if general else ""
+    tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in item_tags(item))
     head = f"// {tags}\n" if tags else ""
-    title = f"::{_escaped(item.name)}::" if item.name else ""
-    stem = _text(with_unit(item.stem, unit))
+    title = f"::{_escape_text(item.name)}::" if item.name else ""
+    stem = _write_text(add_unit_to_stem(item.stem, unit))
     # A text without a format mark has the format of the question.
     mark = "[plain]" if stem.startswith("[html]") else ""
     return f"{head}{title}{stem}{{{answers}{tail}\n}}".replace(_PLAIN, mark)
 
 
-def _answers(item: Item, unit: str) -> str:
+def _write_answers(item: Item, unit: str) -> str:
     if item.kind == "numeric":
-        return "#" + "".join(_number(o, unit) for o in item.options)
+        return "#" + "".join(_write_number(o, unit) for o in item.options)
     write = _WRITERS.get(item.kind)
     if write is None:
         raise ItemSkippedError(f"GIFT has no question of the type {item.kind}")
     return write(item)
 
 
-def _words(item: Item) -> str:
-    return "".join(f"\n\t=%{shown(o.weight)}%{_word(o.text)}{_note(o)}" for o in item.options)
+def _write_words(item: Item) -> str:
+    return "".join(
+        f"\n\t=%{format_digits(o.weight)}%{_write_word(o.text)}{_write_note(o)}"
+        for o in item.options
+    )
 
 
-def _choices(item: Item) -> str:
+def _write_choices(item: Item) -> str:
     lines = []
-    for option, weight in zip(item.options, weights(item), strict=True):
+    for option, weight in zip(item.options, choice_weights(item), strict=True):
         if item.kind == "single":
-            part = f"~%{shown(weight)}%" if weight else "~"
+            part = f"~%{format_digits(weight)}%" if weight else "~"
             mark = "=" if option.right else part
         else:
-            mark = f"~%{shown(weight)}%"
-        lines.append(f"\n\t{mark}{_text(option.text)}{_note(option)}")
+            mark = f"~%{format_digits(weight)}%"
+        lines.append(f"\n\t{mark}{_write_text(option.text)}{_write_note(option)}")
     return "".join(lines)
 
 
-def _truth(item: Item) -> str:
+def _write_truth(item: Item) -> str:
     right = next((o for o in item.options if o.right), None)
     wrong = next((o for o in item.options if not o.right), None)
     if right is None or wrong is None:
         raise ItemSkippedError("it has no right answer")
     word = "TRUE" if right.text.strip(" .").lower() == "true" else "FALSE"
-    notes = [_text(wrong.feedback), _text(right.feedback)]
+    notes = [_write_text(wrong.feedback), _write_text(right.feedback)]
     if not any(notes):
         return word
     return word + "".join(f"#{note}" for note in notes)
 
 
-def _number(option: ItemOption, unit: str) -> str:
+def _write_number(option: ItemOption, unit: str) -> str:
     span = option.span
     if span is None or span.unit != unit:
         raise ItemSkippedError("its answers are in different units")
-    worth = "=" if option.right else f"=%{shown(option.weight)}%"
-    return f"\n\t{worth}{shown(span.center)}:{shown(span.tolerance)}{_note(option)}"
+    worth = "=" if option.right else f"=%{format_digits(option.weight)}%"
+    return f"\n\t{worth}{format_digits(span.center)}:{format_digits(span.tolerance)}{_write_note(option)}"
 
 
-def _pairs(item: Item) -> str:
+def _write_pairs(item: Item) -> str:
     return "".join(
-        f"\n\t={_left(p.left)} -> {_escaped(html_if_needed(p.right))}" for p in item.pairs
+        f"\n\t={_write_left_side(p.left)} -> {_escape_text(html_if_needed(p.right))}"
+        for p in item.pairs
     )
 
 
-def _left(markdown: str) -> str:
+def _write_left_side(markdown: str) -> str:
     """Return a left side; an arrow would end it, so it is then written as HTML."""
     if "->" not in markdown:
-        return _text(markdown)
-    return "[html]" + _escaped(to_html(markdown).replace("->", "-&gt;"))
+        return _write_text(markdown)
+    return "[html]" + _escape_text(to_html(markdown).replace("->", "-&gt;"))
 
 
-def _steps(item: Item) -> str:
+def _write_steps(item: Item) -> str:
     """Return the steps in the syntax of Moodle's ordering questions."""
     rule = _GRADING.get(item.partial, ORDERS["off"])
     head = f">{len(item.steps)} ALL VERTICAL {rule} SHOW none"
-    return head + "".join(f"\n{_step(step.text)}" for step in item.steps)
+    return head + "".join(f"\n{_write_step(step.text)}" for step in item.steps)
 
 
-def _step(markdown: str) -> str:
+def _write_step(markdown: str) -> str:
     r"""Return a step on one line; Moodle unescapes only `\\` there."""
     text = html_if_needed(markdown)
     if _NO_STEP.search(text):
@@ -523,30 +529,30 @@ def _step(markdown: str) -> str:
     return text.replace("\\", "\\\\")
 
 
-def _note(option: ItemOption) -> str:
-    return f"#{_text(option.feedback)}" if option.feedback else ""
+def _write_note(option: ItemOption) -> str:
+    return f"#{_write_text(option.feedback)}" if option.feedback else ""
 
 
-def _word(word: str) -> str:
+def _write_word(word: str) -> str:
     if "*" in word:
         raise ItemSkippedError("a star in a short answer would stand for anything")
-    return _escaped(word)
+    return _escape_text(word)
 
 
-def _text(markdown: str) -> str:
+def _write_text(markdown: str) -> str:
     """Return a text as plain text if possible, otherwise as HTML."""
-    words = plain_of(markdown)
+    words = plain_words_or_none(markdown)
     if words is None or re.search(r"<[a-zA-Z/!]", words):
-        return "[html]" + _escaped(to_html(markdown))
-    return (_PLAIN if markdown else "") + _escaped(words)
+        return "[html]" + _escape_text(to_html(markdown))
+    return (_PLAIN if markdown else "") + _escape_text(words)
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     quoted = re.sub(r"[\\~=#{}:]", lambda m: "\\" + m[0], text)
     return quoted.replace("\n", "\\n")
 
 
-def _losses(item: Item) -> list[str]:
+def _list_gift_losses(item: Item) -> list[str]:
     found = []
     if item.pictures:
         found.append("its pictures are not carried, only their words")
@@ -564,10 +570,10 @@ def _losses(item: Item) -> list[str]:
 
 
 _WRITERS: dict[str, Callable[[Item], str]] = {
-    "true-false": _truth,
-    "single": _choices,
-    "multiple": _choices,
-    "short": _words,
-    "match": _pairs,
-    "order": _steps,
+    "true-false": _write_truth,
+    "single": _write_choices,
+    "multiple": _write_choices,
+    "short": _write_words,
+    "match": _write_pairs,
+    "order": _write_steps,
 }

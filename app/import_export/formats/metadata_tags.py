@@ -12,7 +12,7 @@ _SIDES = ("left", "right")
 _SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
 
 
-def tags_of(item: Item) -> list[str]:
+def item_tags(item: Item) -> list[str]:
     """Return the tags of an item, with its own fields as tags such as “objective:2.1”."""
     found = list(item.tags)
     found += [f"objective:{o}" for o in item.objectives]
@@ -45,7 +45,7 @@ def _titles_fit(item: Item) -> bool:
     return all(not title or _SHORT.fullmatch(title) for title in item.titles)
 
 
-def with_tags(item: Item, tags: tuple[str, ...]) -> Item:
+def apply_tags(item: Item, tags: tuple[str, ...]) -> Item:
     """Return the item with its fields restored from tags; the others stay tags."""
     changes: dict[str, object] = {}
     plain: list[str] = []
@@ -60,7 +60,7 @@ def with_tags(item: Item, tags: tuple[str, ...]) -> Item:
             objectives.append(value)
         elif key == "source" and value:
             sources.append(value)
-        elif not _field(key, value, changes):
+        elif not _apply_field_tag(key, value, changes):
             plain.append(tag)
     changes |= {
         "titles": (titles["left"], titles["right"]),
@@ -76,7 +76,7 @@ def has_rule(tags: Iterable[str]) -> bool:
     return any(tag.startswith("partial:") for tag in tags)
 
 
-def _field(key: str, value: str, changes: dict[str, object]) -> bool:
+def _apply_field_tag(key: str, value: str, changes: dict[str, object]) -> bool:
     if key == "difficulty" and value in set("12345"):
         changes["difficulty"] = int(value)
     elif key == "partial" and value in _RULES | {"none"}:
@@ -97,7 +97,7 @@ _MISTAKE = "**Common mistake.**"
 _HINT = "**Hint.**"
 
 
-def explained(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
+def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
     """Return the explanation, followed by what the format has no field for.
 
     Remarks on steps and reasons of pairs are always included; the `hints` and the common `mistake`
@@ -107,7 +107,7 @@ def explained(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
     if hints:
         parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
     said = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
-    parts += [f"{_step(n)}\n\n{words}" for n, words in said if words]
+    parts += [f"{_number_step(n)}\n\n{words}" for n, words in said if words]
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))
@@ -116,47 +116,47 @@ def explained(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def unexplained(item: Item) -> Item:
+def restore_from_explanation(item: Item) -> Item:
     """Move what `explained` appended to the explanation back to its own fields."""
-    text, found, mistake = _parted(item.explanation, _MISTAKE)
+    text, found, mistake = _split_at_label(item.explanation, _MISTAKE)
     if found:
         item = dataclasses.replace(item, explanation=text, mistake=mistake)
-    text, found, reasons = _parted(item.explanation, _REASONS)
+    text, found, reasons = _split_at_label(item.explanation, _REASONS)
     if found and item.pairs:
         lines = [line.removeprefix("- ") for line in reasons.split("\n")]
         pairs = tuple(
-            dataclasses.replace(pair, why=_after(f"{pair.left}: ", lines) or pair.why)
+            dataclasses.replace(pair, why=_text_after(f"{pair.left}: ", lines) or pair.why)
             for pair in item.pairs
         )
         item = dataclasses.replace(item, explanation=text, pairs=pairs)
-    return _without_asides(item)
+    return _remove_asides(item)
 
 
-def _without_asides(item: Item) -> Item:
+def _remove_asides(item: Item) -> Item:
     """Return the item with hints and remarks on steps taken out of the explanation."""
     text, steps, hints = item.explanation, list(item.steps), list(item.hints)
     for number in range(len(steps), 0, -1):
-        text, found, words = _parted(text, _step(number))
+        text, found, words = _split_at_label(text, _number_step(number))
         if found:
             steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=words)
-    text, found, words = _parted(text, _HINT)
+    text, found, words = _split_at_label(text, _HINT)
     while found:
         hints.insert(len(item.hints), words)
-        text, found, words = _parted(text, _HINT)
+        text, found, words = _split_at_label(text, _HINT)
     return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
 
 
-def _step(number: int) -> str:
+def _number_step(number: int) -> str:
     return f"**Step {number}.**"
 
 
-def _parted(text: str, label: str) -> tuple[str, bool, str]:
+def _split_at_label(text: str, label: str) -> tuple[str, bool, str]:
     """Split at the last paragraph that consists of the label only."""
     before, found, after = f"\n\n{text}".rpartition(f"\n\n{label}\n\n")
     return (before.strip("\n"), True, after) if found else (text, False, "")
 
 
-def _after(start: str, lines: list[str]) -> str:
+def _text_after(start: str, lines: list[str]) -> str:
     """Return what follows `start` in the first line that begins with it, else ""."""
     if start == ": ":
         return ""

@@ -9,35 +9,35 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import (
     ConversionLosses,
-    any_other,
+    add_unit_to_stem,
     has_decimal_comma,
+    move_default_feedback,
     read_html,
     read_number,
     read_text,
     read_weight,
     span_around,
-    with_unit,
-    without_unit,
+    split_unit_from_stem,
 )
-from app.import_export.formats.gift import parts_of
+from app.import_export.formats.gift import split_at_marks
 from app.import_export.formats.metadata_tags import (
-    explained,
+    apply_tags,
+    explanation_with_extras,
     has_rule,
+    item_tags,
     lost_column_titles,
-    tags_of,
-    unexplained,
-    with_tags,
+    restore_from_explanation,
 )
 from app.import_export.formats.partial_credit import (
     ORDERS,
     WeightedChoice,
+    choice_weights,
     convert_items,
+    convert_ordering,
+    convert_weighted_choices,
     is_near,
-    ordered,
-    weighted_choices,
-    weights,
 )
-from app.import_export.images import ImageCollector, content_of
+from app.import_export.images import ImageCollector, image_bytes
 from app.import_export.items import (
     BLANK,
     ExportResult,
@@ -51,11 +51,11 @@ from app.import_export.items import (
     ItemSkippedError,
     UnusableFileError,
     credit_of_score,
-    label,
-    shown,
+    format_digits,
+    item_label,
 )
-from app.import_export.markdown_to_html import html_if_needed, illustrated
-from app.import_export.xml_files import add, document, read_xml
+from app.import_export.markdown_to_html import html_if_needed, to_html_with_pictures
+from app.import_export.xml_files import add_child, document_bytes, read_xml
 from app.markup.quantities import known_unit
 
 _HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
@@ -74,7 +74,7 @@ def read_gaps(text: str, losses: ConversionLosses) -> tuple[str, tuple[ItemBlank
         body = _BODY.match(text, head.end())
         if body is None:  # no gap is closed after this
             break
-        blanks.append(_blank(head[2], html.unescape(body[1]), losses))
+        blanks.append(_read_blank(head[2], html.unescape(body[1]), losses))
         marked += [text[at : head.start()], BLANK]
         at = body.end()
     if not blanks:
@@ -82,15 +82,15 @@ def read_gaps(text: str, losses: ConversionLosses) -> tuple[str, tuple[ItemBlank
     return "".join([*marked, text[at:]]), tuple(blanks)
 
 
-def _blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
+def _read_blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
     if _NUMBER.match(kind):
         losses.add("the tolerance of a number in a gap is left out: add what else counts")
     elif not _TYPED.match(kind) and not _CHOSEN.match(kind):
         raise ItemSkippedError(f"gaps of the type {kind} are not known")
-    answers = list(_answers(body, losses))
+    answers = list(_read_gap_answers(body, losses))
     right = [answer for answer, weight, _ in answers if weight >= 100]
     if _NUMBER.match(kind):
-        right = [word for answer in right for word in _number(answer)]
+        right = [word for answer in right for word in _split_number(answer)]
     kept = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not kept:
         raise ItemSkippedError("a gap has no right answer")
@@ -107,18 +107,18 @@ def _blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
     return ItemBlank(kept, "".join(said[:1]))
 
 
-def _number(answer: str) -> tuple[str, ...]:
+def _split_number(answer: str) -> tuple[str, ...]:
     """Return a number as written and in digits only; its tolerance is left out."""
     word = answer.partition(":")[0].strip()
-    return word, shown(read_number(word))
+    return word, format_digits(read_number(word))
 
 
-def _answers(body: str, losses: ConversionLosses) -> list[tuple[str, float, str]]:
+def _read_gap_answers(body: str, losses: ConversionLosses) -> list[tuple[str, float, str]]:
     """Return the answers of a gap with weight and feedback."""
     found = []
-    for _, part in parts_of(body, "~"):
-        words, *notes = [text for _, text in parts_of(part, "#")]
-        note = " ".join(_bare(n) for n in notes if n.strip())
+    for _, part in split_at_marks(body, "~"):
+        words, *notes = [text for _, text in split_at_marks(part, "#")]
+        note = " ".join(_remove_gap_escapes(n) for n in notes if n.strip())
         if note and words.strip() != "*":
             losses.add("what is said about single answers of a gap is left out")
         weight = 0.0
@@ -127,25 +127,25 @@ def _answers(body: str, losses: ConversionLosses) -> list[tuple[str, float, str]
             weight, words = 100.0, words[1:]
         elif marked := _WEIGHT.match(words):
             weight, words = read_weight(marked[1]), words[marked.end() :]
-        found.append((_bare(words), weight, note))
+        found.append((_remove_gap_escapes(words), weight, note))
     return found
 
 
-def _bare(text: str) -> str:
+def _remove_gap_escapes(text: str) -> str:
     return " ".join(re.sub(r"\\(.)", r"\1", text).split())
 
 
 def write_gap(blank: ItemBlank) -> str:
     """Return one gap in Moodle syntax, not yet escaped for HTML; the hint is shown after a miss."""
     kind = "MULTICHOICE_S" if blank.wrong else "SHORTANSWER"
-    answers = [f"={_escaped(answer)}" for answer in blank.answers]
-    answers += [_escaped(word) for word in blank.wrong]
+    answers = [f"={_escape_gap(answer)}" for answer in blank.answers]
+    answers += [_escape_gap(word) for word in blank.wrong]
     if blank.hint:
-        answers.append(f"*#{_escaped(blank.hint)}")
+        answers.append(f"*#{_escape_gap(blank.hint)}")
     return f"{{1:{kind}:{'~'.join(answers)}}}"
 
 
-def _escaped(text: str) -> str:
+def _escape_gap(text: str) -> str:
     return re.sub(r"([\\}#~/\"=])", r"\\\1", text)
 
 
@@ -184,110 +184,112 @@ def read_moodle(data: bytes) -> ImportResult:
     for node, line in zip(found, document.lines, strict=True):
         if node.get("type") == "category":
             continue
-        losses = ConversionLosses(_album(node))
+        losses = ConversionLosses(_collect_pictures(node))
         try:
-            item = _item(node, line, losses)
+            item = _read_item(node, line, losses)
         except ItemSkippedError as error:
-            refused.append(ItemRemark(_name(node) or "(nameless)", line, str(error)))
+            refused.append(ItemRemark(_question_name(node) or "(nameless)", line, str(error)))
             continue
         items.append(losses.noted_in(item))
     return ImportResult(tuple(items), tuple(refused))
 
 
-def _album(node: ET.Element) -> ImageCollector:
+def _collect_pictures(node: ET.Element) -> ImageCollector:
     """Return the pictures in a question, by the URLs in its texts."""
     files = {f.get("name", ""): f.text or "" for f in node.iter("file")}
 
     def find(address: str) -> bytes | None:
         name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
         data = files.get(name) if address.startswith(_PLUGIN_FILE) else None
-        return content_of(ItemImage(name, "".join(data.split()))) if data else None
+        return image_bytes(ItemImage(name, "".join(data.split()))) if data else None
 
     return ImageCollector(find)
 
 
-def _item(node: ET.Element, line: int, losses: ConversionLosses) -> Item:
+def _read_item(node: ET.Element, line: int, losses: ConversionLosses) -> Item:
     kind = node.get("type", "")
     read = _READERS.get(kind)
     if read is None:
         reason = f"questions of the type “{kind}” have no counterpart here"
         raise ItemSkippedError(_REASONS.get(kind, reason))
-    stem = "" if kind == "cloze" else _text(node.find("questiontext"), losses)
-    hints = tuple(_text(h, losses) for h in node.findall("hint"))
+    stem = "" if kind == "cloze" else _read_node_text(node.find("questiontext"), losses)
+    hints = tuple(_read_node_text(h, losses) for h in node.findall("hint"))
     item = Item(
-        _name(node),
+        _question_name(node),
         "single",
         stem,
         hints=tuple(h for h in hints if h),
-        explanation=_text(node.find("generalfeedback"), losses),
+        explanation=_read_node_text(node.find("generalfeedback"), losses),
         line=line,
     )
     made = read(node, item, losses)
     if not made.stem:
         raise ItemSkippedError("it has no text")
-    missed = _text(node.find("incorrectfeedback"), losses)
+    missed = _read_node_text(node.find("incorrectfeedback"), losses)
     if missed and missed.rstrip(".") not in _EMPTY_WORDS:
-        made = any_other(made, missed, losses)
-    made = unexplained(made)
+        made = move_default_feedback(made, missed, losses)
+    made = restore_from_explanation(made)
     for field in ("correctfeedback", "partiallycorrectfeedback"):
-        said = _text(node.find(field), losses)
+        said = _read_node_text(node.find(field), losses)
         if said and said.rstrip(".") not in _EMPTY_WORDS:
             losses.add("what is said to a right answer is left out: explain it below")
     if node.findtext("image_base64"):
         losses.add("a picture in a field of older files is left out")
-    return with_tags(made, _tags(node))
+    return apply_tags(made, _read_tags(node))
 
 
-def _tags(node: ET.Element) -> tuple[str, ...]:
+def _read_tags(node: ET.Element) -> tuple[str, ...]:
     tags = (t.findtext("text", "").strip() for t in node.findall("tags/tag"))
     return tuple(t for t in tags if t)
 
 
-def _name(node: ET.Element) -> str:
+def _question_name(node: ET.Element) -> str:
     return " ".join(node.findtext("name/text", "").split())
 
 
-def _text(node: ET.Element | None, losses: ConversionLosses, default: str = "moodle") -> str:
+def _read_node_text(
+    node: ET.Element | None, losses: ConversionLosses, default: str = "moodle"
+) -> str:
     if node is None:
         return ""
     form = _FORMS.get(node.get("format", ""), default)
     return read_text(node.findtext("text") or "", form, losses)
 
 
-def _fraction(node: ET.Element) -> float:
+def _read_fraction(node: ET.Element) -> float:
     return read_weight(node.get("fraction") or "0")
 
 
-def _note(node: ET.Element, losses: ConversionLosses) -> str:
-    return _text(node.find("feedback"), losses)
+def _read_feedback(node: ET.Element, losses: ConversionLosses) -> str:
+    return _read_node_text(node.find("feedback"), losses)
 
 
-def _says(node: ET.Element, name: str) -> bool:
+def _has_true(node: ET.Element, name: str) -> bool:
     return node.findtext(name, "").strip().lower() in {"true", "1"}
 
 
 # --- by type ---
 
 
-def _choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     given = [
-        WeightedChoice(_text(a, losses), _fraction(a), _note(a, losses))
+        WeightedChoice(_read_node_text(a, losses), _read_fraction(a), _read_feedback(a, losses))
         for a in node.findall("answer")
     ]
     rule = _CREDIT.get(node.get("type", ""), "")
-    several = bool(rule) or not _says(node, "single")
-    shuffle = node.find("shuffleanswers") is None or _says(node, "shuffleanswers")
+    several = bool(rule) or not _has_true(node, "single")
+    shuffle = node.find("shuffleanswers") is None or _has_true(node, "shuffleanswers")
     item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
-    told = has_rule(_tags(node))
-    return weighted_choices(item, given, losses, several=several, told=told)
+    told = has_rule(_read_tags(node))
+    return convert_weighted_choices(item, given, losses, several=several, told=told)
 
 
-def _truth(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_truth(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     options = tuple(
         ItemOption(
             a.findtext("text", "").strip().capitalize(),
-            _fraction(a) > 0,
-            _note(a, losses),
+            _read_fraction(a) > 0,
+            _read_feedback(a, losses),
         )
         for a in node.findall("answer")
     )
@@ -295,35 +297,35 @@ def _truth(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     return dataclasses.replace(item, kind="true-false", options=options)
 
 
-def _short(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_short_answer(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     options = []
     for answer in node.findall("answer"):
         word = " ".join(answer.findtext("text", "").split())
-        weight = _fraction(answer)
+        weight = _read_fraction(answer)
         if word == "*" and weight <= 0:
-            item = any_other(item, _note(answer, losses), losses)
+            item = move_default_feedback(item, _read_feedback(answer, losses), losses)
             continue
         if "*" in word.replace("\\*", ""):
             losses.add(f"the pattern “{word}” is left out: add the words it stands for")
             continue
-        word, note = word.replace("\\*", "*"), _note(answer, losses)
+        word, note = word.replace("\\*", "*"), _read_feedback(answer, losses)
         right, credit = credit_of_score(weight, 100)
         options.append(ItemOption(word, right, note, credit=credit))
-    case = _says(node, "usecase")
+    case = _has_true(node, "usecase")
     return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
 
 
-def _numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
-    stem, unit = without_unit(item.stem)
-    unit = unit or _unit(node, losses)
+def _read_numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    stem, unit = split_unit_from_stem(item.stem)
+    unit = unit or _read_unit(node, losses)
     texts = [n.text or "" for n in node.iter() if n.tag in {"text", "tolerance"}]
     comma = any(map(has_decimal_comma, texts))
     options = []
     for answer in node.findall("answer"):
         text = answer.findtext("text", "").strip()
-        weight = _fraction(answer)
+        weight = _read_fraction(answer)
         if text in {"", "*"}:
-            item = any_other(item, _note(answer, losses), losses)
+            item = move_default_feedback(item, _read_feedback(answer, losses), losses)
             continue
         tolerance = answer.findtext("tolerance", "").strip() or "0"
         try:
@@ -333,12 +335,12 @@ def _numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
             losses.add(f"an answer is left out: {error}; add it as a number if it is one")
             continue
         right, credit = credit_of_score(weight, 100)
-        options.append(ItemOption("", right, _note(answer, losses), span, credit))
+        options.append(ItemOption("", right, _read_feedback(answer, losses), span, credit))
     options.sort(key=lambda o: not o.right)
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
 
-def _unit(node: ET.Element, losses: ConversionLosses) -> str:
+def _read_unit(node: ET.Element, losses: ConversionLosses) -> str:
     """Return the unit with factor 1, if we know it."""
     for unit in node.findall("units/unit"):
         name = unit.findtext("unit_name", "").strip()
@@ -349,10 +351,10 @@ def _unit(node: ET.Element, losses: ConversionLosses) -> str:
     return ""
 
 
-def _match(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_matching(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     pairs = tuple(
         ItemPair(
-            _text(sub, losses),
+            _read_node_text(sub, losses),
             read_text(sub.findtext("answer/text", ""), "moodle", losses),
         )
         for sub in node.findall("subquestion")
@@ -360,21 +362,22 @@ def _match(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     return dataclasses.replace(item, kind="match", pairs=pairs)
 
 
-def _order(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_ordering(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     steps = tuple(
-        ItemOption(_text(a, losses), True, _note(a, losses)) for a in node.findall("answer")
+        ItemOption(_read_node_text(a, losses), True, _read_feedback(a, losses))
+        for a in node.findall("answer")
     )
     fields = ("selectcount", "selecttype", "gradingtype")
     words = [node.findtext(field, "").strip() for field in fields]
     item = dataclasses.replace(item, steps=steps)
-    return ordered(item, words, _tags(node), losses)
+    return convert_ordering(item, words, _read_tags(node), losses)
 
 
-def _cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+def _read_cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     source = node.find("questiontext")
     raw = source.findtext("text", "") if source is not None else ""
     marked, blanks = read_gaps(raw, losses)
-    return _with_gaps(item, read_html(marked, losses), blanks, losses)
+    return _split_gap_text(item, read_html(marked, losses), blanks, losses)
 
 
 def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
@@ -398,10 +401,10 @@ def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item
     text = read_html(_PLACED.sub(gap, raw), losses)
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
-    return _with_gaps(item, text, tuple(blanks), losses)
+    return _split_gap_text(item, text, tuple(blanks), losses)
 
 
-def _with_gaps(
+def _split_gap_text(
     item: Item, text: str, blanks: tuple[ItemBlank, ...], losses: ConversionLosses
 ) -> Item:
     """Return the cloze; the first paragraph is the stem if it has no gap."""
@@ -414,16 +417,16 @@ def _with_gaps(
 
 
 _READERS: dict[str, Callable[[ET.Element, Item, ConversionLosses], Item]] = {
-    "multichoice": _choices,
-    "multichoiceset": _choices,
-    "oumultiresponse": _choices,
-    "truefalse": _truth,
-    "shortanswer": _short,
-    "numerical": _numeric,
-    "matching": _match,
-    "ddmatch": _match,
-    "ordering": _order,
-    "cloze": _cloze,
+    "multichoice": _read_choices,
+    "multichoiceset": _read_choices,
+    "oumultiresponse": _read_choices,
+    "truefalse": _read_truth,
+    "shortanswer": _read_short_answer,
+    "numerical": _read_numeric,
+    "matching": _read_matching,
+    "ddmatch": _read_matching,
+    "ordering": _read_ordering,
+    "cloze": _read_cloze,
     "gapselect": _chosen_gaps,
     "ddwtos": _chosen_gaps,
 }
@@ -437,42 +440,42 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
     """Return a Moodle XML file of all items that it can express."""
     root = ET.Element("quiz")
     if category:
-        node = add(root, "question", type="category")
-        add(add(node, "category"), "text", f"$course$/top/{category}")
-    questions, refused, lost = convert_items(items, _question, _losses)
+        node = add_child(root, "question", type="category")
+        add_child(add_child(node, "category"), "text", f"$course$/top/{category}")
+    questions, refused, lost = convert_items(items, _question_element, _list_moodle_losses)
     root.extend(questions)
-    return ExportResult(document(root), len(questions), refused, lost)
+    return ExportResult(document_bytes(root), len(questions), refused, lost)
 
 
-def _question(item: Item) -> ET.Element:
+def _question_element(item: Item) -> ET.Element:
     if item.kind not in _WRITERS:
         raise ItemSkippedError(f"Moodle XML has no question of the type {item.kind}")
     name, write = _WRITERS[item.kind]
     node = ET.Element("question", type=name)
-    add(add(node, "name"), "text", item.name or label(item))
-    _html(node, "questiontext", _stem(item))
+    add_child(add_child(node, "name"), "text", item.name or item_label(item))
+    _add_html(node, "questiontext", _stem_html(item))
     told = item.kind in {*_COMBINED, *_WRITING_TYPED}
-    general = explained(item, mistake=not told, hints=False)
-    _html(node, "generalfeedback", illustrated(general))
-    add(node, "defaultgrade", "1")
-    add(node, "idnumber", item.name)
+    general = explanation_with_extras(item, mistake=not told, hints=False)
+    _add_html(node, "generalfeedback", to_html_with_pictures(general))
+    add_child(node, "defaultgrade", "1")
+    add_child(node, "idnumber", item.name)
     write(node, item)
     if item.mistake and item.kind in _COMBINED:
-        _html(node, "incorrectfeedback", illustrated(item.mistake))
+        _add_html(node, "incorrectfeedback", to_html_with_pictures(item.mistake))
     if item.mistake and item.kind in _WRITING_TYPED:
-        _answer(node, "*", 0.0, ItemOption("", right=False, feedback=item.mistake))
+        _add_answer(node, "*", 0.0, ItemOption("", right=False, feedback=item.mistake))
     for hint in item.hints:
-        _html(node, "hint", illustrated(hint))
-    tags = tags_of(item)
+        _add_html(node, "hint", to_html_with_pictures(hint))
+    tags = item_tags(item)
     if tags:
-        parent = add(node, "tags")
+        parent = add_child(node, "tags")
         for tag in tags:
-            add(add(parent, "tag"), "text", tag)
-    _attach(node, item)
+            add_child(add_child(parent, "tag"), "text", tag)
+    _attach_pictures(node, item)
     return node
 
 
-def _attach(node: ET.Element, item: Item) -> None:
+def _attach_pictures(node: ET.Element, item: Item) -> None:
     """Add each picture as a file next to the text that shows it."""
     for holder in list(node.iter()):
         text = holder.find("text")
@@ -483,25 +486,25 @@ def _attach(node: ET.Element, item: Item) -> None:
             name = picture.name.replace("/", "-")
             address = f'src="@@PLUGINFILE@@/{quote(name)}"'
             text.text = (text.text or "").replace(shown, address)
-            add(holder, "file", picture.data, name=name, path="/", encoding="base64")
+            add_child(holder, "file", picture.data, name=name, path="/", encoding="base64")
 
 
-def _html(parent: ET.Element, name: str, text: str) -> ET.Element:
-    node = add(parent, name, format="html")
-    add(node, "text", text)
+def _add_html(parent: ET.Element, name: str, text: str) -> ET.Element:
+    node = add_child(parent, name, format="html")
+    add_child(node, "text", text)
     return node
 
 
-def _stem(item: Item) -> str:
+def _stem_html(item: Item) -> str:
     if item.kind == "cloze":
-        return _gapped(item)
+        return _gapped_html(item)
     unit = next((o.span.unit for o in item.options if o.span), "")
-    return illustrated(with_unit(item.stem, unit))
+    return to_html_with_pictures(add_unit_to_stem(item.stem, unit))
 
 
-def _gapped(item: Item) -> str:
+def _gapped_html(item: Item) -> str:
     """Return the heading, and the text with its gaps in Moodle syntax."""
-    pieces = illustrated(f"{item.stem}\n\n{item.text}").split(BLANK)
+    pieces = to_html_with_pictures(f"{item.stem}\n\n{item.text}").split(BLANK)
     if len(pieces) != len(item.blanks) + 1:
         raise ItemSkippedError("its gaps do not fit its text")
     out = pieces[0]
@@ -510,73 +513,73 @@ def _gapped(item: Item) -> str:
     return out
 
 
-def _answer(node: ET.Element, text: str, weight: float, option: ItemOption) -> ET.Element:
-    answer = add(node, "answer", fraction=shown(weight), format="html")
-    add(answer, "text", text)
-    _html(answer, "feedback", illustrated(option.feedback))
+def _add_answer(node: ET.Element, text: str, weight: float, option: ItemOption) -> ET.Element:
+    answer = add_child(node, "answer", fraction=format_digits(weight), format="html")
+    add_child(answer, "text", text)
+    _add_html(answer, "feedback", to_html_with_pictures(option.feedback))
     return answer
 
 
-def _writing_choices(node: ET.Element, item: Item) -> None:
-    add(node, "single", "true" if item.kind == "single" else "false")
-    add(node, "shuffleanswers", "true" if item.shuffle else "false")
-    add(node, "answernumbering", "ABCD")
-    for option, weight in zip(item.options, weights(item), strict=True):
-        _answer(node, illustrated(option.text), weight, option)
+def _write_choices(node: ET.Element, item: Item) -> None:
+    add_child(node, "single", "true" if item.kind == "single" else "false")
+    add_child(node, "shuffleanswers", "true" if item.shuffle else "false")
+    add_child(node, "answernumbering", "ABCD")
+    for option, weight in zip(item.options, choice_weights(item), strict=True):
+        _add_answer(node, to_html_with_pictures(option.text), weight, option)
 
 
-def _writing_truth(node: ET.Element, item: Item) -> None:
+def _write_truth(node: ET.Element, item: Item) -> None:
     for option in item.options:
         word = option.text.strip(" .").lower()
-        _answer(node, word, option.weight, option)
+        _add_answer(node, word, option.weight, option)
 
 
-def _writing_short(node: ET.Element, item: Item) -> None:
-    add(node, "usecase", "1" if item.case else "0")
+def _write_short_answer(node: ET.Element, item: Item) -> None:
+    add_child(node, "usecase", "1" if item.case else "0")
     for option in item.options:
         word = option.text.replace("*", "\\*")
-        _answer(node, word, option.weight, option)
+        _add_answer(node, word, option.weight, option)
 
 
-def _writing_numeric(node: ET.Element, item: Item) -> None:
+def _write_numeric(node: ET.Element, item: Item) -> None:
     units = {o.span.unit for o in item.options if o.span}
     if len(units) > 1:
         raise ItemSkippedError("its answers are in different units")
     for option in item.options:
         if option.span is not None:
-            text = shown(option.span.center)
-            answer = _answer(node, text, option.weight, option)
-            add(answer, "tolerance", shown(option.span.tolerance))
-    add(node, "unitgradingtype", "0")
-    add(node, "showunits", "3")
+            text = format_digits(option.span.center)
+            answer = _add_answer(node, text, option.weight, option)
+            add_child(answer, "tolerance", format_digits(option.span.tolerance))
+    add_child(node, "unitgradingtype", "0")
+    add_child(node, "showunits", "3")
 
 
-def _writing_match(node: ET.Element, item: Item) -> None:
-    add(node, "shuffleanswers", "true")
+def _write_matching(node: ET.Element, item: Item) -> None:
+    add_child(node, "shuffleanswers", "true")
     for pair in item.pairs:
-        sub = _html(node, "subquestion", illustrated(pair.left))
-        add(add(sub, "answer"), "text", html_if_needed(pair.right))
+        sub = _add_html(node, "subquestion", to_html_with_pictures(pair.left))
+        add_child(add_child(sub, "answer"), "text", html_if_needed(pair.right))
 
 
-def _writing_order(node: ET.Element, item: Item) -> None:
-    add(node, "layouttype", "VERTICAL")
-    add(node, "selecttype", "ALL")
-    add(node, "selectcount", str(len(item.steps)))
-    add(node, "gradingtype", ORDERS.get(item.partial, ORDERS["off"]))
-    add(node, "showgrading", "SHOW")
-    add(node, "numberingstyle", "none")
+def _write_ordering(node: ET.Element, item: Item) -> None:
+    add_child(node, "layouttype", "VERTICAL")
+    add_child(node, "selecttype", "ALL")
+    add_child(node, "selectcount", str(len(item.steps)))
+    add_child(node, "gradingtype", ORDERS.get(item.partial, ORDERS["off"]))
+    add_child(node, "showgrading", "SHOW")
+    add_child(node, "numberingstyle", "none")
     # Without it Moodle creates hints that it cannot store, and the import fails.
-    add(node, "shownumcorrect", "1")
+    add_child(node, "shownumcorrect", "1")
     for number, step in enumerate(item.steps, 1):
-        answer = add(node, "answer", fraction=shown(number), format="html")
-        add(answer, "text", illustrated(step.text))
+        answer = add_child(node, "answer", fraction=format_digits(number), format="html")
+        add_child(answer, "text", to_html_with_pictures(step.text))
 
 
-def _writing_cloze(_node: ET.Element, _item: Item) -> None:
+def _write_nothing(_node: ET.Element, _item: Item) -> None:
     """Write nothing: all of it is in the question text."""
 
 
-def _losses(item: Item) -> list[str]:
+def _list_moodle_losses(item: Item) -> list[str]:
     found = []
     if any(p.why for p in item.pairs):
         found.append("the reasons of the pairs stand behind the explanation")
@@ -588,7 +591,7 @@ def _losses(item: Item) -> list[str]:
         found.append("the steps that belong nowhere are not carried")
     if any(step.feedback for step in item.steps):
         found.append("what is said about single steps stands behind the explanation")
-    if any("<img " in illustrated(pair.right) for pair in item.pairs):
+    if any("<img " in to_html_with_pictures(pair.right) for pair in item.pairs):
         found.append("the pictures on the right are not carried, only their words")
     if is_near(item):
         found.append("elsewhere its credit is only near to the rule")
@@ -596,12 +599,12 @@ def _losses(item: Item) -> list[str]:
 
 
 _WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {
-    "single": ("multichoice", _writing_choices),
-    "multiple": ("multichoice", _writing_choices),
-    "true-false": ("truefalse", _writing_truth),
-    "short": ("shortanswer", _writing_short),
-    "numeric": ("numerical", _writing_numeric),
-    "match": ("matching", _writing_match),
-    "order": ("ordering", _writing_order),
-    "cloze": ("cloze", _writing_cloze),
+    "single": ("multichoice", _write_choices),
+    "multiple": ("multichoice", _write_choices),
+    "true-false": ("truefalse", _write_truth),
+    "short": ("shortanswer", _write_short_answer),
+    "numeric": ("numerical", _write_numeric),
+    "match": ("matching", _write_matching),
+    "order": ("ordering", _write_ordering),
+    "cloze": ("cloze", _write_nothing),
 }

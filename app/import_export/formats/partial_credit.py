@@ -14,7 +14,7 @@ from app.import_export.items import (
     ItemSkippedError,
     Kind,
     credit_of_score,
-    label,
+    item_label,
 )
 
 ORDERS = {
@@ -44,7 +44,7 @@ class WeightedChoice:
     feedback: str = ""
 
 
-def weighted_choices(
+def convert_weighted_choices(
     item: Item,
     given: Sequence[WeightedChoice],
     losses: ConversionLosses,
@@ -61,26 +61,28 @@ def weighted_choices(
     """
     if several and sum(choice.weight > 0 for choice in given) == 1:
         losses.add("several boxes could be ticked there; here it is a single choice")
-        return _one_choice(dataclasses.replace(item, partial=""), given, losses)
+        return _convert_single_choice(dataclasses.replace(item, partial=""), given, losses)
     if not several:
         if any(choice.weight < 0 for choice in given):
             losses.add("a wrong choice cost a part of the mark; here it costs nothing")
-        return _one_choice(item, given, losses)
+        return _convert_single_choice(item, given, losses)
     options = tuple(ItemOption(w.text, w.weight > 0, w.feedback) for w in given)
-    partial = item.partial or _rule(given, losses)
+    partial = item.partial or _nearest_rule(given, losses)
     if partial == "off" and not item.partial and not told:
         losses.add("a part of the right choices was worth a part of the mark; here none")
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
 
 
-def _one_choice(item: Item, given: Sequence[WeightedChoice], losses: ConversionLosses) -> Item:
+def _convert_single_choice(
+    item: Item, given: Sequence[WeightedChoice], losses: ConversionLosses
+) -> Item:
     best = max((w.weight for w in given), default=0)
     options = []
     for choice in given:
         right, credit = credit_of_score(choice.weight, best)
         options.append(ItemOption(choice.text, right, choice.feedback, credit=credit))
     made = tuple(options)
-    kind: Kind = "true-false" if _truth(made) else "single"
+    kind: Kind = "true-false" if _is_true_or_false(made) else "single"
     if sum(o.right for o in made) > 1:
         kind = "multiple"
         losses.add("either answer counted in full; here both must be ticked")
@@ -93,15 +95,15 @@ def _one_choice(item: Item, given: Sequence[WeightedChoice], losses: ConversionL
     return dataclasses.replace(item, kind=kind, options=made)
 
 
-def _truth(options: tuple[ItemOption, ...]) -> bool:
+def _is_true_or_false(options: tuple[ItemOption, ...]) -> bool:
     return {o.text.strip(" .").lower() for o in options} == {"true", "false"}
 
 
-def _rule(given: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
+def _nearest_rule(given: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
     """Return `net` if a wrong tick costs what a right one earns, otherwise the closest rule."""
     gains = {round(w.weight, 2) for w in given if w.weight > 0}
     costs = {round(-w.weight, 2) for w in given if w.weight <= 0}
-    if len(gains) == 1 and (not costs or all(_near(c, gains) for c in costs)):
+    if len(gains) == 1 and (not costs or all(_is_near_cost(c, gains) for c in costs)):
         return "net"
     if costs and min(costs) >= 99.9:
         return "off"
@@ -109,11 +111,11 @@ def _rule(given: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
     return "net"
 
 
-def _near(cost: float, gains: set[float]) -> bool:
+def _is_near_cost(cost: float, gains: set[float]) -> bool:
     return any(abs(cost - gain) < 0.01 for gain in gains)
 
 
-def weights(item: Item) -> list[float]:
+def choice_weights(item: Item) -> list[float]:
     """Return the percentage each choice is worth, for formats with weights.
 
     All-or-nothing is approximated: a wrong tick loses everything.
@@ -126,7 +128,7 @@ def weights(item: Item) -> list[float]:
     return [share if o.right else cost for o in item.options]
 
 
-def ordered(
+def convert_ordering(
     item: Item, words: Sequence[str], tags: Iterable[str], losses: ConversionLosses
 ) -> Item:
     """Return the item with our rule of credit for the one in Moodle's `words`.
@@ -175,9 +177,9 @@ def convert_items(
         try:
             made.append(write(item))
         except ItemSkippedError as error:
-            refused.append(ItemRemark(label(item), item.line, str(error)))
+            refused.append(ItemRemark(item_label(item), item.line, str(error)))
             continue
-        lost += [ItemRemark(label(item), item.line, what) for what in losses(item)]
+        lost += [ItemRemark(item_label(item), item.line, what) for what in losses(item)]
     return ConvertedItems(tuple(made), tuple(refused), tuple(lost))
 
 

@@ -11,15 +11,21 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import (
     ConversionLosses,
-    any_other,
+    move_default_feedback,
     read_html,
     read_number,
     report_unused_feedback,
     span_around,
     span_between,
 )
-from app.import_export.formats.partial_credit import WeightedChoice, weighted_choices
-from app.import_export.formats.qti_elements import given, name_of, to_fragment, within, words
+from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
+from app.import_export.formats.qti_elements import (
+    bare_text,
+    element_name,
+    elements_below,
+    find_attribute,
+    to_fragment,
+)
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
     BLANK,
@@ -31,7 +37,7 @@ from app.import_export.items import (
     NumberRange,
     credit_of_score,
 )
-from app.markup.markdown_tokens import plain_text, tokens
+from app.markup.markdown_tokens import parse_markdown, plain_text
 
 ROOT = "questestinterop"
 _RESPONSES = frozenset({"response_lid", "response_str", "response_num"})
@@ -53,13 +59,13 @@ class _ScoringRule(NamedTuple):
     said: tuple[str, ...]
 
 
-def items_in(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
+def find_items(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
     """Yield the title, the name and the element of every item in a file.
 
     The name is the title if no other item has it, otherwise empty.
     """
-    found = list(within(root, "item"))
-    titles = [given(node, "title") or given(node, "ident") for node in found]
+    found = list(elements_below(root, "item"))
+    titles = [find_attribute(node, "title") or find_attribute(node, "ident") for node in found]
     count = Counter(titles)
     for node, title in zip(found, titles, strict=True):
         own = count[title] == 1 and title.lower() != _UNNAMED
@@ -81,20 +87,21 @@ class _Qti12Reader:
     shown: ET.Element = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        self.responses = list(within(self.root, *_RESPONSES))
-        declared = itertools.islice(within(self.root, "decvar"), 1)
-        scores = _SCORES | {given(node, "varname").lower() for node in declared}
-        self.rules = [_rule(n, scores) for n in within(self.root, "respcondition")]
+        self.responses = list(elements_below(self.root, *_RESPONSES))
+        declared = itertools.islice(elements_below(self.root, "decvar"), 1)
+        scores = _SCORES | {find_attribute(node, "varname").lower() for node in declared}
+        self.rules = [_scoring_rule(n, scores) for n in elements_below(self.root, "respcondition")]
         self.notes = {
-            given(node, "ident"): self._text(node) for node in within(self.root, "itemfeedback")
+            find_attribute(node, "ident"): self._text(node)
+            for node in elements_below(self.root, "itemfeedback")
         }
 
     def item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
-        shown = next(within(self.root, "presentation"), None)
+        shown = next(elements_below(self.root, "presentation"), None)
         if shown is None:
             raise ItemSkippedError("it has no text")
-        if next(within(shown, *_OTHERS), None) is not None:
+        if next(elements_below(shown, *_OTHERS), None) is not None:
             raise ItemSkippedError("it is answered in a drawing, or in a way of its own")
         if not self.responses:
             raise ItemSkippedError("nothing is asked in it")
@@ -107,12 +114,12 @@ class _Qti12Reader:
         if not made.stem:
             raise ItemSkippedError("it has no text")
         missed = next((self.notes[n] for n in self.notes if n in _MISSED), "")
-        made = any_other(made, missed, self.losses)
+        made = move_default_feedback(made, missed, self.losses)
         report_unused_feedback(made, self.notes.values(), self.losses)
         return made
 
     def _item_kind(self) -> Callable[[Item], Item]:
-        named, first = self._question_type(), name_of(self.responses[0])
+        named, first = self._question_type(), element_name(self.responses[0])
         if "essay" in named or "file_upload" in named:
             raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
         if "calculated" in named:
@@ -126,21 +133,21 @@ class _Qti12Reader:
             raise ItemSkippedError("it asks several questions at once: take it apart")
         if first == "response_lid":
             return self._choice
-        bounds = next(within(self.root, "vargte", "varlte", "vargt", "varlt"), None)
+        bounds = next(elements_below(self.root, "vargte", "varlte", "vargt", "varlt"), None)
         number = bounds is not None or "numeric" in named or first == "response_num"
         return self._numeric if number else self._short
 
     def _are_rows(self) -> bool:
         """Return whether all responses offer the same choices, as match rows do."""
         offered = {
-            tuple(sorted(self._text(label) for _, label in _labels(response)))
+            tuple(sorted(self._text(label) for _, label in _response_labels(response)))
             for response in self.responses
         }
         return len(offered) == 1 and offered != {()}
 
     def _question_type(self) -> str:
-        for field in within(self.root, "qtimetadatafield"):
-            entry = {name_of(part): words(part) for part in field}
+        for field in elements_below(self.root, "qtimetadatafield"):
+            entry = {element_name(part): bare_text(part) for part in field}
             if entry.get("fieldlabel") in {"question_type", "cc_profile"}:
                 return entry.get("fieldentry", "").lower()
         return ""
@@ -149,18 +156,18 @@ class _Qti12Reader:
 
     def _choice(self, item: Item) -> Item:
         response = self.responses[0]
-        several = given(response, "rcardinality").lower() == "multiple"
+        several = find_attribute(response, "rcardinality").lower() == "multiple"
         weights = self._of_several() if several else self._of_one()
-        reasons = self._choice_reasons(given(response, "ident"))
+        reasons = self._choice_reasons(find_attribute(response, "ident"))
         choices = [
             WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
-            for name, label in _labels(response)
+            for name, label in _response_labels(response)
         ]
-        return weighted_choices(item, choices, self.losses, several=several)
+        return convert_weighted_choices(item, choices, self.losses, several=several)
 
     def _of_one(self) -> dict[str, float]:
         """Return the worth of each single choice, in percent of the best."""
-        scores = self._response_scores(given(self.responses[0], "ident"))
+        scores = self._response_scores(find_attribute(self.responses[0], "ident"))
         best = max(scores.values(), default=0.0) or 1.0
         return {name: 100 * score / best for name, score in scores.items()}
 
@@ -170,12 +177,12 @@ class _Qti12Reader:
         Canvas scores hits minus misses, whatever its rules say. In other files a rule for several
         choices at once is all or nothing.
         """
-        response = given(self.responses[0], "ident")
-        asked = [(r, _equals(r.node, response)) for r in self.rules if r.score > 0]
+        response = find_attribute(self.responses[0], "ident")
+        asked = [(r, _required_values(r.node, response)) for r in self.rules if r.score > 0]
         joint = [
             (rule.score, wanted)
             for rule, wanted in asked
-            if len(wanted) > 1 or next(within(rule.node, "not"), None) is not None
+            if len(wanted) > 1 or next(elements_below(rule.node, "not"), None) is not None
         ]
         if not joint:
             scores = self._response_scores(response)
@@ -188,14 +195,14 @@ class _Qti12Reader:
             self.losses.add("its rule of credit is replaced by the nearest one")
         gain = 100 / len(right)
         cost = gain if "multiple_answers" in self._question_type() else 100.0
-        names = (name for name, _ in _labels(self.responses[0]))
+        names = (name for name, _ in _response_labels(self.responses[0]))
         return {name: gain if name in right else -cost for name in names}
 
     def _response_scores(self, response: str) -> dict[str, float]:
         """Return what each value of a response earns by itself."""
         scores: dict[str, float] = {}
         for rule in self.rules:
-            for name in _equals(rule.node, response):
+            for name in _required_values(rule.node, response):
                 scores[name] = max(rule.score, scores.get(name, rule.score))
         return scores
 
@@ -203,7 +210,7 @@ class _Qti12Reader:
         """Return the feedback to each choice."""
         reasons: dict[str, str] = {}
         for rule in self.rules:
-            wanted = _equals(rule.node, response)
+            wanted = _required_values(rule.node, response)
             own = [n for n in rule.said if n not in _GENERAL | _MISSED]
             said = [self.notes[n] for n in own if self.notes.get(n)]
             if len(wanted) == 1 and said:
@@ -211,21 +218,22 @@ class _Qti12Reader:
         return reasons
 
     def _right_values(self, response: ET.Element) -> list[str]:
-        scores = self._response_scores(given(response, "ident"))
+        scores = self._response_scores(find_attribute(response, "ident"))
         return [name for name, score in scores.items() if score > 0]
 
     # --- typed answers ---
 
     def _short(self, item: Item) -> Item:
-        name = given(self.responses[0], "ident")
+        name = find_attribute(self.responses[0], "ident")
         accepted = {w: s for w, s in self._response_scores(name).items() if s > 0}
         if not accepted:
             raise ItemSkippedError("it names no right answer")
         best = max(accepted.values())
         options = tuple(
-            _weighed(ItemOption(word, False), score, best) for word, score in accepted.items()
+            _weighted_option(ItemOption(word, False), score, best)
+            for word, score in accepted.items()
         )
-        told = (given(n, "case").lower() for n in within(self.root, "varequal"))
+        told = (find_attribute(n, "case").lower() for n in elements_below(self.root, "varequal"))
         case = "yes" in told
         return dataclasses.replace(item, kind="short", options=options, case=case)
 
@@ -234,12 +242,14 @@ class _Qti12Reader:
             (rule.score, span)
             for rule in self.rules
             if rule.score > 0
-            for span in _spans(rule.node)
+            for span in _condition_spans(rule.node)
         ]
         if not found:
             raise ItemSkippedError("it names no right number")
         best = max(score for score, _ in found)
-        options = [_weighed(ItemOption("", False, span=span), score, best) for score, span in found]
+        options = [
+            _weighted_option(ItemOption("", False, span=span), score, best) for score, span in found
+        ]
         return dataclasses.replace(item, kind="numeric", options=tuple(options))
 
     # --- rows and gaps ---
@@ -249,7 +259,7 @@ class _Qti12Reader:
         taken: set[str] = set()
         rights: dict[str, str] = {}
         for response in self.responses:
-            labels = dict(_labels(response))
+            labels = dict(_response_labels(response))
             rights |= {name: self._text(label) for name, label in labels.items()}
             wanted = next(iter(self._right_values(response)), "")
             if wanted not in labels:
@@ -284,12 +294,12 @@ class _Qti12Reader:
 
     def _name(self, response: ET.Element) -> str:
         """Return the name of a gap in the text."""
-        return given(response, "ident").removeprefix("response_")
+        return find_attribute(response, "ident").removeprefix("response_")
 
     def _blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
         right = self._right_values(response)
-        labels = {n: self._words(label) for n, label in _labels(response)}
-        if name_of(response) != "response_lid":
+        labels = {n: self._words(label) for n, label in _response_labels(response)}
+        if element_name(response) != "response_lid":
             labels = {word: word for word in right}
         answers = [word for n, word in labels.items() if word and n in right]
         others = [word for n, word in labels.items() if word and n not in right]
@@ -306,80 +316,80 @@ class _Qti12Reader:
     # --- texts ---
 
     def _words(self, label: ET.Element) -> str:
-        return " ".join(plain_text(tokens(self._text(label))).split())
+        return " ".join(plain_text(parse_markdown(self._text(label))).split())
 
     def _text(self, node: ET.Element, place: Place | None = None) -> str:
         """Return the texts of an element, without those of responses inside it.
 
         `place` may change them before they are read.
         """
-        if next((n for n in node.iter() if name_of(n) in _MEDIA), None) is not None:
+        if next((n for n in node.iter() if element_name(n) in _MEDIA), None) is not None:
             self.losses.add("a picture or recording is left out: say what it holds")
         found = []
-        for part in _texts(node):
-            is_html = "html" in given(part, "texttype").lower()
-            raw = to_fragment(part, lambda _: None) if len(part) else _raw(part)
+        for part in _text_nodes(node):
+            is_html = "html" in find_attribute(part, "texttype").lower()
+            raw = to_fragment(part, lambda _: None) if len(part) else _raw_text(part)
             raw = place(raw) if place else raw
             found.append(read_html(raw, self.losses) if is_html else from_plain(raw))
         return "\n\n".join(text for text in found if text)
 
 
-def _weighed(option: ItemOption, score: float, best: float) -> ItemOption:
+def _weighted_option(option: ItemOption, score: float, best: float) -> ItemOption:
     right, credit = credit_of_score(score, best)
     return dataclasses.replace(option, right=right, credit=credit)
 
 
-def _texts(node: ET.Element) -> Iterator[ET.Element]:
+def _text_nodes(node: ET.Element) -> Iterator[ET.Element]:
     for child in node:
-        name = name_of(child)
+        name = element_name(child)
         if name == "mattext":
             yield child
         elif name not in _RESPONSES and not name.startswith("render"):
-            yield from _texts(child)
+            yield from _text_nodes(child)
 
 
-def _raw(node: ET.Element) -> str:
+def _raw_text(node: ET.Element) -> str:
     return "".join(node.itertext())
 
 
-def _labels(response: ET.Element) -> Iterator[tuple[str, ET.Element]]:
-    for label in within(response, "response_label"):
-        yield given(label, "ident"), label
+def _response_labels(response: ET.Element) -> Iterator[tuple[str, ET.Element]]:
+    for label in elements_below(response, "response_label"):
+        yield find_attribute(label, "ident"), label
 
 
-def _rule(node: ET.Element, scores: frozenset[str]) -> _ScoringRule:
+def _scoring_rule(node: ET.Element, scores: frozenset[str]) -> _ScoringRule:
     score = 0.0
-    for found in within(node, "setvar"):
-        name = given(found, "varname") or given(found, "variablename")
+    for found in elements_below(node, "setvar"):
+        name = find_attribute(found, "varname") or find_attribute(found, "variablename")
         if name.lower() in scores:
-            value = read_number(words(found))
-            score += -value if given(found, "action").lower() == "subtract" else value
-    said = (given(n, "linkrefid") for n in within(node, "displayfeedback"))
+            value = read_number(bare_text(found))
+            score += -value if find_attribute(found, "action").lower() == "subtract" else value
+    said = (find_attribute(n, "linkrefid") for n in elements_below(node, "displayfeedback"))
     return _ScoringRule(node, score, tuple(said))
 
 
-def _equals(node: ET.Element, response: str) -> list[str]:
+def _required_values(node: ET.Element, response: str) -> list[str]:
     """Return the values that a condition requires, without those it forbids."""
     found: list[str] = []
     for child in node:
-        name = name_of(child)
-        if name == "varequal" and given(child, "respident") in {"", response}:
-            found.append(words(child))
+        name = element_name(child)
+        if name == "varequal" and find_attribute(child, "respident") in {"", response}:
+            found.append(bare_text(child))
         elif name in {"conditionvar", "and", "or"}:
-            found += _equals(child, response)
+            found += _required_values(child, response)
     return found
 
 
-def _spans(node: ET.Element) -> list[NumberRange]:
+def _condition_spans(node: ET.Element) -> list[NumberRange]:
     """Return the numbers that a condition accepts.
 
     Raises ItemSkippedError for a range with only one end.
     """
-    below = [read_number(words(n)) for n in within(node, "vargte", "vargt")]
-    above = [read_number(words(n)) for n in within(node, "varlte", "varlt")]
+    below = [read_number(bare_text(n)) for n in elements_below(node, "vargte", "vargt")]
+    above = [read_number(bare_text(n)) for n in elements_below(node, "varlte", "varlt")]
     if len(below) != len(above):
         raise ItemSkippedError("one of its ranges has one end only: give it the other")
     ranges = [span_between(*ends) for ends in zip(below, above, strict=True)]
-    alone = [read_number(words(n)) for n in within(node, "varequal")]
+    alone = [read_number(bare_text(n)) for n in elements_below(node, "varequal")]
     points = (p for p in alone if not any(r.low <= p <= r.high for r in ranges))
     return [*ranges, *(span_around(point, 0.0) for point in points)]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from xml.etree import ElementTree as ET
 
 from app.import_export.items import BLANK, ItemSkippedError
-from app.import_export.markdown_to_html import illustrated
-from app.import_export.xml_files import legal
+from app.import_export.markdown_to_html import to_html_with_pictures
+from app.import_export.xml_files import legal_text
 from app.markup.mathml import MathError, to_mathml
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -25,35 +25,35 @@ _SHOWN = (
 Replace = Callable[[ET.Element], str | None]
 
 
-def name_of(node: ET.Element) -> str:
+def element_name(node: ET.Element) -> str:
     """Return the QTI 3 name of an element, without prefix and namespace."""
     local = str(node.tag).rpartition("}")[2]
     return _CAMEL.sub("-", local).lower().removeprefix("qti-")
 
 
-def given(node: ET.Element, name: str) -> str:
+def find_attribute(node: ET.Element, name: str) -> str:
     """Return an attribute by its QTI 3 name, in any spelling."""
     first, *rest = name.split("-")
     camel = first + "".join(word.capitalize() for word in rest)
     return (node.get(name) or node.get(camel) or "").strip()
 
 
-def within(node: ET.Element, *names: str) -> Iterator[ET.Element]:
+def elements_below(node: ET.Element, *names: str) -> Iterator[ET.Element]:
     """Return all elements below `node` with one of the names, in order."""
-    return (n for n in node.iter() if n is not node and name_of(n) in names)
+    return (n for n in node.iter() if n is not node and element_name(n) in names)
 
 
-def first(node: ET.Element, *names: str) -> ET.Element | None:
+def first_below(node: ET.Element, *names: str) -> ET.Element | None:
     """Return the first such element, or None."""
-    return next(within(node, *names), None)
+    return next(elements_below(node, *names), None)
 
 
 def is_hint(node: ET.Element) -> bool:
     """Return whether a note for tutors is one of our hints."""
-    return "hint" in given(node, "class").split()
+    return "hint" in find_attribute(node, "class").split()
 
 
-def words(node: ET.Element | None) -> str:
+def bare_text(node: ET.Element | None) -> str:
     """Return the plain text of an element."""
     return "" if node is None else " ".join("".join(node.itertext()).split())
 
@@ -62,17 +62,17 @@ def to_fragment(node: ET.Element, replace: Replace) -> str:
     """Return the content of an element as HTML; `replace` may supply HTML for an element."""
     out = html.escape(node.text or "", quote=False)
     for child in node:
-        out += _element(child, replace) + html.escape(child.tail or "", quote=False)
+        out += _element_html(child, replace) + html.escape(child.tail or "", quote=False)
     return out
 
 
-def _element(node: ET.Element, replace: Replace) -> str:
-    name = name_of(node)
+def _element_html(node: ET.Element, replace: Replace) -> str:
+    name = element_name(node)
     said = replace(node)
     if said is not None:
         return said
     if name == "math":
-        return _formula(node)
+        return _formula_html(node)
     if name in {"printed-variable", "include"}:
         raise ItemSkippedError("parts of its text are put in by a program")
     if name in _UNSEEN:
@@ -83,9 +83,9 @@ def _element(node: ET.Element, replace: Replace) -> str:
     return f"<{name}{marks}>" + ("" if name in _VOID else f"{inside}</{name}>")
 
 
-def _formula(node: ET.Element) -> str:
+def _formula_html(node: ET.Element) -> str:
     """Return a formula as the TeX in its annotation."""
-    for part in within(node, "annotation"):
+    for part in elements_below(node, "annotation"):
         if part.get("encoding") == "application/x-tex" and part.text:
             left, right = ("\\[", "\\]") if node.get("display") == "block" else ("\\(", "\\)")
             return html.escape(f"{left}{part.text}{right}", quote=False)
@@ -134,13 +134,13 @@ class QtiBuilder:
         """Append a child element."""
         node = ET.SubElement(parent, self.name(name))
         self._set_attributes(node, attributes)
-        node.text = legal(text) or None
+        node.text = legal_text(text) or None
         return node
 
     def fill(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
         """Put a text into an element, as paragraphs if `block`."""
-        found = fragment(illustrated(markdown))
-        if block and _loose(found):
+        found = to_element(to_html_with_pictures(markdown))
+        if block and _is_loose_text(found):
             holder = ET.SubElement(parent, "p")
             holder.text, holder[:] = found.text, list(found)
             return
@@ -154,7 +154,7 @@ class QtiBuilder:
     def remark(self, parent: ET.Element, markdown: str, outcome: str, name: str) -> None:
         """Add feedback in the body, shown when `outcome` is `name`."""
         given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
-        if _loose(fragment(illustrated(markdown))):
+        if _is_loose_text(to_element(to_html_with_pictures(markdown))):
             self.fill(self.add(parent, "feedback_inline", **given), markdown, block=False)
             return
         node = self.add(parent, "feedback_block", **given)
@@ -179,34 +179,34 @@ class QtiBuilder:
         """Return an element's name in this version."""
         if self.version == "3.0":
             return "qti-" + name.replace("_", "-")
-        return _camel(name)
+        return _to_camel_case(name)
 
     def _set_attributes(self, node: ET.Element, attributes: dict[str, str]) -> None:
         for name, value in attributes.items():
-            spelled = name.replace("_", "-") if self.version == "3.0" else _camel(name)
-            node.set(spelled, legal(value))
+            spelled = name.replace("_", "-") if self.version == "3.0" else _to_camel_case(name)
+            node.set(spelled, legal_text(value))
 
 
-def _loose(found: ET.Element) -> bool:
+def _is_loose_text(found: ET.Element) -> bool:
     """Return whether content is inline, so that it needs a paragraph."""
     return bool((found.text or "").strip()) or any(n.tag in _INLINE for n in found)
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
 
 
-def fragment(text: str) -> ET.Element:
+def to_element(text: str) -> ET.Element:
     """Parse HTML of our own into one element; formulas become MathML."""
     parts = _CODE.split(text)
-    parts[::2] = [_FORMULA.sub(_making_formula, part) for part in parts[::2]]
-    whole = legal(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
+    parts[::2] = [_FORMULA.sub(_formula_to_mathml, part) for part in parts[::2]]
+    whole = legal_text(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
     whole = whole.replace("</s>", "</span>").replace(BLANK, f"<{GAP}/>")
     return ET.fromstring(whole)  # noqa: S314 - our own output, without a DTD
 
 
-def _making_formula(found: re.Match[str]) -> str:
+def _formula_to_mathml(found: re.Match[str]) -> str:
     """Return MathML with its TeX as an annotation."""
     tex = html.unescape(found["inline"] or found["block"])
     block = found["inline"] is None

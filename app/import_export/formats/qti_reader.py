@@ -16,19 +16,19 @@ from app.import_export.converted_text import (
     report_unused_feedback,
     span_around,
     span_between,
-    without_unit,
+    split_unit_from_stem,
 )
 from app.import_export.formats import qti12_reader
-from app.import_export.formats.metadata_tags import with_tags
-from app.import_export.formats.partial_credit import WeightedChoice, weighted_choices
+from app.import_export.formats.metadata_tags import apply_tags
+from app.import_export.formats.partial_credit import WeightedChoice, convert_weighted_choices
 from app.import_export.formats.qti_elements import (
-    first,
-    given,
+    bare_text,
+    element_name,
+    elements_below,
+    find_attribute,
+    first_below,
     is_hint,
-    name_of,
     to_fragment,
-    within,
-    words,
 )
 from app.import_export.images import ImageCollector
 from app.import_export.items import (
@@ -44,9 +44,9 @@ from app.import_export.items import (
     NumberRange,
     UnusableFileError,
     credit_of_score,
-    shown,
+    format_digits,
 )
-from app.import_export.xml_files import XmlDocument, files_in, read_xml
+from app.import_export.xml_files import XmlDocument, list_archive_files, read_xml
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,20 +73,26 @@ class ResponseDeclaration:
         return {v: part for v, part in found.items() if part and v not in self.right}
 
 
-def responses(root: ET.Element) -> dict[str, ResponseDeclaration]:
+def response_declarations(root: ET.Element) -> dict[str, ResponseDeclaration]:
     """Return the response declarations of an item by identifier."""
     return {
-        given(node, "identifier"): _response(node) for node in within(root, "response-declaration")
+        find_attribute(node, "identifier"): _read_response(node)
+        for node in elements_below(root, "response-declaration")
     }
 
 
-def _response(node: ET.Element) -> ResponseDeclaration:
-    declared = first(node, "correct-response")
-    correct = () if declared is None else tuple(words(v) for v in within(declared, "value"))
-    entries = list(within(node, "map-entry"))
-    worth = tuple((given(e, "map-key"), read_number(given(e, "mapped-value"))) for e in entries)
-    case = any(given(e, "case-sensitive") == "true" for e in entries)
-    base = given(node, "base-type")
+def _read_response(node: ET.Element) -> ResponseDeclaration:
+    declared = first_below(node, "correct-response")
+    correct = (
+        () if declared is None else tuple(bare_text(v) for v in elements_below(declared, "value"))
+    )
+    entries = list(elements_below(node, "map-entry"))
+    worth = tuple(
+        (find_attribute(e, "map-key"), read_number(find_attribute(e, "mapped-value")))
+        for e in entries
+    )
+    case = any(find_attribute(e, "case-sensitive") == "true" for e in entries)
+    base = find_attribute(node, "base-type")
     return ResponseDeclaration(base, tuple(c for c in correct if c), worth, case)
 
 
@@ -103,18 +109,18 @@ def weigh_choices(
     gains = [worth for _, worth in response.worth if worth > 0]
     if gains and _is_mapped(root):
         return {name: 100 * worth / sum(gains) for name, worth in response.worth}
-    names = (given(n, "identifier") for n in within(root, "simple-choice"))
+    names = (find_attribute(n, "identifier") for n in elements_below(root, "simple-choice"))
     return dict.fromkeys(names, -100.0) | dict.fromkeys(right, 100 / len(right))
 
 
 def _is_mapped(root: ET.Element) -> bool:
     """Return whether the score is the sum of a mapping."""
-    processing = first(root, "response-processing")
-    template = "" if processing is None else given(processing, "template")
-    return "map_response" in template or first(root, "map-response") is not None
+    processing = first_below(root, "response-processing")
+    template = "" if processing is None else find_attribute(processing, "template")
+    return "map_response" in template or first_below(root, "map-response") is not None
 
 
-def typed(
+def text_entry_options(
     root: ET.Element,
     response: ResponseDeclaration,
     notes: dict[str, str],
@@ -125,47 +131,47 @@ def typed(
     Conditions that compare with a value come first, as our export writes them; then the mapping and
     the declared answer.
     """
-    options = _conditioned(root, response, notes, unit)
+    options = _options_from_conditions(root, response, notes, unit)
     if options:
         return tuple(sorted(options, key=lambda o: not o.right))
-    test = first(root, "equal")
+    test = first_below(root, "equal")
     right = response.correct[:1] if response.base != "string" else response.right
-    made = [_option(v, (True, 0.0), "", response, (test, unit)) for v in right]
+    made = [_build_option(v, (True, 0.0), "", response, (test, unit)) for v in right]
     part = response.credits
     for value, _ in response.worth:
         if value not in right and (value in part or response.base == "string"):
             worth_ = False, part.get(value, 0.0)
-            made.append(_option(value, worth_, "", response, (test, unit)))
+            made.append(_build_option(value, worth_, "", response, (test, unit)))
     return tuple(made)
 
 
-def _conditioned(
+def _options_from_conditions(
     root: ET.Element, response: ResponseDeclaration, notes: dict[str, str], unit: str
 ) -> list[ItemOption]:
     found = []
-    for branch in within(root, "response-if", "response-else-if"):
+    for branch in elements_below(root, "response-if", "response-else-if"):
         test = branch[0] if len(branch) else None
-        if test is None or name_of(test) not in {"equal", "string-match"}:
+        if test is None or element_name(test) not in {"equal", "string-match"}:
             continue
-        value = words(first(test, "base-value"))
+        value = bare_text(first_below(test, "base-value"))
         if not value:
             continue
         score, note = 0.0, ""
-        for outcome in within(branch, "set-outcome-value"):
-            said = words(first(outcome, "base-value"))
-            if given(outcome, "identifier") == "SCORE":
+        for outcome in elements_below(branch, "set-outcome-value"):
+            said = bare_text(first_below(outcome, "base-value"))
+            if find_attribute(outcome, "identifier") == "SCORE":
                 score = read_number(said)
             elif said in notes:
                 note = notes[said]
         found.append((value, score, note, test))
     best = max((score for _, score, _, _ in found), default=0.0)
     return [
-        _option(value, credit_of_score(score, best), note, response, (test, unit))
+        _build_option(value, credit_of_score(score, best), note, response, (test, unit))
         for value, score, note, test in found
     ]
 
 
-def _option(
+def _build_option(
     value: str,
     worth_: tuple[bool, float],
     note: str,
@@ -175,15 +181,15 @@ def _option(
     right, credit = worth_
     if response.base not in {"float", "integer"}:
         return ItemOption(value, right, note, credit=credit)
-    return ItemOption("", right, note, _span(read_number(value), *around), credit)
+    return ItemOption("", right, note, _tested_span(read_number(value), *around), credit)
 
 
-def _span(center: float, test: ET.Element | None, unit: str) -> NumberRange:
+def _tested_span(center: float, test: ET.Element | None, unit: str) -> NumberRange:
     """Return the numbers that a test accepts for `center`; without tolerance only that."""
-    mode = "" if test is None else given(test, "tolerance-mode")
+    mode = "" if test is None else find_attribute(test, "tolerance-mode")
     if test is None or mode not in {"absolute", "relative"}:
         return span_around(center, 0.0, unit)
-    parts = [read_number(part) for part in given(test, "tolerance").split()] or [0.0]
+    parts = [read_number(part) for part in find_attribute(test, "tolerance").split()] or [0.0]
     share = abs(center) / 100 if mode == "relative" else 1.0
     below, above = parts[0] * share, parts[-1] * share
     return span_between(center - below, center + above, unit)
@@ -203,22 +209,22 @@ def read_qti(data: bytes) -> ImportResult:
     """Read the items of a QTI file or of a zipped package; raises UnusableFileError."""
     if not data.startswith(b"PK"):
         document = read_xml(data, *_ITEMS)
-        found = list(_items_of("", document))
+        found = list(_read_items_in("", document))
         if not found:
-            begin = name_of(document.root)
+            begin = element_name(document.root)
             raise UnusableFileError(f"The file begins with <{begin}>, not with an item.")
-        return _reading(found, [], {})
-    beside = {p: c for end in _PICTURES for p, c in files_in(data, end)}
+        return _build_import_result(found, [], {})
+    beside = {p: c for end in _PICTURES for p, c in list_archive_files(data, end)}
     items: list[_LocatedItem] = []
     broken: list[ItemRemark] = []
-    for path, content in files_in(data, ".xml"):
+    for path, content in list_archive_files(data, ".xml"):
         try:
-            items += _items_of(path, read_xml(content, *_ITEMS))
+            items += _read_items_in(path, read_xml(content, *_ITEMS))
         except UnusableFileError as error:
             broken.append(ItemRemark(path, 0, str(error)))
     if not items and not broken:
         raise UnusableFileError("The package holds no items.")
-    return _reading(items, broken, beside)
+    return _build_import_result(items, broken, beside)
 
 
 class _LocatedItem(NamedTuple):
@@ -230,25 +236,25 @@ class _LocatedItem(NamedTuple):
     read: Callable[[ConversionLosses], Item]
 
 
-def _items_of(path: str, document: XmlDocument) -> Iterator[_LocatedItem]:
+def _read_items_in(path: str, document: XmlDocument) -> Iterator[_LocatedItem]:
     root = document.root
     lines = itertools.chain(document.lines, itertools.repeat(0))
-    if name_of(root) == qti12_reader.ROOT:
-        found = zip(qti12_reader.items_in(root), lines, strict=False)
+    if element_name(root) == qti12_reader.ROOT:
+        found = zip(qti12_reader.find_items(root), lines, strict=False)
         for (title, name, node), line in found:
             read = functools.partial(qti12_reader.read_item, name, node)
             yield _LocatedItem(path, line, title, read)
-    elif name_of(root) == _ITEM:
-        title = given(root, "title") or given(root, "identifier") or path
-        read = functools.partial(_newer, title, root)
+    elif element_name(root) == _ITEM:
+        title = find_attribute(root, "title") or find_attribute(root, "identifier") or path
+        read = functools.partial(_read_newer_item, title, root)
         yield _LocatedItem(path, next(lines), title, read)
 
 
-def _newer(name: str, root: ET.Element, losses: ConversionLosses) -> Item:
+def _read_newer_item(name: str, root: ET.Element, losses: ConversionLosses) -> Item:
     return _QtiItemReader(root, losses).item(name)
 
 
-def _album(path: str, beside: Mapping[str, bytes]) -> ImageCollector:
+def _picture_collector(path: str, beside: Mapping[str, bytes]) -> ImageCollector:
     """Return the pictures of a package, by the names that an item at `path` uses."""
 
     def find(address: str) -> bytes | None:
@@ -260,12 +266,12 @@ def _album(path: str, beside: Mapping[str, bytes]) -> ImageCollector:
     return ImageCollector(find)
 
 
-def _reading(
+def _build_import_result(
     found: list[_LocatedItem], refused: list[ItemRemark], beside: Mapping[str, bytes]
 ) -> ImportResult:
     items: list[Item] = []
     for path, line, title, read in found:
-        losses = ConversionLosses(_album(path, beside))
+        losses = ConversionLosses(_picture_collector(path, beside))
         try:
             item = read(losses)
         except ItemSkippedError as error:
@@ -286,15 +292,15 @@ class _QtiItemReader:
     responses: dict[str, ResponseDeclaration] = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        self.responses = responses(self.root)
+        self.responses = response_declarations(self.root)
 
     def item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
-        if given(self.root, "adaptive") == "true":
+        if find_attribute(self.root, "adaptive") == "true":
             raise ItemSkippedError("it is adaptive: it changes between attempts")
-        if first(self.root, "template-declaration") is not None:
+        if first_below(self.root, "template-declaration") is not None:
             raise ItemSkippedError("its values are drawn by a program of its own")
-        body = first(self.root, "item-body")
+        body = first_below(self.root, "item-body")
         if body is None:
             raise ItemSkippedError("it has no body")
         self._collect_notes()
@@ -304,7 +310,7 @@ class _QtiItemReader:
             name,
             "single",
             "",
-            hints=tuple(self._text(n) for n in within(body, "rubric-block") if is_hint(n)),
+            hints=tuple(self._text(n) for n in elements_below(body, "rubric-block") if is_hint(n)),
             explanation=self.notes.get(_EXPLAINED, ""),
             mistake=self.notes.get(_MISTAKEN, ""),
         )
@@ -312,24 +318,24 @@ class _QtiItemReader:
         if not made.stem:
             raise ItemSkippedError("it has no text")
         report_unused_feedback(made, self.notes.values(), self.losses)
-        tags = given(self.root, "label").split("; ")
-        return with_tags(made, tuple(t for t in tags if t))
+        tags = find_attribute(self.root, "label").split("; ")
+        return apply_tags(made, tuple(t for t in tags if t))
 
     def _find_interactions(self, body: ET.Element) -> list[ET.Element]:
         return [
             n
             for n in body.iter()
-            if name_of(n).endswith("-interaction") and name_of(n) not in _ASIDE
+            if element_name(n).endswith("-interaction") and element_name(n) not in _ASIDE
         ]
 
     def _collect_notes(self) -> None:
-        for node in within(self.root, "modal-feedback"):
-            self.notes[given(node, "identifier")] = self._text(node)
+        for node in elements_below(self.root, "modal-feedback"):
+            self.notes[find_attribute(node, "identifier")] = self._text(node)
 
     def _find_reader(
         self, found: list[ET.Element]
     ) -> Callable[[Item, ET.Element, list[ET.Element]], Item]:
-        kinds = [name_of(n) for n in found]
+        kinds = [element_name(n) for n in found]
         if kinds and set(kinds) <= _GAPS:
             return self._gaps
         if not kinds:
@@ -356,21 +362,21 @@ class _QtiItemReader:
 
     def _without(self, node: ET.Element) -> str | None:
         """Return an empty string for interactions and media within a text."""
-        name = name_of(node)
+        name = element_name(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
             self.losses.add("a picture or recording is left out: say what it holds")
             return ""
-        if name == "rubric-block" and "candidate" in given(node, "view"):
+        if name == "rubric-block" and "candidate" in find_attribute(node, "view"):
             self.losses.add("a note beside the question is left out: add it if needed")
         return "" if name.endswith("-interaction") else None
 
     def _stem(self, body: ET.Element, asked: ET.Element) -> str:
-        prompt = first(asked, "prompt")
+        prompt = first_below(asked, "prompt")
         parts = [self._text(body), self._text(prompt) if prompt is not None else ""]
         return "\n\n".join(p for p in parts if p)
 
     def _find_response(self, node: ET.Element) -> ResponseDeclaration:
-        found = self.responses.get(given(node, "response-identifier"))
+        found = self.responses.get(find_attribute(node, "response-identifier"))
         if found is None or not found.right:
             raise ItemSkippedError("it does not say which answer is right")
         return found
@@ -380,37 +386,42 @@ class _QtiItemReader:
     def _choices(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         asked = found[0]
         response = self._find_response(asked)
-        single = given(asked, "max-choices") == "1"
+        single = find_attribute(asked, "max-choices") == "1"
         weights = weigh_choices(self.root, response, single=single)
         choices = [
-            WeightedChoice(self._text(n), weights.get(given(n, "identifier"), 0.0), self._note(n))
-            for n in within(asked, "simple-choice")
+            WeightedChoice(
+                self._text(n), weights.get(find_attribute(n, "identifier"), 0.0), self._note(n)
+            )
+            for n in elements_below(asked, "simple-choice")
         ]
         if any(not choice.text for choice in choices):
             raise ItemSkippedError("its options are pictures")
         item = dataclasses.replace(item, stem=self._stem(body, asked))
-        made = weighted_choices(item, choices, self.losses, several=not single)
-        fixed = made.kind != "true-false" and given(asked, "shuffle") == "false"
+        made = convert_weighted_choices(item, choices, self.losses, several=not single)
+        fixed = made.kind != "true-false" and find_attribute(asked, "shuffle") == "false"
         return dataclasses.replace(made, shuffle=not fixed)
 
     def _note(self, choice: ET.Element) -> str:
-        inline = first(choice, "feedback-inline", "feedback-block")
+        inline = first_below(choice, "feedback-inline", "feedback-block")
         if inline is not None:
             return self._text(inline)
-        return self.notes.get(given(choice, "identifier"), "")
+        return self.notes.get(find_attribute(choice, "identifier"), "")
 
     def _choice_notes(self, asked: ET.Element, name: str) -> dict[str, str]:
         """Return the feedback on each step or match row."""
         found = {}
-        for node in within(asked, name):
-            said = first(node, "feedback-inline", "feedback-block")
+        for node in elements_below(asked, name):
+            said = first_below(node, "feedback-inline", "feedback-block")
             note = "" if said is None else self._text(said)
-            found[given(node, "identifier")] = note
+            found[find_attribute(node, "identifier")] = note
         return found
 
     def _order(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         asked = found[0]
-        steps = {given(n, "identifier"): self._text(n) for n in within(asked, "simple-choice")}
+        steps = {
+            find_attribute(n, "identifier"): self._text(n)
+            for n in elements_below(asked, "simple-choice")
+        }
         notes = self._choice_notes(asked, "simple-choice")
         right = [i for i in self._find_response(asked).correct if i in steps]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
@@ -424,11 +435,14 @@ class _QtiItemReader:
 
     def _match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         asked = found[0]
-        sets = list(within(asked, "simple-match-set"))
+        sets = list(elements_below(asked, "simple-match-set"))
         if len(sets) != 2:
             raise ItemSkippedError("it does not match two sets")
         lefts, rights = (
-            {given(n, "identifier"): self._text(n) for n in within(s, "simple-associable-choice")}
+            {
+                find_attribute(n, "identifier"): self._text(n)
+                for n in elements_below(s, "simple-associable-choice")
+            }
             for s in sets
         )
         wanted = [pair.split() for pair in self._find_response(asked).correct]
@@ -449,24 +463,24 @@ class _QtiItemReader:
         blanks = [self._blank(n) for n in found]
 
         def gap(node: ET.Element) -> str | None:
-            return BLANK if name_of(node) in _GAPS else self._without(node)
+            return BLANK if element_name(node) in _GAPS else self._without(node)
 
         text = read_html(to_fragment(body, gap), self.losses)
-        return _cloze(item, text, tuple(blanks))
+        return _convert_cloze(item, text, tuple(blanks))
 
     def _standing_alone(self, body: ET.Element, found: list[ET.Element]) -> ET.Element | None:
         """Return the only text entry, if its paragraph has nothing else."""
-        if len(found) != 1 or name_of(found[0]) != "text-entry-interaction":
+        if len(found) != 1 or element_name(found[0]) != "text-entry-interaction":
             return None
         parent = next((n for n in body.iter() if found[0] in list(n)), body)
-        return found[0] if not words(parent) and parent is not body else None
+        return found[0] if not bare_text(parent) and parent is not body else None
 
     def _typed(self, item: Item, body: ET.Element, asked: ET.Element) -> Item:
         response = self._find_response(asked)
-        stem, unit = without_unit(self._text(body))
-        options = typed(self.root, response, self.notes, unit)
+        stem, unit = split_unit_from_stem(self._text(body))
+        options = text_entry_options(self.root, response, self.notes, unit)
         kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
-        if first(self.root, "gt", "gte", "lte", "equal-rounded") is not None:
+        if first_below(self.root, "gt", "gte", "lte", "equal-rounded") is not None:
             self.losses.add("its range is not read: widen the declared number by hand")
         if kind == "short":
             stem = self._text(body)
@@ -475,16 +489,19 @@ class _QtiItemReader:
 
     def _blank(self, node: ET.Element) -> ItemBlank:
         response = self._find_response(node)
-        if name_of(node) == "text-entry-interaction":
-            hint = given(node, "placeholder-text")
+        if element_name(node) == "text-entry-interaction":
+            hint = find_attribute(node, "placeholder-text")
             right = [" ".join(r.split()) for r in response.right]
             if response.base in {"float", "integer"}:
-                right = [w for r in right for w in (r, shown(read_number(r)))]
+                right = [w for r in right for w in (r, format_digits(read_number(r)))]
                 self.losses.add("a number in a gap is compared as words: add what else counts")
             if response.credits:
                 self.losses.add("a word of a gap that is partly right counts as wrong")
             return ItemBlank(tuple(dict.fromkeys(right)), hint)
-        choices = {given(n, "identifier"): words(n) for n in within(node, "inline-choice")}
+        choices = {
+            find_attribute(n, "identifier"): bare_text(n)
+            for n in elements_below(node, "inline-choice")
+        }
         right = [choices[r] for r in response.right if choices.get(r)]
         wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
         return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
@@ -492,15 +509,17 @@ class _QtiItemReader:
     def _gap_match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         """Read words to drag into gaps as words to type."""
         asked = found[0]
-        texts = {given(n, "identifier"): words(n) for n in within(asked, "gap-text")}
+        texts = {
+            find_attribute(n, "identifier"): bare_text(n) for n in elements_below(asked, "gap-text")
+        }
         wanted = [pair.split() for pair in self._find_response(asked).correct]
         filled = {p[1]: texts.get(p[0], "") for p in wanted if len(p) == 2}
         blanks: list[ItemBlank] = []
 
         def gap(node: ET.Element) -> str | None:
-            name = name_of(node)
+            name = element_name(node)
             if name == "gap":
-                blanks.append(ItemBlank((filled.get(given(node, "identifier"), ""),)))
+                blanks.append(ItemBlank((filled.get(find_attribute(node, "identifier"), ""),)))
                 return BLANK
             if name in {"gap-text", "gap-img", "prompt"}:
                 return ""
@@ -510,12 +529,12 @@ class _QtiItemReader:
         if any(not b.answers[0] for b in blanks):
             raise ItemSkippedError("a gap has no word that fits")
         self.losses.add("the words to choose from are not shown; they are typed")
-        prompt = first(asked, "prompt")
+        prompt = first_below(asked, "prompt")
         lead = self._text(prompt) if prompt is not None else ""
-        return _cloze(item, "\n\n".join(p for p in (lead, text) if p), tuple(blanks))
+        return _convert_cloze(item, "\n\n".join(p for p in (lead, text) if p), tuple(blanks))
 
 
-def _cloze(item: Item, text: str, blanks: tuple[ItemBlank, ...]) -> Item:
+def _convert_cloze(item: Item, text: str, blanks: tuple[ItemBlank, ...]) -> Item:
     """Return the cloze; the first paragraph is the stem if it has no gap."""
     head, _, rest = text.partition("\n\n")
     if not rest or BLANK in head:

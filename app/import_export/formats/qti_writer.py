@@ -6,27 +6,29 @@ import zipfile
 from collections.abc import Callable, Iterable
 from xml.etree import ElementTree as ET
 
-from app.import_export.converted_text import with_unit
-from app.import_export.formats.metadata_tags import lost_column_titles, tags_of
-from app.import_export.formats.partial_credit import convert_items, weights
+from app.import_export.converted_text import add_unit_to_stem
+from app.import_export.formats.metadata_tags import item_tags, lost_column_titles
+from app.import_export.formats.partial_credit import choice_weights, convert_items
 from app.import_export.formats.qti_elements import GAP, NAMESPACES, QtiBuilder
-from app.import_export.images import content_of
+from app.import_export.images import image_bytes
 from app.import_export.items import (
     ExportResult,
     Item,
     ItemBlank,
     ItemOption,
     ItemSkippedError,
-    label,
-    shown,
+    format_digits,
+    item_label,
 )
-from app.import_export.xml_files import add, document
+from app.import_export.xml_files import add_child, document_bytes
 
 HINT = "hint"  # CSS class of a hint among the notes for tutors
 _FULL = "0.99"  # shares of a mark may add up to slightly less than 1
 
 
-def declare(make: QtiBuilder, root: ET.Element, values: list[str], **attributes: str) -> ET.Element:
+def add_response_declaration(
+    make: QtiBuilder, root: ET.Element, values: list[str], **attributes: str
+) -> ET.Element:
     """Add a response declaration with its right values."""
     given = {"identifier": "RESPONSE"} | attributes
     node = make.add(root, "response_declaration", **given)
@@ -36,7 +38,7 @@ def declare(make: QtiBuilder, root: ET.Element, values: list[str], **attributes:
     return node
 
 
-def outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -> None:
+def add_outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -> None:
     """Declare the outcomes: score, shown feedback, shown explanation."""
     for name, cardinality, base in (
         ("SCORE", "single", "float"),
@@ -50,7 +52,7 @@ def outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -> No
             make.add(make.add(node, "default_value"), "value", "0")
 
 
-def explained(make: QtiBuilder, processing: ET.Element, item: Item) -> None:
+def add_explanation(make: QtiBuilder, processing: ET.Element, item: Item) -> None:
     """Show the explanation after every answer, and the common mistake after a miss."""
     rule = make.add(processing, "set_outcome_value", identifier="EXPLAINED")
     make.add(rule, "base_value", "EXPLANATION", base_type="identifier")
@@ -64,7 +66,7 @@ def explained(make: QtiBuilder, processing: ET.Element, item: Item) -> None:
     make.add(rule, "base_value", "MISTAKE", base_type="identifier")
 
 
-def hinted(make: QtiBuilder, body: ET.Element, item: Item) -> None:
+def add_hints(make: QtiBuilder, body: ET.Element, item: Item) -> None:
     """Write the hints as notes for tutors; a QTI item cannot reveal them later."""
     for hint in item.hints:
         node = make.add(body, "rubric_block", view="tutor")
@@ -75,7 +77,7 @@ def hinted(make: QtiBuilder, body: ET.Element, item: Item) -> None:
         make.fill(node, hint, block=True)
 
 
-def matched(make: QtiBuilder, processing: ET.Element) -> None:
+def add_match_scoring(make: QtiBuilder, processing: ET.Element) -> None:
     """Give one point for exactly the declared answer."""
     condition = make.add(processing, "response_condition")
     branch = make.add(condition, "response_if")
@@ -86,7 +88,7 @@ def matched(make: QtiBuilder, processing: ET.Element) -> None:
     make.add(score, "base_value", "1", base_type="float")
 
 
-def mapped(make: QtiBuilder, processing: ET.Element, responses: list[str]) -> None:
+def add_mapped_scoring(make: QtiBuilder, processing: ET.Element, responses: list[str]) -> None:
     """Score the sum of the mappings."""
     rule = make.add(processing, "set_outcome_value", identifier="SCORE")
     total = make.add(rule, "sum") if len(responses) > 1 else rule
@@ -94,17 +96,19 @@ def mapped(make: QtiBuilder, processing: ET.Element, responses: list[str]) -> No
         make.add(total, "map_response", identifier=name)
 
 
-def choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Write single choice, multiple choice, true/false."""
     several = item.kind == "multiple"
     cardinality = "multiple" if several else "single"
     names = [f"c{n}" for n in range(1, len(item.options) + 1)]
     right = [n for n, o in zip(names, item.options, strict=True) if o.right]
-    node = declare(make, root, right, cardinality=cardinality, base_type="identifier")
+    node = add_response_declaration(
+        make, root, right, cardinality=cardinality, base_type="identifier"
+    )
     weighed = item.partial == "net" if several else any(o.credit for o in item.options)
     if weighed:
-        _map(make, node, zip(names, weights(item), strict=True))
-    outcomes(make, root, cardinality)
+        _add_mapping(make, node, zip(names, choice_weights(item), strict=True))
+    add_outcomes(make, root, cardinality)
     body = make.add(root, "item_body")
     make.fill(body, item.stem, block=True)
     asked = make.add(
@@ -115,44 +119,44 @@ def choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         max_choices="0" if several else "1",
     )
     for name, option in zip(names, item.options, strict=True):
-        _choice(make, asked, name, option)
+        _add_choice(make, asked, name, option)
     processing = make.add(root, "response_processing")
     if weighed:
-        mapped(make, processing, ["RESPONSE"])
+        add_mapped_scoring(make, processing, ["RESPONSE"])
     else:
-        matched(make, processing)
+        add_match_scoring(make, processing)
     shown_ = make.add(processing, "set_outcome_value", identifier="FEEDBACK")
     make.add(shown_, "variable", identifier="RESPONSE")
-    explained(make, processing, item)
+    add_explanation(make, processing, item)
 
 
-def _map(make: QtiBuilder, node: ET.Element, worth: Iterable[tuple[str, float]]) -> None:
+def _add_mapping(make: QtiBuilder, node: ET.Element, worth: Iterable[tuple[str, float]]) -> None:
     """Add a mapping with the worth of each value, given in percent."""
     mapping = make.add(node, "mapping", lower_bound="0", upper_bound="1")
     for name, weight in worth:
-        value = shown(weight / 100)
+        value = format_digits(weight / 100)
         make.add(mapping, "map_entry", map_key=name, mapped_value=value)
 
 
-def _choice(make: QtiBuilder, asked: ET.Element, name: str, option: ItemOption) -> None:
+def _add_choice(make: QtiBuilder, asked: ET.Element, name: str, option: ItemOption) -> None:
     node = make.add(asked, "simple_choice", identifier=name)
     make.fill(node, option.text, block=False)
     if option.feedback:
         make.remark(node, option.feedback, "FEEDBACK", name)
 
 
-def typed(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+def add_text_entry(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Write a number or a short answer, with a condition for each value."""
     numeric = item.kind == "numeric"
     unit = next((o.span.unit for o in item.options if o.span), "")
     if any(o.span.unit != unit for o in item.options if o.span):
         raise ItemSkippedError("its answers are in different units")
-    right = [_value(o) for o in item.options if o.right]
+    right = [_option_value(o) for o in item.options if o.right]
     base = "float" if numeric else "string"
-    declare(make, root, right[:1], cardinality="single", base_type=base)
-    outcomes(make, root)
+    add_response_declaration(make, root, right[:1], cardinality="single", base_type=base)
+    add_outcomes(make, root)
     body = make.add(root, "item_body")
-    make.fill(body, with_unit(item.stem, unit), block=True)
+    make.fill(body, add_unit_to_stem(item.stem, unit), block=True)
     holder = ET.SubElement(body, "p")
     make.add(holder, "text_entry_interaction", response_identifier="RESPONSE")
     processing = make.add(root, "response_processing")
@@ -160,47 +164,47 @@ def typed(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     for number, option in enumerate(item.options, 1):
         name = "response_if" if number == 1 else "response_else_if"
         branch = make.add(condition, name)
-        _compare(make, branch, option, item)
-        _say(make, branch, option, f"f{number}")
-    explained(make, processing, item)
+        _add_comparison(make, branch, option, item)
+        _add_value_score(make, branch, option, f"f{number}")
+    add_explanation(make, processing, item)
     for number, option in enumerate(item.options, 1):
         if option.feedback:
             make.say(root, "FEEDBACK", f"f{number}", option.feedback)
 
 
-def _say(make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str) -> None:
+def _add_value_score(make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str) -> None:
     """Set the score for a value and show its feedback."""
     score = make.add(branch, "set_outcome_value", identifier="SCORE")
-    make.add(score, "base_value", shown(option.weight / 100), base_type="float")
+    make.add(score, "base_value", format_digits(option.weight / 100), base_type="float")
     said = make.add(branch, "set_outcome_value", identifier="FEEDBACK")
     make.add(said, "base_value", name, base_type="identifier")
 
 
-def _compare(make: QtiBuilder, branch: ET.Element, option: ItemOption, item: Item) -> None:
+def _add_comparison(make: QtiBuilder, branch: ET.Element, option: ItemOption, item: Item) -> None:
     if option.span is not None:
-        width = shown(option.span.tolerance)
+        width = format_digits(option.span.tolerance)
         given = {"tolerance_mode": "absolute", "tolerance": f"{width} {width}"}
         test, base = make.add(branch, "equal", **given), "float"
     else:
         case = "true" if item.case else "false"
         test, base = make.add(branch, "string_match", case_sensitive=case), "string"
     make.add(test, "variable", identifier="RESPONSE")
-    make.add(test, "base_value", _value(option), base_type=base)
+    make.add(test, "base_value", _option_value(option), base_type=base)
 
 
-def _value(option: ItemOption) -> str:
-    return shown(option.span.center) if option.span is not None else option.text
+def _option_value(option: ItemOption) -> str:
+    return format_digits(option.span.center) if option.span is not None else option.text
 
 
 _CHOICE = "w{}"
 
 
-def order(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+def add_ordering(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Write steps in order; distractors stay unchosen."""
     right = [f"s{n}" for n in range(1, len(item.steps) + 1)]
     wrong = [f"d{n}" for n in range(1, len(item.options) + 1)]
-    declare(make, root, right, cardinality="ordered", base_type="identifier")
-    outcomes(make, root)
+    add_response_declaration(make, root, right, cardinality="ordered", base_type="identifier")
+    add_outcomes(make, root)
     body = make.add(root, "item_body")
     given = {"response_identifier": "RESPONSE", "shuffle": "true"}
     if wrong:
@@ -211,24 +215,26 @@ def order(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     for name, step in zip((*right, *wrong), (*item.steps, *item.options), strict=True):
         node = make.add(asked, "simple_choice", identifier=name)
         make.fill(node, step.text, block=False)
-        _reason(make, node, step.feedback)
+        _add_reason(make, node, step.feedback)
     processing = make.add(root, "response_processing")
-    matched(make, processing)
-    explained(make, processing, item)
+    add_match_scoring(make, processing)
+    add_explanation(make, processing, item)
 
 
-def match(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Write two sets; equal right sides are written once."""
     lefts = [p for p in item.pairs if p.left]
     rights = list(dict.fromkeys(p.right for p in item.pairs))
     names = {text: f"r{n}" for n, text in enumerate(rights, 1)}
     wanted = [f"l{n} {names[p.right]}" for n, p in enumerate(lefts, 1)]
-    node = declare(make, root, wanted, cardinality="multiple", base_type="directedPair")
+    node = add_response_declaration(
+        make, root, wanted, cardinality="multiple", base_type="directedPair"
+    )
     mapping = make.add(node, "mapping", lower_bound="0", default_value="0")
     for pair in wanted:
-        worth = shown(1 / len(wanted))
+        worth = format_digits(1 / len(wanted))
         make.add(mapping, "map_entry", map_key=pair, mapped_value=worth)
-    outcomes(make, root)
+    add_outcomes(make, root)
     body = make.add(root, "item_body")
     given = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
     make.fill(body, item.stem, block=True)
@@ -241,24 +247,24 @@ def match(make: QtiBuilder, root: ET.Element, item: Item) -> None:
             given = {"identifier": name, "match_max": most}
             node = make.add(holder, "simple_associable_choice", **given)
             make.fill(node, text, block=False)
-            _reason(make, node, why)
+            _add_reason(make, node, why)
     processing = make.add(root, "response_processing")
-    mapped(make, processing, ["RESPONSE"])
-    explained(make, processing, item)
+    add_mapped_scoring(make, processing, ["RESPONSE"])
+    add_explanation(make, processing, item)
 
 
-def _reason(make: QtiBuilder, node: ET.Element, why: str) -> None:
+def _add_reason(make: QtiBuilder, node: ET.Element, why: str) -> None:
     """Add the remark on one step or row, shown with the explanation."""
     if why:
         make.remark(node, why, "EXPLAINED", "EXPLANATION")
 
 
-def cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+def add_cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Write a text entry or a choice for each gap; each earns its share."""
     names = [f"RESPONSE{n}" for n in range(1, len(item.blanks) + 1)]
     for name, blank in zip(names, item.blanks, strict=True):
-        _expect(make, root, name, blank, 1 / len(names))
-    outcomes(make, root)
+        _add_gap_scoring(make, root, name, blank, 1 / len(names))
+    add_outcomes(make, root)
     body = make.add(root, "item_body")
     make.fill(body, item.stem, block=True)
     make.fill(body, item.text, block=True)
@@ -266,25 +272,27 @@ def cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     if len(gaps) != len(names):
         raise ItemSkippedError("its gaps do not fit its text")
     for gap, name, blank in zip(gaps, names, item.blanks, strict=True):
-        _ask(make, gap, name, blank)
+        _add_gap_field(make, gap, name, blank)
     processing = make.add(root, "response_processing")
-    mapped(make, processing, names)
-    explained(make, processing, item)
+    add_mapped_scoring(make, processing, names)
+    add_explanation(make, processing, item)
 
 
-def _expect(make: QtiBuilder, root: ET.Element, name: str, blank: ItemBlank, worth: float) -> None:
+def _add_gap_scoring(
+    make: QtiBuilder, root: ET.Element, name: str, blank: ItemBlank, worth: float
+) -> None:
     """Declare what fills a gap, with its share of the points."""
     base = "identifier" if blank.wrong else "string"
     answers = [_CHOICE.format(0)] if blank.wrong else list(blank.answers)
     given = {"identifier": name, "cardinality": "single", "base_type": base}
-    node = declare(make, root, answers[:1], **given)
+    node = add_response_declaration(make, root, answers[:1], **given)
     mapping = make.add(node, "mapping", default_value="0")
     for answer in answers:
-        entry = {"map_key": answer, "mapped_value": shown(worth)}
+        entry = {"map_key": answer, "mapped_value": format_digits(worth)}
         make.add(mapping, "map_entry", **entry)
 
 
-def _ask(make: QtiBuilder, gap: ET.Element, name: str, blank: ItemBlank) -> None:
+def _add_gap_field(make: QtiBuilder, gap: ET.Element, name: str, blank: ItemBlank) -> None:
     """Replace the mark of a gap by a text field or a list."""
     given = {"response_identifier": name}
     if not blank.wrong:
@@ -304,14 +312,14 @@ _MANIFESTS = {
 _LONGEST_LABEL = 256
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _WRITERS: dict[str, Callable[[QtiBuilder, ET.Element, Item], None]] = {
-    "single": choices,
-    "multiple": choices,
-    "true-false": choices,
-    "numeric": typed,
-    "short": typed,
-    "order": order,
-    "match": match,
-    "cloze": cloze,
+    "single": add_choices,
+    "multiple": add_choices,
+    "true-false": add_choices,
+    "numeric": add_text_entry,
+    "short": add_text_entry,
+    "order": add_ordering,
+    "match": add_matching,
+    "cloze": add_cloze,
 }
 
 
@@ -324,20 +332,20 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
     beside: dict[str, dict[str, bytes]] = {}
 
     def put(item: Item) -> None:
-        root = _item(QtiBuilder(version), item)
+        root = _item_element(QtiBuilder(version), item)
         if language:
             root.set(_LANGUAGE, language)
-        name = f"items/{_identifier(item, files)}.xml"
-        beside[name] = _with_files(root, item)
-        files[name] = document(root, indent=False)
+        name = f"items/{_unique_identifier(item, files)}.xml"
+        beside[name] = _use_package_files(root, item)
+        files[name] = document_bytes(root, indent=False)
 
-    put_in, refused, lost = convert_items(items, put, _losses)
-    return ExportResult(_packed(files, beside, version), len(put_in), refused, lost)
+    put_in, refused, lost = convert_items(items, put, _list_qti_losses)
+    return ExportResult(_write_package(files, beside, version), len(put_in), refused, lost)
 
 
-def _with_files(root: ET.Element, item: Item) -> dict[str, bytes]:
+def _use_package_files(root: ET.Element, item: Item) -> dict[str, bytes]:
     """Change an item's pictures to package files; returns their bytes by name."""
-    held = {picture.name: content_of(picture) for picture in item.pictures}
+    held = {picture.name: image_bytes(picture) for picture in item.pictures}
     shown: dict[str, bytes] = {}
     for node in root.iter("img"):
         name = node.get("src", "")
@@ -348,25 +356,25 @@ def _with_files(root: ET.Element, item: Item) -> dict[str, bytes]:
     return shown
 
 
-def _item(make: QtiBuilder, item: Item) -> ET.Element:
+def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
     write = _WRITERS.get(item.kind)
     if write is None:
         raise ItemSkippedError(f"QTI has no question of the type {item.kind}")
     root = make.root(
         "assessment_item",
-        identifier=_identifier(item, ()),
-        title=item.name or label(item),
+        identifier=_unique_identifier(item, ()),
+        title=item.name or item_label(item),
         adaptive="false",
         time_dependent="false",
     )
     root.set("xmlns", NAMESPACES[make.version])
-    told = "; ".join(tags_of(item))
+    told = "; ".join(item_tags(item))
     if told and len(told) <= _LONGEST_LABEL:
         root.set("label", told)
     write(make, root, item)
     body = root.find(make.name("item_body"))
     if body is not None:
-        hinted(make, body, item)
+        add_hints(make, body, item)
     if item.mistake:
         make.say(root, "MISTAKEN", "MISTAKE", item.mistake)
     if item.explanation:
@@ -374,7 +382,7 @@ def _item(make: QtiBuilder, item: Item) -> ET.Element:
     return root
 
 
-def _identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
+def _unique_identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
     """Return an unused XML name from the item's name."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name or "item").strip("-.") or "item"
     name = name if re.match(r"[A-Za-z_]", name) else f"q-{name}"
@@ -385,38 +393,40 @@ def _identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
     return found
 
 
-def _packed(files: dict[str, bytes], beside: dict[str, dict[str, bytes]], version: str) -> bytes:
+def _write_package(
+    files: dict[str, bytes], beside: dict[str, dict[str, bytes]], version: str
+) -> bytes:
     """Return the package: its items, and the pictures of each."""
     pictures = {name: c for shown in beside.values() for name, c in shown.items()}
     needed = {name: list(beside[name]) for name in files}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("imsmanifest.xml", _manifest(needed, version))
+        archive.writestr("imsmanifest.xml", _write_manifest(needed, version))
         for name, content in {**files, **pictures}.items():
             archive.writestr(name, content)
     return out.getvalue()
 
 
-def _manifest(needed: dict[str, list[str]], version: str) -> bytes:
+def _write_manifest(needed: dict[str, list[str]], version: str) -> bytes:
     root = ET.Element("manifest", identifier="headroom", xmlns=_MANIFESTS[version])
-    metadata = add(root, "metadata")
+    metadata = add_child(root, "metadata")
     older = version == "2.1"
-    add(metadata, "schema", "QTIv2.1 Package" if older else "QTI Package")
-    add(metadata, "schemaversion", "1.0.0" if older else "3.0.0")
-    add(root, "organizations")
-    resources = add(root, "resources")
+    add_child(metadata, "schema", "QTIv2.1 Package" if older else "QTI Package")
+    add_child(metadata, "schemaversion", "1.0.0" if older else "3.0.0")
+    add_child(root, "organizations")
+    resources = add_child(root, "resources")
     kind = f"imsqti_item_xmlv{version.replace('.', 'p')}"
     for number, (name, pictures) in enumerate(needed.items(), 1):
-        node = add(resources, "resource", identifier=f"r{number}", type=kind, href=name)
+        node = add_child(resources, "resource", identifier=f"r{number}", type=kind, href=name)
         for file in (name, *pictures):
-            add(node, "file", href=file)
-    return document(root)
+            add_child(node, "file", href=file)
+    return document_bytes(root)
 
 
-def _losses(item: Item) -> list[str]:
+def _list_qti_losses(item: Item) -> list[str]:
     found = []
     if item.hints:
         found.append("hints are shown to tutors only")
-    if len("; ".join(tags_of(item))) > _LONGEST_LABEL:
+    if len("; ".join(item_tags(item))) > _LONGEST_LABEL:
         found.append("its tags are too long for QTI")
     return found + lost_column_titles(item)

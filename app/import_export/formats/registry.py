@@ -12,16 +12,16 @@ from app.import_export.formats.qti_writer import write_qti
 from app.import_export.formats.spreadsheets import read_spreadsheet
 from app.import_export.formats.text_lists import read_aiken, write_aiken
 from app.import_export.items import CourseInfo, ExportResult, ImportResult, Item
-from app.import_export.xml_files import decode
+from app.import_export.xml_files import decode_unicode
 
 Reader = Callable[[bytes], ImportResult]
 Writer = Callable[[tuple[Item, ...], CourseInfo], ExportResult]
 
 READERS: Mapping[str, Reader] = {
-    "csv": lambda data: read_csv(decode(data)),
-    "json": lambda data: read_json(decode(data)),
-    "aiken": lambda data: read_aiken(decode(data)),
-    "gift": lambda data: read_gift(decode(data)),
+    "csv": lambda data: read_csv(decode_unicode(data)),
+    "json": lambda data: read_json(decode_unicode(data)),
+    "aiken": lambda data: read_aiken(decode_unicode(data)),
+    "gift": lambda data: read_gift(decode_unicode(data)),
     "moodle": read_moodle,
     "qti": read_qti,
     "spreadsheet": read_spreadsheet,

@@ -63,17 +63,17 @@ def format_number(value: float, code: str, *, since_1904: bool = False) -> str |
     ('1,024', '26:00')
     """
     if code in {"", "@"}:
-        return _general(value)
+        return _format_general(value)
     section, negative = _section_for(value, code)
-    tokens = list(_tokens(section))
+    tokens = list(_split_tokens(section))
     kinds = {token.kind for token in tokens}
     if not tokens or "unknown" in kinds:
         return None
     if kinds & _DATES:
-        return _date(value, tokens, since_1904=since_1904) or None
+        return _format_date(value, tokens, since_1904=since_1904) or None
     if "general" in kinds:
-        return _joined(tokens, "general", _general(value))
-    shown = _number(abs(value), tokens)
+        return _join_tokens(tokens, "general", _format_general(value))
+    shown = _format_positive(abs(value), tokens)
     return f"-{shown}" if negative and shown else shown or None
 
 
@@ -92,7 +92,7 @@ def _section_for(value: float, code: str) -> tuple[str, bool]:
     return sections[0], value < 0
 
 
-def _tokens(section: str) -> Iterator[_FormatToken]:
+def _split_tokens(section: str) -> Iterator[_FormatToken]:
     at = 0
     while at < len(section):
         found = _TOKEN.match(section, at)
@@ -117,35 +117,35 @@ def _is_english(country: str) -> bool:
     return country.upper() in {"F800", "F400"} or int(country, 16) & 0x3FF == 9
 
 
-def _joined(tokens: Sequence[_FormatToken], kind: str, instead: str) -> str:
+def _join_tokens(tokens: Sequence[_FormatToken], kind: str, instead: str) -> str:
     words = (instead if t.kind == kind else t.text for t in tokens)
     return "".join(words).strip()
 
 
-def _general(value: float) -> str:
+def _format_general(value: float) -> str:
     """Format with at most fifteen digits, as a cell without a format does."""
     if value == int(value) and abs(value) < _LARGEST:
         return str(int(value))
     return f"{value:.15g}".upper()
 
 
-def _number(value: float, tokens: Sequence[_FormatToken]) -> str | None:
+def _format_positive(value: float, tokens: Sequence[_FormatToken]) -> str | None:
     """Format a non-negative number with the digits of its format."""
     holders = [token for token in tokens if token.kind == "digits"]
     slash = any(token.kind == "slash" for token in tokens)
     if len(holders) > 1 or slash or value >= _LARGEST:
         return None  # a telephone number, or a fraction
     if not holders:  # text only
-        return _joined(tokens, "", "")
+        return _join_tokens(tokens, "", "")
     percents = sum(t.text.count("%") for t in tokens if t.kind == "words")
     form = _DIGITS.fullmatch(holders[0].text)
     if form is None:
         return None
     exact = Decimal(repr(value)) * 100**percents
-    return _joined(tokens, "digits", _in_digits(exact, form))
+    return _join_tokens(tokens, "digits", _format_digits(exact, form))
 
 
-def _in_digits(value: Decimal, form: re.Match[str]) -> str:
+def _format_digits(value: Decimal, form: re.Match[str]) -> str:
     whole, part = form["whole"], form["part"] or ""
     bare = whole.rstrip(",")
     value /= 1000 ** (len(whole) - len(bare) + len(form["scale"]))
@@ -165,7 +165,7 @@ def _in_digits(value: Decimal, form: re.Match[str]) -> str:
     return f"{above}.{below}" if below else above
 
 
-def _date(value: float, tokens: Sequence[_FormatToken], *, since_1904: bool) -> str | None:
+def _format_date(value: float, tokens: Sequence[_FormatToken], *, since_1904: bool) -> str | None:
     """Format a date, a time of day or a duration."""
     if not 0 <= value <= _LAST or any(t.kind == "digits" for t in tokens):
         return None
@@ -182,23 +182,23 @@ def _date(value: float, tokens: Sequence[_FormatToken], *, since_1904: bool) -> 
         follows = [t.text[:1] for t in tokens[at + 1 :] if t.kind in _DATES][:1]
         minutes = near == ["h"] or follows == ["s"]
         if token.kind == "elapsed":
-            said.append(_elapsed(value, token.text))
+            said.append(_format_elapsed(value, token.text))
         elif token.kind == "halves":
             said.append("AM" if moment.hour < 12 else "PM")
         elif token.kind == "date":
-            said.append(_of_moment(moment, token.text, minutes, twelve))
+            said.append(_format_moment_part(moment, token.text, minutes, twelve))
         else:
             said.append(token.text)
     return "".join(said).strip()
 
 
-def _elapsed(value: float, letters: str) -> str:
+def _format_elapsed(value: float, letters: str) -> str:
     seconds = round(value * 86_400)
     length = {"h": 3600, "m": 60, "s": 1}[letters[0]]
     return str(seconds // length).zfill(len(letters))
 
 
-def _of_moment(moment: dt.datetime, letters: str, minutes: bool, twelve: bool) -> str:
+def _format_moment_part(moment: dt.datetime, letters: str, minutes: bool, twelve: bool) -> str:
     """Format one part of a date or time: `yyyy`, `mmm`, `ss.0`."""
     first, width = letters[0], len(letters)
     if first == "y":

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.import_export.converted_text import has_decimal_comma
 from app.import_export.formats.table_header import TableHeader, parse_header
 from app.import_export.formats.text_lists import (
-    bare,
+    choice_kind,
+    find_named_labels,
     find_readings,
     is_label,
-    kind_of,
-    named_in,
+    read_bare_answer,
     tell_words,
 )
 from app.import_export.formats.workbook import UNREADABLE, read_workbook
@@ -32,7 +32,7 @@ from app.import_export.items import (
     Kind,
     UnusableFileError,
 )
-from app.import_export.xml_files import MOST_BYTES, decode_or_guess, unpacking
+from app.import_export.xml_files import MOST_BYTES, decode_or_guess, open_archive
 
 _MOST_ROWS = 20_000
 _ABOVE = 20  # rows in which the header row is searched, below a title
@@ -60,16 +60,16 @@ def read_spreadsheet(data: bytes) -> ImportResult:
             "programs, which does not tell how numbers are shown. Save it as .xlsx."
         )
     if data[:2] == b"PK":
-        return _reading_of_book(data)
+        return _read_book(data)
     text, note = decode_or_guess(data)
     told = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
     signs = told[1] if told else _SIGNS
-    heads, rows, place = _headed([_cut(text, sign) for sign in signs])
+    heads, rows, place = _find_header_row([_split_rows(text, sign) for sign in signs])
     table = _SheetTable(heads, list(rows), comma=signs[place] == ";")
     return dataclasses.replace(table.reading(), notes=(note,) if note else ())
 
 
-def _cut(text: str, sign: str) -> Iterator[Row]:
+def _split_rows(text: str, sign: str) -> Iterator[Row]:
     """Yield the rows of a text with cells separated by `sign`, with their first line numbers."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
     try:
@@ -92,7 +92,7 @@ def _unless_error(cell: str) -> str:
     return f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
 
 
-def _headed(tables: Sequence[Iterator[Row]]) -> tuple[TableHeader, Iterator[Row], int]:
+def _find_header_row(tables: Sequence[Iterator[Row]]) -> tuple[TableHeader, Iterator[Row], int]:
     """Return the header of the first table that has one, the rows below, and the table's index."""
     best: Sequence[str] = ()
     broken: UnusableFileError | None = None
@@ -116,12 +116,12 @@ def _headed(tables: Sequence[Iterator[Row]]) -> tuple[TableHeader, Iterator[Row]
 # --- workbooks ---
 
 
-def _reading_of_book(data: bytes) -> ImportResult:
+def _read_book(data: bytes) -> ImportResult:
     """Read the questions of every visible sheet with a header row."""
     refusal = "The spreadsheet cannot be read"
     if len(data) > MOST_BYTES:
         raise UnusableFileError(f"{refusal}: it is larger than {MOST_BYTES // 1_000_000} MB.")
-    with unpacking(io.BytesIO(data), refusal):
+    with open_archive(io.BytesIO(data), refusal):
         pass  # checks that it does not expand too much or leave its folder
     book = read_workbook(data, refusal)
     notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden]
@@ -129,7 +129,7 @@ def _reading_of_book(data: bytes) -> ImportResult:
     unread: UnusableFileError | None = None
     for name, cells in book.sheets:
         try:
-            heads, rows, _ = _headed([iter([*enumerate(cells, 1)])])
+            heads, rows, _ = _find_header_row([iter([*enumerate(cells, 1)])])
         except UnusableFileError as error:
             unread = unread or error
             notes.append(f"The sheet “{name}” is not read. {error}")
@@ -139,12 +139,12 @@ def _reading_of_book(data: bytes) -> ImportResult:
         raise unread or UnusableFileError("The table is empty.")
     return ImportResult(
         tuple(item for _, reading in readings for item in reading.items),
-        tuple(_refused(readings)),
+        tuple(_refused_rows(readings)),
         notes=tuple(notes),
     )
 
 
-def _refused(readings: Sequence[tuple[str, ImportResult]]) -> Iterator[ItemRemark]:
+def _refused_rows(readings: Sequence[tuple[str, ImportResult]]) -> Iterator[ItemRemark]:
     """Yield the refused rows, with their sheet if there are several."""
     for name, reading in readings:
         for remark in reading.refused:
@@ -260,8 +260,8 @@ class _SheetRow:
             explanation=from_plain(self.cell("explanation")),
             hints=(from_plain(self.cell("hint")),) if self.cell("hint") else (),
             difficulty=self._read_difficulty(),
-            objectives=_listed(self.cell("objectives")),
-            tags=_listed(self.cell("tags")),
+            objectives=_split_list_cell(self.cell("objectives")),
+            tags=_split_list_cell(self.cell("tags")),
             line=self.line,
             lost=(*lost, *self._typed(kind, options), *tell_words(kind, options)),
         )
@@ -298,7 +298,7 @@ class _SheetRow:
             raise ItemSkippedError("it has no answer")
         if self.has_choices():
             return self._choice(answer, letters=letters)
-        return self._beside_wrong(answer) or bare(answer, comma=comma)
+        return self._beside_wrong(answer) or read_bare_answer(answer, comma=comma)
 
     def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
         places = self.heads.choices.items()
@@ -306,7 +306,7 @@ class _SheetRow:
         filled = {label: words for label, words in choices.items() if words}
         if any(map(self._raw_cell, self.heads.wrong)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
-        right = named_in(answer, filled, letters=letters)
+        right = find_named_labels(answer, filled, letters=letters)
         options = tuple(
             ItemOption(
                 from_plain(words),
@@ -315,7 +315,7 @@ class _SheetRow:
             )
             for label, words in filled.items()
         )
-        return kind_of(options), options
+        return choice_kind(options), options
 
     def _beside_wrong(self, answer: str) -> tuple[Kind, tuple[ItemOption, ...]] | None:
         """Return the answer and the wrong answers as choices, if there are any."""
@@ -331,7 +331,7 @@ class _SheetRow:
             ItemOption(from_plain(words), number == 0)
             for number, words in enumerate((answer, *wrong))
         )
-        return (kind_of(options), options) if wrong else None
+        return (choice_kind(options), options) if wrong else None
 
     def _typed(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
         """Yield what the type in a row says that is lost; raises ItemSkippedError."""
@@ -355,5 +355,5 @@ class _SheetRow:
         return int(word)
 
 
-def _listed(cell: str) -> tuple[str, ...]:
+def _split_list_cell(cell: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in re.split(r"[,;]", cell) if part.strip())

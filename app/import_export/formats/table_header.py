@@ -63,12 +63,12 @@ class TableHeader:
         """Return a phrase that names a column."""
         head = self.cells[place] if place < len(self.cells) else ""
         words = " ".join(head.split())[:40]
-        return f"“{words}”" if words else f"{_letters(place)}, which has no name,"
+        return f"“{words}”" if words else f"{_column_letters(place)}, which has no name,"
 
     def may_hold_answer(self, place: int) -> bool:
         """Return whether an unknown column may hold a choice or an answer."""
         head = self.cells[place] if place < len(self.cells) else ""
-        word = _plain(head)
+        word = _plain_column_name(head)
         twice = _COLUMN.fullmatch(word) or _CHOICE.fullmatch(word)
         return not word or bool(twice or _ANSWERING.search(word))
 
@@ -77,7 +77,7 @@ class TableHeader:
 
         A numbered one, such as “Image 1”, may be a choice.
         """
-        word = _plain(self.cells[place]) if place < len(self.cells) else ""
+        word = _plain_column_name(self.cells[place]) if place < len(self.cells) else ""
         series = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", word)
         return _ASIDE.search(word) is not None and not series
 
@@ -89,7 +89,7 @@ def parse_header(cells: Sequence[str]) -> TableHeader | None:
     reasons: dict[str, int] = {}
     wrong: list[int] = []
     for place, cell in enumerate(cells):
-        word = _plain(cell)
+        word = _plain_column_name(cell)
         choice = _CHOICE.fullmatch(word)
         reason = _REASON.fullmatch(word) or _REASON_BEHIND.fullmatch(word)
         column = _COLUMN.fullmatch(word)
@@ -118,10 +118,10 @@ def _is_next(label: str, known: Mapping[str, int], *, alone: bool) -> bool:
     return all(other.isdigit() == label.isdigit() for other in known)
 
 
-def _plain(cell: str) -> str:
+def _plain_column_name(cell: str) -> str:
     """Return a title without text in brackets, text after a dash, and capitals.
 
-    >>> _plain("Answer 1 - max 75 characters"), _plain("Correct_Answer(s)*")
+    >>> _plain_column_name("Answer 1 - max 75 characters"), _plain_column_name("Correct_Answer(s)*")
     ('answer 1', 'correct answer')
     """
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cell)  # “OptionA”
@@ -131,7 +131,7 @@ def _plain(cell: str) -> str:
     return " ".join(re.sub("[_-]", " ", bare).split()).rstrip(").")
 
 
-def _letters(place: int) -> str:
+def _column_letters(place: int) -> str:
     """Return a column's letters, as spreadsheets name it: A, AB."""
     name, number = "", place + 1
     while number:

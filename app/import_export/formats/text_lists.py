@@ -5,8 +5,8 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from app.import_export.converted_text import plain_of, read_span
-from app.import_export.formats.metadata_tags import tags_of
+from app.import_export.converted_text import plain_words_or_none, read_span
+from app.import_export.formats.metadata_tags import item_tags
 from app.import_export.formats.partial_credit import write_blocks
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
@@ -37,16 +37,16 @@ _MOST_PARTS = 100
 Choices = Mapping[str, str]
 
 
-def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozenset[str]:
+def find_named_labels(answer: str, choices: Choices, *, letters: bool = False) -> frozenset[str]:
     """Return the labels of the choices that an answer names, by label, text or both.
 
     `choices` maps label (a capital letter or a number) to text. With `letters` a label takes
     precedence over an equal text. Raises ItemSkippedError if the answer names no choice, or one by
     its label and another by its text.
 
-    >>> sorted(named_in("A and c", {"A": "one", "B": "two", "C": "three"}))
+    >>> sorted(find_named_labels("A and c", {"A": "one", "B": "two", "C": "three"}))
     ['A', 'C']
-    >>> sorted(named_in("B) 443", {"A": "80", "B": "443"}))
+    >>> sorted(find_named_labels("B) 443", {"A": "80", "B": "443"}))
     ['B']
     """
     by_label, by_words = find_readings(answer, choices)
@@ -55,39 +55,39 @@ def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozens
     if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
         by_label = frozenset(answer.upper())  # “AC”
     if by_label and by_words and by_label != by_words:
-        said, labels = _written(by_words), _written(by_label)
+        said, labels = _join_labels(by_words), _join_labels(by_label)
         raise ItemSkippedError(
             f"its answer “{answer[:40]}” is both the label of a choice and the words "
             f"of another: write {labels} for the label, or {said} for the words"
         )
     if not by_label and not by_words:
-        raise ItemSkippedError(_nothing_named(answer, choices))
+        raise ItemSkippedError(_is_nothing_named(answer, choices))
     return by_label or by_words
 
 
 def find_readings(answer: str, choices: Choices) -> tuple[frozenset[str], frozenset[str]]:
     """Return the labels that an answer names as labels, and those its text names."""
-    by_label = _listed(answer, lambda part: _by_label(part, choices))
-    by_words = _listed(answer, lambda part: _by_words(part, choices))
+    by_label = _named_labels(answer, lambda part: _find_by_label(part, choices))
+    by_words = _named_labels(answer, lambda part: _find_by_words(part, choices))
     if not by_words:
-        by_words = _listed(answer, lambda part: _by_both(part, choices))
+        by_words = _named_labels(answer, lambda part: _find_by_label_and_words(part, choices))
     return by_label, by_words
 
 
-def _written(labels: frozenset[str]) -> str:
+def _join_labels(labels: frozenset[str]) -> str:
     return ", ".join(f"({label})" for label in sorted(labels))
 
 
-def _nothing_named(answer: str, choices: Choices) -> str:
+def _is_nothing_named(answer: str, choices: Choices) -> str:
     found = _BOTH.fullmatch(answer.strip())
-    label = _label(found["label"], choices) if found else ""
+    label = _find_label(found["label"], choices) if found else ""
     if label:
         said = choices[label][:40]
         return f"its answer “{answer[:40]}” names {label}, but that says “{said}”"
     return f"its answer “{answer[:40]}” names none of its choices"
 
 
-def _listed(answer: str, read: Callable[[str], str]) -> frozenset[str]:
+def _named_labels(answer: str, read: Callable[[str], str]) -> frozenset[str]:
     """Return the label that the whole answer names, or else those of all its parts."""
     whole = read(answer)
     if whole:
@@ -99,12 +99,12 @@ def _listed(answer: str, read: Callable[[str], str]) -> frozenset[str]:
     return frozenset()
 
 
-def _by_label(part: str, choices: Choices) -> str:
+def _find_by_label(part: str, choices: Choices) -> str:
     found = _LABELED.fullmatch(part.strip())
-    return _label(found["label"], choices) if found else ""
+    return _find_label(found["label"], choices) if found else ""
 
 
-def _label(name: str, choices: Choices) -> str:
+def _find_label(name: str, choices: Choices) -> str:
     """Return the label meant: letters also match numbered choices, and numbers letters."""
     label = name.upper()
     if label in choices or not choices:
@@ -117,9 +117,9 @@ def _label(name: str, choices: Choices) -> str:
     return label if label in choices else ""
 
 
-def _by_words(part: str, choices: Choices) -> str:
+def _find_by_words(part: str, choices: Choices) -> str:
     """Return the choice with this text, ignoring case and a final period if needed."""
-    for same in (_spaced, _plain):
+    for same in (_collapse_spaces, _plain_words):
         found = [label for label, words in choices.items() if same(words) == same(part)]
         if len(found) > 1:
             raise ItemSkippedError(f"its choices {' and '.join(found)} are the same")
@@ -128,24 +128,24 @@ def _by_words(part: str, choices: Choices) -> str:
     return ""
 
 
-def _by_both(part: str, choices: Choices) -> str:
+def _find_by_label_and_words(part: str, choices: Choices) -> str:
     """Return the choice named by its label and its text, such as “B) 443”."""
     found = _BOTH.fullmatch(part.strip())
-    label = _label(found["label"], choices) if found else ""
-    same = found and label and _plain(choices[label]) == _plain(found["words"])
+    label = _find_label(found["label"], choices) if found else ""
+    same = found and label and _plain_words(choices[label]) == _plain_words(found["words"])
     return label if same else ""
 
 
-def _spaced(words: str) -> str:
+def _collapse_spaces(words: str) -> str:
     return " ".join(words.split())
 
 
-def _plain(words: str) -> str:
-    text = _spaced(words).casefold()
+def _plain_words(words: str) -> str:
+    text = _collapse_spaces(words).casefold()
     return text.strip(" .") or text
 
 
-def kind_of(options: Iterable[ItemOption]) -> Kind:
+def choice_kind(options: Iterable[ItemOption]) -> Kind:
     """Return the question type for these choices."""
     chosen = list(options)
     if sum(option.right for option in chosen) > 1:
@@ -169,7 +169,7 @@ def tell_words(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
             )
 
 
-def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[ItemOption, ...]]:
+def read_bare_answer(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[ItemOption, ...]]:
     """Read an answer without choices: a number, true or false, or words separated by “|”.
 
     `comma`: the author may use decimal commas, so “1,024” is ambiguous. Raises ItemSkippedError.
@@ -211,16 +211,16 @@ def read_aiken(text: str) -> ImportResult:
     """Read every question of an Aiken file; one without options or answer is refused."""
     items: list[Item] = []
     refused: list[ItemRemark] = []
-    for draft in _drafts(text):
+    for draft in _split_drafts(text):
         name = " ".join(" ".join(draft.stem).split())[:50] or "(nameless)"
         try:
-            items.append(_item(draft))
+            items.append(_draft_to_item(draft))
         except ItemSkippedError as error:
             refused.append(ItemRemark(name, draft.line, str(error)))
     return ImportResult(tuple(items), tuple(refused))
 
 
-def _drafts(text: str) -> list[_AikenDraft]:
+def _split_drafts(text: str) -> list[_AikenDraft]:
     """Return the lines of each question; an answer ends it, and so may an empty line."""
     found: list[_AikenDraft] = []
     draft: _AikenDraft | None = None
@@ -229,14 +229,14 @@ def _drafts(text: str) -> list[_AikenDraft]:
             if draft:
                 draft.apart = True
             continue
-        if draft is None or not _takes(draft, line):
+        if draft is None or not _add_line_to_draft(draft, line):
             draft = _AikenDraft(number, [line.rstrip()])
             found.append(draft)
         draft.apart = False
     return found
 
 
-def _takes(draft: _AikenDraft, line: str) -> bool:
+def _add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
     """Add a line to a question; False if the line begins another one."""
     option, answer = _OPTION.match(line), _ANSWER.match(line)
     if draft.answer:
@@ -263,7 +263,7 @@ def _is_next(letter: str, draft: _AikenDraft) -> bool:
     return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 
 
-def _item(draft: _AikenDraft) -> Item:
+def _draft_to_item(draft: _AikenDraft) -> Item:
     """Return the question of a draft; raises ItemSkippedError."""
     letters = [letter for letter, _ in draft.options]
     if not letters:
@@ -278,19 +278,19 @@ def _item(draft: _AikenDraft) -> Item:
         raise ItemSkippedError("no line “ANSWER: X” stands below its options")
     texts = {letter: from_plain("\n".join(lines)) for letter, lines in draft.options}
     plain = {letter: " ".join(lines) for letter, lines in draft.options}
-    right = _right(draft.answer, plain)
+    right = _right_label(draft.answer, plain)
     options = tuple(ItemOption(words, key in right) for key, words in texts.items())
     stem = from_plain("\n".join(draft.stem), wrapped=True)
-    kind = kind_of(options)
+    kind = choice_kind(options)
     why = from_plain(draft.why)
     return Item("", kind, stem, options, explanation=why, line=draft.line)
 
 
-def _right(answer: str, options: dict[str, str]) -> frozenset[str]:
+def _right_label(answer: str, options: dict[str, str]) -> frozenset[str]:
     """Return the letter that an answer names, alone or before the text of its option."""
     if re.fullmatch("[A-Z]", answer) and answer not in options:
         raise ItemSkippedError(f"its answer {answer} is not among its options")
-    named = named_in(answer, options, letters=True)
+    named = find_named_labels(answer, options, letters=True)
     if len(named) > 1:
         raise ItemSkippedError(f"its answer “{answer[:40]}” names several, but Aiken has one")
     return named
@@ -298,41 +298,41 @@ def _right(answer: str, options: dict[str, str]) -> frozenset[str]:
 
 def write_aiken(items: tuple[Item, ...]) -> ExportResult:
     """Return an Aiken file of the single choices; only plain text is kept."""
-    return write_blocks(items, _block, _losses)
+    return write_blocks(items, _write_aiken_block, _list_aiken_losses)
 
 
-def _block(item: Item) -> str:
+def _write_aiken_block(item: Item) -> str:
     right = [n for n, o in enumerate(item.options) if o.right]
     if item.kind not in {"single", "true-false"} or len(right) != 1:
         raise ItemSkippedError("Aiken knows single choices only")
     if len(item.options) > len(_LETTERS):
         raise ItemSkippedError(f"Aiken has {len(_LETTERS)} letters for options")
-    stem = _words(item.stem)
+    stem = _write_bare_words(item.stem)
     if _OPTION.match(stem) or _ANSWER.match(stem) or _WHY.match(stem):
         raise ItemSkippedError("its first words would be read as an option")
     if len(stem.encode()) < 2:
         raise ItemSkippedError("its question is one sign, which Aiken takes for none")
     lines = [stem]
-    lines += [f"{_LETTERS[n]}. {_words(o.text)}" for n, o in enumerate(item.options)]
+    lines += [f"{_LETTERS[n]}. {_write_bare_words(o.text)}" for n, o in enumerate(item.options)]
     return "\n".join([*lines, f"ANSWER: {_LETTERS[right[0]]}"])
 
 
-def _words(markdown: str) -> str:
+def _write_bare_words(markdown: str) -> str:
     """Return the plain text; formulas stay as TeX."""
     return " ".join(html.unescape(_TAG.sub(" ", to_html(markdown))).split())
 
 
-def _losses(item: Item) -> list[str]:
+def _list_aiken_losses(item: Item) -> list[str]:
     found = []
     if any(option.credit for option in item.options):
         found.append("what is worth a part of the mark is wrong there")
     if item.pictures:
         found.append("its pictures are not carried, only their words")
-    if any(plain_of(t) is None for t in (item.stem, *(o.text for o in item.options))):
+    if any(plain_words_or_none(t) is None for t in (item.stem, *(o.text for o in item.options))):
         found.append("its markup is not carried")
     beside = (item.explanation, item.mistake, *item.hints)
     if any(beside) or any(o.feedback for o in item.options):
         found.append("feedback, hints and explanation are not carried")
-    if item.name or tags_of(item):
+    if item.name or item_tags(item):
         found.append("its name and its tags are not carried")
     return found

@@ -69,39 +69,39 @@ def read_workbook(data: bytes, refusal: str) -> WorkbookSheets:
     return WorkbookSheets([(name, rows) for name, rows in told["sheets"]], told["hidden"])
 
 
-def _tell() -> None:
+def _convert_standard_input() -> None:
     """Read a workbook from standard input; write its sheets, or the error."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     data = sys.stdin.buffer.read()
     try:
-        json.dump(_sheets(data)._asdict(), sys.stdout)
+        json.dump(_read_sheets(data)._asdict(), sys.stdout)
     except (CalamineError, UnusableFileError) as error:
         json.dump({"fault": str(error).rstrip(".")[:120]}, sys.stdout)
     except (KeyError, ValueError, zipfile.BadZipFile):
         json.dump({"fault": "a part of it is missing or damaged"}, sys.stdout)
 
 
-def _sheets(data: bytes) -> WorkbookSheets:
+def _read_sheets(data: bytes) -> WorkbookSheets:
     book = CalamineWorkbook.from_filelike(BytesIO(data))
     found = WorkbookSheets([], [])
     with zipfile.ZipFile(BytesIO(data)) as archive:
         files = set(archive.namelist())
-        shown_in = _of_ods(archive) if "content.xml" in files else _of_xlsx(archive)
+        shown_in = _shown_in_ods(archive) if "content.xml" in files else _shown_in_xlsx(archive)
         for about in book.sheets_metadata:
             sheet = book.get_sheet_by_name(about.name)
             if about.visible != SheetVisibleEnum.Visible:
                 found.hidden.append(about.name)
             elif sheet.height and about.typ == SheetTypeEnum.WorkSheet:
-                rows = _rows(sheet, shown_in.get(about.name, {}))
+                rows = _sheet_rows(sheet, shown_in.get(about.name, {}))
                 found.sheets.append((about.name, rows))
     return found
 
 
-def _rows(sheet: CalamineSheet, shown: Shown) -> Rows:
+def _sheet_rows(sheet: CalamineSheet, shown: Shown) -> Rows:
     last_row, last_column = sheet.end or (0, 0)
     if (last_row + 1) * (last_column + 1) > _MOST_CELLS:
         raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
-    rows = [[_words(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
+    rows = [[_cell_words(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
     for (row, column), words in shown.items():
         if row < len(rows) and column < len(rows[row]):
             rows[row][column] = words
@@ -110,7 +110,7 @@ def _rows(sheet: CalamineSheet, shown: Shown) -> Rows:
     return rows
 
 
-def _words(cell: object) -> str:
+def _cell_words(cell: object) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return str(cell).strip()
@@ -119,53 +119,56 @@ def _words(cell: object) -> str:
 # --- the files of Excel ---
 
 
-def _of_xlsx(archive: zipfile.ZipFile) -> dict[str, Shown]:
+def _shown_in_xlsx(archive: zipfile.ZipFile) -> dict[str, Shown]:
     """Return what the non-text cells of each sheet show."""
-    book = _root(archive, "xl/workbook.xml")
+    book = _read_xml_root(archive, "xl/workbook.xml")
     paths = {
-        _given(link, "Id"): normpath(join("/xl", _given(link, "Target"))).lstrip("/")
-        for link in _root(archive, "xl/_rels/workbook.xml.rels")
+        _find_attribute(link, "Id"): normpath(join("/xl", _find_attribute(link, "Target"))).lstrip(
+            "/"
+        )
+        for link in _read_xml_root(archive, "xl/_rels/workbook.xml.rels")
     }
     since_1904 = any(
-        _given(node, "date1904") in {"1", "true"} for node in _within(book, "workbookPr")
+        _find_attribute(node, "date1904") in {"1", "true"}
+        for node in _elements_named(book, "workbookPr")
     )
-    codes = _codes(archive)
+    codes = _style_formats(archive)
     found: dict[str, Shown] = {}
-    for sheet in _within(book, "sheet"):
-        cells = _cells(_root(archive, paths[_given(sheet, "id")]))
-        shown = ((place, _shown(cell, codes, since_1904)) for place, cell in cells)
-        found[_given(sheet, "name")] = {p: w for p, w in shown if w is not None}
+    for sheet in _elements_named(book, "sheet"):
+        cells = _sheet_cells(_read_xml_root(archive, paths[_find_attribute(sheet, "id")]))
+        shown = ((place, _shown_value(cell, codes, since_1904)) for place, cell in cells)
+        found[_find_attribute(sheet, "name")] = {p: w for p, w in shown if w is not None}
     return found
 
 
-def _codes(archive: zipfile.ZipFile) -> list[str | None]:
+def _style_formats(archive: zipfile.ZipFile) -> list[str | None]:
     """Return the number format of each cell style; None for one that differs by country."""
     if "xl/styles.xml" not in archive.namelist():
         return []
-    root = _root(archive, "xl/styles.xml")
+    root = _read_xml_root(archive, "xl/styles.xml")
     own = {
         int(node.get("numFmtId", "0")): node.get("formatCode", "")
-        for node in _within(root, "numFmt")
+        for node in _elements_named(root, "numFmt")
     }
     known: dict[int, str] = {**BUILTIN_FORMATS, **own}
-    styles = next(_within(root, "cellXfs"), None)
+    styles = next(_elements_named(root, "cellXfs"), None)
     if styles is None:
         return []
     return [known.get(int(style.get("numFmtId", "0"))) for style in styles]
 
 
-def _cells(root: ET.Element) -> Iterator[tuple[tuple[int, int], ET.Element]]:
+def _sheet_cells(root: ET.Element) -> Iterator[tuple[tuple[int, int], ET.Element]]:
     """Yield the cells of a sheet with their positions; one without a name follows the last."""
     row = -1
-    for line in _within(root, "row"):
+    for line in _elements_named(root, "row"):
         row = int(line.get("r", row + 2)) - 1
         column = -1
         for cell in line:
-            column = _column(cell.get("r", ""), column + 1)
+            column = _column_number(cell.get("r", ""), column + 1)
             yield (row, column), cell
 
 
-def _column(name: str, following: int) -> int:
+def _column_number(name: str, following: int) -> int:
     letters = name.rstrip("0123456789")
     number = 0
     for letter in letters[:3]:
@@ -173,23 +176,23 @@ def _column(name: str, following: int) -> int:
     return number - 1 if letters else following
 
 
-def _shown(cell: ET.Element, codes: list[str | None], since_1904: bool) -> str | None:
+def _shown_value(cell: ET.Element, codes: list[str | None], since_1904: bool) -> str | None:
     """Return what a non-text cell shows; None for text and empty cells."""
     kind = cell.get("t", "n")
-    value = next(iter(_within(cell, "v")), None)
+    value = next(iter(_elements_named(cell, "v")), None)
     text = "" if value is None else (value.text or "").strip()
     if kind == "e":
         return f"{UNREADABLE}shows the error {text[:20]}"
-    if not text and kind == "n" and next(_within(cell, "f"), None) is not None:
+    if not text and kind == "n" and next(_elements_named(cell, "f"), None) is not None:
         return f"{UNREADABLE}holds a formula whose value is not in the file"
     if kind != "n" or not text:
         return None
     style = int(cell.get("s", "0"))
     code = codes[style] if style < len(codes) else "General"
-    return _shown_by(code, float(text), since_1904)
+    return _format_shown(code, float(text), since_1904)
 
 
-def _shown_by(code: str | None, value: float, since_1904: bool) -> str:
+def _format_shown(code: str | None, value: float, since_1904: bool) -> str:
     """Return a formatted number, or why its format is not supported."""
     shown = None if code is None else format_number(value, code, since_1904=since_1904)
     if shown is None:
@@ -204,22 +207,22 @@ def _shown_by(code: str | None, value: float, since_1904: bool) -> str:
 # --- the files of LibreOffice ---
 
 
-def _of_ods(archive: zipfile.ZipFile) -> dict[str, Shown]:
+def _shown_in_ods(archive: zipfile.ZipFile) -> dict[str, Shown]:
     """Return what the non-text cells of each sheet show: ODS stores the shown text."""
     return {
-        _given(table, "name"): dict(_texts(table))
-        for table in _within(_root(archive, "content.xml"), "table")
+        _find_attribute(table, "name"): dict(_row_texts(table))
+        for table in _elements_named(_read_xml_root(archive, "content.xml"), "table")
     }
 
 
-def _texts(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
+def _row_texts(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
     row = 0
-    for line in _within(table, "table-row"):
-        repeated = int(_given(line, "number-rows-repeated") or 1)
+    for line in _elements_named(table, "table-row"):
+        repeated = int(_find_attribute(line, "number-rows-repeated") or 1)
         column = 0
         for cell in line:
-            times = int(_given(cell, "number-columns-repeated") or 1)
-            words = _text(cell)
+            times = int(_find_attribute(cell, "number-columns-repeated") or 1)
+            words = _shown_text(cell)
             if words is not None and times * repeated > _MOST_CELLS:
                 raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
             if words is not None:
@@ -229,13 +232,13 @@ def _texts(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
         row += repeated
 
 
-def _text(cell: ET.Element) -> str | None:
+def _shown_text(cell: ET.Element) -> str | None:
     """Return the shown text of a number or date; None for text and empty cells."""
-    said = "\n".join("".join(p.itertext()) for p in cell if _name(p) == "p").strip()
+    said = "\n".join("".join(p.itertext()) for p in cell if _local_name(p) == "p").strip()
     kinds = [v for k, v in cell.items() if k.endswith("}value-type")]
     if "error" in kinds:
         return f"{UNREADABLE}shows the error {said[:20]}"
-    if not kinds and _given(cell, "formula") and not said:
+    if not kinds and _find_attribute(cell, "formula") and not said:
         return f"{UNREADABLE}holds a formula whose value is not in the file"
     return said if _TYPED.intersection(kinds) else None
 
@@ -243,22 +246,22 @@ def _text(cell: ET.Element) -> str | None:
 # --- XML ---
 
 
-def _root(archive: zipfile.ZipFile, path: str) -> ET.Element:
+def _read_xml_root(archive: zipfile.ZipFile, path: str) -> ET.Element:
     return read_xml(archive.read(path)).root
 
 
-def _name(node: ET.Element) -> str:
+def _local_name(node: ET.Element) -> str:
     return str(node.tag).rpartition("}")[2]
 
 
-def _within(node: ET.Element, name: str) -> Iterator[ET.Element]:
-    return (n for n in node.iter() if _name(n) == name)
+def _elements_named(node: ET.Element, name: str) -> Iterator[ET.Element]:
+    return (n for n in node.iter() if _local_name(n) == name)
 
 
-def _given(node: ET.Element, name: str) -> str:
+def _find_attribute(node: ET.Element, name: str) -> str:
     """Return an attribute in any namespace."""
     return next((v for k, v in node.items() if k.rpartition("}")[2] == name), "")
 
 
 if __name__ == "__main__":
-    _tell()
+    _convert_standard_input()

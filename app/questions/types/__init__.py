@@ -59,10 +59,10 @@ class HasAnswer(Protocol):
 
 def type_of(asked: HasAnswer) -> QuestionType[Any]:
     """Return the type of a question or of a variant."""
-    return of_answer(asked.answer)
+    return type_of_answer(asked.answer)
 
 
-def of_answer(answer: Answer) -> QuestionType[Any]:
+def type_of_answer(answer: Answer) -> QuestionType[Any]:
     """Return the type that an answer belongs to."""
     if isinstance(answer, ChoiceAnswer):
         return KINDS[answer.kind]

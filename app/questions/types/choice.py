@@ -19,9 +19,9 @@ from app.questions.options import (
     check_count,
     check_doubles,
     check_feedback,
-    choices_of,
     is_last,
-    worth_of,
+    option_choices,
+    option_score,
 )
 from app.questions.question_type import (
     AuthoredItem,
@@ -31,10 +31,10 @@ from app.questions.question_type import (
     QuestionType,
     State,
     VariantFault,
-    items,
+    list_items,
+    option_with_reason,
     paragraphs,
     titled_block,
-    with_why,
 )
 from app.questions.result import GradeResult, PartResult, Raw, UnreadableResponse, fraction
 
@@ -73,7 +73,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     def parse(self, written: AuthoredItem) -> ChoiceAnswer:
         comment = written.comment
         shuffle = comment.word("shuffle").lower() not in {"no", "false"}
-        made = choices_of(comment.id, written.parts.options, written.scope)
+        made = option_choices(comment.id, written.parts.options, written.scope)
         return ChoiceAnswer(self.name, made, shuffle)
 
     def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
@@ -177,15 +177,15 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         return GradeResult(
             score=self.score(answer, {o.key for o in chosen}, partial),
             parsed={"chosen": [o.key for o in chosen]},
-            marks=marks_of(answer.options, sent),
-            said=letters(answer.options, chosen),
-            wanted=letters(answer.options, [o for o in answer.options if o.right]),
+            marks=mark_options(answer.options, sent),
+            said=option_letters(answer.options, chosen),
+            wanted=option_letters(answer.options, [o for o in answer.options if o.right]),
         )
 
     def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
         """Return the score 0..1 of the chosen options."""
         del partial
-        return min(worth_of(o) for o in answer.options if o.key in chosen)
+        return min(option_score(o) for o in answer.options if o.key in chosen)
 
     def anything(self, answer: ChoiceAnswer) -> Raw:
         return {"answer": [answer.options[0].key]}
@@ -193,7 +193,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
     def faces(self, answer: ChoiceAnswer, gap: Gap) -> CardFaces:
         """Return the options with letters, then the right ones and the feedback of the others."""
         del gap
-        return faces_of(answer.options, self.note)
+        return choice_card_faces(answer.options, self.note)
 
     def states(self, answer: ChoiceAnswer) -> Iterator[State]:
         """Yield each option, the right one first."""
@@ -228,7 +228,7 @@ def choice_type(options: Sequence[ParsedOption]) -> ChoiceKind:
     return "multiple" if sum(o.ticked for o in options) > 1 else "single"
 
 
-def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResult, ...]:
+def mark_options(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResult, ...]:
     """Return each option with whether it was chosen, and whether that was right."""
     return tuple(
         PartResult(
@@ -244,16 +244,16 @@ def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResu
     )
 
 
-def letters(options: Sequence[Choice], some: Sequence[Choice]) -> str:
+def option_letters(options: Sequence[Choice], some: Sequence[Choice]) -> str:
     """Return the letters of some of the options, as displayed."""
     return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in some)
 
 
-def faces_of(options: Sequence[Choice], note: str = "") -> CardFaces:
+def choice_card_faces(options: Sequence[Choice], note: str = "") -> CardFaces:
     """Return options with letters as the two faces of a card."""
     named = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
-    asked = f'<ol class="letters" type="A">{items(o.text.html for _, o in named)}</ol>'
-    right = [f"<b>{name}.</b> {with_why(o)}" for name, o in named if o.right]
+    asked = f'<ol class="letters" type="A">{list_items(o.text.html for _, o in named)}</ol>'
+    right = [f"<b>{name}.</b> {option_with_reason(o)}" for name, o in named if o.right]
     others = [
         f"<b>{name}.</b> {o.feedback.html}" for name, o in named if not o.right and o.feedback.html
     ]
@@ -315,13 +315,13 @@ def _check_cues(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
             sheet.report("W27", right.line, 1, message, hint)
 
 
-def _has(kind: str, option: ParsedOption) -> bool:
+def _has_option(kind: str, option: ParsedOption) -> bool:
     return any(c.type == kind for c in option.inline.children or [])
 
 
 _FORMS: dict[str, Callable[[ParsedOption], bool]] = {
-    "is in code style": lambda o: _has("code_inline", o),
-    "has bold words": lambda o: _has("strong_open", o),
+    "is in code style": lambda o: _has_option("code_inline", o),
+    "has bold words": lambda o: _has_option("strong_open", o),
     "has a number": lambda o: bool(re.search(r"\d", o.words)),
 }
 
@@ -360,7 +360,7 @@ class MultipleChoiceType(ChoiceType):
     def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
         """Return the score by the rule of the item."""
         right = {o.key for o in answer.options if o.right}
-        return credit(right, chosen, len(answer.options), partial)
+        return choice_credit(right, chosen, len(answer.options), partial)
 
     def states(self, answer: ChoiceAnswer) -> Iterator[State]:
         """Yield all right options, each alone, and every option."""
@@ -373,10 +373,10 @@ class MultipleChoiceType(ChoiceType):
     def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
         """Return the mean score of random ticks by the question's own rule."""
         right = sum(option.right for option in answer.options)
-        return _boxes(right, len(answer.options) - right, partial)
+        return _guessed_box_credit(right, len(answer.options) - right, partial)
 
 
-def credit(key: Collection[str], chosen: Collection[str], all_: int, rule: str) -> float:
+def choice_credit(key: Collection[str], chosen: Collection[str], all_: int, rule: str) -> float:
     """Return the score 0..1 for choosing `chosen` of `all_` options where `key` is right.
 
     - `off` (and nothing): all or nothing
@@ -398,17 +398,17 @@ def credit(key: Collection[str], chosen: Collection[str], all_: int, rule: str) 
 
 
 @functools.cache
-def _boxes(right: int, wrong: int, rule: str) -> float:
+def _guessed_box_credit(right: int, wrong: int, rule: str) -> float:
     """Return the mean score of random ticks, at least one of them."""
     total = 0.0
     for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
         ways = math.comb(right, hits) * math.comb(wrong, misses)
         if hits or misses:
-            total += ways * _credit(hits, misses, (right, wrong), rule)
+            total += ways * _box_credit(hits, misses, (right, wrong), rule)
     return total / (math.pow(2, right + wrong) - 1)
 
 
-def _credit(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> float:
+def _box_credit(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> float:
     right, wrong = boxes
     if rule == "each":
         return 0.0 if right and not hits else (hits + wrong - misses) / (right + wrong)
@@ -428,7 +428,7 @@ class TrueFalseType(ChoiceType):
 
     def parse(self, written: AuthoredItem) -> ChoiceAnswer:
         """Return the two options in authored order."""
-        made = choices_of(written.comment.id, written.parts.options, written.scope)
+        made = option_choices(written.comment.id, written.parts.options, written.scope)
         return ChoiceAnswer("true-false", made, shuffle=False)
 
     def check_reasons(self, options: Sequence[ParsedOption], sheet: SourceFile) -> None:

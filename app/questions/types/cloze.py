@@ -24,7 +24,7 @@ from app.questions.result import (
     fraction,
     same_words,
     single_value,
-    written,
+    typed_text,
 )
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
@@ -93,7 +93,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
     def parse(self, written: AuthoredItem) -> ClozeAnswer:
         """Parse the text, split at its blanks."""
         blocks = written.parts.stem
-        made = _cloze(blocks, written)
+        made = _read_cloze(blocks, written)
         if "[[" in written.draft.heading.content:
             message = "A blank stands in the heading, where nobody can fill it."
             hint = "Put it into the text below."
@@ -150,7 +150,8 @@ class ClozeType(QuestionType[ClozeAnswer]):
         if any(len(words) > MAX_RESPONSE_LENGTH for words in typed.values()):
             return UnreadableResponse(f"An answer is longer than {MAX_RESPONSE_LENGTH} characters.")
         marks = tuple(
-            _gap(number, blank, typed[blank.key]) for number, blank in enumerate(answer.blanks, 1)
+            _mark_gap(number, blank, typed[blank.key])
+            for number, blank in enumerate(answer.blanks, 1)
         )
         good, all_ = sum(mark.good for mark in marks), len(marks)
         return GradeResult(
@@ -168,7 +169,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
         """Return the text with its blanks, then filled."""
         gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
-        return CardFaces(_filled(answer, gaps), _filled(answer, words))
+        return CardFaces(_fill_text(answer, gaps), _fill_text(answer, words))
 
     def states(self, answer: ClozeAnswer) -> Iterator[State]:
         """Yield all blanks right, each wrong alone, all wrong."""
@@ -193,12 +194,12 @@ class ClozeType(QuestionType[ClozeAnswer]):
         return math.prod(odds) if partial == "off" else sum(odds) / len(odds)
 
 
-def _cloze(blocks: list[Token], written: AuthoredItem) -> ClozeAnswer:
+def _read_cloze(blocks: list[Token], written: AuthoredItem) -> ClozeAnswer:
     blanks: list[ClozeBlank] = []
     for token in blocks:
         for child in token.children or []:
             if child.type in {"text", "text_special"}:
-                _cut(child, first_line(token), blanks, written)
+                _cut_blanks(child, first_line(token), blanks, written)
     if len(blanks) > MOST_OPTIONS:
         exceeds_option_limit(blanks, "blanks", first_line(blocks[0]), written.sheet)
         return ClozeAnswer((NO_TEXT,), ())
@@ -209,13 +210,13 @@ def _cloze(blocks: list[Token], written: AuthoredItem) -> ClozeAnswer:
     return ClozeAnswer(pieces, tuple(blanks))
 
 
-def _cut(child: Token, line: int, blanks: list[ClozeBlank], written: AuthoredItem) -> None:
+def _cut_blanks(child: Token, line: int, blanks: list[ClozeBlank], written: AuthoredItem) -> None:
     """Replace each blank of a text by a mark, and record the blank."""
     nested: list[str] = []
 
     def cut(found: re.Match[str]) -> str:
         nested.append(found[1])
-        blanks.append(_blank(found[1], (line, len(blanks)), written))
+        blanks.append(_read_blank(found[1], (line, len(blanks)), written))
         return _MARK
 
     child.content = _BLANK.sub(cut, child.content)
@@ -239,7 +240,7 @@ def _cut(child: Token, line: int, blanks: list[ClozeBlank], written: AuthoredIte
         written.sheet.report("E54", *at, message, "Write [[answer]] in its place.")
 
 
-def _blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeBlank:
+def _read_blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeBlank:
     line, number = where
     body, _, hint = inside.partition("?")
     accepted, *others = _OTHERS.split(body)
@@ -267,21 +268,21 @@ def _blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeB
     return ClozeBlank(name, answers, hint.strip(), wrong)
 
 
-def _gap(number: int, blank: ClozeBlank, typed: str) -> PartResult:
+def _mark_gap(number: int, blank: ClozeBlank, typed: str) -> PartResult:
     good = blank.fits(typed)
     return PartResult(
         key=blank.key,
         label=f"Gap {number}",
-        text=written(blank.hint),
+        text=typed_text(blank.hint),
         chosen=bool(typed),
         wanted_chosen=True,
         good=good,
-        given=written(typed),
-        wanted=written(blank.answers[0]),
+        given=typed_text(typed),
+        wanted=typed_text(blank.answers[0]),
     )
 
 
-def _filled(answer: ClozeAnswer, gaps: list[str]) -> str:
+def _fill_text(answer: ClozeAnswer, gaps: list[str]) -> str:
     pieces = [piece.html for piece in answer.pieces]
     words = [a + b for a, b in zip(pieces, [*gaps, ""], strict=True)]
     return f'<div class="cloze">{"".join(words)}</div>'

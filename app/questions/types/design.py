@@ -10,7 +10,7 @@ from app.estimator.units import format_value
 from app.markup import expressions, strict_yaml
 from app.markup.expressions import ExpressionError, FigureError, Value, require_estimate
 from app.markup.ids import did_you_mean
-from app.markup.problems import AN_ESTIMATE, SourceFile, price_of
+from app.markup.problems import AN_ESTIMATE, SourceFile, estimate_price
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
 from app.questions.question_type import AuthoredItem, ItemComment, QuestionType, State, Typed
@@ -22,7 +22,7 @@ from app.questions.result import (
     UnreadableResponse,
     fraction,
     single_value,
-    written,
+    typed_text,
 )
 from app.questions.types.design_solver import (
     MOST_PLANS,
@@ -32,43 +32,43 @@ from app.questions.types.design_solver import (
     OpenDesign,
     PlanCondition,
     can_be_met,
-    judge,
-    judgments,
-    problem_of,
+    design_task,
+    judge_condition,
+    judge_conditions,
     read_condition,
-    start_of,
+    starting_plan,
 )
 
 _WORDS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
 
 
-def conditions_of(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
+def condition_pairs(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
     """Return each condition as (output, requirement).
 
     Raises FigureError or ExpressionError; exercises with such errors do not pass `check`.
     """
     labels = {o.name: o.label for o in require_estimate(design.estimate).outputs}
     return tuple(
-        (subject_of(condition, labels), limit_of(condition, labels))
+        (condition_subject(condition, labels), condition_limit(condition, labels))
         for condition in map(read_condition, design.accept)
     )
 
 
-def described(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
+def describe_conditions(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
     """Return `conditions_of`, or the conditions as written if they cannot be read."""
     try:
-        return conditions_of(design)
+        return condition_pairs(design)
     except (FigureError, ExpressionError):
         return tuple((text, "") for text in design.accept)
 
 
-def subject_of(condition: PlanCondition, labels: dict[str, str]) -> str:
+def condition_subject(condition: PlanCondition, labels: dict[str, str]) -> str:
     """Return what a condition is about, e.g. “Time to first token, 95th percentile”."""
     text = condition.left.text.strip()
     return labels.get(text, text)
 
 
-def limit_of(condition: PlanCondition, labels: dict[str, str]) -> str:
+def condition_limit(condition: PlanCondition, labels: dict[str, str]) -> str:
     """Return the requirement, e.g. “at most 1 s” or “at most 1.2 × the best possible”."""
     if condition.right is None:
         return "yes"
@@ -93,17 +93,19 @@ def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | 
         return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
     if any(len(words) > MAX_RESPONSE_LENGTH for words in plan.values()):
         return UnreadableResponse(f"A value is longer than {MAX_RESPONSE_LENGTH} characters.")
-    refused = _refused(answer, plan)
+    refused = _refuse_plan(answer, plan)
     if refused is not None:
         return refused
     try:
-        found = judgments(problem_of(answer), plan)
+        found = judge_conditions(design_task(answer), plan)
     except (FigureError, ExpressionError) as error:
         return UnreadableResponse(f"The plan cannot be judged: {error}", error.hint)
-    why = _verdict(answer, plan)
+    why = _plan_verdict(answer, plan)
     marks = tuple(
-        _mark(f"c{number}", judgment, what, why)
-        for number, (judgment, what) in enumerate(zip(found, described(answer), strict=True))
+        _mark_condition(f"c{number}", judgment, what, why)
+        for number, (judgment, what) in enumerate(
+            zip(found, describe_conditions(answer), strict=True)
+        )
     )
     met = sum(mark.good for mark in marks)
     score = float(met == len(marks)) if partial == "off" else fraction(met, len(marks))
@@ -115,7 +117,7 @@ def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | 
     )
 
 
-def _refused(answer: DesignAnswer, plan: dict[str, str]) -> UnreadableResponse | None:
+def _refuse_plan(answer: DesignAnswer, plan: dict[str, str]) -> UnreadableResponse | None:
     try:
         entry = expressions.require_estimate(answer.estimate)
         parse_inputs(entry.inputs, {**answer.given, **plan})
@@ -129,30 +131,32 @@ def _refused(answer: DesignAnswer, plan: dict[str, str]) -> UnreadableResponse |
     return None
 
 
-def _verdict(answer: DesignAnswer, plan: dict[str, str]) -> str:
+def _plan_verdict(answer: DesignAnswer, plan: dict[str, str]) -> str:
     """Return the estimator's own verdict on the plan, with its figures."""
-    verdict = expressions.compute(answer.estimate, {**answer.given, **plan}).verdict
+    verdict = expressions.compute_estimate(answer.estimate, {**answer.given, **plan}).verdict
     return f"{verdict.lead} {verdict.text}".strip()
 
 
-def _mark(key: str, judgment: ConditionResult, words: tuple[str, str], why: str) -> PartResult:
+def _mark_condition(
+    key: str, judgment: ConditionResult, words: tuple[str, str], why: str
+) -> PartResult:
     subject, wanted = words
     if judgment.limit is not None and judgment.condition.bests:
-        wanted = f"{wanted}: {_words(judgment.limit)}"
+        wanted = f"{wanted}: {_value_words(judgment.limit)}"
     return PartResult(
         key=key,
         label=subject,
-        text=written(subject),
+        text=typed_text(subject),
         chosen=True,
         wanted_chosen=True,
         good=judgment.met,
-        given=written(_words(judgment.value)),
-        wanted=written(wanted),
-        feedback=written(_gap(judgment, why)),
+        given=typed_text(_value_words(judgment.value)),
+        wanted=typed_text(wanted),
+        feedback=typed_text(_missed_by_text(judgment, why)),
     )
 
 
-def _gap(judgment: ConditionResult, why: str) -> str:
+def _missed_by_text(judgment: ConditionResult, why: str) -> str:
     """Return by how much a condition was missed, e.g. “4.2 GB short of it”.
 
     A failed yes-or-no condition has no distance, so the estimator's sentence `why` is used.
@@ -167,7 +171,7 @@ def _gap(judgment: ConditionResult, why: str) -> str:
     return f"{gap} over the limit." if above else f"{gap} short of it."
 
 
-def _words(value: Value) -> str:
+def _value_words(value: Value) -> str:
     if isinstance(value, Quantity):
         return format_value(value.value, value.unit or "")
     return format_value(value)
@@ -181,7 +185,7 @@ _EXAMPLES = {
 }
 
 
-def design(comment: ItemComment) -> DesignAnswer:
+def read_design(comment: ItemComment) -> DesignAnswer:
     """Read a design exercise from its comment."""
     values = comment.fields.values
     given = values.get("given")
@@ -256,7 +260,7 @@ def _check_condition(
             sheet.report("E81", *place, message, hint)
             return
         best = {n: v for n, v in sample.items() if isinstance(v, Quantity)}
-        judge(condition, sample, {n: best[n] for n in condition.bests})
+        judge_condition(condition, sample, {n: best[n] for n in condition.bests})
     except ExpressionError as error:
         sheet.report(error.code, *place, error.message, error.hint)
 
@@ -266,16 +270,16 @@ def check_plans(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> 
 
     Requires that every name is known.
     """
-    if _check_given(made, comment, sheet) or price_of(made.estimate) > AN_ESTIMATE:
+    if _check_given(made, comment, sheet) or estimate_price(made.estimate) > AN_ESTIMATE:
         return
-    problem = problem_of(made)
+    problem = design_task(made)
     sheet.spend_effort(MOST_PLANS * AN_ESTIMATE, repr(problem))
     place = comment.place("accept")
     if not can_be_met(problem):
         message = f"No plan was found that meets {', '.join(made.accept)[:120]}."
         hint = "Relax a condition, change what is given, or let more be chosen."
         sheet.report("W92", *place, message, hint)
-    elif not start_of(problem) and _holds(problem):
+    elif not starting_plan(problem) and _start_meets_all(problem):
         message = "The exercise is solved before anything is chosen."
         hint = "Tighten a condition, so that what the form begins with misses it."
         sheet.report("W93", *place, message, hint)
@@ -301,10 +305,10 @@ def _check_given(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) ->
     return False
 
 
-def _holds(problem: DesignTask) -> bool:
+def _start_meets_all(problem: DesignTask) -> bool:
     """Return whether the calculator's default inputs meet every condition."""
     try:
-        return all(judgment.met for judgment in judgments(problem, {}))
+        return all(judgment.met for judgment in judge_conditions(problem, {}))
     except (FigureError, ExpressionError):
         return False
 
@@ -330,7 +334,7 @@ class DesignType(QuestionType[DesignAnswer]):
 
     def parse(self, written: AuthoredItem) -> DesignAnswer:
         """Read what is given, what is chosen, and the conditions."""
-        return design(written.comment)
+        return read_design(written.comment)
 
     def check(self, answer: DesignAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """Check every name, then the plans (E80, E81, E11, E13)."""
@@ -349,9 +353,9 @@ class DesignType(QuestionType[DesignAnswer]):
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {n: (typed.get(sent) or ("",))[0] for n, sent in fields.items()}
         begun = {n: words for n, words in chosen.items() if words}
-        values = {**answer.given, **(begun or start_of(problem_of(answer)))}
+        values = {**answer.given, **(begun or starting_plan(design_task(answer)))}
         given = {name: name for name in answer.given}
-        return OpenDesign(answer.estimate, values, fields, given, described(answer))
+        return OpenDesign(answer.estimate, values, fields, given, describe_conditions(answer))
 
     def grade(
         self, answer: DesignAnswer, raw: Raw, partial: str
@@ -368,7 +372,7 @@ class DesignType(QuestionType[DesignAnswer]):
         """Return the URL of the calculator with the chosen plan."""
         if not parsed.get("plan"):
             return ""
-        return expressions.address(answer.estimate, {**answer.given, **parsed["plan"]})
+        return expressions.calculator_address(answer.estimate, {**answer.given, **parsed["plan"]})
 
     def read_before(self, answer: DesignAnswer) -> str:
         """Return the given values, the inputs to choose, and the conditions."""

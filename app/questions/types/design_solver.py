@@ -17,7 +17,7 @@ from app.markup.expressions import (
     FigureError,
     Value,
     compile_expression,
-    evaluate,
+    evaluate_expression,
 )
 from app.markup.quantities import Quantity
 
@@ -83,7 +83,7 @@ def read_condition(text: str) -> PlanCondition:
     return PlanCondition(text, left, operator, compile_expression(right))
 
 
-def judge(
+def judge_condition(
     condition: PlanCondition, outputs: Mapping[str, Value], best: Mapping[str, Quantity]
 ) -> ConditionResult:
     """Evaluate a condition for the outputs of a plan; `best` are the values of `bests`.
@@ -91,14 +91,14 @@ def judge(
     Raises ExpressionError for unknown outputs (E44) and for units that do not fit (E42).
     """
     names = {**outputs, **{f"{_MARK}{name}": value for name, value in best.items()}}
-    value = evaluate(condition.left, names)
+    value = evaluate_expression(condition.left, names)
     if condition.right is None:
         return ConditionResult(condition, value is True, value)
-    limit = evaluate(condition.right, names)
+    limit = evaluate_expression(condition.right, names)
     if not isinstance(value, Quantity) or not isinstance(limit, Quantity):
         return ConditionResult(condition, value == limit, value)
     limit = _same_unit(limit, value, condition)
-    met = _holds(value.value, condition.operator, limit.value)
+    met = _comparison_holds(value.value, condition.operator, limit.value)
     excess = 0.0 if met else abs(value.value - limit.value) / (abs(limit.value) or 1.0)
     return ConditionResult(condition, met, value, limit, excess)
 
@@ -106,16 +106,16 @@ def judge(
 def _same_unit(limit: Quantity, value: Quantity, condition: PlanCondition) -> Quantity:
     """Convert the limit to the value's unit; a plain number cannot limit bytes."""
     unit = value.unit or ""
-    if quantities.kind(limit.unit or "") != quantities.kind(unit):
-        message = f"“{condition.text}” compares {quantities.named(unit)} with "
-        message += f"{quantities.named(limit.unit)}."
+    if quantities.unit_kind(limit.unit or "") != quantities.unit_kind(unit):
+        message = f"“{condition.text}” compares {quantities.unit_in_words(unit)} with "
+        message += f"{quantities.unit_in_words(limit.unit)}."
         bare = not limit.unit and unit
         hint = f"{condition.text} {unit}" if bare else f"<= 1 {unit}".rstrip()
         raise ExpressionError("E42", message, f"Write the limit with its unit: {hint}.")
-    return quantities.convert(limit, unit)
+    return quantities.convert_quantity(limit, unit)
 
 
-def _holds(value: float, operator: str, limit: float) -> bool:
+def _comparison_holds(value: float, operator: str, limit: float) -> bool:
     slack = _DUST * max(abs(value), abs(limit))
     if operator in {"<=", ">=", "=="} and abs(value - limit) <= slack:
         return True
@@ -173,19 +173,19 @@ class DesignTask:
     accept: tuple[str, ...]
 
 
-def problem_of(design: DesignAnswer) -> DesignTask:
+def design_task(design: DesignAnswer) -> DesignTask:
     """Return the exercise without mappings."""
     given = tuple(sorted(design.given.items()))
     return DesignTask(design.estimate, given, design.choose, design.accept)
 
 
-def outputs_of(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
+def plan_outputs(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
     """Return the outputs of the estimate for a plan; unknown figures are left out.
 
     Raises FigureError if the inputs cannot be used.
     """
     found: dict[str, Value] = {}
-    for figure in expressions.compute(estimate, inputs).figures:
+    for figure in expressions.compute_estimate(estimate, inputs).figures:
         if isinstance(figure.value, bool | str):
             found[figure.name] = figure.value
         elif figure.value is not None:
@@ -204,12 +204,12 @@ def best_value(problem: DesignTask, output: str) -> Quantity | None:
     """
     search = _PlanSearch(problem, output)
     fields = input_specs(expressions.require_estimate(problem.estimate).inputs)
-    options = {name: _options(fields[name]) for name in problem.choose}
+    options = {name: _input_options(fields[name]) for name in problem.choose}
     for part in (0, 1, 2):
         start = {n: values[len(values) * part // 4] for n, values in options.items()}
         at = search.improve_plan(start, lambda _: options)
-        at = search.improve_plan(at, lambda at: _beside(options, at), together=2)
-        search.improve_plan(at, functools.partial(_between, fields, at))
+        at = search.improve_plan(at, lambda at: _neighbor_options(options, at), together=2)
+        search.improve_plan(at, functools.partial(_counts_between, fields, at))
     return search.found
 
 
@@ -221,7 +221,7 @@ def can_be_met(problem: DesignTask) -> bool:
     """
     search = _PlanSearch(problem, "")
     fields = input_specs(expressions.require_estimate(problem.estimate).inputs)
-    options = {name: _options(fields[name]) for name in problem.choose}
+    options = {name: _input_options(fields[name]) for name in problem.choose}
     search.cost({})
     for part in range(5):
         at = {n: v[(len(v) - 1) * part // 4] for n, v in options.items()}
@@ -231,7 +231,7 @@ def can_be_met(problem: DesignTask) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def start_of(problem: DesignTask) -> dict[str, str]:
+def starting_plan(problem: DesignTask) -> dict[str, str]:
     """Return the plan that the form starts with: one that does not meet the conditions.
 
     Otherwise a learner who submits the form unchanged might be right. It is the first of
@@ -239,11 +239,11 @@ def start_of(problem: DesignTask) -> dict[str, str]:
     conditions, so that the form starts with the calculator's defaults.
     """
     fields = input_specs(expressions.require_estimate(problem.estimate).inputs)
-    options = {name: _options(fields[name]) for name in problem.choose}
+    options = {name: _input_options(fields[name]) for name in problem.choose}
     for part in (0, 4, 1, 2, 3):
         plan = {n: v[(len(v) - 1) * part // 4] for n, v in options.items()}
         try:
-            if not all(judgment.met for judgment in judgments(problem, plan)):
+            if not all(judgment.met for judgment in judge_conditions(problem, plan)):
                 return plan
         except (FigureError, ExpressionError):
             continue
@@ -297,8 +297,8 @@ class _PlanSearch:
     def _look(self, plan: Mapping[str, str]) -> Cost:
         inputs = {**dict(self.problem.given), **plan}
         try:
-            outputs = outputs_of(self.problem.estimate, inputs)
-            verdicts = [judge(c, outputs, {}) for c in self.others]
+            outputs = plan_outputs(self.problem.estimate, inputs)
+            verdicts = [judge_condition(c, outputs, {}) for c in self.others]
         except (FigureError, ExpressionError):
             return _LOST
         missed = sum(not v.met for v in verdicts) + sum(min(v.excess, 1e6) for v in verdicts)
@@ -311,10 +311,10 @@ class _PlanSearch:
             self.found = value
         # Of plans of equal price, one with more distance to its limits lets the next choice
         # save more.
-        return missed, price, sum(map(_strain, verdicts))
+        return missed, price, sum(map(_distance_to_limit, verdicts))
 
 
-def _strain(judgment: ConditionResult) -> float:
+def _distance_to_limit(judgment: ConditionResult) -> float:
     """Return how near a value is to its limit: 1 at it, 0 far from it."""
     value, limit = judgment.value, judgment.limit
     if not isinstance(value, Quantity) or limit is None:
@@ -324,16 +324,16 @@ def _strain(judgment: ConditionResult) -> float:
     return (1 / ratio if ratio else math.inf) if above else ratio
 
 
-def judgments(problem: DesignTask, plan: Mapping[str, str]) -> list[ConditionResult]:
+def judge_conditions(problem: DesignTask, plan: Mapping[str, str]) -> list[ConditionResult]:
     """Evaluate every condition for a plan, in authored order.
 
     Raises FigureError or ExpressionError if the plan cannot be estimated.
     """
-    outputs = outputs_of(problem.estimate, {**dict(problem.given), **plan})
-    return [_judged(problem, read_condition(t), outputs) for t in problem.accept]
+    outputs = plan_outputs(problem.estimate, {**dict(problem.given), **plan})
+    return [_judge_with_best(problem, read_condition(t), outputs) for t in problem.accept]
 
 
-def _judged(
+def _judge_with_best(
     problem: DesignTask, condition: PlanCondition, outputs: Mapping[str, Value]
 ) -> ConditionResult:
     best: dict[str, Quantity] = {}
@@ -343,7 +343,7 @@ def _judged(
         # The learner's plan may be better than any that the search found.
         best[name] = found or (reached if isinstance(reached, Quantity) else Quantity(math.inf, ""))
     try:
-        return judge(condition, outputs, best)
+        return judge_condition(condition, outputs, best)
     except ExpressionError as error:
         if error.code != "E44":
             raise
@@ -351,41 +351,41 @@ def _judged(
         return ConditionResult(condition, met=False, value=_UNKNOWN, excess=1.0)
 
 
-def _options(field: InputSpec) -> tuple[str, ...]:
+def _input_options(field: InputSpec) -> tuple[str, ...]:
     """Return the values to try for an input."""
     if field.kind == "choice":
         return tuple(value for value, _ in field.choices)
     if field.kind == "gpu":
-        sold = (card for card in catalog.accelerators() if not card.announced)
+        sold = (card for card in catalog.list_accelerators() if not card.announced)
         return tuple(card.id for card in sold)
     if field.kind == "flag":
         return ("no", "yes")
-    return tuple(_within(field, _COUNTS)) or ("1",)
+    return tuple(_allowed_values(field, _COUNTS)) or ("1",)
 
 
-def _beside(options: Options, plan: Mapping[str, str]) -> Options:
+def _neighbor_options(options: Options, plan: Mapping[str, str]) -> Options:
     """Return each value and its neighbors, so that two choices can be traded off."""
     places = {name: values.index(plan[name]) for name, values in options.items()}
     return {n: options[n][max(0, at - 1) : at + 2] for n, at in places.items()}
 
 
-def _between(
+def _counts_between(
     fields: Mapping[str, InputSpec], best: Mapping[str, str], _: Mapping[str, str]
 ) -> Options:
     """Return counts between the doublings tried so far, around those of the best plan."""
-    return {name: _around(fields[name], value) for name, value in best.items()}
+    return {name: _values_around(fields[name], value) for name, value in best.items()}
 
 
-def _around(field: InputSpec, value: str) -> tuple[str, ...]:
+def _values_around(field: InputSpec, value: str) -> tuple[str, ...]:
     if not value.isdigit():
         return (value,)
     count = int(value)
     around = {count * part // 8 for part in (5, 6, 7, 9, 10, 12)}
     around |= {count - 1, count, count + 1}
-    return tuple(_within(field, map(str, sorted(around))))
+    return tuple(_allowed_values(field, map(str, sorted(around))))
 
 
-def _within(field: InputSpec, values: Iterable[str]) -> Iterable[str]:
+def _allowed_values(field: InputSpec, values: Iterable[str]) -> Iterable[str]:
     low = field.minimum if field.minimum is not None else -math.inf
     high = field.maximum if field.maximum is not None else math.inf
     return (value for value in values if low <= float(value) <= high)

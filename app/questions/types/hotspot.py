@@ -11,7 +11,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.ids import SLUG, lies_within
 from app.markup.markdown_tokens import plain_text
 from app.markup.model import RegionBox, SvgFigure
-from app.markup.svg_sanitizer import WIDTHS, opening, phone_variant
+from app.markup.svg_sanitizer import WIDTHS, phone_variant, svg_opening
 from app.questions.options import (
     Choice,
     ParsedOption,
@@ -19,7 +19,7 @@ from app.questions.options import (
     check_count,
     check_feedback,
     make_key,
-    text_of,
+    optional_rich_text,
 )
 from app.questions.question_type import (
     AuthoredItem,
@@ -31,8 +31,8 @@ from app.questions.question_type import (
     Typed,
 )
 from app.questions.result import GradeResult, Raw, UnreadableResponse
-from app.questions.types.choice import LETTERS, faces_of, letters, marks_of
-from app.widgets.svg import tag
+from app.questions.types.choice import LETTERS, choice_card_faces, mark_options, option_letters
+from app.widgets.svg import draw_tag
 
 _MAX_REGIONS = 12  # The style sheet marks as many regions.
 _OUT, _DOWN = 4.0, 13.0  # Pixels from the corner of a region to its letter.
@@ -87,7 +87,7 @@ class HotspotFigure:
 
     def opening(self, name: str) -> Markup:
         """Return the opening of its `<svg>`; ids begin with `name`."""
-        return Markup(opening(self.drawing, self.width, name))  # noqa: S704 - the figure was sanitized
+        return Markup(svg_opening(self.drawing, self.width, name))  # noqa: S704 - the figure was sanitized
 
 
 class HotspotType(QuestionType[HotspotAnswer]):
@@ -120,7 +120,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
             hint = "Write figure: and the name of an SVG file in the same folder."
             written.sheet.report("E58", *place, message, hint)
         taken: set[str] = set()
-        made = [_region(option, taken, written) for option in written.parts.options]
+        made = [_read_region(option, taken, written) for option in written.parts.options]
         return HotspotAnswer(file, tuple(made))
 
     def check(self, answer: HotspotAnswer, written: AuthoredItem, *, exam: bool) -> None:
@@ -157,7 +157,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
     def shown(self, answer: HotspotAnswer, typed: Typed) -> tuple[HotspotFigure, ...]:
         """Return the figures with a marker for each option."""
         del typed
-        return drawings_of(answer)
+        return hotspot_figures(answer)
 
     def grade(
         self, answer: HotspotAnswer, raw: Raw, partial: str
@@ -174,9 +174,9 @@ class HotspotType(QuestionType[HotspotAnswer]):
         return GradeResult(
             score=float(chosen[0].right),
             parsed={"chosen": [chosen[0].key]},
-            marks=marks_of(answer.regions, sent),
-            said=letters(answer.regions, chosen),
-            wanted=letters(answer.regions, [o for o in answer.regions if o.right]),
+            marks=mark_options(answer.regions, sent),
+            said=option_letters(answer.regions, chosen),
+            wanted=option_letters(answer.regions, [o for o in answer.regions if o.right]),
         )
 
     def anything(self, answer: HotspotAnswer) -> Raw:
@@ -185,8 +185,8 @@ class HotspotType(QuestionType[HotspotAnswer]):
     def faces(self, answer: HotspotAnswer, gap: Gap) -> CardFaces:
         """Return the figure with its letters above the labels, then the right one."""
         del gap
-        asked, told = faces_of(answer.regions)
-        figure = "".join(map(_svg, drawings_of(answer)))
+        asked, told = choice_card_faces(answer.regions)
+        figure = "".join(map(_lettered_svg, hotspot_figures(answer)))
         return CardFaces(f'<div class="dias">{figure}</div>{asked}', told)
 
     def states(self, answer: HotspotAnswer) -> Iterator[State]:
@@ -204,7 +204,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
         return 100 * self.guess_rate(answer, "")
 
 
-def label_of(option: ParsedOption) -> tuple[str, Token]:
+def split_label(option: ParsedOption) -> tuple[str, Token]:
     """Split an option into the region it names and its label."""
     label = Token("inline", "", 0, map=option.inline.map, children=[])
     children = list(option.inline.children or [])
@@ -222,15 +222,15 @@ def label_of(option: ParsedOption) -> tuple[str, Token]:
     return region, label
 
 
-def drawings_of(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]:
+def hotspot_figures(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]:
     """Return the figures, each with the markers of the options that it contains."""
     return tuple(
-        HotspotFigure(width, drawing, _spots(answer, drawing))
+        HotspotFigure(width, drawing, _figure_spots(answer, drawing))
         for width, drawing in zip(WIDTHS, answer.drawings, strict=False)
     )
 
 
-def _spots(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
+def _figure_spots(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
     areas = {area.region: area for area in drawing.areas}
     return tuple(
         HotspotMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
@@ -239,8 +239,8 @@ def _spots(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotMarker, ..
     )
 
 
-def _region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> HotspotRegion:
-    region, label = label_of(option)
+def _read_region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> HotspotRegion:
+    region, label = split_label(option)
     if region:
         file = written.comment.word("figure")
         place = written.sheet.find(f"`{region}`", option.line, option.line)
@@ -249,7 +249,7 @@ def _region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> Hot
         make_key(written.comment.id, option, taken),
         render_tokens([label], written.scope),
         option.ticked,
-        text_of(option.feedback, written.scope),
+        optional_rich_text(option.feedback, written.scope),
         region=region,
     )
 
@@ -261,7 +261,7 @@ def _check_regions(answer: HotspotAnswer, written: AuthoredItem) -> None:
         label = " ".join(region.text.plain.lower().split())
         if not region.region:
             message = f"“{option.words[:50]}” names no region of the drawing."
-            words = _with_region(option.words[:50])
+            words = _add_region(option.words[:50])
             hint = f"Begin it with the id of one: - {option.box} {words}."
             place = option.place(written.sheet)
             written.sheet.report("E59", *place, message, hint)
@@ -280,17 +280,17 @@ def _check_regions(answer: HotspotAnswer, written: AuthoredItem) -> None:
         seen.setdefault(f" {label}", option.line)
 
 
-def _with_region(words: str) -> str:
+def _add_region(words: str) -> str:
     """Return a corrected option; its first word may be the intended region."""
     first, _, rest = words.partition(" ")
     region = first.rstrip(":")
     return f"`{region}` {rest}" if rest and SLUG.match(region) else f"`id` {words}"
 
 
-def _svg(drawn: HotspotFigure) -> str:
+def _lettered_svg(drawn: HotspotFigure) -> str:
     """Return a figure with its letters, for the face of a card."""
     drawing = drawn.drawing
-    spots = "".join(tag(s.letter, s.across, s.down) for s in drawn.spots)
+    spots = "".join(draw_tag(s.letter, s.across, s.down) for s in drawn.spots)
     svg = (
         f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
         f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '

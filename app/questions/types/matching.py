@@ -21,8 +21,8 @@ from app.questions.question_type import (
     QuestionType,
     State,
     Typed,
-    items,
-    why,
+    list_items,
+    reason_html,
 )
 from app.questions.result import (
     GradeResult,
@@ -94,7 +94,7 @@ class MatchingType(QuestionType[MatchAnswer]):
     def parse(self, written: AuthoredItem) -> MatchAnswer:
         """Parse the rows of the table below its titles."""
         table, item = written.parts.block, written.comment.id
-        rows = rows_of(table)
+        rows = table_rows(table)
         titles = [plain_text(cell) for cell in rows[0]] if rows else []
         pairs: list[MatchPair] = []
         taken: set[str] = set()
@@ -118,7 +118,7 @@ class MatchingType(QuestionType[MatchAnswer]):
             _report_no_table(written)
             return
         at = first_line(table[0])
-        width = len(rows_of(table)[0])
+        width = len(table_rows(table)[0])
         if width not in {2, 3}:
             columns = f"{width} column{'s' * (width != 1)}"
             message = f"The table has {columns}; it needs two or three."
@@ -140,7 +140,7 @@ class MatchingType(QuestionType[MatchAnswer]):
     def key_words(self, answer: MatchAnswer) -> list[str]:
         """Return the matches; the order of the rows is ignored."""
         rows = [pair for pair in answer.pairs if pair.left.html]
-        return sorted(f"/ {_told(p.left)} = {_told(p.right)}" for p in rows)
+        return sorted(f"/ {_cell_words(p.left)} = {_cell_words(p.right)}" for p in rows)
 
     def shuffled(self, answer: MatchAnswer, mixer: random.Random) -> MatchAnswer:
         """Shuffle both sides."""
@@ -169,7 +169,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         cancels a right one, and an empty row counts as nothing.
         """
         rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
-        rows = _shown(answer, rows)
+        rows = _shown_pairs(answer, rows)
         known = {pair.answer: pair.right for pair in answer.pairs}
         given = {r.key: single_value(raw, f"pair.{r.key}") for r in rows}
         given = {name: value if value in known else "" for name, value in given.items()}
@@ -178,9 +178,9 @@ class MatchingType(QuestionType[MatchAnswer]):
         good = sum(given[row.key] == row.answer for row in rows)
         wrong = sum(1 for row in rows if given[row.key] not in {"", row.answer})
         return GradeResult(
-            score=_credit(good, wrong, len(rows), partial),
+            score=_matching_credit(good, wrong, len(rows), partial),
             parsed={"pairs": given},
-            marks=tuple(_row(row, given[row.key], known) for row in rows),
+            marks=tuple(_mark_row(row, given[row.key], known) for row in rows),
             said=f"{good} of {len(rows)} rows right",
             wanted="",
         )
@@ -202,10 +202,10 @@ class MatchingType(QuestionType[MatchAnswer]):
         cells = {pair.answer: pair.right for pair in answer.pairs if pair.right.html}
         rights = [cells[name] for name in answer.shown_right] or list(cells.values())
         heads = (escape(answer.left_title), escape(answer.right_title))
-        asked = _list(heads[0], [p.left for p in lefts]) + _list(heads[1], rights)
+        asked = _list_html(heads[0], [p.left for p in lefts]) + _list_html(heads[1], rights)
         told = "".join(
             f'<tr><th scope="row">{pair.left.html}</th>'
-            f"<td>{pair.right.html}{why(pair.why)}</td></tr>"
+            f"<td>{pair.right.html}{reason_html(pair.why)}</td></tr>"
             for pair in lefts
         )
         head = "".join(f'<th scope="col">{words}</th>' for words in heads)
@@ -218,11 +218,11 @@ class MatchingType(QuestionType[MatchAnswer]):
         answers = [p.answer for p in rows]
         turned = answers[1:] + answers[:1]
         decoy = [p.answer for p in answer.pairs if not p.left.html]
-        yield "Every row right", _paired(rows, answers)
-        yield "The first row only", _paired(rows[:1], answers)
-        yield "Each row one off", _paired(rows, turned)
+        yield "Every row right", _pair_answers(rows, answers)
+        yield "The first row only", _pair_answers(rows[:1], answers)
+        yield "Each row one off", _pair_answers(rows, turned)
         if decoy:
-            yield "A decoy in the first row", _paired(rows, [decoy[0], *answers[1:]])
+            yield "A decoy in the first row", _pair_answers(rows, [decoy[0], *answers[1:]])
 
     def guess_rate(self, answer: MatchAnswer, partial: str) -> float:
         """Return the guess rate: 1/k in each row for k right cells."""
@@ -236,7 +236,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         return one if partial in {"", "each"} else math.pow(one, rows)
 
 
-def rows_of(table: list[Token]) -> list[list[list[Token]]]:
+def table_rows(table: list[Token]) -> list[list[list[Token]]]:
     """Return the cells of a table, row by row, each as its inline tokens."""
     rows: list[list[list[Token]]] = []
     for token in table:
@@ -295,12 +295,12 @@ def _check_rights(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
         seen.add(words)
 
 
-def _told(cell: RichText) -> str:
+def _cell_words(cell: RichText) -> str:
     """Return a cell as text; images are compared by their markup."""
     return cell.plain or cell.html
 
 
-def _credit(good: int, wrong: int, rows: int, rule: str) -> float:
+def _matching_credit(good: int, wrong: int, rows: int, rule: str) -> float:
     if rule == "off":
         return float(good == rows)
     if rule == "coverage":
@@ -308,12 +308,12 @@ def _credit(good: int, wrong: int, rows: int, rule: str) -> float:
     return fraction(good - wrong if rule == "net" else good, rows)
 
 
-def _shown(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:
+def _shown_pairs(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:
     place = {name: index for index, name in enumerate(answer.shown_left)}
     return sorted(rows, key=lambda row: place.get(row.key, len(place)))
 
 
-def _row(row: MatchPair, given: str, known: dict[str, RichText]) -> PartResult:
+def _mark_row(row: MatchPair, given: str, known: dict[str, RichText]) -> PartResult:
     return PartResult(
         key=row.key,
         label=row.left.plain,
@@ -327,10 +327,10 @@ def _row(row: MatchPair, given: str, known: dict[str, RichText]) -> PartResult:
     )
 
 
-def _paired(rows: Sequence[MatchPair], answers: Sequence[str]) -> dict[str, list[str]]:
+def _pair_answers(rows: Sequence[MatchPair], answers: Sequence[str]) -> dict[str, list[str]]:
     return {f"pair.{row.key}": [a] for row, a in zip(rows, answers, strict=False)}
 
 
-def _list(title: str, texts: list[RichText]) -> str:
+def _list_html(title: str, texts: list[RichText]) -> str:
     head = f"<p><b>{title}</b></p>" if title else ""
-    return f"{head}<ul>{items(text.html for text in texts)}</ul>"
+    return f"{head}<ul>{list_items(text.html for text in texts)}</ul>"

@@ -180,20 +180,20 @@ def read_number(text: str) -> TypedNumber | None:
     >>> read_number("-US$5.80")
     TypedNumber(value=-5.8, unit='US$')
     """
-    match = _SHAPE.match(_plain(text))
+    match = _SHAPE.match(_plain_number_text(text))
     if match is None or (match["sign"] and match["inner"]):
         return None
-    digits = _decimal(match["digits"])
+    digits = _decimal_digits(match["digits"])
     # In “1,024e3” the comma may group digits or, as often written, be a decimal sign.
     either = match["power"] and "," in match["digits"] and "." not in (digits or "")
     if digits is None or either:
         return None
-    value = _raised(digits, match["power"], match["exponent"])
+    value = _apply_exponent(digits, match["power"], match["exponent"])
     if match["below"]:
-        value = _parted(match["digits"], value, float(match["below"]))
+        value = _join_number_parts(match["digits"], value, float(match["below"]))
     if not math.isfinite(value):
         return None
-    unit = _with_money(match["money"] or "", match["unit"].strip())
+    unit = _join_currency(match["money"] or "", match["unit"].strip())
     negative = "-" in (match["sign"], match["inner"])
     return TypedNumber(-value if negative else value, unit)
 
@@ -221,23 +221,23 @@ def read_unit(word: str, like: str) -> TypedUnit | None:
     False
     """
     word = " ".join(word.replace("μ", "µ").split())
-    word = _priced(re.sub(r" ?/ ?| per ", "/", word), like)
+    word = _priced_unit(re.sub(r" ?/ ?| per ", "/", word), like)
     if not word:
-        return TypedUnit("", 1.0, kind(like) == "")
-    if _counts(like) and (scale := _scale(word, like)):
+        return TypedUnit("", 1.0, base_unit(like) == "")
+    if _is_count_unit(like) and (scale := _count_factor(word, like)):
         return TypedUnit(word, scale, fits=True)
-    name = _name(word) or _forgiven(word, like)
+    name = _exact_unit(word) or _forgiven_unit(word, like)
     if name is None:
         return None
-    return TypedUnit(name, UNITS[name][1], kind(name) == kind(like))
+    return TypedUnit(name, UNITS[name][1], base_unit(name) == base_unit(like))
 
 
-def kind(unit: str) -> str:
+def base_unit(unit: str) -> str:
     """Return the base unit of `unit`; empty for plain numbers."""
     return UNITS.get(unit, (unit, 1.0))[0]
 
 
-def _plain(text: str) -> str:
+def _plain_number_text(text: str) -> str:
     text = _BEFORE_FRACTION.sub(" ", text)
     raised = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
     usual = unicodedata.normalize("NFKC", raised.translate(_ALONE))
@@ -247,41 +247,41 @@ def _plain(text: str) -> str:
     return inside.translate(_SIGNS).strip().rstrip(_STOPS)
 
 
-def _decimal(digits: str) -> str | None:
+def _decimal_digits(digits: str) -> str | None:
     """Return the digits with a dot as decimal sign; None if they do not form a number."""
     if re.search(r"[\s'_]", digits):
         joined = re.sub(r"[\s'_]", "", digits).replace(",", ".")
         return joined if _GROUPED.match(digits) else None
     commas, dots = digits.count(","), digits.count(".")
     if commas and dots:
-        return _both(digits)
+        return _read_both_signs(digits)
     sign = "," if commas else "."
-    if commas > 1 or dots > 1 or (commas and _groups(digits, ",")):
-        return digits.replace(sign, "") if _groups(digits, sign) else None
+    if commas > 1 or dots > 1 or (commas and _groups_thousands(digits, ",")):
+        return digits.replace(sign, "") if _groups_thousands(digits, sign) else None
     return digits.replace(",", ".")
 
 
-def _both(digits: str) -> str | None:
+def _read_both_signs(digits: str) -> str | None:
     """Return digits with both signs as a decimal; the sign that occurs once and last is decimal."""
     last = max(".,", key=digits.rfind)
     group = "," if last == "." else "."
     whole, _, part = digits.rpartition(last)
-    if last in whole or not _groups(whole, group) or not part.isdigit():
+    if last in whole or not _groups_thousands(whole, group) or not part.isdigit():
         return None
     return f"{whole.replace(group, '')}.{part}"
 
 
-def _groups(digits: str, sign: str) -> bool:
+def _groups_thousands(digits: str, sign: str) -> bool:
     first, *rest = digits.split(sign)
     fits = 1 <= len(first) <= 3 and first.isdigit() and not first.startswith("0")
     return fits and all(len(part) == 3 and part.isdigit() for part in rest)
 
 
-def _parted(above: str, value: float, below: float) -> float:
+def _join_number_parts(above: str, value: float, below: float) -> float:
     return value / below if above.isdigit() and below else math.nan
 
 
-def _raised(digits: str, power: str | None, exponent: str | None) -> float:
+def _apply_exponent(digits: str, power: str | None, exponent: str | None) -> float:
     if power:
         return float(f"{digits}e{power.replace(' ', '')}")
     try:
@@ -290,24 +290,24 @@ def _raised(digits: str, power: str | None, exponent: str | None) -> float:
         return math.nan
 
 
-def _counts(unit: str) -> bool:
+def _is_count_unit(unit: str) -> bool:
     nouns = {"", "token", "sequence", "parameter", "GPU", "node", "layer"}
-    return kind(unit) in nouns and unit != "%"
+    return base_unit(unit) in nouns and unit != "%"
 
 
-def _scale(word: str, like: str) -> float | None:
+def _count_factor(word: str, like: str) -> float | None:
     """Return the factor of a count: `k`, `B`, `billion parameters`, `GPUs`."""
     first, _, rest = word.partition(" ")
     factor = _LARGE.get(first.lower()) or COUNT_SUFFIX.get(first)
     noun = rest if factor else word
-    name = _name(noun) if noun else ""
-    if name is None or not _counts(name):
+    name = _exact_unit(noun) if noun else ""
+    if name is None or not _is_count_unit(name):
         return None
-    same = kind(name) == kind(like) or not kind(name) or not kind(like)
+    same = base_unit(name) == base_unit(like) or not base_unit(name) or not base_unit(like)
     return (factor or 1.0) if same else None
 
 
-def _name(word: str) -> str | None:
+def _exact_unit(word: str) -> str | None:
     """Return the unit written exactly so, or spelled out."""
     if re.fullmatch(r"[kMGTPE]b", word):
         word = word.replace("b", "bit")
@@ -326,33 +326,33 @@ def _name(word: str) -> str | None:
     return None
 
 
-def _forgiven(word: str, like: str) -> str | None:
-    fits = [u for u in UNITS if u.lower() == word.lower() and kind(u) == kind(like)]
+def _forgiven_unit(word: str, like: str) -> str | None:
+    fits = [u for u in UNITS if u.lower() == word.lower() and base_unit(u) == base_unit(like)]
     factors = {UNITS[u][1] for u in fits}
     return fits[0] if len(factors) == 1 else None
 
 
-def _with_money(before: str, behind: str) -> str:
+def _join_currency(before: str, behind: str) -> str:
     """Return the unit of a number with a currency before it and perhaps a unit after it."""
     if not before or not behind:
         return before or behind
-    if behind.startswith("/") or set(_meant(before)) & set(_meant(behind)):
+    if behind.startswith("/") or set(_meant_currencies(before)) & set(_meant_currencies(behind)):
         return f"{before}{behind}" if behind.startswith("/") else behind
     return f"{before} {behind}"
 
 
-def _meant(word: str) -> tuple[str, ...]:
+def _meant_currencies(word: str) -> tuple[str, ...]:
     """Return the currencies that a code, a sign, or a code with its sign may mean."""
     name = word.replace(" ", "")
     if name not in _MONEY and len(name) > 3:
-        return tuple({name[:3].upper()} & {*_meant(name[3:])})
+        return tuple({name[:3].upper()} & {*_meant_currencies(name[3:])})
     return _MONEY.get(name) or _MONEY.get(name.upper(), ())
 
 
-def _priced(word: str, like: str) -> str:
+def _priced_unit(word: str, like: str) -> str:
     """Replace the currency in a unit by its code: that of `like` if it may be meant."""
     sign, slash, rest = word.partition("/")
-    codes = _meant(sign)
+    codes = _meant_currencies(sign)
     if not codes:
         return word
     wanted = like.partition("/")[0]
@@ -442,27 +442,27 @@ def read_range(text: str, otherwise: float | None = None) -> AcceptedRange:
     `otherwise` is the relative tolerance of an answer that states none; without it a
     number with decimals is rejected (E41). Raises AnswerRangeError with E40, E41 or E42.
     """
-    found = _read(text.strip(), otherwise)
+    found = _read_written_range(text.strip(), otherwise)
     if not all(map(math.isfinite, (found.low, found.center, found.high))):
         raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
     return found
 
 
-def _read(text: str, otherwise: float | None) -> AcceptedRange:
+def _read_written_range(text: str, otherwise: float | None) -> AcceptedRange:
     if len(text) > _MOST_LETTERS:
         hint = "Write a number, its unit and its tolerance: 140 GB ± 3%."
         raise AnswerRangeError("E40", f"“{text[:40]}…” is too long for a number.", hint)
     match = _PARTS.match(text)
     if match is None:
         raise AnswerRangeError("E40", "The answer is empty.", "Write a number.")
-    number, unit = _quantity(match["number"])
+    number, unit = _read_quantity(match["number"])
     if match["high"]:
-        return _between((number, unit), match["high"])
+        return _range_between((number, unit), match["high"])
     if match["digits"]:
-        return _significant(text, match, (number, unit))
+        return _significant_range(text, match, (number, unit))
     center = number * UNITS[unit][1]
     if match["tolerance"]:
-        half = _tolerance(match["tolerance"], center, unit)
+        half = _read_tolerance(match["tolerance"], center, unit)
     elif otherwise is not None:
         half = abs(center) * otherwise
     elif number != int(number):
@@ -474,7 +474,7 @@ def _read(text: str, otherwise: float | None) -> AcceptedRange:
     return AcceptedRange(center, center - half, center + half, unit)
 
 
-def _significant(text: str, match: re.Match[str], found: tuple[float, str]) -> AcceptedRange:
+def _significant_range(text: str, match: re.Match[str], found: tuple[float, str]) -> AcceptedRange:
     number, unit = found
     factor = UNITS[unit][1]
     digits = int(match["digits"])
@@ -497,13 +497,15 @@ def _check_share(percent: float, center: float, unit: str) -> None:
         raise AnswerRangeError("E40", message, "Narrow the tolerance below 100%.")
 
 
-def _quantity(text: str) -> tuple[float, str]:
+def _read_quantity(text: str) -> tuple[float, str]:
     if fraction := _FRACTION.match(text.strip()):
-        above, named = _quantity(fraction["above"] + fraction["unit"])
+        above, named = _read_quantity(fraction["above"] + fraction["unit"])
         return above / int(fraction["below"]), named
     match = _NUMBER.match(text.strip())
     if match is None:
-        raise AnswerRangeError("E40", f"“{text.strip()}” is not a number.", _first(text))
+        raise AnswerRangeError(
+            "E40", f"“{text.strip()}” is not a number.", _leading_text_fault(text)
+        )
     if _DECIMAL_COMMA.search(match["number"]):
         point = match["number"].strip().replace(",", ".")
         hint = "Write decimals with a point, such as 7.5; a comma parts thousands."
@@ -524,7 +526,7 @@ def _quantity(text: str) -> tuple[float, str]:
 
 def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
     """Build the error for an unknown unit, with a suggestion."""
-    known = read_unit(word, "") or _in_other_case(word)
+    known = read_unit(word, "") or _find_unit_ignoring_case(word)
     if known and known.name:
         return AnswerRangeError("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
     meant = _range_meant(word, number.strip(), text)
@@ -543,7 +545,7 @@ def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
     return AnswerRangeError("E42", f"“{word}” is not a known unit.", hint)
 
 
-def _first(text: str) -> str:
+def _leading_text_fault(text: str) -> str:
     """Suggest a correction if text precedes the number."""
     if turned := _TURNED.match(text.strip()):
         return f"Write the number first: {turned['number']} {turned['unit']}."
@@ -573,28 +575,28 @@ def _range_meant(word: str, number: str, text: str) -> tuple[str, str] | None:
     return None
 
 
-def _in_other_case(word: str) -> TypedUnit | None:
+def _find_unit_ignoring_case(word: str) -> TypedUnit | None:
     """Return the only unit that differs from a word in capitalization alone."""
     same = [u for u in UNITS if u.casefold() == word.casefold()]
     factors = {UNITS[u] for u in same}
     return TypedUnit(same[0], 1.0, fits=True) if len(factors) == 1 else None
 
 
-def _between(low: tuple[float, str], high: str) -> AcceptedRange:
-    top, unit = _quantity(high)
+def _range_between(low: tuple[float, str], high: str) -> AcceptedRange:
+    top, unit = _read_quantity(high)
     bottom, bottom_unit = low
     unit = unit or bottom_unit
     factor = UNITS[unit][1]
     low_factor = UNITS[bottom_unit][1] if bottom_unit else factor
     first, last = sorted((bottom * low_factor, top * factor))
-    if bottom_unit and quantities.kind(bottom_unit) != quantities.kind(unit):
+    if bottom_unit and quantities.unit_kind(bottom_unit) != quantities.unit_kind(unit):
         message = f"{bottom:g} {bottom_unit} and {high.strip()} do not measure the same."
         raise AnswerRangeError("E42", message, "Write both ends in units of one kind.")
     return AcceptedRange((first + last) / 2, first, last, unit)
 
 
-def _tolerance(text: str, center: float, unit: str) -> float:
-    number, word = _quantity(text)
+def _read_tolerance(text: str, center: float, unit: str) -> float:
+    number, word = _read_quantity(text)
     if number < 0:
         hint = "Write how far an answer may be off on both sides: ± 3%."
         raise AnswerRangeError("E40", f"The tolerance “{text.strip()}” is negative.", hint)
@@ -602,7 +604,10 @@ def _tolerance(text: str, center: float, unit: str) -> float:
         _check_share(number, center, unit)
         return abs(center) * number / 100
     try:
-        return quantities.convert(Quantity(number, word or unit), unit).value * (UNITS[unit][1])
+        return (
+            quantities.convert_quantity(Quantity(number, word or unit), unit).value
+            * (UNITS[unit][1])
+        )
     except UnitMismatchError as error:
         hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
         message = f"The tolerance “{text.strip()}” does not fit: {error}."

@@ -6,22 +6,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from app.estimator.units import format_number, with_unit
+from app.estimator.units import append_unit, format_number
 from app.markup import expressions
 from app.markup.expressions import PLACEHOLDER, ExpressionError, Value
 from app.markup.model import RichText
 from app.markup.problems import SourceFile
-from app.markup.quantities import UNITS, Quantity, kind, parse_quantity, show
+from app.markup.quantities import UNITS, Quantity, parse_quantity, show_number, unit_kind
 from app.questions.options import (
     ParsedOption,
     check_any_right,
     check_doubles,
     check_feedback,
-    code_of,
     code_or_report,
     make_key,
-    text_of,
-    worth_of,
+    option_code,
+    option_score,
+    optional_rich_text,
 )
 from app.questions.question_type import (
     AuthoredItem,
@@ -69,44 +69,46 @@ def grade_numeric(
     number that would be right in another unit of the same kind is reported as such.
     """
     typed = single_value(raw, "answer")
-    unit = unit_of(answer)
-    read = _read(typed, single_value(raw, "unit"), unit)
+    unit = shown_unit(answer)
+    read = _read_typed(typed, single_value(raw, "unit"), unit)
     if isinstance(read, UnreadableResponse):
         return read
     value, number, counted_in = read
-    option = _found(answer, value)
-    near = "" if option else _near(answer, number, counted_in)
+    option = _matching_option(answer, value)
+    near = "" if option else _other_unit_hint(answer, number, counted_in)
     return GradeResult(
-        score=worth_of(option),
+        score=option_score(option),
         parsed={
             "value": value,
             "number": number,
             "unit": counted_in,
             "option": option.key if option else "",
         },
-        said=shown(number, counted_in),
-        wanted=_wanted(answer),
+        said=format_given_number(number, counted_in),
+        wanted=_expected_text(answer),
         feedback=option.feedback if option else RichText("", ""),
         near=near,
     )
 
 
-def unit_of(answer: NumericAnswer) -> str:
+def shown_unit(answer: NumericAnswer) -> str:
     """Return the unit of the right answer; empty for a plain number."""
     return next((o.range.unit for o in answer.options if o.right and o.range), "")
 
 
-def shown(number: float, unit: str) -> str:
+def format_given_number(number: float, unit: str) -> str:
     """Format a number as the learner gave it, with its unit.
 
-    >>> shown(1120.0, "GB").replace(NBSP, " ")
+    >>> format_given_number(1120.0, "GB").replace(NBSP, " ")
     '1,120 GB'
     """
     text = format_number(number, 6)
-    return with_unit(text, unit)
+    return append_unit(text, unit)
 
 
-def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | UnreadableResponse:
+def _read_typed(
+    typed: str, chosen: str, unit: str
+) -> tuple[float, float, str] | UnreadableResponse:
     """Return the value in base units, the number as typed, and its unit."""
     if not typed:
         return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
@@ -114,84 +116,88 @@ def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | Unre
         return UnreadableResponse(f"The answer is longer than {MAX_RESPONSE_LENGTH} characters.")
     written = read_number(typed)
     if written is None:
-        return UnreadableResponse(f"“{typed}” is not a number.", f"{_EXAMPLES}{_in(unit)}.")
+        return UnreadableResponse(
+            f"“{typed}” is not a number.", f"{_EXAMPLES}{_unit_phrase(unit)}."
+        )
     word = written.unit or chosen or unit
-    return _counted(typed, written, word, unit)
+    return _count_in_unit(typed, written, word, unit)
 
 
-def _counted(
+def _count_in_unit(
     typed: str, written: TypedNumber, word: str, unit: str
 ) -> tuple[float, float, str] | UnreadableResponse:
     found = read_unit(word, unit)
     wanted = f"in {unit}, or in a unit of the same kind" if unit else "alone"
     hint = f"Write the number {wanted}."
     if found is None and _ANOTHER.search(word):
-        return UnreadableResponse(f"“{typed}” is not one number.", f"{_EXAMPLES}{_in(unit)}.")
+        return UnreadableResponse(
+            f"“{typed}” is not one number.", f"{_EXAMPLES}{_unit_phrase(unit)}."
+        )
     if found is None:
         return UnreadableResponse(f"“{word}” is not a unit that is known here.", hint)
     if not found.fits:
         return UnreadableResponse(f"{found.name} measures something else than is asked.", hint)
     value = written.value * found.factor
     if not math.isfinite(value):
-        return UnreadableResponse("The number is too large.", f"{_EXAMPLES}{_in(unit)}.")
+        return UnreadableResponse("The number is too large.", f"{_EXAMPLES}{_unit_phrase(unit)}.")
     return value, written.value, found.name
 
 
-def _in(unit: str) -> str:
+def _unit_phrase(unit: str) -> str:
     return f" in {unit}" if unit else ""
 
 
-def _found(answer: NumericAnswer, value: float) -> NumericOption | None:
+def _matching_option(answer: NumericAnswer, value: float) -> NumericOption | None:
     """Return the right option that contains the value, else the foreseen wrong one."""
-    for option in sorted(answer.options, key=worth_of, reverse=True):
-        if option.range is not None and _inside(option.range, value):
+    for option in sorted(answer.options, key=option_score, reverse=True):
+        if option.range is not None and _is_within(option.range, value):
             return option
     return None
 
 
-def _inside(wanted: AcceptedRange, value: float) -> bool:
+def _is_within(wanted: AcceptedRange, value: float) -> bool:
     if wanted.significant:
-        factor = _factor(wanted.unit)
+        factor = _unit_factor(wanted.unit)
         digits = wanted.significant
-        center = _rounded(wanted.center / factor, digits)
-        return _rounded(value / factor, digits) == center
+        center = _round_significant(wanted.center / factor, digits)
+        return _round_significant(value / factor, digits) == center
     slack = _EDGE * max(abs(wanted.low), abs(wanted.high))
     return wanted.low - slack <= value <= wanted.high + slack
 
 
-def _rounded(value: float, digits: int) -> str:
+def _round_significant(value: float, digits: int) -> str:
     return f"{value:.{max(1, digits) - 1}e}"
 
 
-def _near(answer: NumericAnswer, number: float, unit: str) -> str:
+def _other_unit_hint(answer: NumericAnswer, number: float, unit: str) -> str:
     """Return the message for a number that would be right in another unit."""
-    for other in _others(unit):
-        option = _found(answer, number * _factor(other))
+    for other in _other_units(unit):
+        option = _matching_option(answer, number * _unit_factor(other))
         if option is not None and option.right:
             return (
-                f"Right amount, wrong unit. {shown(number, '')} is the answer in "
+                f"Right amount, wrong unit. {format_given_number(number, '')} is the answer in "
                 f"{other or 'plain numbers'}, and you gave it in "
                 f"{unit or 'plain numbers'}."
             )
     return ""
 
 
-def _others(unit: str) -> list[str]:
+def _other_units(unit: str) -> list[str]:
     if unit not in UNITS:
         return []
     base, factor = UNITS[unit]
     return [u for u, (b, f) in UNITS.items() if b == base and f != factor]
 
 
-def _factor(unit: str) -> float:
+def _unit_factor(unit: str) -> float:
     return UNITS.get(unit, (unit, 1.0))[1]
 
 
-def _wanted(answer: NumericAnswer) -> str:
+def _expected_text(answer: NumericAnswer) -> str:
     for option in answer.options:
         if option.right and option.range is not None:
             found = option.range
-            return shown(found.center / _factor(found.unit), found.unit)
+            return format_given_number(found.center / _unit_factor(found.unit), found.unit)
     return ""
 
 
@@ -219,30 +225,30 @@ class UnitChoices:
     units: tuple[str, ...]
 
 
-def units_of(answer: NumericAnswer) -> UnitChoices:
+def unit_choices(answer: NumericAnswer) -> UnitChoices:
     """Return the units shown next to the field."""
-    unit = unit_of(answer)
+    unit = shown_unit(answer)
     choices = _UNITS.get(UNITS.get(unit, (unit, 1.0))[0], ())
     return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
 
 
-def faces_of(answer: NumericAnswer) -> CardFaces:
+def numeric_card_faces(answer: NumericAnswer) -> CardFaces:
     """Return the expected unit, then the number and the foreseen mistakes."""
     right = [o.range for o in answer.options if o.right and o.range]
     unit = right[0].unit if right else ""
     foreseen = [
-        f"<b>{_shown(o.range)}</b> {o.feedback.html}"
+        f"<b>{_shown_range(o.range)}</b> {o.feedback.html}"
         for o in answer.options
         if not o.right and o.range and o.feedback.html
     ]
     return CardFaces(
         f"<p>A number in {escape(unit)}.</p>" if unit else "<p>A number.</p>",
-        paragraphs([f"<b>{_shown(found)}</b>" for found in right[:1]])
+        paragraphs([f"<b>{_shown_range(found)}</b>" for found in right[:1]])
         + titled_block("Not right", foreseen),
     )
 
 
-def states_of(answer: NumericAnswer) -> Iterator[State]:
+def numeric_states(answer: NumericAnswer) -> Iterator[State]:
     """Yield each option, the right number in another unit, another number, and none."""
     right: list[str] = []
     for option in sorted(answer.options, key=lambda o: not o.right):
@@ -259,9 +265,9 @@ def states_of(answer: NumericAnswer) -> Iterator[State]:
     yield "What is no number", {"answer": ["many"]}
 
 
-def _shown(found: AcceptedRange) -> str:
+def _shown_range(found: AcceptedRange) -> str:
     number = format_number(found.center / UNITS.get(found.unit, ("", 1.0))[1], 6)
-    return escape(with_unit(number, found.unit))
+    return escape(append_unit(number, found.unit))
 
 
 Option = NumericOption
@@ -269,10 +275,10 @@ Option = NumericOption
 
 def check_numeric(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
-    clash = clashing(answer)
+    clash = find_clash(answer)
     if clash:
         place = sheet.find(f"`{clash[1].template}`", line, line + 60)
-        sheet.report("E43", *place, _said(clash), "Narrow the tolerance, or delete it.")
+        sheet.report("E43", *place, _clash_message(clash), "Narrow the tolerance, or delete it.")
     _check_units(answer, line, sheet)
     _check_twice(answer, line, sheet)
 
@@ -291,24 +297,24 @@ def _check_twice(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
         seen.setdefault(one, option.template)
 
 
-def _said(clash: tuple[Option, Option]) -> str:
+def _clash_message(clash: tuple[Option, Option]) -> str:
     right, wrong = clash
     return f"The wrong answer {wrong.template} lies within {right.template}."
 
 
-def clashing(answer: NumericAnswer) -> tuple[Option, Option] | None:
+def find_clash(answer: NumericAnswer) -> tuple[Option, Option] | None:
     """Return a right and a wrong option if the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
         if not right.right or not right.range:
             continue
         for wrong in wrongs:
-            if wrong.range and _hidden(wrong, wrong.range, right.range):
+            if wrong.range and _is_hidden_by(wrong, wrong.range, right.range):
                 return right, wrong
     return None
 
 
-def _hidden(option: Option, own: AcceptedRange, right: AcceptedRange) -> bool:
+def _is_hidden_by(option: Option, own: AcceptedRange, right: AcceptedRange) -> bool:
     """Return whether a right range covers a wrong one.
 
     An option with partial credit may lie around the right one.
@@ -322,7 +328,7 @@ def _check_units(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
         first, as_first = units[0]
-        if kind(unit) != kind(as_first):
+        if unit_kind(unit) != unit_kind(as_first):
             place = sheet.find(f"`{option.template}`", line, line + 60)
             message = f"“{option.template}” does not measure what “{first.template}” does."
             sheet.report("E42", *place, message, "Use units of one kind.")
@@ -335,7 +341,7 @@ def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
         center = option.range.center if option.range else math.nan
         if option.right and (not math.isfinite(center) or center < 0):
             found.append(VariantFault("E47", f"the answer {option.template} is negative."))
-    clash = clashing(answer)
+    clash = find_clash(answer)
     if clash:
         right, wrong = clash
         message = f"the wrong answer {wrong.template} lies within {right.template}."
@@ -350,9 +356,9 @@ def display_faults(stem: RichText, values: Mapping[str, Value]) -> list[VariantF
         value = values.get(match[1])
         if not match[2] or not isinstance(value, Quantity) or not value.value:
             continue
-        shown = parse_quantity(show(value.value, match[2]))
+        shown = parse_quantity(show_number(value.value, match[2]))
         if shown and abs(shown.value - value.value) > 0.005 * abs(value.value):
-            message = f"the stem shows {show(shown.value)} for {show(value.value)}."
+            message = f"the stem shows {show_number(shown.value)} for {show_number(value.value)}."
             hint = "Show more digits, or round the parameter."
             return [VariantFault("W48", message, hint)]
     return []
@@ -377,31 +383,31 @@ def parse_numeric(written: AuthoredItem) -> NumericAnswer:
                 sheet.report(error.code, *place, str(error), error.hint)
                 continue
             if option.ticked and otherwise is None:
-                otherwise = _half(found)
-        why = text_of(option.feedback, written.scope)
+                otherwise = _half_width_share(found)
+        why = optional_rich_text(option.feedback, written.scope)
         name = make_key(written.comment.id, option, taken)
         right, credit = option.ticked, option.credit
         made.append(NumericOption(name, template, found, right, why, credit))
     return NumericAnswer(tuple(made))
 
 
-def ranged(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
+def with_ranges(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
     """Evaluate the ranges; raises ExpressionError if one is not a number (E47)."""
     otherwise: float | None = None
     made = []
     for option in numeric.options:
-        written = expressions.fill(option.template, values)
+        written = expressions.fill_template(option.template, values)
         try:
             found = read_range(written, otherwise if not option.right else None)
         except AnswerRangeError as error:
             raise ExpressionError(error.code, str(error), error.hint) from None
         if option.right and otherwise is None:
-            otherwise = _half(found)
+            otherwise = _half_width_share(found)
         made.append(dataclasses.replace(option, template=written, range=found))
     return NumericAnswer(tuple(made))
 
 
-def _half(found: AcceptedRange) -> float:
+def _half_width_share(found: AcceptedRange) -> float:
     """Return half of the width as a share: the default tolerance of wrong options."""
     half = (found.high - found.low) / 2
     return half / abs(found.center) if found.center else 0.0
@@ -420,7 +426,7 @@ class NumericType(QuestionType[NumericAnswer]):
 
     def told_by_options(self, options: Sequence[ParsedOption]) -> str:
         """Recognize the type: each option is a number in code, and one has a tolerance."""
-        spans = [code_of(option) or "" for option in options]
+        spans = [option_code(option) or "" for option in options]
         numbers = all(s[:1].isdigit() for s in spans) and any("±" in s for s in spans)
         return "its options are numbers with a tolerance" if numbers else ""
 
@@ -457,15 +463,15 @@ class NumericType(QuestionType[NumericAnswer]):
         self, answer: NumericAnswer, stem: RichText, values: Mapping[str, Value]
     ) -> list[VariantFault]:
         """Report overlapping ranges, and numbers that the stem rounds too much."""
-        return numeric_faults(ranged(answer, values)) + display_faults(stem, values)
+        return numeric_faults(with_ranges(answer, values)) + display_faults(stem, values)
 
     def filled(self, answer: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
-        return ranged(super().filled(answer, values), values)
+        return with_ranges(super().filled(answer, values), values)
 
     def shown(self, answer: NumericAnswer, typed: Typed) -> UnitChoices:
         """Return the expected unit, and those to choose from."""
         del typed
-        return units_of(answer)
+        return unit_choices(answer)
 
     def grade(
         self, answer: NumericAnswer, raw: Raw, partial: str
@@ -474,7 +480,7 @@ class NumericType(QuestionType[NumericAnswer]):
 
     def faces(self, answer: NumericAnswer, gap: Gap) -> CardFaces:
         del gap
-        return faces_of(answer)
+        return numeric_card_faces(answer)
 
     def states(self, answer: NumericAnswer) -> Iterator[State]:
-        return states_of(answer)
+        return numeric_states(answer)

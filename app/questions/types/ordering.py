@@ -17,9 +17,9 @@ from app.markup.model import RichText
 from app.questions.options import (
     Choice,
     ParsedOption,
-    choices_of,
     exceeds_option_limit,
-    text_of,
+    option_choices,
+    optional_rich_text,
     unique_key,
 )
 from app.questions.question_type import (
@@ -29,9 +29,9 @@ from app.questions.question_type import (
     QuestionType,
     State,
     Typed,
-    items,
+    list_items,
+    option_with_reason,
     titled_block,
-    with_why,
 )
 from app.questions.result import (
     GradeResult,
@@ -40,7 +40,7 @@ from app.questions.result import (
     UnreadableResponse,
     fraction,
     single_value,
-    written,
+    typed_text,
 )
 
 _LAST = 10**9
@@ -95,10 +95,10 @@ class OrderingType(QuestionType[OrderAnswer]):
             cut = quotes[0] if quotes else len(inside)
             text = render_tokens(inside[:cut], written.scope)
             name = unique_key(written.comment.id, f"step {normalize_text(text.plain)}", taken)
-            why = text_of(inside[cut + 1 : -1], written.scope)
+            why = optional_rich_text(inside[cut + 1 : -1], written.scope)
             made.append(Choice(name, text, True, why))
             at = end + 1
-        wrong = choices_of(written.comment.id, written.parts.options, written.scope)
+        wrong = option_choices(written.comment.id, written.parts.options, written.scope)
         return OrderAnswer(tuple(made), wrong)
 
     def check(self, answer: OrderAnswer, written: AuthoredItem, *, exam: bool) -> None:
@@ -130,7 +130,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         """Shuffle the keys, so that the steps are not already in the right order."""
         keys = [c.key for c in (*answer.steps, *answer.distractors)]
         right = [c.key for c in answer.steps]
-        return dataclasses.replace(answer, shown=tuple(_unlike(keys, right, mixer)))
+        return dataclasses.replace(answer, shown=tuple(_shuffle_unlike(keys, right, mixer)))
 
     def shown(self, answer: OrderAnswer, typed: Typed) -> tuple[tuple[Choice, str], ...]:
         """Return the items in current order, each with its position."""
@@ -140,7 +140,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             key: (typed.get(f"place.{key}") or ("",))[0] if typed else str(number)
             for number, key in enumerate(keys, 1)
         }
-        keys.sort(key=lambda key: _number(places[key]))
+        keys.sort(key=lambda key: _place_number(places[key]))
         return tuple((pieces[key], places[key]) for key in keys)
 
     def moved(self, raw: Typed, move: str) -> Typed:
@@ -185,7 +185,7 @@ class OrderingType(QuestionType[OrderAnswer]):
 
         Positions count from 1; an empty one leaves the item out.
         """
-        places = _places(answer, raw)
+        places = _read_places(answer, raw)
         if isinstance(places, UnreadableResponse):
             return places
         given = sorted(places, key=lambda key: places[key])
@@ -193,8 +193,8 @@ class OrderingType(QuestionType[OrderAnswer]):
         return GradeResult(
             score=order_credit(right, given, partial),
             parsed={"order": given},
-            marks=_marks(answer, given),
-            said=_said(answer, given),
+            marks=_mark_steps(answer, given),
+            said=_ordering_verdict(answer, given),
             wanted="",
         )
 
@@ -217,9 +217,9 @@ class OrderingType(QuestionType[OrderAnswer]):
         if answer.distractors:
             note = "Put these in order. Some belong nowhere."
         return CardFaces(
-            f"<p>{note}</p><ul>{items(item.text.html for item in shown)}</ul>",
-            f"<ol>{items(with_why(step) for step in answer.steps)}</ol>"
-            + titled_block("No step", [with_why(item) for item in answer.distractors]),
+            f"<p>{note}</p><ul>{list_items(item.text.html for item in shown)}</ul>",
+            f"<ol>{list_items(option_with_reason(step) for step in answer.steps)}</ol>"
+            + titled_block("No step", [option_with_reason(item) for item in answer.distractors]),
         )
 
     def states(self, answer: OrderAnswer) -> Iterator[State]:
@@ -228,20 +228,20 @@ class OrderingType(QuestionType[OrderAnswer]):
         extra = {f"place.{d.key}": [""] for d in answer.distractors}
         swapped = [keys[1], keys[0], *keys[2:]]
         last = len(keys) + 1
-        yield "In the right order", {**_placed(keys), **extra}
-        yield "The first two swapped", {**_placed(swapped), **extra}
-        yield "Backwards", {**_placed(keys[::-1]), **extra}
+        yield "In the right order", {**_placed_keys(keys), **extra}
+        yield "The first two swapped", {**_placed_keys(swapped), **extra}
+        yield "Backwards", {**_placed_keys(keys[::-1]), **extra}
         for number, distractor in enumerate(answer.distractors):
             used = {**extra, f"place.{distractor.key}": [str(last)]}
             words = "With a step that does not belong"
             words += f" ({number + 1})" if number else ""
-            yield words, {**_placed(keys), **used}
+            yield words, {**_placed_keys(keys), **used}
 
     def guess_rate(self, answer: OrderAnswer, partial: str) -> float:
         """Return the mean score of a shuffled order by the question's own rule."""
         if answer.distractors or partial == "":
             return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
-        return _guessed(len(answer.steps), partial)
+        return _guessed_credit(len(answer.steps), partial)
 
 
 def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float:
@@ -257,7 +257,7 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
         foreign = len(set(given) - set(right))
         return fraction(_longest_common(right, given) - 1 - foreign, len(right) - 1)
     if rule == "each":
-        return fraction(_in_place(right, given), max(len(right), len(given)))
+        return fraction(_count_in_place(right, given), max(len(right), len(given)))
     return float(list(right) == list(given))
 
 
@@ -299,15 +299,15 @@ def _check_bullets(written: AuthoredItem) -> None:
             written.sheet.report("E50", first_line(token), 1, message, hint)
 
 
-def _number(place: str) -> int:
+def _place_number(place: str) -> int:
     return int(place) if place.isascii() and place.isdigit() else _LAST
 
 
-def _placed(keys: Sequence[str]) -> dict[str, list[str]]:
+def _placed_keys(keys: Sequence[str]) -> dict[str, list[str]]:
     return {f"place.{key}": [str(place)] for place, key in enumerate(keys, 1)}
 
 
-def _unlike(keys: list[str], right: list[str], mixer: random.Random) -> list[str]:
+def _shuffle_unlike(keys: list[str], right: list[str], mixer: random.Random) -> list[str]:
     """Return a shuffle whose steps are not already in the right order."""
     mixed = list(keys)
     mixer.shuffle(mixed)
@@ -318,7 +318,7 @@ def _unlike(keys: list[str], right: list[str], mixer: random.Random) -> list[str
     return mixed
 
 
-def _places(answer: OrderAnswer, raw: Raw) -> dict[str, int] | UnreadableResponse:
+def _read_places(answer: OrderAnswer, raw: Raw) -> dict[str, int] | UnreadableResponse:
     pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
     places: dict[str, int] = {}
     for key, item in pieces.items():
@@ -337,18 +337,22 @@ def _places(answer: OrderAnswer, raw: Raw) -> dict[str, int] | UnreadableRespons
     return places
 
 
-def _marks(answer: OrderAnswer, given: list[str]) -> tuple[PartResult, ...]:
+def _mark_steps(answer: OrderAnswer, given: list[str]) -> tuple[PartResult, ...]:
     """Return the steps in the right order, then the distractors placed."""
     place = {key: number for number, key in enumerate(given, 1)}
     steps = [
-        _step(s.key, s.text, s.feedback, str(n), place.get(s.key))
+        _mark_step(s.key, s.text, s.feedback, str(n), place.get(s.key))
         for n, s in enumerate(answer.steps, 1)
     ]
-    foreign = [_step(d.key, d.text, d.feedback, "", place.get(d.key)) for d in answer.distractors]
+    foreign = [
+        _mark_step(d.key, d.text, d.feedback, "", place.get(d.key)) for d in answer.distractors
+    ]
     return (*steps, *foreign)
 
 
-def _step(key: str, text: RichText, why: RichText, wanted: str, given: int | None) -> PartResult:
+def _mark_step(
+    key: str, text: RichText, why: RichText, wanted: str, given: int | None
+) -> PartResult:
     return PartResult(
         key=key,
         label=wanted,
@@ -356,16 +360,16 @@ def _step(key: str, text: RichText, why: RichText, wanted: str, given: int | Non
         chosen=given is not None,
         wanted_chosen=bool(wanted),
         good=(str(given) if given else "") == wanted,
-        given=written(str(given) if given else ""),
-        wanted=written(wanted),
+        given=typed_text(str(given) if given else ""),
+        wanted=typed_text(wanted),
         feedback=why,
     )
 
 
-def _said(answer: OrderAnswer, given: Sequence[str]) -> str:
+def _ordering_verdict(answer: OrderAnswer, given: Sequence[str]) -> str:
     """Return how many steps are in the right position, and which distractors were placed."""
     right = [step.key for step in answer.steps]
-    said = f"{_in_place(right, given)} of {len(right)} steps in their place"
+    said = f"{_count_in_place(right, given)} of {len(right)} steps in their place"
     foreign = [d.text.plain for d in answer.distractors if d.key in given]
     if not foreign:
         return said
@@ -373,7 +377,7 @@ def _said(answer: OrderAnswer, given: Sequence[str]) -> str:
     return f"{said}, but {named} {'is' if len(foreign) == 1 else 'are'} no step here"
 
 
-def _in_place(right: Sequence[str], given: Sequence[str]) -> int:
+def _count_in_place(right: Sequence[str], given: Sequence[str]) -> int:
     return sum(a == b for a, b in zip(right, given, strict=False))
 
 
@@ -389,7 +393,7 @@ def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 @functools.cache
-def _guessed(steps: int, rule: str) -> float:
+def _guessed_credit(steps: int, rule: str) -> float:
     """Return the mean score of a shuffled order: by the longest run, or by positions."""
     if steps < 2:
         return 1.0

@@ -13,8 +13,8 @@ from app.questions.options import (
     check_feedback,
     code_or_report,
     make_key,
-    text_of,
-    worth_of,
+    option_score,
+    optional_rich_text,
 )
 from app.questions.question_type import (
     AuthoredItem,
@@ -53,7 +53,7 @@ class ShortAnswer:
     case_sensitive: bool = False
 
 
-def _first(answer: str) -> str:
+def _first_accepted(answer: str) -> str:
     return answer.partition("|")[0].strip()
 
 
@@ -73,7 +73,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         for option in written.parts.options:
             answer = code_or_report(option, written.sheet)
             if answer is not None:
-                why = text_of(option.feedback, written.scope)
+                why = optional_rich_text(option.feedback, written.scope)
                 name = make_key(written.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
                 made.append(ShortOption(name, words, option.ticked, why, credit))
@@ -90,7 +90,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
             elif "|" in short.answer:
                 place = option.place(written.sheet)
                 message = f"“{short.answer}” would have to be typed with its bar."
-                hint = f"Write each answer as an option: - [x] `{_first(short.answer)}`"
+                hint = f"Write each answer as an option: - [x] `{_first_accepted(short.answer)}`"
                 written.sheet.report("E24", *place, message, hint)
         check_any_right(written.parts.options, written.line, written.sheet)
         check_doubles(written.parts.options, written.sheet)
@@ -103,7 +103,8 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         """Fill the templates in accepted words, too."""
         made = super().filled(answer, values)
         options = tuple(
-            dataclasses.replace(o, answer=expressions.fill(o.answer, values)) for o in made.options
+            dataclasses.replace(o, answer=expressions.fill_template(o.answer, values))
+            for o in made.options
         )
         return dataclasses.replace(made, options=options)
 
@@ -119,10 +120,10 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
             return UnreadableResponse(
                 f"The answer is longer than {MAX_RESPONSE_LENGTH} characters."
             )
-        option = _found(answer, typed)
+        option = _matching_option(answer, typed)
         right = [o.answer for o in answer.options if o.right]
         return GradeResult(
-            score=worth_of(option),
+            score=option_score(option),
             parsed={"text": typed, "option": option.key if option else ""},
             said=f"“{typed}”",
             wanted=" or ".join(f"“{r}”" for r in right),
@@ -149,8 +150,8 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         yield "Something else", {"answer": ["something else"]}
 
 
-def _found(answer: ShortAnswer, typed: str) -> ShortOption | None:
-    ordered = sorted(answer.options, key=worth_of, reverse=True)
+def _matching_option(answer: ShortAnswer, typed: str) -> ShortOption | None:
+    ordered = sorted(answer.options, key=option_score, reverse=True)
     for option in ordered:
         if same_words(option.answer, typed, case_sensitive=answer.case_sensitive):
             return option
