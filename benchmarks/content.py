@@ -22,9 +22,9 @@ TINY = ROOT / "tests" / "courses" / "tiny"
 SHIPPED = ROOT / "content"
 PAGES, QUESTIONS = 200, 2000
 ROUNDS = 5
-LOAD = "from pathlib import Path; from app.content.library import load; "
+LOAD = "from pathlib import Path; from app.content.library import load_library; "
 NOW = "os.times()[:5]"  # of this process and its children, and by the clock
-TIMED = f"import os, sys; {LOAD}a = {NOW}; load(*map(Path, sys.argv[1:])); b = {NOW}; "
+TIMED = f"import os, sys; {LOAD}a = {NOW}; load_library(*map(Path, sys.argv[1:])); b = {NOW}; "
 TELL = "print(sum(b[:4]) - sum(a[:4]), b[4] - a[4])"
 
 

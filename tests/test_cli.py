@@ -174,8 +174,8 @@ def test_an_address_without_a_driver_says_what_to_install(capsys, monkeypatch, t
 def test_the_collector_passes_over_what_a_command_imports_and_runs_on() -> None:
     """Looking through it would take a third of the time of a start."""
     code = (
-        "import gc; from app.cli.launcher import load;"
-        "load('app.cli.database:list_settings');"
+        "import gc; from app.cli.launcher import load_attribute;"
+        "load_attribute('app.cli.database:list_settings');"
         "print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -297,7 +297,7 @@ def test_a_start_goes_on_where_there_is_no_room_to_rewrite(
 ):
     erase_half(app, path, turns=2)
     app.state.engine.dispose()
-    monkeypatch.setattr(erasure, "_SPARE", 10**18)
+    monkeypatch.setattr(erasure, "_SPARE_BYTES", 10**18)
 
     prepare_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
 

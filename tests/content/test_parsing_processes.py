@@ -19,17 +19,17 @@ def test_a_crew_reads_what_one_reader_reads() -> None:
     program = textwrap.dedent("""
         from pathlib import Path
         from app.content import file_watcher as crew
-        from app.content.file_reader import parse
-        from app.content.parsed_file import names_of
+        from app.content.file_reader import parse_file
+        from app.content.parsed_file import glossary_names
 
-        names = names_of(())
+        names = glossary_names(())
         tiny = Path("tests/courses/tiny")
         jobs = [
             (file.read_text(encoding="utf-8"), str(file.relative_to(tiny)), names)
             for file in sorted(tiny.rglob("*.*"))
         ] * 9
         assert len(jobs) > 60
-        assert crew._shared(jobs, 3) == [parse(*job) for job in jobs]
+        assert crew._deal_jobs(jobs, 3) == [parse_file(*job) for job in jobs]
     """)
 
     done = subprocess.run(
@@ -63,8 +63,8 @@ def test_a_crew_ends_with_the_process_that_wants_its_readings(how: signal.Signal
             print("reads", flush=True)
             return "more than a pipe holds" * 100_000
 
-        crew.parse = parse
-        crew._shared([("", "", ())] * 2, 2)
+        crew.parse_file = parse
+        crew._deal_jobs([("", "", ())] * 2, 2)
     """)
 
     with subprocess.Popen(

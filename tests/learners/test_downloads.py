@@ -177,7 +177,7 @@ def test_a_file_that_could_not_be_made_holds_nothing(app: FastAPI):
 
 
 def test_a_file_that_nobody_takes_is_given_up(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.accounts.downloads._SECONDS_OF_PIECE", 0.01)
+    monkeypatch.setattr("app.accounts.downloads._SECONDS_PER_CHUNK", 0.01)
 
     async def run() -> None:
         downloads = DownloadQueue(app.state.engine, app.state.storage)
@@ -193,8 +193,8 @@ def test_a_file_that_nobody_takes_is_given_up(app: FastAPI, monkeypatch: pytest.
 
 
 def test_a_reader_has_to_take_each_piece_in_time(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.accounts.downloads._SECONDS_OF_PIECE", 0.05)
-    monkeypatch.setattr("app.accounts.downloads._PIECE", 1000)
+    monkeypatch.setattr("app.accounts.downloads._SECONDS_PER_CHUNK", 0.05)
+    monkeypatch.setattr("app.accounts.downloads._CHUNK_BYTES", 1000)
 
     async def run() -> tuple[int, int]:
         downloads = DownloadQueue(app.state.engine, app.state.storage)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import functools, pathlib, runpy, sys
 from app.content import library
-library.load = functools.partial(library.load, cache=pathlib.Path(sys.argv.pop()))
+library.load_library = functools.partial(library.load_library, cache=pathlib.Path(sys.argv.pop()))
 runpy.run_module("benchmarks.readiness", run_name="__main__")
 """
 
