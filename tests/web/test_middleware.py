@@ -233,9 +233,9 @@ def test_course_and_pages_are_read_beside_the_event_loop(
 
         monkeypatch.setattr(owner, name, note)
 
-    noted(LiveLibrary, "_renewed")
-    noted(RenderedPageCache, "_make")
+    noted(LiveLibrary, "_renew_state")
+    noted(RenderedPageCache, "_render_page")
     client.app.state.library._state = None
 
     assert client.get("/concepts/weights").status_code == 200
-    assert where == [("_renewed", False), ("_make", False)]
+    assert where == [("_renew_state", False), ("_render_page", False)]
