@@ -120,7 +120,7 @@ class Accelerator:
     def lacks_format(self, number_format: str) -> bool:
         """Return whether the GPU is known to have no units for a number format.
 
-        >>> find_accelerator("A100").lacks_format("fp8"), find_accelerator("H100").lacks("fp8")
+        >>> find_accelerator("A100").lacks_format("fp8"), find_accelerator("H100").lacks_format("fp8")
         (True, False)
         """
         return self.architecture in _LACKING.get(number_format, ())

@@ -219,7 +219,7 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
     >>> from app.estimator.hardware.collectives import gpu_interconnect
     >>> a100 = find_accelerator("a100-sxm4-80")
     >>> placed = place_model(find_model("llama-2-7b"), a100, gpu_interconnect(a100),
-    ...     ServingSetup(find_engine="compiled"))
+    ...     ServingSetup(software="compiled"))
     >>> step = step_time(placed, StepBatch(sequences=1, context=200, answers=1))
     >>> 0.008 < step.total < 0.011
     True
