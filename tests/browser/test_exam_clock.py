@@ -39,6 +39,7 @@ def exam(server: Server, page: Page) -> Page:
     page.goto(f"{server.url}/exams/short")
     page.get_by_role("button", name="Start the clock").click()
     expect(page).to_have_url(re.compile("/questions/1$"))
+    page.wait_for_load_state()  # the address changes before the clock's script runs
     return page
 
 
