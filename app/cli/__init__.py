@@ -111,7 +111,7 @@ def _build_parser() -> argparse.ArgumentParser:
     listing.set_defaults(action="app.cli.database:list_settings")
     database = commands.add_parser("db", help="look after the database")
     database.add_argument("what", choices=("upgrade", "vacuum"))
-    database.set_defaults(action="app.cli.database:look_after_database")
+    database.set_defaults(action="app.cli.database:run_database_command")
     return parser
 
 

@@ -196,7 +196,7 @@ def prepared_database(settings: Settings) -> Iterator[None]:
         raise CommandError(str(error)) from None
 
 
-def look_after_database(given: argparse.Namespace) -> int:
+def run_database_command(given: argparse.Namespace) -> int:
     """Run `headroom db upgrade` or `headroom db vacuum`."""
     return {"upgrade": _migrate_to_latest, "vacuum": _vacuum_database}[given.what](read_settings())
 

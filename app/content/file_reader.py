@@ -35,11 +35,11 @@ from app.markup.html_renderer import RenderContext, heading_anchor, render_token
 from app.markup.ids import (
     bottom_k_sketch,
     content_hash,
+    hash_words,
     hashed_text,
     lies_within,
     normalize_text,
     slugify,
-    words_hash,
 )
 from app.markup.markdown_tokens import (
     closing_index,
@@ -388,8 +388,8 @@ def _unidentified_item(draft: ItemDraft, sheet: SourceFile) -> UnidentifiedItem:
         title,
         (),
         bottom_k_sketch(f"{title}\n{draft.below}"),
-        words_hash(title),
-        words_hash(draft.below),
+        hash_words(title),
+        hash_words(draft.below),
     )
 
 
@@ -467,8 +467,8 @@ def _item_fingerprint(
         tuple((o.key, content_hash(normalize_text(o.words))[:6]) for o in options),
         broken,
         key,
-        words_hash(draft.heading.content),
-        words_hash(draft.below),
+        hash_words(draft.heading.content),
+        hash_words(draft.below),
         bottom_k_sketch(draft.text),
         _locate_id(draft, sheet),
     )

@@ -26,7 +26,7 @@ from app.content.front_matter import (
 from app.content.item_rules import check_blocks
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens
-from app.markup.ids import bottom_k_sketch, content_hash, did_you_mean, normalize_text, words_hash
+from app.markup.ids import bottom_k_sketch, content_hash, did_you_mean, hash_words, normalize_text
 from app.markup.markdown_tokens import (
     MISBEGUN,
     closing_index,
@@ -812,8 +812,8 @@ def _unidentified_item(prose: list[Token], at: int, sheet: SourceFile) -> Uniden
         title,
         tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
         bottom_k_sketch(f"{title}\n{below}"),
-        words_hash(title),
-        words_hash(below),
+        hash_words(title),
+        hash_words(below),
     )
 
 

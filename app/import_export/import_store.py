@@ -751,7 +751,7 @@ def list_imported(db: Session, learner_id: int) -> ImportedContent:
     return ImportedContent(tuple(OwnDeck(*row) for row in decks), grades or 0)
 
 
-def held_cards(db: Session, learner_id: int) -> list[str]:
+def list_learner_cards(db: Session, learner_id: int) -> list[str]:
     """Return all cards that a learner has started, suspended or added."""
     if not learner_id:
         return []

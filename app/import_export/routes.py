@@ -282,7 +282,7 @@ def _remove_slice(
 def _render_import_page(desk: RequestContext, refused: str = "") -> HTMLResponse:
     db, library, learner = desk.db, desk.library, desk.learner
     own = export_store.list_own_names(db, learner.id) if learner.id else frozenset[str]()
-    held = import_store.held_cards(db, learner.id)
+    held = import_store.list_learner_cards(db, learner.id)
     away = _cards_in_running_exam(db, learner, desk.now)
     cards = [card for card in held if card not in away]
     shown = sum(has_words(library, own, card) for card in cards)

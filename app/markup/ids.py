@@ -65,7 +65,7 @@ def hashed_text(value: object) -> str:
     return text
 
 
-def words_hash(text: str) -> str:
+def hash_words(text: str) -> str:
     """Hash the words of a text; empty if it has none."""
     return content_hash(normalize_text(text) or text)[:8] if text.strip() else ""
 

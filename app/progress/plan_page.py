@@ -152,7 +152,7 @@ def show_plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTM
     allow_caching(request, snapshot.until, strangers=True)
     learner, exam, day = snapshot.learner, snapshot.learner.exam_day, snapshot.day
     seconds = card_seconds(learner.minutes_a_day)
-    held = store.held_cards(db, learner.id, snapshot.library, day)
+    held = store.count_deck_cards(db, learner.id, snapshot.library, day)
     desk = RequestContext(request, snapshot.library, learner, db, snapshot.now)
     days = store.study_days(db, learner.id, day - _DAY)
     made = whole_plan(desk, snapshot, held, days)
@@ -251,7 +251,7 @@ def _cached_calendar(_tag: str, make: Callable[[], str]) -> str:
 
 def _calendar_text(desk: RequestContext) -> str:
     learner, library, db = desk.learner, desk.library, desk.db
-    held = store.held_cards(db, learner.id, library, desk.day)
+    held = store.count_deck_cards(db, learner.id, library, desk.day)
     snapshot = load_snapshot(library, learner, db, desk.now)
     days = store.study_days(db, learner.id, desk.day)
     plan = whole_plan(desk, snapshot, held, days).study

@@ -62,7 +62,7 @@ def estimate_pace(cards: CardPace, question: TimeSpent, page: TimeSpent) -> Stud
     )
 
 
-def kept_for_questions(room: float, pace: StudyPace) -> float:
+def minutes_for_questions(room: float, pace: StudyPace) -> float:
     """Return the minutes of a day to reserve for a round of questions.
 
     If `room` holds no more than two rounds, pages get all of it and the result is 0.
@@ -380,7 +380,7 @@ def plan_days(
         if day in mocks:
             unread = page_part(reader.left / student.pace.page, work.whole)
             mock = choose_mock(work.mocks, day, exam, unread)
-        room -= kept_for_questions(room, student.pace)
+        room -= minutes_for_questions(room, student.pace)
         wanted = daily_page_part(reader.left, day, exam, reading)
         read = PagesOfDay() if mock else reader.take(max(0.0, room), wanted)
         done = PlannedDay(day, read.pages, cards=cards, mock=mock)
@@ -426,7 +426,7 @@ def time_for_pages(
     for day in reading_days(today, exam, student, mocks):
         minutes = round(student.left(day, exam, now=day == today))
         room = minutes - card_seconds(minutes) / 60
-        found += max(0.0, room - kept_for_questions(room, student.pace))
+        found += max(0.0, room - minutes_for_questions(room, student.pace))
     return found
 
 

@@ -52,7 +52,7 @@ _ROWS = select(
 ).where(_MEMORY.c.learner_id == bindparam("learner"))
 
 
-def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> DeckCounts:
+def count_deck_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> DeckCounts:
     """Count the learner's cards in their current state."""
     if not learner_id:
         return DeckCounts(unseen=len(library.cards))

@@ -33,7 +33,7 @@ from app.study_plan.calendar import (
     StudyStep,
     TodayInputs,
     TodayPlan,
-    kept_for_questions,
+    minutes_for_questions,
 )
 from app.study_plan.card_plan import CardsLeft
 from app.web.formatting import format_count
@@ -333,7 +333,7 @@ class _TodayBuilder:
         """Add whole pages after the first, up to the minutes `wanted`."""
         if first is None or first not in self.steps:
             return
-        kept = kept_for_questions(self._left + first.minutes, self._pace)
+        kept = minutes_for_questions(self._left + first.minutes, self._pace)
         wanted -= first.minutes
         for page in pages:
             if wanted <= 0 or page.minutes > self._left - kept:

@@ -246,7 +246,7 @@ class _DoneToday:
     graded: int
 
 
-def look_planned(
+def load_planned_queue(
     db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan
 ) -> ReviewQueue:
     """Return the review queue under a plan: steps, cards added today, planned reviews.
@@ -598,7 +598,7 @@ def _load_queue_once(desk: RequestContext, limits: QueueQuery) -> ReviewQueue:
     plan = todays_plan(desk)
     if plan is None:
         return queue.load_queue(desk.db, desk.learner.id, limits)
-    return look_planned(desk.db, desk.learner.id, limits, plan)
+    return load_planned_queue(desk.db, desk.learner.id, limits, plan)
 
 
 def todays_plan(desk: RequestContext) -> TodaysCardPlan | None:
