@@ -52,13 +52,7 @@ def ask_gpu(
     if count_field:
         help = "An accelerator of the catalog, for example H100 or 8x H100."  # noqa: A001
     return HARDWARE.ask(
-        default,
-        "GPU",
-        kind="gpu",
-        help=help,
-        topic=topic,
-        count_field=count_field,
-        choices=offered,
+        default, "GPU", kind="gpu", help=help, topic=topic, count_field=count_field, choices=offered
     )
 
 
@@ -93,8 +87,7 @@ def ask_context() -> Any:
         8192,
         "Context",
         unit="token",
-        minimum=1,
-        maximum=100_000_000,
+        limits=(1, 100_000_000),
         help="Tokens of one sequence, prompt and answer together.",
         term="context-length",
         topic="inference-memory",
@@ -107,8 +100,7 @@ def ask_tensor_parallel(default: int = 1, label: str = "Tensor parallel") -> Any
         default,
         label,
         unit="GPU",
-        minimum=1,
-        maximum=1024,
+        limits=(1, 1024),
         help="GPUs that share every layer.",
         term="tensor-parallelism",
     )
@@ -117,13 +109,7 @@ def ask_tensor_parallel(default: int = 1, label: str = "Tensor parallel") -> Any
 def ask_gpus(default: int, topic: str = "parallelism") -> Any:
     """Declare the number of all GPUs of a job."""
     return HARDWARE.ask(
-        default,
-        "GPUs",
-        unit="GPU",
-        minimum=1,
-        maximum=1_000_000,
-        help="All GPUs of the job.",
-        topic=topic,
+        default, "GPUs", unit="GPU", limits=(1, 1_000_000), help="All GPUs of the job.", topic=topic
     )
 
 
@@ -132,36 +118,31 @@ def ask_network_rate() -> Any:
     return NETWORK.ask(
         50e9,
         "Network per GPU",
-        unit="B/s",
-        typed_unit="Gbit/s",
-        minimum=1e8,
-        maximum=1e12,
+        unit="Gbit/s",
+        limits=(1e8, 1e12),
         help="Rate of one GPU's adapter in one direction: 400 Gbit/s is NDR.",
     )
 
 
 def ask_network() -> Any:
     """Declare the kind of network between nodes."""
-    return NETWORK.ask(
+    return NETWORK.ask_more(
         "infiniband",
         "Network",
         choices=NETWORKS,
         help="What joins the nodes; it decides the latency.",
-        advanced=True,
     )
 
 
 def ask_domain() -> Any:
     """Declare the number of GPUs that the inner links connect."""
-    return NETWORK.ask(
+    return NETWORK.ask_more(
         None,
         "GPUs per link domain",
         kind="count",
         unit="GPU",
-        minimum=1,
-        maximum=576,
+        limits=(1, 576),
         help="GPUs joined by NVLink or its like; left empty: 8, or 72 in NVL72.",
-        advanced=True,
     )
 
 
@@ -174,15 +155,7 @@ def ask_degree(
     advanced: bool = False,
 ) -> Any:
     """Declare a degree of parallelism."""
-    return LAYOUT.ask(
-        1,
-        label,
-        minimum=1,
-        maximum=maximum,
-        help=help_text,
-        term=term,
-        advanced=advanced,
-    )
+    return LAYOUT.ask(1, label, limits=(1, maximum), help=help_text, term=term, advanced=advanced)
 
 
 def ask_pipeline(maximum: int = 4096) -> Any:
@@ -207,11 +180,8 @@ def ask_experts(maximum: int = 4096) -> Any:
 
 def ask_sequence_parallel() -> Any:
     """Declare whether norms are sharded as well."""
-    return LAYOUT.ask(
-        True,
-        "Sequence parallel",
-        help="Divides norms as well when tensor parallel is above 1.",
-        advanced=True,
+    return LAYOUT.ask_more(
+        True, "Sequence parallel", help="Divides norms as well when tensor parallel is above 1."
     )
 
 
@@ -250,37 +220,29 @@ def ask_training_software(
 ) -> Any:
     """Declare the training software, which determines what is fused and overlapped."""
     named = tuple((key, value.label) for key, value in SOFTWARE.items())
-    return group.ask(
+    return group.ask_more(
         default,
         "Software",
         choices=(*first, *named),
         help="Which measured runs the speed is modeled on.",
         topic="parallelism",
-        advanced=True,
     )
 
 
 def ask_engine() -> Any:
     """Declare the inference engine."""
-    return ENGINE.ask(
+    return ENGINE.ask_more(
         "vllm",
         "Engine",
         choices=engine.list_engines(),
         help="Which measured engine the overheads are modeled on.",
-        advanced=True,
     )
 
 
 def ask_tokens(default: int, label: str, help_text: str, **declared: Any) -> Any:
     """Declare the number of tokens of a request."""
     return LOAD.ask(
-        default,
-        label,
-        unit="token",
-        minimum=1,
-        maximum=100_000_000,
-        help=help_text,
-        **declared,
+        default, label, unit="token", limits=(1, 100_000_000), help=help_text, **declared
     )
 
 
@@ -290,8 +252,7 @@ def ask_sequence() -> Any:
         4096,
         "Sequence",
         unit="token",
-        minimum=1,
-        maximum=10_000_000,
+        limits=(1, 10_000_000),
         help="Tokens of one training sequence.",
     )
 
@@ -303,8 +264,7 @@ def ask_price() -> Any:
         "Price",
         unit="USD/h",
         typed_unit="USD/h",
-        minimum=0.0,
-        maximum=1e4,
+        limits=(0.0, 1e4),
         help="Of one GPU for an hour; left empty: a provider's list price, where one "
         "is known. Write what you pay.",
     )
@@ -312,26 +272,17 @@ def ask_price() -> Any:
 
 def ask_training_tokens(help_text: str) -> Any:
     """Declare the tokens of a training run."""
-    return MODEL.ask(
-        1e12,
-        "Training tokens",
-        unit="token",
-        minimum=1,
-        maximum=1e18,
-        help=help_text,
-    )
+    return MODEL.ask(1e12, "Training tokens", unit="token", limits=(1, 1e18), help=help_text)
 
 
 def ask_pue(group: InputGroup, **declared: Any) -> Any:
     """Declare the power usage effectiveness of the site."""
-    return group.ask(
+    return group.ask_more(
         1.3,
         "PUE",
-        minimum=1.0,
-        maximum=5.0,
+        limits=(1.0, 5.0),
         help="Power of the site over that of its machines.",
         term="pue",
-        advanced=True,
         **declared,
     )
 
@@ -341,9 +292,8 @@ def ask_usable_share(*, advanced: bool = False) -> Any:
     return ENGINE.ask(
         0.9,
         "Usable share of memory",
-        typed_unit="%",
-        minimum=0.1,
-        maximum=1.0,
+        unit="%",
+        limits=(0.1, 1.0),
         help="The share of GPU memory that the engine may take.",
         topic="inference-memory",
         advanced=advanced,

@@ -51,16 +51,27 @@ class InputSpec:
     count_field: str = ""
 
 
-def input_field(default: Any, label: str, **declared: Any) -> Any:
+def input_field(
+    default: Any,
+    label: str,
+    *,
+    limits: tuple[float | None, float | None] = (None, None),
+    **spec: Any,
+) -> Any:
     """Declare one input: a dataclass field with its default and its `InputSpec`.
 
     A default of None makes it optional: the estimate decides what it means. The kind
     follows from the type of the default for flags, counts, choices and numbers; other
-    kinds must be given.
+    kinds must be given. A `unit` that isn't a base unit, such as GB, is the typed unit.
     """
     kind = {bool: "flag", int: "count", str: "choice"}.get(type(default), "number")
-    meaning = InputSpec(label, **{"kind": kind, "optional": default is None, **declared})
-    return dataclasses.field(default=default, metadata={"input": meaning})
+    values = {"kind": kind, "optional": default is None, "minimum": limits[0], "maximum": limits[1]}
+    values |= spec
+    unit = values.get("unit", "")
+    base = units.UNITS.get(unit, (unit,))[0]
+    if base != unit:
+        values |= {"unit": base, "typed_unit": unit}
+    return dataclasses.field(default=default, metadata={"input": InputSpec(label, **values)})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,9 +84,13 @@ class InputGroup:
     heading: str
     topic: str
 
-    def ask(self, default: Any, label: str, **declared: Any) -> Any:
-        words = {"group": self.heading, "topic": self.topic, **declared}
-        return input_field(default, label, **words)
+    def ask(self, default: Any, label: str, **spec: Any) -> Any:
+        """Declare an input of this group."""
+        return input_field(default, label, **{"group": self.heading, "topic": self.topic, **spec})
+
+    def ask_more(self, default: Any, label: str, **spec: Any) -> Any:
+        """Declare an input that the form shows under “More inputs”."""
+        return self.ask(default, label, advanced=True, **spec)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

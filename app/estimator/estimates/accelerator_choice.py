@@ -91,66 +91,46 @@ class AcceleratorChoiceInputs:
         16,
         "Concurrent sequences",
         unit="sequence",
-        minimum=1,
-        maximum=1_000_000,
+        limits=(1, 1_000_000),
         help="Sequences that one copy of the model answers at the same time.",
         term="batch-size",
     )
     slowest: float = LOAD.ask(
         0.05,
         "Slowest token",
-        unit="s",
-        typed_unit="ms",
-        minimum=1e-4,
-        maximum=100.0,
+        unit="ms",
+        limits=(1e-4, 100.0),
         help="Time per output token that is still good enough.",
         term="time-per-output-token-tpot",
     )
-    tokens: float = _TRAINING.ask(
-        1e12,
-        "Tokens to train on",
-        unit="token",
-        minimum=1.0,
-        maximum=1e18,
-        help="For training.",
-        advanced=True,
+    tokens: float = _TRAINING.ask_more(
+        1e12, "Tokens to train on", unit="token", limits=(1.0, 1e18), help="For training."
     )
-    days: float = _TRAINING.ask(
+    days: float = _TRAINING.ask_more(
         30 * 86400.0,
         "Time for the training",
-        unit="s",
-        typed_unit="days",
-        minimum=3600.0,
-        maximum=1e9,
+        unit="days",
+        limits=(3600.0, 1e9),
         help="Within which the tokens have to be done.",
-        advanced=True,
     )
     number_format: str = ask_number_format(_TRAINING, advanced=True)
     software: str = ask_training_software(_TRAINING, (USUAL, "Usual for the model"), default=USUAL)
-    lost: float = _TRAINING.ask(
+    lost: float = _TRAINING.ask_more(
         LOST,
         "Time lost",
-        typed_unit="%",
-        minimum=0.0,
-        maximum=0.9,
+        unit="%",
+        limits=(0.0, 0.9),
         help="Share of the booked time that is no progress: restarts, checkpoints, "
         "evaluation, slower steps.",
         topic="cluster-components",
-        advanced=True,
     )
-    only: str | None = _ACCELERATOR.ask(
+    only: str | None = _ACCELERATOR.ask_more(
         None,
         "Only this one",
         kind="gpu",
         help="What one GPU would take, rare ones too; left empty: all are ranked.",
-        advanced=True,
     )
-    vendor: str = _ACCELERATOR.ask(
-        "any",
-        "Vendor",
-        choices=VENDORS,
-        help="Whose GPUs are ranked.",
-    )
+    vendor: str = _ACCELERATOR.ask("any", "Vendor", choices=VENDORS, help="Whose GPUs are ranked.")
     form: str = _ACCELERATOR.ask(
         "any",
         "Form",
@@ -166,61 +146,49 @@ class AcceleratorChoiceInputs:
         term="air-cooling",
         topic="power-and-cooling",
     )
-    most_power: float | None = _ACCELERATOR.ask(
+    most_power: float | None = _ACCELERATOR.ask_more(
         None,
         "Power of one, at most",
         unit="W",
-        minimum=10.0,
-        maximum=1e5,
+        limits=(10.0, 1e5),
         help="Left empty: any.",
         term="tdp",
         topic="power-and-cooling",
-        advanced=True,
     )
-    total_power: float | None = _ACCELERATOR.ask(
+    total_power: float | None = _ACCELERATOR.ask_more(
         None,
         "Power of all, at most",
-        unit="W",
-        typed_unit="kW",
-        minimum=10.0,
-        maximum=1e9,
+        unit="kW",
+        limits=(10.0, 1e9),
         help="Of the accelerators together, for example what a rack has left.",
         topic="power-and-cooling",
-        advanced=True,
     )
-    least_memory: float | None = _ACCELERATOR.ask(
+    least_memory: float | None = _ACCELERATOR.ask_more(
         None,
         "Memory of one, at least",
-        unit="B",
-        typed_unit="GB",
-        minimum=1e6,
-        maximum=1e13,
+        unit="GB",
+        limits=(1e6, 1e13),
         help="Left empty: whatever the job needs.",
-        advanced=True,
     )
-    rare: bool = _ACCELERATOR.ask(
+    rare: bool = _ACCELERATOR.ask_more(
         False,
         "Also rare, workstation and consumer cards",
         help="Export versions, cards of one cloud, cards whose license keeps them out "
         "of data centers.",
-        advanced=True,
     )
-    prices: str = _MONEY.ask(
+    prices: str = _MONEY.ask_more(
         "",
         "Prices of a GPU-hour",
         kind="text",
         maximum=600,
         help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; none is built in.",
-        advanced=True,
     )
-    budget: float | None = _MONEY.ask(
+    budget: float | None = _MONEY.ask_more(
         None,
         "Budget",
         unit="USD/h",
-        minimum=0.001,
-        maximum=1e9,
+        limits=(0.001, 1e9),
         help="For all GPUs together; needs prices.",
-        advanced=True,
     )
 
 

@@ -40,18 +40,13 @@ class CollectivesInputs:
     """A collective and the links it runs over."""
 
     operation: str = _MESSAGE.ask(
-        "all_reduce",
-        "Operation",
-        choices=OPERATIONS,
-        help="What all GPUs do together.",
+        "all_reduce", "Operation", choices=OPERATIONS, help="What all GPUs do together."
     )
     message: float = _MESSAGE.ask(
         1e9,
         "Message",
-        unit="B",
-        typed_unit="MB",
-        minimum=1,
-        maximum=1e15,
+        unit="MB",
+        limits=(1, 1e15),
         help="The whole buffer of one GPU: what is reduced, or gathered in the end.",
     )
     gpu: str = ask_gpu(count_field="gpus")
@@ -59,24 +54,20 @@ class CollectivesInputs:
     network_rate: float = ask_network_rate()
     network: str = ask_network()
     domain: int | None = ask_domain()
-    in_network: bool = NETWORK.ask(
-        default=False,
-        label="Reduction in the network",
-        kind="flag",
+    in_network: bool = NETWORK.ask_more(
+        False,
+        "Reduction in the network",
         help="Switches between nodes add up an all-reduce (SHARP), which halves "
         "what each adapter sends.",
-        advanced=True,
     )
     model: str = ask_model("llama-3.1-8b")
-    tokens: int = MODEL.ask(
+    tokens: int = MODEL.ask_more(
         8192,
         "Tokens per micro-batch",
         unit="token",
-        minimum=1,
-        maximum=100_000_000,
+        limits=(1, 100_000_000),
         help="For the table of what each parallelism sends.",
         topic="parallelism",
-        advanced=True,
     )
 
 

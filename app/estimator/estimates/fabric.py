@@ -47,8 +47,7 @@ class FabricInputs:
         127,
         "Systems",
         unit="node",
-        minimum=1,
-        maximum=100_000,
+        limits=(1, 100_000),
         help="Servers, or racks where a rack is the system.",
     )
     switch: str | None = _COMPUTE_NETWORK.ask(
@@ -68,81 +67,61 @@ class FabricInputs:
     oversubscription: float = _COMPUTE_NETWORK.ask(
         1.0,
         "Oversubscription",
-        minimum=1.0,
-        maximum=16.0,
+        limits=(1.0, 16.0),
         help="Ports toward nodes over ports toward spines: 1 is non-blocking.",
         term="oversubscription",
     )
-    tiers: str = _COMPUTE_NETWORK.ask(
+    tiers: str = _COMPUTE_NETWORK.ask_more(
         "auto",
         "Tiers",
         choices=TIERS,
         help="Leaf and spine, or leaf, spine and core; automatic takes the fewest.",
-        advanced=True,
     )
-    managers: int = _COMPUTE_NETWORK.ask(
+    managers: int = _COMPUTE_NETWORK.ask_more(
         4,
         "Links of fabric managers",
-        minimum=0,
-        maximum=64,
+        limits=(0, 64),
         help="Ports that the fabric manager takes; published designs give it four, in "
         "place of a node.",
-        advanced=True,
     )
-    planes: int = _COMPUTE_NETWORK.ask(
-        1,
-        "Planes",
-        minimum=1,
-        maximum=8,
-        help="Separate fabrics over which each adapter splits its rate.",
-        advanced=True,
+    planes: int = _COMPUTE_NETWORK.ask_more(
+        1, "Planes", limits=(1, 8), help="Separate fabrics over which each adapter splits its rate."
     )
-    adapters: int | None = _CLUSTER.ask(
+    adapters: int | None = _CLUSTER.ask_more(
         None,
         "Adapters per system",
         kind="count",
-        minimum=1,
-        maximum=144,
+        limits=(1, 144),
         help="Adapters of the compute network; left empty: those of the system.",
-        advanced=True,
     )
-    rate: float | None = _CLUSTER.ask(
+    rate: float | None = _CLUSTER.ask_more(
         None,
         "Rate of an adapter",
-        unit="B/s",
-        typed_unit="Gbit/s",
-        minimum=1e8,
-        maximum=1e12,
+        unit="Gbit/s",
+        limits=(1e8, 1e12),
         help="In one direction; left empty: that of the system.",
         topic="interconnects",
-        advanced=True,
     )
-    storage_links: int = _OTHER_NETWORKS.ask(
+    storage_links: int = _OTHER_NETWORKS.ask_more(
         2,
         "Storage links per node",
-        minimum=0,
-        maximum=64,
+        limits=(0, 64),
         help="Ports that each server or compute tray has on the storage network.",
         term="storage-network",
-        advanced=True,
     )
-    storage_ports: int | None = _OTHER_NETWORKS.ask(
+    storage_ports: int | None = _OTHER_NETWORKS.ask_more(
         None,
         "Ports of the storage",
         kind="count",
-        minimum=0,
-        maximum=100_000,
+        limits=(0, 100_000),
         help="Ports of the storage servers; left empty: one for every four of the nodes.",
-        advanced=True,
     )
-    servers: int = _OTHER_NETWORKS.ask(
+    servers: int = _OTHER_NETWORKS.ask_more(
         5,
         "Management servers",
-        minimum=0,
-        maximum=10_000,
+        limits=(0, 10_000),
         help="Servers that provision, schedule and monitor.",
         term="in-band-management",
-        advanced=True,
     )
 
 

@@ -64,97 +64,79 @@ class InferenceMemoryInputs:
         16,
         "Concurrent sequences",
         unit="sequence",
-        minimum=1,
-        maximum=1_000_000,
+        limits=(1, 1_000_000),
         help="Sequences that are answered at the same time.",
         term="batch-size",
     )
     gpu: str = common_inputs.ask_gpu(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.ask_tensor_parallel(4, "GPUs that share the model")
-    attention: str = HARDWARE.ask(
+    attention: str = HARDWARE.ask_more(
         DIVIDED,
         "Attention",
         choices=_ATTENTION,
         help="Data parallel: each GPU holds all of attention and caches its own "
         "sequences; experts stay divided. A latent cache cannot be divided.",
-        advanced=True,
     )
     memory_utilization: float = common_inputs.ask_usable_share()
-    engine: str = ENGINE.ask(
+    engine: str = ENGINE.ask_more(
         GENERAL,
         "Engine",
         choices=_ENGINES,
         help="Whose measured overheads are taken; plain generation in Transformers "
         "deals whole layers to the GPUs.",
         topic="inference-memory",
-        advanced=True,
     )
-    prompt: int | None = LOAD.ask(
+    prompt: int | None = LOAD.ask_more(
         None,
         "Prompt",
         kind="count",
         unit="token",
-        minimum=1,
-        maximum=100_000_000,
+        limits=(1, 100_000_000),
         help="Tokens of the context that are read at once, in Transformers; left "
         "empty: all of them.",
         topic="inference-memory",
-        advanced=True,
     )
-    shown_memory: float | None = HARDWARE.ask(
+    shown_memory: float | None = HARDWARE.ask_more(
         None,
         "Memory as the driver shows it",
-        unit="B",
-        typed_unit="GB",
-        minimum=1e6,
-        maximum=1e13,
+        unit="GB",
+        limits=(1e6, 1e13),
         help="Of one GPU, for example 79.22 GiB; left empty: that of the data sheet, "
         "or what drivers show of it where an engine is chosen.",
         topic="inference-memory",
-        advanced=True,
     )
-    cache_memory: float | None = ENGINE.ask(
+    cache_memory: float | None = ENGINE.ask_more(
         None,
         "Memory for the cache",
-        unit="B",
-        typed_unit="GB",
-        minimum=1e6,
-        maximum=1e13,
+        unit="GB",
+        limits=(1e6, 1e13),
         help="On each GPU, as a start-up log says it; left empty: what is left over.",
         topic="inference-memory",
-        advanced=True,
     )
-    step_tokens: int | None = ENGINE.ask(
+    step_tokens: int | None = ENGINE.ask_more(
         None,
         "Tokens per engine step",
         kind="count",
         unit="token",
-        minimum=1,
-        maximum=10_000_000,
+        limits=(1, 10_000_000),
         help="The most tokens that the engine computes at once; left empty: the "
         "engine's own number, 8,192 where none is chosen.",
-        advanced=True,
     )
-    overhead: float | None = ENGINE.ask(
+    overhead: float | None = ENGINE.ask_more(
         None,
         "Overhead per GPU",
-        unit="B",
-        typed_unit="GB",
-        minimum=0.0,
-        maximum=1e12,
+        unit="GB",
+        limits=(0.0, 1e12),
         help="CUDA context, libraries and buffers; left empty: 1 GB, 2 GB from two GPUs on.",
         topic="inference-memory",
-        advanced=True,
     )
-    block: int = ENGINE.ask(
+    block: int = ENGINE.ask_more(
         16,
         "Cache block",
         unit="token",
-        minimum=1,
-        maximum=4096,
+        limits=(1, 4096),
         help="Tokens of one block of the paged cache.",
         topic="inference-memory",
-        advanced=True,
     )
 
 

@@ -25,29 +25,25 @@ class KvCacheInputs:
         1,
         "Sequences",
         unit="sequence",
-        minimum=1,
-        maximum=1_000_000,
+        limits=(1, 1_000_000),
         help="Sequences that are in the cache at the same time.",
     )
     tensor_parallel: int = common_inputs.ask_tensor_parallel()
-    state: str = LOAD.ask(
+    state: str = LOAD.ask_more(
         "fp32",
         "Recurrent state",
         choices=(("fp32", "FP32"), ("bf16", "BF16")),
         help="Format of the state that recurrent layers keep; their convolutions are in 16 bit.",
         topic="number-formats",
-        advanced=True,
     )
-    block: int = ENGINE.ask(
+    block: int = ENGINE.ask_more(
         1,
         "Block",
         unit="token",
-        minimum=1,
-        maximum=4096,
+        limits=(1, 4096),
         help="Tokens of one block of a paged cache; 1 counts exact tokens.",
         term="paged-kv-cache",
         topic="inference-memory",
-        advanced=True,
     )
 
 

@@ -33,13 +33,11 @@ class LatencyInputs:
     cache: str = common_inputs.ask_cache()
     gpu: str = common_inputs.ask_gpu(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.ask_tensor_parallel()
-    beyond_heads: bool = HARDWARE.ask(
-        default=False,
-        label="Divided beyond the heads",
-        kind="flag",
+    beyond_heads: bool = HARDWARE.ask_more(
+        False,
+        "Divided beyond the heads",
         help="A layer is divided over more chips than its heads divide into, as "
         "compilers for TPUs do.",
-        advanced=True,
     )
     prompt: int = common_inputs.ask_tokens(1024, "Prompt", "Tokens of the prompt.")
     answer: int = common_inputs.ask_tokens(256, "Answer", "Tokens of the answer.")
@@ -47,60 +45,49 @@ class LatencyInputs:
         1,
         "Sequences at once",
         unit="sequence",
-        minimum=1,
-        maximum=1_000_000,
+        limits=(1, 1_000_000),
         help="Sequences that are answered in the same step.",
         term="batch-size",
     )
-    chunk: int | None = ENGINE.ask(
+    chunk: int | None = ENGINE.ask_more(
         None,
         "Prompt chunk",
         kind="count",
         unit="token",
-        minimum=16,
-        maximum=10_000_000,
+        limits=(16, 10_000_000),
         help="Tokens of a prompt computed in one step beside the answers of others; "
         "left empty: the whole prompt at once.",
         term="chunked-prefill",
-        advanced=True,
     )
-    cached_share: float = ENGINE.ask(
+    cached_share: float = ENGINE.ask_more(
         0.0,
         "Prompt already cached",
-        typed_unit="%",
-        minimum=0.0,
-        maximum=0.99,
+        unit="%",
+        limits=(0.0, 0.99),
         help="Share of the prompt whose cache is there from earlier requests.",
-        advanced=True,
     )
-    draft_tokens: int = ENGINE.ask(
+    draft_tokens: int = ENGINE.ask_more(
         0,
         "Draft tokens",
         unit="token",
-        minimum=0,
-        maximum=32,
+        limits=(0, 32),
         help="Tokens a small model proposes per step; 0: no speculation.",
         term="speculative-decoding",
-        advanced=True,
     )
-    acceptance: float = ENGINE.ask(
+    acceptance: float = ENGINE.ask_more(
         0.8,
         "Acceptance",
-        typed_unit="%",
-        minimum=0.0,
-        maximum=1.0,
+        unit="%",
+        limits=(0.0, 1.0),
         help="Probability that a proposed token is kept.",
         term="speculative-decoding",
-        advanced=True,
     )
-    draft_cost: float = ENGINE.ask(
+    draft_cost: float = ENGINE.ask_more(
         0.05,
         "Draft step",
-        typed_unit="%",
-        minimum=0.0,
-        maximum=1.0,
+        unit="%",
+        limits=(0.0, 1.0),
         help="Time of one step of the small model as a share of the large one's.",
-        advanced=True,
     )
     engine: str = common_inputs.ask_engine()
     network_rate: float = common_inputs.ask_network_rate()

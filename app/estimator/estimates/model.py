@@ -24,8 +24,7 @@ class ModelInputs:
         4096,
         "Sequence",
         unit="token",
-        minimum=1,
-        maximum=100_000_000,
+        limits=(1, 100_000_000),
         help="Length over which attention is counted in the operations.",
         topic="training-versus-inference",
     )

@@ -52,8 +52,7 @@ class ParallelismPlanInputs:
         8192,
         "Sequence",
         unit="token",
-        minimum=16,
-        maximum=10_000_000,
+        limits=(16, 10_000_000),
         help="Tokens of one training sequence.",
     )
     global_batch: int | None = BATCH.ask(
@@ -61,8 +60,7 @@ class ParallelismPlanInputs:
         "Global batch",
         kind="count",
         unit="sequence",
-        minimum=1,
-        maximum=10**7,
+        limits=(1, 10**7),
         help="Sequences per optimizer step; left empty: about eight million tokens, "
         "in a multiple of the GPUs.",
         term="batch-size",
@@ -77,15 +75,13 @@ class ParallelismPlanInputs:
         help="By cost, half, a quarter and fewer of the GPUs are tried as well.",
         topic="parallelism",
     )
-    usable_memory: float = HARDWARE.ask(
+    usable_memory: float = HARDWARE.ask_more(
         0.95,
         "Usable share of memory",
-        typed_unit="%",
-        minimum=0.1,
-        maximum=1.0,
+        unit="%",
+        limits=(0.1, 1.0),
         help="A plan may fill this share of each GPU.",
         topic="training-memory",
-        advanced=True,
     )
     software: str = common_inputs.ask_training_software()
     network_rate: float = common_inputs.ask_network_rate()

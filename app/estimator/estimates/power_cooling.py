@@ -45,24 +45,20 @@ class PowerCoolingInputs:
         32,
         "Systems",
         unit="node",
-        minimum=1,
-        maximum=1_000_000,
+        limits=(1, 1_000_000),
         help="Servers, or racks where a rack is the system.",
     )
     rack_limit: float = _RACKS.ask(
         40e3,
         "Power of a rack",
-        unit="W",
-        typed_unit="kW",
-        minimum=1e3,
-        maximum=1e7,
+        unit="kW",
+        limits=(1e3, 1e7),
         help="The most that the building powers and cools in one rack.",
     )
     pue: float = _SITE.ask(
         1.3,
         "PUE",
-        minimum=1.0,
-        maximum=5.0,
+        limits=(1.0, 5.0),
         help="Power of the site over that of its machines, about 1.1 to 1.6; surveys "
         "put the average of the industry at 1.54 (2025).",
         term="pue",
@@ -70,149 +66,114 @@ class PowerCoolingInputs:
     site_limit: float | None = _SITE.ask(
         None,
         "Power of the site",
-        unit="W",
-        typed_unit="kW",
-        minimum=1e3,
-        maximum=1e11,
+        unit="kW",
+        limits=(1e3, 1e11),
         help="What the site can draw in all, cooling included; left empty: no limit.",
     )
-    load: float | None = _MACHINES.ask(
+    load: float | None = _MACHINES.ask_more(
         None,
         "Typical load",
-        typed_unit="%",
-        minimum=0.05,
-        maximum=1.0,
+        unit="%",
+        limits=(0.05, 1.0),
         help="Typical over highest power; left empty: 80%, as a server with eight "
         "H100 was measured at 82% at most while training.",
         topic=TOPIC,
-        advanced=True,
     )
-    other: float = _MACHINES.ask(
+    other: float = _MACHINES.ask_more(
         0.1,
         "Network and storage",
-        typed_unit="%",
-        minimum=0.0,
-        maximum=2.0,
+        unit="%",
+        limits=(0.0, 2.0),
         help="Power of switches, storage and management over that of the systems.",
-        advanced=True,
     )
-    node_power: float | None = _MACHINES.ask(
+    node_power: float | None = _MACHINES.ask_more(
         None,
         "Highest power of a system",
-        unit="W",
-        typed_unit="kW",
-        minimum=10.0,
-        maximum=1e7,
+        unit="kW",
+        limits=(10.0, 1e7),
         help="Left empty: as the vendor plans it.",
         term="tdp",
         topic=TOPIC,
-        advanced=True,
     )
-    node_units: int | None = _RACKS.ask(
+    node_units: int | None = _RACKS.ask_more(
         None,
         "Height of a system",
         kind="count",
-        minimum=1,
-        maximum=100,
+        limits=(1, 100),
         help="In rack units of 44.45 mm; left empty: that of the system.",
         topic="cluster-components",
-        advanced=True,
     )
-    rack_units: int = _RACKS.ask(
-        48,
-        "Height of a rack",
-        minimum=1,
-        maximum=100,
-        help="In rack units; common are 42, 48 and 52.",
-        advanced=True,
+    rack_units: int = _RACKS.ask_more(
+        48, "Height of a rack", limits=(1, 100), help="In rack units; common are 42, 48 and 52."
     )
-    voltage: float = _ELECTRICITY.ask(
+    voltage: float = _ELECTRICITY.ask_more(
         415.0,
         "Voltage",
         unit="V",
-        minimum=48.0,
-        maximum=1000.0,
+        limits=(48.0, 1000.0),
         help="Between two phases: 400 or 415 V in most of the world, 208 or 415 V in "
         "North America.",
-        advanced=True,
     )
-    power_factor: float = _ELECTRICITY.ask(
+    power_factor: float = _ELECTRICITY.ask_more(
         0.95,
         "Power factor",
-        minimum=0.1,
-        maximum=1.0,
+        limits=(0.1, 1.0),
         help="Real over apparent power of the supplies under load.",
-        advanced=True,
     )
-    circuit: float = _ELECTRICITY.ask(
+    circuit: float = _ELECTRICITY.ask_more(
         60.0,
         "Breaker of a circuit",
         unit="A",
-        minimum=1.0,
-        maximum=10_000.0,
+        limits=(1.0, 10_000.0),
         help="For each phase; four fifths of it may flow for hours.",
         term="pdu",
-        advanced=True,
     )
-    feeds: str = _ELECTRICITY.ask(
+    feeds: str = _ELECTRICITY.ask_more(
         "2n",
         "Redundancy of feeds",
         choices=FEEDS,
         help="Two full feeds, one circuit more than needed, or none.",
-        advanced=True,
     )
-    air_rise: float = _COOLING.ask(
+    air_rise: float = _COOLING.ask_more(
         16.0,
         "Warming of the air",
         unit="°C",
-        minimum=1.0,
-        maximum=60.0,
+        limits=(1.0, 60.0),
         help="From the front to the back of a machine; published air flows of DGX "
         "systems come to 16 °C.",
         term="hot-aisle",
-        advanced=True,
     )
-    liquid: float | None = _COOLING.ask(
+    liquid: float | None = _COOLING.ask_more(
         None,
         "Heat taken by liquid",
-        typed_unit="%",
-        minimum=0.0,
-        maximum=1.0,
+        unit="%",
+        limits=(0.0, 1.0),
         help="The rest warms the air; left empty: 85% of a liquid-cooled system, "
         "nothing of others.",
         term="direct-to-chip-cooling",
-        advanced=True,
     )
-    liquid_rise: float = _COOLING.ask(
+    liquid_rise: float = _COOLING.ask_more(
         10.0,
         "Warming of the liquid",
         unit="°C",
-        minimum=1.0,
-        maximum=60.0,
+        limits=(1.0, 60.0),
         help="From inlet to outlet; reckoned as water.",
         term="cdu",
-        advanced=True,
     )
-    duration: float = _ENERGY.ask(
+    duration: float = _ENERGY.ask_more(
         365 * 86400.0,
         "Running time",
-        unit="s",
-        typed_unit="days",
-        minimum=60.0,
-        maximum=1e10,
+        unit="days",
+        limits=(60.0, 1e10),
         help="For energy and carbon.",
-        advanced=True,
     )
-    carbon_intensity: float = _ENERGY.ask(
+    carbon_intensity: float = _ENERGY.ask_more(
         0.48,
         "Carbon intensity",
-        unit="kg/kWh",
-        typed_unit="g/kWh",
-        minimum=0.0,
-        maximum=3.0,
+        unit="g/kWh",
+        limits=(0.0, 3.0),
         help="Of the electricity; Ember put the world at about 480 g in 2023, Norway "
         "at 30, India at 713.",
-        advanced=True,
     )
 
 

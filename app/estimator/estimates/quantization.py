@@ -31,22 +31,17 @@ class QuantizationInputs:
         term="quantisation",
     )
     before: str = _FORMATS.ask(
-        "bf16",
-        "From",
-        choices=WEIGHT_CHOICES,
-        help="The format to compare with.",
+        "bf16", "From", choices=WEIGHT_CHOICES, help="The format to compare with."
     )
     gpu: str = ask_gpu(count_field="tensor_parallel")
     tensor_parallel: int = ask_tensor_parallel(2)
-    bandwidth_share: float = HARDWARE.ask(
+    bandwidth_share: float = HARDWARE.ask_more(
         0.65,
         "Reached bandwidth",
-        typed_unit="%",
-        minimum=0.05,
-        maximum=1.0,
+        unit="%",
+        limits=(0.05, 1.0),
         help="Share of the memory bandwidth that decoding reaches.",
         topic="batching-and-latency",
-        advanced=True,
     )
 
 

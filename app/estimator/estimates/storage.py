@@ -65,8 +65,7 @@ class StorageInputs:
         900.0,
         "Tokens per second of a GPU",
         unit="token/s",
-        minimum=0.001,
-        maximum=1e9,
+        limits=(0.001, 1e9),
         help="What one GPU trains on; an H100 at 40% of its peak does about 900 of a 70B model.",
         group="Job",
         topic="training-memory",
@@ -75,8 +74,7 @@ class StorageInputs:
         15e12,
         "Tokens of the data set",
         unit="token",
-        minimum=1.0,
-        maximum=1e18,
+        limits=(1.0, 1e18),
         help="Once each, as stored for training.",
         term="token",
     )
@@ -84,18 +82,15 @@ class StorageInputs:
         4.0,
         "Bytes per token",
         unit="B",
-        minimum=0.01,
-        maximum=1e9,
+        limits=(0.01, 1e9),
         help="4 for numbers of tokens from 65,537 on, 2 below; for images or video "
         "the bytes of a file over the tokens it becomes.",
     )
-    copies: int = _DATA.ask(
+    copies: int = _DATA.ask_more(
         2,
         "Copies of the data set",
-        minimum=1,
-        maximum=100,
+        limits=(1, 100),
         help="Raw and prepared ones together; one is on the fast tier.",
-        advanced=True,
     )
     content: str = _CHECKPOINTS.ask(
         "adamw",
@@ -113,58 +108,47 @@ class StorageInputs:
     write_bandwidth: float = _STORAGE.ask(
         100e9,
         "Write bandwidth",
-        unit="B/s",
-        typed_unit="GB/s",
-        minimum=1e6,
-        maximum=1e15,
+        unit="GB/s",
+        limits=(1e6, 1e15),
         help="What the storage takes from all nodes together.",
         term="parallel-file-system",
     )
     read_bandwidth: float = _STORAGE.ask(
         200e9,
         "Read bandwidth",
-        unit="B/s",
-        typed_unit="GB/s",
-        minimum=1e6,
-        maximum=1e15,
+        unit="GB/s",
+        limits=(1e6, 1e15),
         help="What the storage gives to all nodes together.",
         term="parallel-file-system",
     )
     acceptable: float = _CHECKPOINTS.ask(
         0.05,
         "Acceptable loss",
-        typed_unit="%",
-        minimum=0.001,
-        maximum=0.9,
+        unit="%",
+        limits=(0.001, 0.9),
         help="Share of the time that saving and failures may cost.",
     )
-    kept: int = _CHECKPOINTS.ask(
+    kept: int = _CHECKPOINTS.ask_more(
         5,
         "Checkpoints kept",
-        minimum=1,
-        maximum=100_000,
+        limits=(1, 100_000),
         help="On the fast tier at the same time.",
         topic="cluster-components",
-        advanced=True,
     )
-    stall: float | None = _CHECKPOINTS.ask(
+    stall: float | None = _CHECKPOINTS.ask_more(
         None,
         "Stall of a save",
         unit="s",
         typed_unit="s",
-        minimum=0.001,
-        maximum=86400.0,
+        limits=(0.001, 86400.0),
         help="How long training stands; left empty: the whole write, or a second and "
         "the copy to host memory at 20 GB/s a GPU.",
-        advanced=True,
     )
     mtbf: float | None = input_field(
         None,
         "Hours between failures of a GPU",
-        unit="s",
-        typed_unit="h",
-        minimum=3600.0,
-        maximum=3.6e9,
+        unit="h",
+        limits=(3600.0, 3.6e9),
         help="All causes, its share of the node included; left empty: 50,000 h as in "
         "the training of Llama 3.",
         group="Failures",
@@ -174,10 +158,8 @@ class StorageInputs:
     restart: float = input_field(
         600.0,
         "Restart",
-        unit="s",
-        typed_unit="min",
-        minimum=0.0,
-        maximum=604800.0,
+        unit="min",
+        limits=(0.0, 604800.0),
         help="From the failure to training again, without reading the checkpoint.",
         group="Failures",
         topic="training-memory",
@@ -186,8 +168,7 @@ class StorageInputs:
     replicas: int = input_field(
         1,
         "Readers of the checkpoint",
-        minimum=1,
-        maximum=100_000,
+        limits=(1, 100_000),
         help="Data-parallel copies that each read all of it; 1 where it is read once "
         "and passed on.",
         term="data-parallelism",
@@ -195,14 +176,12 @@ class StorageInputs:
         topic="parallelism",
         advanced=True,
     )
-    fill: float = _STORAGE.ask(
+    fill: float = _STORAGE.ask_more(
         0.8,
         "Fill level",
-        typed_unit="%",
-        minimum=0.1,
-        maximum=1.0,
+        unit="%",
+        limits=(0.1, 1.0),
         help="Share of the capacity that is filled at most.",
-        advanced=True,
     )
 
 

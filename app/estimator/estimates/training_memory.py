@@ -75,33 +75,25 @@ class TrainingMemoryInputs:
     pipeline_parallel: int = common_inputs.ask_pipeline(1024)
     context_parallel: int = common_inputs.ask_context_parallel(1024)
     expert_parallel: int = common_inputs.ask_experts(1024)
-    interleave: int = LAYOUT.ask(
-        1,
-        "Interleaving",
-        minimum=1,
-        maximum=64,
-        help="Chunks of layers on each pipeline stage.",
-        advanced=True,
+    interleave: int = LAYOUT.ask_more(
+        1, "Interleaving", limits=(1, 64), help="Chunks of layers on each pipeline stage."
     )
     sequence: int = common_inputs.ask_sequence()
     micro_batch: int = BATCH.ask(
         1,
         "Micro-batch",
         unit="sequence",
-        minimum=1,
-        maximum=100_000,
+        limits=(1, 100_000),
         help="Sequences in one forward pass.",
         term="micro-batch",
     )
-    micro_batches: int | None = BATCH.ask(
+    micro_batches: int | None = BATCH.ask_more(
         None,
         "Micro-batches per step",
         kind="count",
-        minimum=1,
-        maximum=1_000_000,
+        limits=(1, 1_000_000),
         help="Left empty: about four million tokens, at least one for each stage.",
         topic="parallelism",
-        advanced=True,
     )
     recompute: str = common_inputs.ask_recompute("full")
     framework: str = RECIPE.ask(
@@ -110,26 +102,19 @@ class TrainingMemoryInputs:
         choices=FRAMEWORK_CHOICES,
         help="Decides which tensors are kept beside the formula.",
     )
-    flash_attention: bool = RECIPE.ask(
-        True,
-        "Flash attention",
-        help="Without it the attention scores are kept as well.",
-        advanced=True,
+    flash_attention: bool = RECIPE.ask_more(
+        True, "Flash attention", help="Without it the attention scores are kept as well."
     )
     sequence_parallel: bool = common_inputs.ask_sequence_parallel()
-    overlapped: bool = RECIPE.ask(
+    overlapped: bool = RECIPE.ask_more(
         True,
         "Overlapped tensor parallelism",
         help="Transfers run inside the products, so that no whole sequence is "
         "gathered; in PyTorch.",
         topic="parallelism",
-        advanced=True,
     )
-    fused_loss: bool = RECIPE.ask(
-        False,
-        "Fused loss",
-        help="A loss that never makes FP32 copies of the logits.",
-        advanced=True,
+    fused_loss: bool = RECIPE.ask_more(
+        False, "Fused loss", help="A loss that never makes FP32 copies of the logits."
     )
     method: str = RECIPE.ask(
         "full",
@@ -142,15 +127,10 @@ class TrainingMemoryInputs:
         help="Adapters train a small part and keep the rest frozen.",
         term="lora",
     )
-    rank: int = RECIPE.ask(
-        16,
-        "Adapter rank",
-        minimum=1,
-        maximum=4096,
-        help="Rank of the adapters, for LoRA and QLoRA.",
-        advanced=True,
+    rank: int = RECIPE.ask_more(
+        16, "Adapter rank", limits=(1, 4096), help="Rank of the adapters, for LoRA and QLoRA."
     )
-    targets: str = RECIPE.ask(
+    targets: str = RECIPE.ask_more(
         "all-linear",
         "Adapted matrices",
         choices=(
@@ -160,9 +140,8 @@ class TrainingMemoryInputs:
             ("mlp", "MLP"),
         ),
         help="Which matrices get an adapter.",
-        advanced=True,
     )
-    offload: str = LAYOUT.ask(
+    offload: str = LAYOUT.ask_more(
         "none",
         "Offload to the host",
         choices=(
@@ -172,15 +151,12 @@ class TrainingMemoryInputs:
         ),
         help="What waits in the memory of the server until it is needed.",
         topic="training-memory",
-        advanced=True,
     )
     overhead: float | None = HARDWARE.ask(
         None,
         "Overhead per GPU",
-        unit="B",
-        typed_unit="GB",
-        minimum=0.0,
-        maximum=1e12,
+        unit="GB",
+        limits=(0.0, 1e12),
         help="CUDA context, communication buffers, workspaces, fragmentation; left "
         "empty: 4 GB, or 1 GB for a GPU by itself.",
         topic="training-memory",

@@ -37,8 +37,7 @@ def _batch_field(default: int | None, label: str, help_text: str, maximum: int) 
         label,
         kind="count",
         unit="sequence",
-        minimum=1,
-        maximum=maximum,
+        limits=(1, maximum),
         help=help_text,
         term="micro-batch",
         topic="parallelism",
@@ -86,78 +85,63 @@ class TrainingTimeInputs:
         term="zero",
     )
     sequence_parallel: bool = common_inputs.ask_sequence_parallel()
-    gradients: str = RECIPE.ask(
+    gradients: str = RECIPE.ask_more(
         "bf16",
         "Gradients",
         choices=(("bf16", "BF16"), ("fp32", "FP32")),
         help="Format in which replicas add them up.",
         topic="number-formats",
-        advanced=True,
     )
     software: str = common_inputs.ask_training_software()
     network_rate: float = common_inputs.ask_network_rate()
     network: str = common_inputs.ask_network()
     domain: int | None = common_inputs.ask_domain()
-    mtbf_per_gpu: float = _LOSSES.ask(
+    mtbf_per_gpu: float = _LOSSES.ask_more(
         5.8 * _YEAR,
         "Time between failures of a GPU",
-        unit="s",
-        typed_unit="years",
-        minimum=3600.0,
-        maximum=1000 * _YEAR,
+        unit="years",
+        limits=(3600.0, 1000 * _YEAR),
         help="Mean time until one GPU's share of the machine stops the job; Llama 3 saw 5.8 years.",
-        advanced=True,
     )
-    checkpoint_time: float = _LOSSES.ask(
+    checkpoint_time: float = _LOSSES.ask_more(
         30.0,
         "Checkpoint stall",
         unit="s",
         typed_unit="s",
-        minimum=0.1,
-        maximum=86400.0,
+        limits=(0.1, 86400.0),
         help="How long one checkpoint stops the training.",
         term="checkpoint",
-        advanced=True,
     )
-    restart_time: float = _LOSSES.ask(
+    restart_time: float = _LOSSES.ask_more(
         600.0,
         "Restart",
-        unit="s",
-        typed_unit="min",
-        minimum=0.0,
-        maximum=864000.0,
+        unit="min",
+        limits=(0.0, 864000.0),
         help="From a failure until training goes on.",
-        advanced=True,
     )
-    other_time: float = _LOSSES.ask(
+    other_time: float = _LOSSES.ask_more(
         0.05,
         "Evaluation and repeats",
-        typed_unit="%",
-        minimum=0.0,
-        maximum=0.9,
+        unit="%",
+        limits=(0.0, 0.9),
         help="Share of the time for validation and for work done twice.",
         topic="training-versus-inference",
-        advanced=True,
     )
     deadline: float | None = MODEL.ask(
         None,
         "Deadline",
-        unit="s",
-        typed_unit="days",
-        minimum=60.0,
-        maximum=100 * _YEAR,
+        unit="days",
+        limits=(60.0, 100 * _YEAR),
         help="The run should be over by then; left empty: no limit.",
     )
     usd_per_gpu_hour: float | None = common_inputs.ask_price()
-    watts_per_gpu: float | None = COST.ask(
+    watts_per_gpu: float | None = COST.ask_more(
         None,
         "Power per GPU",
         unit="W",
         typed_unit="W",
-        minimum=1.0,
-        maximum=1e5,
+        limits=(1.0, 1e5),
         help="With its share of the server; left empty: 1.7 times the card's limit.",
-        advanced=True,
     )
     pue: float = common_inputs.ask_pue(COST)
 

@@ -33,23 +33,19 @@ class WeightsInputs:
         topic="number-formats",
     )
     tensor_parallel: int = ask_tensor_parallel()
-    pipeline_parallel: int = HARDWARE.ask(
+    pipeline_parallel: int = HARDWARE.ask_more(
         1,
         "Pipeline parallel",
-        minimum=1,
-        maximum=1024,
+        limits=(1, 1024),
         help="Stages that the layers are divided into evenly.",
         term="pipeline-parallelism",
-        advanced=True,
     )
-    repacked: bool = MODEL.ask(
-        default=False,
-        label="Repacked 4-bit weights",
-        kind="flag",
+    repacked: bool = MODEL.ask_more(
+        False,
+        "Repacked 4-bit weights",
         help="As kernels that keep only the weights narrow hold MXFP4 experts on "
         "Hopper and older cards: widths are padded to multiples of 256 and 128.",
         topic="number-formats",
-        advanced=True,
     )
 
 
