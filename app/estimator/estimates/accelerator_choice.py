@@ -291,57 +291,57 @@ def describe_gpu_count(gpu: Accelerator, count: int) -> str:
     return words if whole == count else f"{words}, of a {unit} of {whole}"
 
 
-def find_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     """Return why a GPU is excluded before the search; empty if it is not."""
-    if asked.only not in {None, gpu.id}:
+    if inputs.only not in {None, gpu.id}:
         return "Another one was asked for."
     checks = (_kind_objection, _limit_objection, _format_objection)
-    return next((why for check in checks if (why := check(asked, gpu))), "")
+    return next((why for check in checks if (why := check(inputs, gpu))), "")
 
 
-def _kind_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
-    if asked.vendor not in {"any", gpu.vendor}:
+def _kind_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+    if inputs.vendor not in {"any", gpu.vendor}:
         return f"Made by {gpu.vendor}."
     rare = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
-    if rare and not (asked.rare or asked.only):
+    if rare and not (inputs.rare or inputs.only):
         return rare
-    if asked.form != "any" and (asked.form == "card") != is_card(gpu):
-        return "A module." if asked.form == "card" else "A card."
-    if asked.cooling == "air":
+    if inputs.form != "any" and (inputs.form == "card") != is_card(gpu):
+        return "A module." if inputs.form == "card" else "A card."
+    if inputs.cooling == "air":
         way = gpu_cooling(gpu.id)
         if way != "air":
             return "Cooled by liquid." if way else "Its cooling is not known here."
     return ""
 
 
-def _limit_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
-    if asked.most_power is not None:
+def _limit_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+    if inputs.most_power is not None:
         if gpu.tdp is None:
             return "Its power is not known."
-        if gpu.tdp > asked.most_power:
+        if gpu.tdp > inputs.most_power:
             return f"Draws {format_value(gpu.tdp, 'W')}."
     if not gpu.capacity:
         return "Its memory is not known."
-    if asked.least_memory is not None and gpu.capacity < asked.least_memory:
+    if inputs.least_memory is not None and gpu.capacity < inputs.least_memory:
         return f"Has {format_value(gpu.capacity, 'B')}."
     return ""
 
 
-def _format_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def _format_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     form = FORMATS["bf16"]
-    if asked.job != "training":
-        form = find_format(find_model(asked.model), asked.weights)
+    if inputs.job != "training":
+        form = find_format(find_model(inputs.model), inputs.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     return f"Cannot compute in {form.label}." if gpu.lacks_format(needed) else ""
 
 
-def read_prices(asked: AcceleratorChoiceInputs) -> Mapping[str, float]:
+def read_prices(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
     """Return the typed prices [USD/h] by GPU id; raises InvalidInputsError for invalid ones.
 
     Ranking by cost and a budget require at least one price.
     """
     prices: dict[str, float] = {}
-    for part in filter(None, (p.strip() for p in _split_list(asked.prices))):
+    for part in filter(None, (p.strip() for p in _split_list(inputs.prices))):
         name, _, price = part.rpartition(" ") if " " in part else part.rpartition("=")
         try:
             key = accelerator_id(name.strip(" =:"))
@@ -351,9 +351,9 @@ def read_prices(asked: AcceleratorChoiceInputs) -> Mapping[str, float]:
             raise input_error("prices", part, f"{message.rstrip('.')}.") from None
         if not 0 < prices[key] < 1e6:
             raise input_error("prices", part, f"The price in “{part}” must lie above 0.")
-    if not prices and (asked.budget is not None or asked.rank == "cost"):
-        what = "Ranking by cost" if asked.rank == "cost" else "A budget"
-        raise input_error("prices", asked.prices, f"{what} needs prices, such as h100 4.")
+    if not prices and (inputs.budget is not None or inputs.rank == "cost"):
+        what = "Ranking by cost" if inputs.rank == "cost" else "A budget"
+        raise input_error("prices", inputs.prices, f"{what} needs prices, such as h100 4.")
     return prices
 
 
@@ -417,47 +417,47 @@ FOR_STATES = 0.6
 _SERVER = 8
 
 
-def rank_gpus(asked: AcceleratorChoiceInputs) -> GpuRanking:
+def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
     """Evaluate every GPU; raises InvalidInputsError for invalid or missing prices."""
-    model = find_model(asked.model)
-    prices = read_prices(asked)
-    loads = _loads_by_repacking(asked, model) if asked.job == "serving" else {}
-    form = find_format(model, asked.weights)
+    model = find_model(inputs.model)
+    prices = read_prices(inputs)
+    loads = _loads_by_repacking(inputs, model) if inputs.job == "serving" else {}
+    form = find_format(model, inputs.weights)
     found: list[GpuCandidate] = []
     against: list[tuple[Accelerator, str]] = []
     for gpu in list_gpus():
-        why = find_objection(asked, gpu)
+        why = find_objection(inputs, gpu)
         load = loads.get(is_unpacked(gpu, form), {})
-        tried = why or _try_gpu(asked, model, gpu, load, prices.get(gpu.id))
+        tried = why or _try_gpu(inputs, model, gpu, load, prices.get(gpu.id))
         if isinstance(tried, str):
             against.append((gpu, tried))
         else:
             found.append(tried)
-    found.sort(key=lambda c: _ranking_key(asked.rank, c))
+    found.sort(key=lambda c: _ranking_key(inputs.rank, c))
     best = loads.get(is_unpacked(found[0].gpu, form), {}) if found else {}
     return GpuRanking(model, tuple(found), tuple(against), best)
 
 
 def _loads_by_repacking(
-    asked: AcceleratorChoiceInputs, model: Architecture
+    inputs: AcceleratorChoiceInputs, model: Architecture
 ) -> dict[bool, dict[int, GpuMemoryUse]]:
     """Return memory use on cards that unpack weights to 16 bit, and on the others."""
-    form = find_format(model, asked.weights)
+    form = find_format(model, inputs.weights)
     examples = {is_unpacked(gpu, form): gpu for gpu in list_gpus()}
-    return {wide: _memory_by_gpu_count(asked, model, gpu) for wide, gpu in examples.items()}
+    return {wide: _memory_by_gpu_count(inputs, model, gpu) for wide, gpu in examples.items()}
 
 
 def _memory_by_gpu_count(
-    asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator
+    inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator
 ) -> dict[int, GpuMemoryUse]:
     """Return the memory use of each GPU by the number of GPUs that share the model."""
     memory = InferenceMemoryInputs(
-        model=asked.model,
+        model=inputs.model,
         gpu=gpu.id,
-        weights=asked.weights,
-        cache=asked.cache,
-        context=asked.context,
-        concurrent=asked.concurrent,
+        weights=inputs.weights,
+        cache=inputs.cache,
+        context=inputs.context,
+        concurrent=inputs.concurrent,
     )
     return {n: gpu_memory_use(model, memory, n) for n in tensor_parallel_choices(model, 72)}
 
@@ -473,34 +473,34 @@ def _ranking_key(rank: str, one: GpuCandidate) -> tuple[float, ...]:
 
 
 def _try_gpu(
-    asked: AcceleratorChoiceInputs,
+    inputs: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
     loads: Mapping[int, GpuMemoryUse],
     price: float | None,
 ) -> GpuCandidate | str:
     """Return the fewest GPUs that can do the job, or the reason why none can."""
-    if asked.budget is not None and price is None:
+    if inputs.budget is not None and price is None:
         return "No price was given for it."
-    if asked.job == "training":
-        tried = _try_training(asked, model, gpu, price)
+    if inputs.job == "training":
+        tried = _try_training(inputs, model, gpu, price)
     else:
-        tried = _try_serving(asked, model, gpu, loads, price)
+        tried = _try_serving(inputs, model, gpu, loads, price)
     if isinstance(tried, str):
         return tried
-    return _limit_exceeded(asked, tried) or tried
+    return _limit_exceeded(inputs, tried) or tried
 
 
-def _limit_exceeded(asked: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
+def _limit_exceeded(inputs: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
     """Return whether all GPUs together exceed the power limit or the budget."""
     count = format_value(one.count, "GPU")
-    if asked.total_power is not None:
+    if inputs.total_power is not None:
         if one.power is None:
             return "Its power is not known."
-        if one.power > asked.total_power:
+        if one.power > inputs.total_power:
             return f"{count} draw {format_value(one.power, 'W')}."
     cost = one.cost
-    if asked.budget is not None and cost is not None and cost > asked.budget:
+    if inputs.budget is not None and cost is not None and cost > inputs.budget:
         return f"{count} cost {format_value(cost, 'USD/h')}."
     return ""
 
@@ -516,7 +516,7 @@ def purchase_unit(gpu: Accelerator) -> int:
 
 
 def _try_serving(
-    asked: AcceleratorChoiceInputs,
+    inputs: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
     loads: Mapping[int, GpuMemoryUse],
@@ -529,10 +529,10 @@ def _try_serving(
             break
         if load.total > limit:
             continue
-        seconds = token_time(asked, model, gpu, count)
+        seconds = token_time(inputs, model, gpu, count)
         if seconds is None:
             return "Its 16-bit rate is not published, so its speed is not known."
-        if seconds > asked.slowest:
+        if seconds > inputs.slowest:
             why = f"{format_value(seconds, 's')} for a token on {count}."
             continue
         power = None if gpu.tdp is None else gpu.tdp * count
@@ -543,17 +543,17 @@ def _try_serving(
 
 
 def token_time(
-    asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
+    inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
 ) -> float | None:
     """Time for one token of every sequence [s]; None if rates are unknown."""
     serving = ServingSetup(
-        weights=asked.weights, cache=asked.cache, tensor=count, expert_tensor=count
+        weights=inputs.weights, cache=inputs.cache, tensor=count, expert_tensor=count
     )
     try:
         placed = place_model(model, gpu, gpu_interconnect(_with_real_link(gpu.id, count)), serving)
     except ValueError:
         return None
-    return decode_time(placed, asked.concurrent, asked.context).total
+    return decode_time(placed, inputs.concurrent, inputs.context).total
 
 
 @functools.lru_cache(maxsize=512)
@@ -576,63 +576,63 @@ def _hours_per_token(model: str, gpu: str, number_format: str, software: str) ->
 
 
 def _try_training(
-    asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, price: float | None
+    inputs: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, price: float | None
 ) -> GpuCandidate | str:
-    if gpu.peak(asked.number_format) is None and asked.number_format != "bf16":
-        return f"It does not compute in {asked.number_format.upper()}."
-    each = _hours_per_token(asked.model, gpu.id, asked.number_format, asked.software)
+    if gpu.peak(inputs.number_format) is None and inputs.number_format != "bf16":
+        return f"It does not compute in {inputs.number_format.upper()}."
+    each = _hours_per_token(inputs.model, gpu.id, inputs.number_format, inputs.software)
     if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
-    hours = each * asked.tokens / (1 - asked.lost)
+    hours = each * inputs.tokens / (1 - inputs.lost)
     room = gpu.capacity * FOR_STATES
     states = model.parameters * STATES
-    count = max(1, math.ceil(states / room), math.ceil(hours * 3600 / asked.days))
+    count = max(1, math.ceil(states / room), math.ceil(hours * 3600 / inputs.days))
     board = purchase_unit(gpu)
     count = -(-count // board) * board
     power = None if gpu.tdp is None else gpu.tdp * count
     return GpuCandidate(gpu, count, states / count, None, hours, power, price)
 
 
-def find_flips(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[VerdictFlip, ...]:
+def find_flips(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> tuple[VerdictFlip, ...]:
     """Return nearby input values for which another GPU is the best."""
     changes = []
-    for field, label, value, now, flips in _flip_candidates(asked, found):
+    for field, label, value, now, flips in _flip_candidates(inputs, result):
         changed: dict[str, Any] = {field: value}
         try:
-            other = rank_gpus(dataclasses.replace(asked, **changed))
+            other = rank_gpus(dataclasses.replace(inputs, **changed))
         except InvalidInputsError:
             continue
-        if _best_choice(other) != _best_choice(found):
+        if _best_choice(other) != _best_choice(result):
             changes.append(VerdictFlip(field, label, now, flips, _describe_new_best(other)))
     return tuple(changes)
 
 
-def _best_choice(found: GpuRanking) -> tuple[str, int]:
-    best = found.found[0] if found.found else None
+def _best_choice(result: GpuRanking) -> tuple[str, int]:
+    best = result.found[0] if result.found else None
     return (best.gpu.id, best.count) if best else ("", 0)
 
 
-def _describe_new_best(found: GpuRanking) -> str:
-    if not found.found:
+def _describe_new_best(result: GpuRanking) -> str:
+    if not result.found:
         return "No GPU of the catalog does it."
-    best = found.found[0]
+    best = result.found[0]
     return f"{describe_gpu_count(best.gpu, best.count)}."
 
 
 _Try = tuple[str, str, Any, str, str]
 
 
-def _flip_candidates(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[_Try, ...]:
-    best = found.found[0] if found.found else None
-    if asked.job == "training":
-        return _training_tries(asked)
+def _flip_candidates(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> tuple[_Try, ...]:
+    best = result.found[0] if result.found else None
+    if inputs.job == "training":
+        return _training_tries(inputs)
     tries: list[_Try] = []
     if best is not None:
-        tries += _more_sequences(asked, found, best)
-    form = find_format(found.model, asked.weights)
+        tries += _more_sequences(inputs, result, best)
+    form = find_format(result.model, inputs.weights)
     lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
-        now, value = f"{format_number(asked.slowest * 1e3)} ms", asked.slowest * 4
+        now, value = f"{format_number(inputs.slowest * 1e3)} ms", inputs.slowest * 4
         flips = f"{format_number(value * 1e3)} ms"
         tries.append(("slowest", "Slowest token", min(value, 100.0), now, flips))
     if lighter:
@@ -641,26 +641,26 @@ def _flip_candidates(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple
     return tuple(tries)
 
 
-def _training_tries(asked: AcceleratorChoiceInputs) -> tuple[_Try, ...]:
-    now = format_value(asked.days, "s").replace("\u00a0", " ")
-    half = asked.days / 2
-    if not is_value_allowed(type(asked), "days", half):
+def _training_tries(inputs: AcceleratorChoiceInputs) -> tuple[_Try, ...]:
+    now = format_value(inputs.days, "s").replace("\u00a0", " ")
+    half = inputs.days / 2
+    if not is_value_allowed(type(inputs), "days", half):
         return ()
     days = f"{format_number(half / 86400)} days"
     return (("days", "Time for the training", half, now, days),)
 
 
 def _more_sequences(
-    asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate
+    inputs: AcceleratorChoiceInputs, result: GpuRanking, best: GpuCandidate
 ) -> tuple[_Try, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""
-    load = found.loads[best.count]
+    load = result.loads[best.count]
     room = best.gpu.capacity * USABLE - load.fixed
-    each = load.cache / asked.concurrent
+    each = load.cache / inputs.concurrent
     if each <= 0 or room <= 0:
         return ()
-    more = max(int(room // each), asked.concurrent) + 1
+    more = max(int(room // each), inputs.concurrent) + 1
     if more > 1_000_000:
         return ()
-    now, flips = format_number(asked.concurrent), format_number(more)
+    now, flips = format_number(inputs.concurrent), format_number(more)
     return (("concurrent", "Concurrent sequences", more, now, flips),)

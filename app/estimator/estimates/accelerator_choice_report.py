@@ -44,13 +44,13 @@ _ROWS = 12
 _Cell = str | tuple[float, str]
 
 
-def build_ranking_table(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
+def build_ranking_table(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> ResultTable:
     """Return the best candidates, each with its difference from the first."""
-    best = found.found[0]
-    training = asked.job == "training"
+    best = result.found[0]
+    training = inputs.job == "training"
     work = "GPU-hours" if training else "Time per token"
     money = "USD" if training else "USD/h"
-    priced = any(one.price for one in found.found)
+    priced = any(one.price for one in result.found)
     rows = tuple(
         (
             format_number(place),
@@ -61,9 +61,9 @@ def build_ranking_table(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Re
             _work_cell(one),
             _known_cell(one.power, "W"),
             *((_known_cell(one.compared_cost, money),) if priced else ()),
-            _against_best(asked, best, one),
+            _against_best(inputs, best, one),
         )
-        for place, one in enumerate(found.found[:_ROWS], 1)
+        for place, one in enumerate(result.found[:_ROWS], 1)
     )
     cost = (("Training" if training else "Hour"),) if priced else ()
     first = ("Place", "GPU", "Number", "Bought")
@@ -81,13 +81,13 @@ def _known_cell(value: float | None, unit: str) -> _Cell:
     return "unknown" if value is None else (value, unit)
 
 
-def _against_best(asked: AcceleratorChoiceInputs, best: GpuCandidate, one: GpuCandidate) -> str:
+def _against_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate, one: GpuCandidate) -> str:
     """Return why a candidate has its rank."""
     if one is best:
-        if asked.job == "training":
-            return {**_FIRST, **_FIRST_TRAINING}[asked.rank]
-        return _FIRST[asked.rank]
-    if asked.rank == "cost" and one.cost is None:
+        if inputs.job == "training":
+            return {**_FIRST, **_FIRST_TRAINING}[inputs.rank]
+        return _FIRST[inputs.rank]
+    if inputs.rank == "cost" and one.cost is None:
         return "No price given."
     reasons = []
     if one.count != best.count:
@@ -119,18 +119,18 @@ def _slowdown_to_best(best: GpuCandidate, one: GpuCandidate) -> float | None:
     return mine / first if mine and first else None
 
 
-def against_table(found: GpuRanking) -> ResultTable:
+def against_table(result: GpuRanking) -> ResultTable:
     """Return every excluded GPU with the reason."""
-    rows = tuple((gpu.name, why) for gpu, why in found.against)
+    rows = tuple((gpu.name, why) for gpu, why in result.against)
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
 
-def context_table(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
+def context_table(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> ResultTable:
     """Return accelerators that are not GPUs, with whether their memory fits the job."""
-    if asked.job == "training":
-        need = found.model.parameters * STATES
+    if inputs.job == "training":
+        need = result.model.parameters * STATES
     else:
-        need = weight_table(found.model, asked.weights).total
+        need = weight_table(result.model, inputs.weights).total
     rows = tuple(_other_chip_cells(chip, need) for chip in list_other_accelerators())
     columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
@@ -180,62 +180,62 @@ _OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "parallelism")
 
 
-def build_report(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Estimate:
+def build_report(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> Estimate:
     """Build the estimate: ranking, figures, tables, and steps for the best GPU."""
-    best = found.found[0] if found.found else None
-    tables = (build_ranking_table(asked, found),) if best else ()
+    best = result.found[0] if result.found else None
+    tables = (build_ranking_table(inputs, result),) if best else ()
     return Estimate(
         name="accelerator-choice",
-        verdict=_build_verdict(asked, found),
-        figures=_build_figures(asked, found, best),
-        steps=_build_steps(asked, found, best) if best else _excluded_steps(found),
-        pictures=(_build_bar(asked, found, best),) if best else (),
-        tables=(*tables, against_table(found), context_table(asked, found)),
-        notes=_build_notes(asked, best),
-        changes=find_flips(asked, found),
+        verdict=_build_verdict(inputs, result),
+        figures=_build_figures(inputs, result, best),
+        steps=_build_steps(inputs, result, best) if best else _excluded_steps(result),
+        pictures=(_build_bar(inputs, result, best),) if best else (),
+        tables=(*tables, against_table(result), context_table(inputs, result)),
+        notes=_build_notes(inputs, best),
+        changes=find_flips(inputs, result),
     )
 
 
-def _build_verdict(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Verdict:
-    tried = len(found.found) + len(found.against)
-    if not found.found:
+def _build_verdict(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> Verdict:
+    tried = len(result.found) + len(result.against)
+    if not result.found:
         return Verdict(
             "no",
             "No GPU of the catalog does it.",
             f"All {tried} are left out; the table says why each.",
         )
-    best, *rest = found.found
-    job = "train" if asked.job == "training" else "serve"
-    text = f"It can {job} {found.model.name}"
+    best, *rest = result.found
+    job = "train" if inputs.job == "training" else "serve"
+    text = f"It can {job} {result.model.name}"
     if rest:
         text = (
-            f"Of the {len(found.found)} GPUs of the catalog that can {job} "
-            f"{found.model.name}, it comes first by {_ranking_criterion(asked)}; next comes "
+            f"Of the {len(result.found)} GPUs of the catalog that can {job} "
+            f"{result.model.name}, it comes first by {_ranking_criterion(inputs)}; next comes "
             f"{describe_gpu_count(rest[0].gpu, rest[0].count)}"
         )
     return Verdict("fits", f"{describe_gpu_count(best.gpu, best.count)}.", f"{text}.")
 
 
-def _ranking_criterion(asked: AcceleratorChoiceInputs) -> str:
+def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
     """Return the criterion of the ranking as text."""
-    training = asked.job == "training"
+    training = inputs.job == "training"
     return {
         "gpus": "fewest GPUs, then least power",
         "power": "least power",
         "speed": "fewest GPU-hours" if training else "shortest time per token",
         "cost": "lowest cost of the training" if training else "lowest cost of an hour",
-    }[asked.rank]
+    }[inputs.rank]
 
 
 _NONE = "No GPU of the catalog does it."
 
 
 def _build_figures(
-    asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate | None
+    inputs: AcceleratorChoiceInputs, result: GpuRanking, best: GpuCandidate | None
 ) -> tuple[Figure, ...]:
     counts = (
-        Figure(_OUT["candidates"], len(found.found)),
-        Figure(_OUT["excluded"], len(found.against)),
+        Figure(_OUT["candidates"], len(result.found)),
+        Figure(_OUT["excluded"], len(result.against)),
     )
     if best is None:
         return (
@@ -257,17 +257,17 @@ def _build_figures(
             best.power,
             note="At most, without their servers." if best.power else "Not known.",
         ),
-        *(_serving_figures(asked, best) if best.hours is None else _training_figures(best)),
-        *_cost_figures(asked, best),
+        *(_serving_figures(inputs, best) if best.hours is None else _training_figures(best)),
+        *_cost_figures(inputs, best),
         *counts,
     )
 
 
-def _serving_figures(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
+def _serving_figures(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
     seconds = best.seconds or 0.0
     low, high = error_range("decode" if _is_measured(best) else "tpot", seconds)
-    rate = asked.concurrent / seconds
-    pair = asked.concurrent / high, asked.concurrent / low
+    rate = inputs.concurrent / seconds
+    pair = inputs.concurrent / high, inputs.concurrent / low
     note = "For training."
     return (
         Figure(_OUT["token_time"], seconds, low, high),
@@ -277,9 +277,9 @@ def _serving_figures(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tupl
     )
 
 
-def _cost_figures(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
+def _cost_figures(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
     hour, run = _OUT["cost"], _OUT["run_cost"]
-    if not asked.prices:
+    if not inputs.prices:
         note = "Write prices of a GPU-hour to see it."
         none = (Figure(o, None, note=note, applies=False) for o in (hour, run))
         return tuple(none)
@@ -312,20 +312,20 @@ def _training_figures(best: GpuCandidate) -> tuple[Figure, ...]:
 
 
 def _build_steps(
-    asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate
+    inputs: AcceleratorChoiceInputs, result: GpuRanking, best: GpuCandidate
 ) -> tuple[FormulaStep, ...]:
     if best.hours is None:
-        return _serving_steps(asked, best, found.loads[best.count])
-    parameters = format_term(found.model.parameters)
+        return _serving_steps(inputs, best, result.loads[best.count])
+    parameters = format_term(result.model.parameters)
     memory = format_term(best.gpu.capacity, "B")
     board = purchase_unit(best.gpu)
-    useful = 1 - asked.lost
+    useful = 1 - inputs.lost
     return (
         FormulaStep(
             "GPUs for the states",
             "parameters × 16 B ÷ (memory × share for states)",
             f"{parameters} × {format_term(STATES)} B ÷ ({memory} × {format_term(FOR_STATES, '%')})",
-            found.model.parameters * STATES / (best.gpu.capacity * FOR_STATES),
+            result.model.parameters * STATES / (best.gpu.capacity * FOR_STATES),
             "GPU",
             "zero",
             "training-memory",
@@ -334,9 +334,9 @@ def _build_steps(
         _WORKING.line(
             "gpu_hours",
             "tokens ÷ (tokens per second of a GPU × (1 − time lost)) ÷ 3,600",
-            f"{format_term(asked.tokens)} ÷ ("
-            f"{format_term(asked.tokens / (best.hours * 3600 * useful))} × "
-            f"(1 − {format_term(asked.lost, '%')})) ÷ 3,600",
+            f"{format_term(inputs.tokens)} ÷ ("
+            f"{format_term(inputs.tokens / (best.hours * 3600 * useful))} × "
+            f"(1 − {format_term(inputs.lost, '%')})) ÷ 3,600",
             best.hours,
             "megatron-2021",
         ),
@@ -345,7 +345,7 @@ def _build_steps(
             "the more of both, in whole boards",
             f"⌈max({parameters} × {format_term(STATES)} B ÷ ({memory} × "
             f"{format_term(FOR_STATES, '%')}), {format_term(best.hours)} ÷ "
-            f"{format_term(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
+            f"{format_term(inputs.days / 3600)}, 1) ÷ {board}⌉ × {board}",
             best.count,
             "megatron-2021",
         ),
@@ -359,7 +359,7 @@ def _memory_parts(load: GpuMemoryUse) -> tuple[float, ...]:
 
 
 def _serving_steps(
-    asked: AcceleratorChoiceInputs, best: GpuCandidate, load: GpuMemoryUse
+    inputs: AcceleratorChoiceInputs, best: GpuCandidate, load: GpuMemoryUse
 ) -> tuple[FormulaStep, ...]:
     return (
         _WORKING.line(
@@ -383,7 +383,7 @@ def _serving_steps(
         _WORKING.line(
             "token_time",
             "sequences at once ÷ tokens per second of all",
-            f"{format_term(asked.concurrent)} ÷ {format_term(asked.concurrent / (best.seconds or 1.0))}",
+            f"{format_term(inputs.concurrent)} ÷ {format_term(inputs.concurrent / (best.seconds or 1.0))}",
             best.seconds or 0.0,
             "pope-2022",
             topic="batching-and-latency",
@@ -407,28 +407,30 @@ def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
     )
 
 
-def _excluded_steps(found: GpuRanking) -> tuple[FormulaStep, ...]:
+def _excluded_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
     return (
         _WORKING.line(
             "excluded",
             "GPUs of the catalog left out",
-            format_term(len(found.against)),
-            len(found.against),
+            format_term(len(result.against)),
+            len(result.against),
             "catalogue",
             topic="cluster-components",
         ),
     )
 
 
-def _build_bar(asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate) -> StackedBar:
+def _build_bar(
+    inputs: AcceleratorChoiceInputs, result: GpuRanking, best: GpuCandidate
+) -> StackedBar:
     memory = best.gpu.capacity
-    if asked.job == "training":
+    if inputs.job == "training":
         limit, words = memory * FOR_STATES, "for states"
         parts: tuple[BarSegment, ...] = (
             BarSegment("optimizer", "Weights, gradients, optimizer", best.need),
         )
     else:
-        load = found.loads[best.count]
+        load = result.loads[best.count]
         limit, words = memory * USABLE, "usable"
         parts = (
             BarSegment("weights", "Weights", load.weights),
@@ -448,11 +450,11 @@ _RANKED = {
 }
 
 
-def _build_notes(asked: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[str, ...]:
-    notes = [_RANKED[asked.rank], _OTHERS]
-    if asked.job == "training" and asked.rank == "speed":
+def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[str, ...]:
+    notes = [_RANKED[inputs.rank], _OTHERS]
+    if inputs.job == "training" and inputs.rank == "speed":
         notes[0] = "Fewest GPU-hours come first, whatever the number of GPUs."
-    if asked.job == "training":
+    if inputs.job == "training":
         notes.append(
             "Training is mixed-precision AdamW with states sharded over all GPUs, at "
             "the speed of the best usual layout."
@@ -492,9 +494,9 @@ _OTHERS = (
 )
 
 
-def estimate(asked: AcceleratorChoiceInputs) -> Estimate:
+def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
     """Rank the GPUs of the catalog for a job, with reasons for and against."""
-    return build_report(asked, rank_gpus(asked))
+    return build_report(inputs, rank_gpus(inputs))
 
 
 ENTRY = EstimateSpec(

@@ -90,77 +90,77 @@ class CollectiveTimes:
         return "links"
 
 
-def chosen_operation(asked: CollectivesInputs) -> Collective:
+def chosen_operation(inputs: CollectivesInputs) -> Collective:
     """Return the operation by its name in the formulas; the form offers no other."""
-    return next(name for name, _ in OPERATIONS if name == asked.operation)
+    return next(name for name, _ in OPERATIONS if name == inputs.operation)
 
 
-def gpu_links(asked: CollectivesInputs, gpu: Accelerator) -> Interconnect:
+def gpu_links(inputs: CollectivesInputs, gpu: Accelerator) -> Interconnect:
     """Return the links of a GPU; raises InvalidInputsError if the catalog has none."""
     if not gpu.nvlink and not gpu.pcie:
         message = f"The links of the {gpu.name} are not known."
-        raise input_error("gpu", asked.gpu, message)
-    return gpu_interconnect(gpu, asked.network_rate, asked.network, asked.domain or 0)
+        raise input_error("gpu", inputs.gpu, message)
+    return gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
 
 
 def time_collective(
-    asked: CollectivesInputs, fabric: Interconnect, message: float
+    inputs: CollectivesInputs, fabric: Interconnect, message: float
 ) -> CollectiveTimes:
     """Return the time of a message, total and by part."""
-    operation, ranks = chosen_operation(asked), asked.gpus
-    seconds = collective_seconds(asked, fabric, message)
+    operation, ranks = chosen_operation(inputs), inputs.gpus
+    seconds = collective_seconds(inputs, fabric, message)
     inside = min(ranks, fabric.domain)
     inner = collective_time(operation, inside, message, fabric)
     return CollectiveTimes(
         seconds=seconds,
-        floor=collective_seconds(asked, fabric, 1.0),
+        floor=collective_seconds(inputs, fabric, 1.0),
         inner=inner if ranks > fabric.domain else seconds,
         crosses=ranks > fabric.domain,
     )
 
 
-def collective_seconds(asked: CollectivesInputs, fabric: Interconnect, message: float) -> float:
+def collective_seconds(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> float:
     """Return the time of the collective, with in-network reduction if requested."""
-    operation, ranks = chosen_operation(asked), asked.gpus
-    return collective_time(operation, ranks, message, with_network_reduction(asked, fabric))
+    operation, ranks = chosen_operation(inputs), inputs.gpus
+    return collective_time(operation, ranks, message, with_network_reduction(inputs, fabric))
 
 
-def with_network_reduction(asked: CollectivesInputs, fabric: Interconnect) -> Interconnect:
+def with_network_reduction(inputs: CollectivesInputs, fabric: Interconnect) -> Interconnect:
     """Return the links with in-network reduction, if requested."""
-    reduces = asked.in_network and chosen_operation(asked) == "all_reduce"
-    if not reduces or asked.gpus <= fabric.domain:
+    reduces = inputs.in_network and chosen_operation(inputs) == "all_reduce"
+    if not reduces or inputs.gpus <= fabric.domain:
         return fabric
     # The switch returns the sum: each adapter sends the message once instead of twice.
     return dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)
 
 
 def find_flips(
-    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
 ) -> tuple[VerdictFlip, ...]:
     """Return the message size and the GPU count at which something else bounds the time."""
     changes = []
     if measured.limit == "latency":
-        size = asked.message
+        size = inputs.message
         while size < 1e15:
             size *= 2
-            time = collective_time(chosen_operation(asked), max(2, asked.gpus), size, fabric)
+            time = collective_time(chosen_operation(inputs), max(2, inputs.gpus), size, fabric)
             if time >= 3 * measured.floor:
                 break
         changes.append(
             VerdictFlip(
                 "message",
                 "Message",
-                format_value(asked.message, "B"),
+                format_value(inputs.message, "B"),
                 format_value(size, "B"),
                 "Bound by bandwidth.",
             )
         )
-    if not measured.crosses and asked.gpus > 1:
+    if not measured.crosses and inputs.gpus > 1:
         changes.append(
             VerdictFlip(
                 "gpus",
                 "GPUs",
-                format_number(asked.gpus),
+                format_number(inputs.gpus),
                 format_number(fabric.domain + 1),
                 "Leaves the link domain for the network.",
             )

@@ -74,7 +74,7 @@ _NAMES = {
 
 
 def build_report(
-    asked: CollectivesInputs,
+    inputs: CollectivesInputs,
     gpu: Accelerator,
     fabric: Interconnect,
     measured: CollectiveTimes,
@@ -83,18 +83,18 @@ def build_report(
     """Build the estimate: verdict, figures, bandwidth curve and steps."""
     return Estimate(
         name="collectives",
-        verdict=_build_verdict(asked, gpu, measured),
-        figures=_build_figures(asked, fabric, measured),
-        steps=_build_steps(asked, fabric, measured),
-        pictures=(_build_bandwidth_curve(asked, fabric),),
-        tables=(_parallelism_traffic_table(asked, fabric, model),),
-        notes=_build_notes(asked, fabric),
-        changes=find_flips(asked, fabric, measured),
+        verdict=_build_verdict(inputs, gpu, measured),
+        figures=_build_figures(inputs, fabric, measured),
+        steps=_build_steps(inputs, fabric, measured),
+        pictures=(_build_bandwidth_curve(inputs, fabric),),
+        tables=(_parallelism_traffic_table(inputs, fabric, model),),
+        notes=_build_notes(inputs, fabric),
+        changes=find_flips(inputs, fabric, measured),
     )
 
 
 def _build_verdict(
-    asked: CollectivesInputs, gpu: Accelerator, measured: CollectiveTimes
+    inputs: CollectivesInputs, gpu: Accelerator, measured: CollectiveTimes
 ) -> Verdict:
     leads = {
         "latency": "Bound by latency.",
@@ -102,25 +102,25 @@ def _build_verdict(
         "links": "Bound by the links inside the node.",
     }
     text = (
-        f"An {_NAMES[asked.operation]} of {format_value(asked.message, 'B')} over "
-        f"{format_number(asked.gpus)} {gpu.name} takes "
+        f"An {_NAMES[inputs.operation]} of {format_value(inputs.message, 'B')} over "
+        f"{format_number(inputs.gpus)} {gpu.name} takes "
         f"{format_value(measured.seconds, 's')}."
     )
-    if asked.operation in ("reduce_scatter", "broadcast"):
+    if inputs.operation in ("reduce_scatter", "broadcast"):
         text = "A" + text[2:]
-    if asked.gpus == 1:
+    if inputs.gpus == 1:
         return Verdict("info", "Nothing to send.", "One GPU exchanges with nobody.")
     return Verdict("info", leads[measured.limit], text)
 
 
 def _build_figures(
-    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
 ) -> tuple[Figure, ...]:
     seconds = measured.seconds
-    sent = bytes_sent(chosen_operation(asked), asked.gpus, asked.message)
+    sent = bytes_sent(chosen_operation(inputs), inputs.gpus, inputs.message)
     bus = sent / seconds if seconds else 0.0
-    plain = asked.message / seconds if seconds else 0.0
-    across = _bytes_across_nodes(asked, fabric)
+    plain = inputs.message / seconds if seconds else 0.0
+    across = _bytes_across_nodes(inputs, fabric)
     moved, rate = sent, fabric.rate
     if measured.limit == "network":
         moved, rate = across, fabric.nic_rate
@@ -137,24 +137,24 @@ def _build_figures(
             _OUT["link_share"],
             share,
             *_rate_range(share),
-            note=_link_of_share(asked, fabric, measured, share),
+            note=_link_of_share(inputs, fabric, measured, share),
         ),
-        Figure(_OUT["limit"], measured.limit if asked.gpus > 1 else "nothing"),
+        Figure(_OUT["limit"], measured.limit if inputs.gpus > 1 else "nothing"),
     )
 
 
 def _link_of_share(
-    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes, share: float
+    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes, share: float
 ) -> str:
     """Return which link a share refers to."""
-    if asked.gpus == 1:
+    if inputs.gpus == 1:
         return ""
     if measured.limit == "network":
         used = format_value(share * fabric.nic_rate, "B/s")
         rate = format_value(fabric.nic_rate, "B/s")
         return f"{used} between nodes, of the network adapter's {rate}."
     text = f"Of the {format_value(fabric.rate, 'B/s')} of {fabric.link.name}."
-    summed = asked.operation == "all_reduce" and fabric.link.switch_gain > 1
+    summed = inputs.operation == "all_reduce" and fabric.link.switch_gain > 1
     if share > 1 and summed:
         text += " The switch adds up, so a GPU sends less than is counted."
     return text
@@ -164,16 +164,16 @@ def _rate_range(value: float) -> tuple[float, float]:
     return around_rate("collective", value)
 
 
-def _bytes_across_nodes(asked: CollectivesInputs, fabric: Interconnect) -> float:
+def _bytes_across_nodes(inputs: CollectivesInputs, fabric: Interconnect) -> float:
     """Return the bytes that one GPU's adapter sends [B]."""
-    groups = math.ceil(asked.gpus / fabric.domain)
+    groups = math.ceil(inputs.gpus / fabric.domain)
     if groups == 1:
         return 0.0
-    if asked.operation == "alltoall":
-        return asked.message * (groups - 1) / groups
-    part = asked.message / fabric.domain
-    sent = bytes_sent(chosen_operation(asked), groups, part)
-    halved = asked.in_network and asked.operation == "all_reduce"
+    if inputs.operation == "alltoall":
+        return inputs.message * (groups - 1) / groups
+    part = inputs.message / fabric.domain
+    sent = bytes_sent(chosen_operation(inputs), groups, part)
+    halved = inputs.in_network and inputs.operation == "all_reduce"
     return sent / 2 if halved else sent
 
 
@@ -185,23 +185,23 @@ def _share_text(operation: collectives.Collective, ranks: int, size: str) -> str
     return f"{passes}({ranks:,} − 1) ÷ {ranks:,} × {size}"
 
 
-def _time_within_text(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
+def _time_within_text(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the time within one domain, as a formula with numbers."""
-    inside = min(asked.gpus, fabric.domain)
-    parts = parts_inside(chosen_operation(asked), inside, message, fabric)
+    inside = min(inputs.gpus, fabric.domain)
+    parts = parts_inside(chosen_operation(inputs), inside, message, fabric)
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)
     return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
 
 
-def _whole_time_text(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
+def _whole_time_text(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the total time within and between domains, as a formula with numbers."""
-    operation = chosen_operation(asked)
-    inside = min(asked.gpus, fabric.domain)
-    groups = math.ceil(asked.gpus / inside)
+    operation = chosen_operation(inputs)
+    inside = min(inputs.gpus, fabric.domain)
+    groups = math.ceil(inputs.gpus / inside)
     inner = collective_time(operation, inside, message, fabric)
-    way = with_network_reduction(asked, fabric)
+    way = with_network_reduction(inputs, fabric)
     outer = time_between(operation, inside, groups, message, way)
     parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
@@ -212,18 +212,18 @@ _BOTH = "(within domains² + between them²)^½"
 
 
 def _build_steps(
-    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
 ) -> tuple[FormulaStep, ...]:
-    operation, ranks = chosen_operation(asked), asked.gpus
-    size, crosses = format_term(asked.message, "B"), measured.crosses
+    operation, ranks = chosen_operation(inputs), inputs.gpus
+    size, crosses = format_term(inputs.message, "B"), measured.crosses
     empty = (
-        _whole_time_text(asked, fabric, 1.0) if crosses else _time_within_text(asked, fabric, 1.0)
+        _whole_time_text(inputs, fabric, 1.0) if crosses else _time_within_text(inputs, fabric, 1.0)
     )
     whole = format_term(measured.seconds, "s")
     if crosses:
-        whole = _whole_time_text(asked, fabric, asked.message)
-    sent = bytes_sent(operation, ranks, asked.message)
-    inside = _time_within_text(asked, fabric, asked.message)
+        whole = _whole_time_text(inputs, fabric, inputs.message)
+    sent = bytes_sent(operation, ranks, inputs.message)
+    inside = _time_within_text(inputs, fabric, inputs.message)
     rule = _BOTH if crosses else _INSIDE
     floor = f"of one byte: {rule}"
     share = _share_text(operation, ranks, size)
@@ -234,37 +234,37 @@ def _build_steps(
         _WORKING.line("bytes_sent", _FACTORS[operation], share, sent, "nccl-tests"),
         _WORKING.line("latency", floor, empty, measured.floor, fitted),
         FormulaStep(*within, fitted, "interconnects"),
-        *((_across_step(asked, fabric),) if crosses else ()),
+        *((_across_step(inputs, fabric),) if crosses else ()),
         _WORKING.line("time", spent, whole, measured.seconds, "ml-engineering"),
     )
 
 
-def _across_step(asked: CollectivesInputs, fabric: Interconnect) -> FormulaStep:
-    groups = math.ceil(asked.gpus / fabric.domain)
-    operation, size = chosen_operation(asked), format_term(asked.message, "B")
+def _across_step(inputs: CollectivesInputs, fabric: Interconnect) -> FormulaStep:
+    groups = math.ceil(inputs.gpus / fabric.domain)
+    operation, size = chosen_operation(inputs), format_term(inputs.message, "B")
     formula = "what each of the domains sends of message ÷ GPUs of a domain"
     if operation == "alltoall":
         formula = "(domains − 1) ÷ domains × message"
     else:
         size += f" ÷ {fabric.domain}"
     numbers = _share_text(operation, groups, size)
-    if asked.in_network and operation == "all_reduce":
+    if inputs.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
     return _WORKING.line(
-        "bytes_across", formula, numbers, _bytes_across_nodes(asked, fabric), "ml-engineering"
+        "bytes_across", formula, numbers, _bytes_across_nodes(inputs, fabric), "ml-engineering"
     )
 
 
-def _build_bandwidth_curve(asked: CollectivesInputs, fabric: Interconnect) -> Chart:
+def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
     """Return bus bandwidth over message size, with the typed message marked."""
-    operation, ranks = chosen_operation(asked), max(2, asked.gpus)
+    operation, ranks = chosen_operation(inputs), max(2, inputs.gpus)
     points = []
     for power in range(12, 37, 2):
         size = 2.0**power
         seconds = collective_time(operation, ranks, size, fabric)
         points.append((size, bus_bandwidth(operation, ranks, size, seconds)))
-    here = collective_time(operation, ranks, asked.message, fabric)
-    mark = (asked.message, bus_bandwidth(operation, ranks, asked.message, here))
+    here = collective_time(operation, ranks, inputs.message, fabric)
+    mark = (inputs.message, bus_bandwidth(operation, ranks, inputs.message, here))
     limit = tuple((size, fabric.rate) for size, _ in (points[0], points[-1]))
     return Chart(
         "Bandwidth by message size",
@@ -282,10 +282,10 @@ def _build_bandwidth_curve(asked: CollectivesInputs, fabric: Interconnect) -> Ch
 
 
 def _parallelism_traffic_table(
-    asked: CollectivesInputs, fabric: Interconnect, model: Architecture
+    inputs: CollectivesInputs, fabric: Interconnect, model: Architecture
 ) -> ResultTable:
     """Return the traffic of each parallelism for a model, with its time."""
-    tokens, ranks = asked.tokens, max(2, asked.gpus)
+    tokens, ranks = inputs.tokens, max(2, inputs.gpus)
     message = 2.0 * tokens * model.hidden
     inside = min(ranks, fabric.domain, 8)
     sets: tuple[tuple[str, collectives.Collective, int, float], ...] = (
@@ -325,13 +325,13 @@ def _routed_bytes(model: Architecture, message: float) -> float:
     return message * model.experts_per_token if model.is_routed else 0.0
 
 
-def _build_notes(asked: CollectivesInputs, fabric: Interconnect) -> tuple[str, ...]:
+def _build_notes(inputs: CollectivesInputs, fabric: Interconnect) -> tuple[str, ...]:
     notes = [
         f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",
     ]
     bus = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."
-    across = _bytes_across_nodes(asked, fabric)
+    across = _bytes_across_nodes(inputs, fabric)
     if across:
         bus += (
             f" Only {format_value(across, 'B')} of them cross the network, so it can "
@@ -340,18 +340,18 @@ def _build_notes(asked: CollectivesInputs, fabric: Interconnect) -> tuple[str, .
     notes.append(bus)
     if fabric.link.crowding:
         notes.append("Cards without NVLink share the host's lanes and slow each other.")
-    if asked.in_network and asked.gpus <= fabric.domain:
+    if inputs.in_network and inputs.gpus <= fabric.domain:
         notes.append("Within one link domain the network reduces nothing.")
     return tuple(notes)
 
 
-def estimate(asked: CollectivesInputs) -> Estimate:
+def estimate(inputs: CollectivesInputs) -> Estimate:
     """Compute the time of the collective, and which links bound it."""
-    gpu = find_accelerator(asked.gpu)
-    fabric = gpu_links(asked, gpu)
-    measured = time_collective(asked, fabric, asked.message)
-    model = find_model(asked.model)
-    return build_report(asked, gpu, fabric, measured, model)
+    gpu = find_accelerator(inputs.gpu)
+    fabric = gpu_links(inputs, gpu)
+    measured = time_collective(inputs, fabric, inputs.message)
+    model = find_model(inputs.model)
+    return build_report(inputs, gpu, fabric, measured, model)
 
 
 ENTRY = EstimateSpec(

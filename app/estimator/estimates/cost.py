@@ -252,59 +252,59 @@ class CostResult:
         return owned / used, rented / used
 
 
-def compute_cost(asked: CostInputs) -> CostResult:
+def compute_cost(inputs: CostInputs) -> CostResult:
     """Compute both options; raises InvalidInputsError if use exceeds the available hours."""
-    if asked.utilisation > asked.availability:
+    if inputs.utilisation > inputs.availability:
         message = (
-            f"GPUs that are up {format_value(asked.availability, '%')} of the time "
-            f"cannot work {format_value(asked.utilisation, '%')} of it."
+            f"GPUs that are up {format_value(inputs.availability, '%')} of the time "
+            f"cannot work {format_value(inputs.utilisation, '%')} of it."
         )
-        raise input_error("utilisation", asked.utilisation, message)
-    ends = owned_at(asked, 0.0).total, owned_at(asked, 1.0).total
-    rent_ends = rented_at(asked, 0.0), rented_at(asked, 1.0)
+        raise input_error("utilisation", inputs.utilisation, message)
+    ends = owned_at(inputs, 0.0).total, owned_at(inputs, 1.0).total
+    rent_ends = rented_at(inputs, 0.0), rented_at(inputs, 1.0)
     return CostResult(
-        years=asked.life / _YEAR,
-        purchase=purchase_price(asked),
-        owned=owned_at(asked, asked.utilisation),
-        rented=rented_at(asked, asked.utilisation),
-        egress=_egress_per_year(asked),
-        hours=asked.gpus * HOURS_PER_YEAR * asked.utilisation,
+        years=inputs.life / _YEAR,
+        purchase=purchase_price(inputs),
+        owned=owned_at(inputs, inputs.utilisation),
+        rented=rented_at(inputs, inputs.utilisation),
+        egress=_egress_per_year(inputs),
+        hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
         ends=ends,
         rent_ends=rent_ends,
         meets=_break_even_utilization(ends, rent_ends),
     )
 
 
-def purchase_price(asked: CostInputs) -> float:
+def purchase_price(inputs: CostInputs) -> float:
     """Return the initial payment [USD]."""
-    return asked.gpus * asked.price * (1 + asked.infrastructure)
+    return inputs.gpus * inputs.price * (1 + inputs.infrastructure)
 
 
-def owned_at(asked: CostInputs, utilization: float) -> OwnershipCost:
+def owned_at(inputs: CostInputs, utilization: float) -> OwnershipCost:
     """Return the cost of a year of owning at a utilization."""
-    bought = purchase_price(asked)
-    sold = asked.gpus * asked.price * asked.resale
-    watts = asked.gpus * asked.power
-    drawn = average_power(watts, asked.idle, utilization)
+    bought = purchase_price(inputs)
+    sold = inputs.gpus * inputs.price * inputs.resale
+    watts = inputs.gpus * inputs.power
+    drawn = average_power(watts, inputs.idle, utilization)
     return OwnershipCost(
-        capital=capital_per_year(bought, sold, asked.interest, asked.life / _YEAR),
-        upkeep=bought * asked.upkeep,
-        electricity=electricity_per_year(drawn, asked.pue, asked.electricity),
-        place=watts / 1000 * asked.place * 12,
-        staff=asked.staff,
+        capital=capital_per_year(bought, sold, inputs.interest, inputs.life / _YEAR),
+        upkeep=bought * inputs.upkeep,
+        electricity=electricity_per_year(drawn, inputs.pue, inputs.electricity),
+        place=watts / 1000 * inputs.place * 12,
+        staff=inputs.staff,
     )
 
 
-def rented_at(asked: CostInputs, utilization: float) -> float:
+def rented_at(inputs: CostInputs, utilization: float) -> float:
     """Return the cost of a year of renting at a utilization [USD/year]."""
-    share = 1.0 if asked.commitment == "all" else utilization
-    hours = asked.gpus * HOURS_PER_YEAR * share
-    return hours * asked.rent * (1 - asked.discount) + _egress_per_year(asked)
+    share = 1.0 if inputs.commitment == "all" else utilization
+    hours = inputs.gpus * HOURS_PER_YEAR * share
+    return hours * inputs.rent * (1 - inputs.discount) + _egress_per_year(inputs)
 
 
-def _egress_per_year(asked: CostInputs) -> float:
+def _egress_per_year(inputs: CostInputs) -> float:
     """Return the cost of moving data out [USD/year]."""
-    return asked.egress / 1e9 * asked.egress_price * 12
+    return inputs.egress / 1e9 * inputs.egress_price * 12
 
 
 def _break_even_utilization(
@@ -316,47 +316,47 @@ def _break_even_utilization(
     return found if found is not None and 0 < found <= 1 else None
 
 
-def tokens_cost(asked: CostInputs, hour: float) -> float:
+def tokens_cost(inputs: CostInputs, hour: float) -> float:
     """Return the cost of a million tokens at a price per used GPU-hour [USD/Mtoken]."""
-    return usd_per_million_tokens(asked.token_rate, 1, hour)
+    return usd_per_million_tokens(inputs.token_rate, 1, hour)
 
 
-def find_flips(asked: CostInputs, found: CostResult) -> tuple[VerdictFlip, ...]:
+def find_flips(inputs: CostInputs, result: CostResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest utilization, rent and price at which the cheaper option changes."""
-    buys = found.owned_hour < found.rented_hour
+    buys = result.owned_hour < result.rented_hour
     # Near the break-even point the verdict still says that both cost about the same.
     becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
     changes = []
-    meets = found.meets or 0.0
-    if meets <= asked.availability and is_value_allowed(type(asked), "utilisation", meets):
-        now = f"{format_number(100 * asked.utilisation)}%"
+    meets = result.meets or 0.0
+    if meets <= inputs.availability and is_value_allowed(type(inputs), "utilisation", meets):
+        now = f"{format_number(100 * inputs.utilisation)}%"
         flips = f"{round_past_limit(100 * meets, up=not buys)}%"
         changes.append(VerdictFlip("utilisation", "Utilization", now, flips, becomes))
-    rent = _break_even_rent(asked, found)
-    if is_value_allowed(type(asked), "rent", rent):
-        now = f"{format_number(asked.rent)} USD/h"
+    rent = _break_even_rent(inputs, result)
+    if is_value_allowed(type(inputs), "rent", rent):
+        now = f"{format_number(inputs.rent)} USD/h"
         flips = f"{round_past_limit(rent, up=not buys)} USD/h"
         changes.append(VerdictFlip("rent", "Rent of a GPU-hour", now, flips, becomes))
-    price = _break_even_price(asked, found)
-    if is_value_allowed(type(asked), "price", price):
-        now = f"{format_number(asked.price)} USD"
+    price = _break_even_price(inputs, result)
+    if is_value_allowed(type(inputs), "price", price):
+        now = f"{format_number(inputs.price)} USD"
         flips = f"{round_past_limit(price, up=buys)} USD"
         changes.append(VerdictFlip("price", "Price of a GPU in its server", now, flips, becomes))
     return tuple(changes)
 
 
-def _break_even_rent(asked: CostInputs, found: CostResult) -> float:
+def _break_even_rent(inputs: CostInputs, result: CostResult) -> float:
     """Return the rent at which both cost the same [USD/h]; negative if there is none."""
-    share = 1.0 if asked.commitment == "all" else asked.utilisation
-    hours = asked.gpus * HOURS_PER_YEAR * share
-    return (found.owned.total - found.egress) / hours / (1 - asked.discount)
+    share = 1.0 if inputs.commitment == "all" else inputs.utilisation
+    hours = inputs.gpus * HOURS_PER_YEAR * share
+    return (result.owned.total - result.egress) / hours / (1 - inputs.discount)
 
 
-def _break_even_price(asked: CostInputs, found: CostResult) -> float:
+def _break_even_price(inputs: CostInputs, result: CostResult) -> float:
     """Return the price at which both cost the same [USD]; negative if there is none."""
-    bought = purchase_price(asked) / asked.price
-    sold = asked.gpus * asked.resale / (1 + asked.interest) ** found.years
-    yearly = annuity(asked.interest, found.years)
-    each = (bought - sold) * yearly + bought * asked.upkeep
-    rest = found.owned.total - each * asked.price
-    return (found.rented - rest) / each if each > 0 else -1.0
+    bought = purchase_price(inputs) / inputs.price
+    sold = inputs.gpus * inputs.resale / (1 + inputs.interest) ** result.years
+    yearly = annuity(inputs.interest, result.years)
+    each = (bought - sold) * yearly + bought * inputs.upkeep
+    rest = result.owned.total - each * inputs.price
+    return (result.rented - rest) / each if each > 0 else -1.0

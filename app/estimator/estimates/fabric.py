@@ -277,27 +277,27 @@ _SERVER = 16
 _TRAY = 4
 
 
-def compute_fabric(asked: FabricInputs) -> FabricResult:
+def compute_fabric(inputs: FabricInputs) -> FabricResult:
     """Size all networks; raises InvalidInputsError if no tree of switches is large enough."""
-    hosts = requested_hosts(asked)
-    switch = requested_switch(asked, hosts.rate / asked.planes)
+    hosts = requested_hosts(inputs)
+    switch = requested_switch(inputs, hosts.rate / inputs.planes)
     rate = switch.port_rate or 0.0
-    link = min(hosts.rate / asked.planes, rate)
+    link = min(hosts.rate / inputs.planes, rate)
     split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
-    way = requested_wiring(asked, (switch.ports or 0) * split)
+    way = requested_wiring(inputs, (switch.ports or 0) * split)
     tree = plane_tree(way, hosts.count, hosts.rails)
     if tree is None:
         raise _too_many(way, hosts)
-    switches = tree.switches * asked.planes
-    sides = _build_side_networks(asked, hosts, switch, switches)
-    return FabricResult(hosts, switch, way, tree, asked.planes, split, link, sides)
+    switches = tree.switches * inputs.planes
+    sides = _build_side_networks(inputs, hosts, switch, switches)
+    return FabricResult(hosts, switch, way, tree, inputs.planes, split, link, sides)
 
 
-def requested_hosts(asked: FabricInputs) -> FabricHosts:
+def requested_hosts(inputs: FabricInputs) -> FabricHosts:
     """Return the hosts of the chosen systems; raises InvalidInputsError for unknown ones."""
-    system = find_system(asked.system)
-    adapters = asked.adapters or system.nics
-    rate = asked.rate or system.nic
+    system = find_system(inputs.system)
+    adapters = inputs.adapters or system.nics
+    rate = inputs.rate or system.nic
     if adapters is None:
         raise input_error("adapters", "", _unknown_value_message("the number of adapters", system))
     if rate is None:
@@ -307,34 +307,34 @@ def requested_hosts(asked: FabricInputs) -> FabricHosts:
         message = f"A rack with {adapters} adapters cannot be parted into trays of four"
         raise input_error("adapters", adapters, f"{message}.")
     rails = adapters // trays
-    return FabricHosts(system, asked.nodes, asked.nodes * trays, rails, trays, rate)
+    return FabricHosts(system, inputs.nodes, inputs.nodes * trays, rails, trays, rate)
 
 
 def _unknown_value_message(what: str, system: System) -> str:
     return f"{what.capitalize()} of the {system.name} is not known: write it."
 
 
-def requested_switch(asked: FabricInputs, rate: float) -> NetworkPart:
+def requested_switch(inputs: FabricInputs, rate: float) -> NetworkPart:
     """Return the chosen switch, or one with ports of a rate.
 
     Raises InvalidInputsError if the part is not a switch.
     """
-    if asked.switch is None:
+    if inputs.switch is None:
         parts = [find_network(name) for name in _INFINIBAND]
         fast = [p for p in parts if (p.port_rate or 0.0) >= rate]
         return fast[0] if fast else parts[-1]
-    part = find_network(asked.switch)
+    part = find_network(inputs.switch)
     if part.kind != "switch" or not part.ports or not part.port_rate:
         message = f"The {part.name} is not a switch; take for example the QM9700."
-        raise input_error("switch", asked.switch, message)
+        raise input_error("switch", inputs.switch, message)
     return part
 
 
-def requested_wiring(asked: FabricInputs, ports: int) -> PlaneWiring:
+def requested_wiring(inputs: FabricInputs, ports: int) -> PlaneWiring:
     """Return the wiring for switches with this number of ports."""
-    tiers = 0 if asked.tiers == "auto" else int(asked.tiers)
-    ratio = asked.oversubscription
-    return PlaneWiring(ports, ratio, asked.layout, tiers, asked.managers)
+    tiers = 0 if inputs.tiers == "auto" else int(inputs.tiers)
+    ratio = inputs.oversubscription
+    return PlaneWiring(ports, ratio, inputs.layout, tiers, inputs.managers)
 
 
 def plane_tree(way: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
@@ -373,19 +373,19 @@ def _too_many(way: PlaneWiring, hosts: FabricHosts) -> Exception:
 
 
 def _build_side_networks(
-    asked: FabricInputs, hosts: FabricHosts, switch: NetworkPart, switches: int
+    inputs: FabricInputs, hosts: FabricHosts, switch: NetworkPart, switches: int
 ) -> tuple[SideNetwork, ...]:
     """Return the storage, in-band and out-of-band networks."""
-    of_nodes = hosts.count * asked.storage_links
-    extra = asked.storage_ports
+    of_nodes = hosts.count * inputs.storage_links
+    extra = inputs.storage_ports
     stored = of_nodes + (-(-of_nodes // 4) if extra is None else extra)
-    in_band = 2 * (hosts.count + asked.servers)
+    in_band = 2 * (hosts.count + inputs.servers)
     sides = [
         _build_side_network("Storage", switch, stored, 1.0),
         _build_side_network("In-band", find_network(_IN_BAND), in_band, _IN_BAND_RATIO),
     ]
     switches += sum(s.tree.switches for s in sides)
-    boards = hosts.count + asked.servers + switches
+    boards = hosts.count + inputs.servers + switches
     part = find_network(_OUT_OF_BAND)
     sides.append(
         SideNetwork("Out-of-band", part, boards, _build_flat_network(boards, part.ports or 48))
@@ -435,14 +435,14 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]} switches"
 
 
-def steps_chart(found: FabricResult) -> Chart:
+def steps_chart(result: FabricResult) -> Chart:
     """Return the chart of compute switches by number of systems."""
-    hosts, planes = found.hosts, found.planes
-    unit = max(1, found.per_group // hosts.per_system)
+    hosts, planes = result.hosts, result.planes
+    unit = max(1, result.per_group // hosts.per_system)
     reach = max(2 * hosts.systems, 2 * unit)
     stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
     # Full units have no port left for a fabric manager, as in the published tables.
-    way = dataclasses.replace(found.way, managers=0)
+    way = dataclasses.replace(result.way, managers=0)
     points: list[tuple[float, float]] = []
     for nodes in range(stride, reach + stride, stride):
         tree = plane_tree(way, nodes * hosts.per_system, hosts.rails)
@@ -450,7 +450,7 @@ def steps_chart(found: FabricResult) -> Chart:
             break
         height = float(tree.switches * planes)
         points += [(float(nodes - stride), height), (float(nodes), height)]
-    here = (float(hosts.systems), float(found.switches))
+    here = (float(hosts.systems), float(result.switches))
     return Chart(
         "Switches by number of systems",
         "Systems",
@@ -461,9 +461,9 @@ def steps_chart(found: FabricResult) -> Chart:
     )
 
 
-def find_flips(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, ...]:
+def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values that need a different number of switches."""
-    hosts, way, tree = found.hosts, found.way, found.tree
+    hosts, way, tree = result.hosts, result.way, result.tree
     room = (tree.leaves * tree.down - way.managers) // hosts.rails // hosts.per_system
     more = max(room, hosts.systems) + 1
     ratio = 1.0 if way.ratio > 1 else 2.0
@@ -478,7 +478,7 @@ def find_flips(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, .
             ratio,
             other(way, ratio=ratio),
         ),
-        ("layout", "Layout", asked.layout, layout, other(way, layout=layout)),
+        ("layout", "Layout", inputs.layout, layout, other(way, layout=layout)),
         (
             "managers",
             "Links of fabric managers",
@@ -490,20 +490,20 @@ def find_flips(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, .
     return tuple(
         VerdictFlip(field, label, _format_choice(now), _format_choice(value), becomes)
         for field, label, now, value, new in tried
-        if (becomes := _describe_new_switches(found, new, more if field == "nodes" else 0))
+        if (becomes := _describe_new_switches(result, new, more if field == "nodes" else 0))
     )
 
 
-def _describe_new_switches(found: FabricResult, way: PlaneWiring, systems: int) -> str:
+def _describe_new_switches(result: FabricResult, way: PlaneWiring, systems: int) -> str:
     """Return the switches for another wiring or number of systems; empty if unchanged."""
-    hosts = found.hosts
+    hosts = result.hosts
     count = (systems or hosts.systems) * hosts.per_system
     tree = plane_tree(way, count, hosts.rails)
     if tree is None:
         most = format_number(most_systems(way, hosts, way.tiers or 3))
         return f"Too many: {most} systems at most."
-    words = describe_switches(tree, found.planes)
-    if words == describe_switches(found.tree, found.planes):
+    words = describe_switches(tree, result.planes)
+    if words == describe_switches(result.tree, result.planes):
         return ""
     return f"{words[:1].upper()}{words[1:]}."
 

@@ -48,69 +48,69 @@ _OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "interconnects")
 
 
-def build_report(asked: FabricInputs, found: FabricResult) -> Estimate:
+def build_report(inputs: FabricInputs, result: FabricResult) -> Estimate:
     """Build the estimate: verdict, figures, chart and steps of all networks."""
     return Estimate(
         name="fabric",
-        verdict=_build_verdict(found),
-        figures=_build_figures(found),
-        steps=_build_steps(asked, found),
-        pictures=(steps_chart(found),),
-        tables=(_build_table(found),),
-        notes=_build_notes(asked, found),
-        changes=find_flips(asked, found),
+        verdict=_build_verdict(result),
+        figures=_build_figures(result),
+        steps=_build_steps(inputs, result),
+        pictures=(steps_chart(result),),
+        tables=(_build_table(result),),
+        notes=_build_notes(inputs, result),
+        changes=find_flips(inputs, result),
     )
 
 
-def _build_verdict(found: FabricResult) -> Verdict:
-    hosts = found.hosts
-    words = describe_switches(found.tree, found.planes)
+def _build_verdict(result: FabricResult) -> Verdict:
+    hosts = result.hosts
+    words = describe_switches(result.tree, result.planes)
     gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
     size = f"{format_number(hosts.systems)} {hosts.system.name} with {gpus}"
     units = ""
-    if found.units > 1:
-        units = f" in {format_number(found.units)} scalable units"
-    slow = found.share < 1
+    if result.units > 1:
+        units = f" in {format_number(result.units)} scalable units"
+    slow = result.share < 1
     join = "It joins" if words == "one switch" else "They join"
     lead = f"{words[:1].upper()}{words[1:]}"
     return Verdict(
         "tight" if slow else "info",
         f"{lead}, slower than the adapters." if slow else f"{lead}.",
-        f"{join} {size}{units}, {_describe_blocking(found)}, over {format_number(found.cables)} cables.",
+        f"{join} {size}{units}, {_describe_blocking(result)}, over {format_number(result.cables)} cables.",
     )
 
 
-def _describe_blocking(found: FabricResult) -> str:
+def _describe_blocking(result: FabricResult) -> str:
     """Return the share of the adapters' bandwidth that the network carries, as text."""
-    if found.share < 1:
-        return f"at {format_value(found.share, '%')} of the rate of the adapters"
-    ratio = found.tree.oversubscription
+    if result.share < 1:
+        return f"at {format_value(result.share, '%')} of the rate of the adapters"
+    ratio = result.tree.oversubscription
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
 
-def _build_figures(found: FabricResult) -> tuple[Figure, ...]:
-    tree, planes = found.tree, found.planes
-    sides = {s.name: s for s in found.sides}
+def _build_figures(result: FabricResult) -> tuple[Figure, ...]:
+    tree, planes = result.tree, result.planes
+    sides = {s.name: s for s in result.sides}
     counts = (
         ("leaves", tree.leaves * planes),
         ("spines", tree.spines * planes),
         ("cores", tree.cores * planes),
         ("tiers", tree.tiers),
-        ("cables", found.cables),
-        ("node_links", found.node_links),
+        ("cables", result.cables),
+        ("node_links", result.node_links),
         ("leaf_spine_links", tree.leaf_spine * planes),
         ("spine_core_links", tree.spine_core * planes),
-        ("transceivers", found.transceivers),
+        ("transceivers", result.transceivers),
         ("oversubscription", tree.oversubscription),
     )
-    each = found.switch.power
-    most = most_systems(found.way, found.hosts, max(2, tree.tiers))
+    each = result.switch.power
+    most = most_systems(result.way, result.hosts, max(2, tree.tiers))
     return (
-        Figure(_OUT["switches"], found.switches, primary=True),
+        Figure(_OUT["switches"], result.switches, primary=True),
         *(Figure(_OUT[name], value) for name, value in counts),
-        Figure(_OUT["bisection"], found.bisection),
-        Figure(_OUT["scalable_units"], found.units),
-        Figure(_OUT["nodes_per_unit"], found.per_unit),
+        Figure(_OUT["bisection"], result.bisection),
+        Figure(_OUT["scalable_units"], result.units),
+        Figure(_OUT["nodes_per_unit"], result.per_unit),
         Figure(_OUT["most_systems"], most),
         *(
             Figure(_OUT[f"{key}_switches"], sides[name].tree.switches)
@@ -122,47 +122,47 @@ def _build_figures(found: FabricResult) -> tuple[Figure, ...]:
         ),
         Figure(
             _OUT["power"],
-            None if each is None else each * found.switches,
+            None if each is None else each * result.switches,
             note="At most, without cooling."
             if each
-            else f"The power of the {found.switch.name} is not known.",
+            else f"The power of the {result.switch.name} is not known.",
         ),
     )
 
 
-def _build_steps(asked: FabricInputs, found: FabricResult) -> tuple[FormulaStep, ...]:
-    hosts, tree = found.hosts, found.tree
+def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaStep, ...]:
+    hosts, tree = result.hosts, result.tree
     nodes = "hosts × adapters + links of the fabric manager"
     steps = [
         _WORKING.line(
             "node_links",
-            f"({nodes}) × planes" if found.planes > 1 else nodes,
+            f"({nodes}) × planes" if result.planes > 1 else nodes,
             _planes_text(
-                f"{format_term(hosts.count)} × {hosts.rails} + {found.managers}",
-                found.planes,
+                f"{format_term(hosts.count)} × {hosts.rails} + {result.managers}",
+                result.planes,
             ),
-            found.node_links,
+            result.node_links,
             "superpod-h100",
         )
     ]
     if tree.spines:
-        steps += _tree_steps(asked, found)
+        steps += _tree_steps(inputs, result)
     steps.append(
         _WORKING.line(
             "bisection",
             "adapters × rate ÷ 2 ÷ oversubscription",
             f"{format_term(hosts.ports)} × "
-            f"{format_term(found.link * found.planes, 'B/s')} ÷ 2 ÷ "
+            f"{format_term(result.link * result.planes, 'B/s')} ÷ 2 ÷ "
             f"{format_term(tree.oversubscription)}",
-            found.bisection,
+            result.bisection,
             "leiserson-1985",
         )
     )
-    return (*steps, *_side_steps(found))
+    return (*steps, *_side_steps(result))
 
 
-def _tree_steps(asked: FabricInputs, found: FabricResult) -> list[FormulaStep]:
-    tree, planes = found.tree, found.planes
+def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]:
+    tree, planes = result.tree, result.planes
     free = tree.ports - tree.down - tree.up
     steps = [
         _WORKING.line(
@@ -173,7 +173,7 @@ def _tree_steps(asked: FabricInputs, found: FabricResult) -> list[FormulaStep]:
             "leiserson-1985",
             label="Ports of a leaf to nodes",
         ),
-        _leaf_step(asked, found),
+        _leaf_step(inputs, result),
         _WORKING.line(
             "spines",
             "links up of a leaf ÷ links of it to each spine, × pods",
@@ -212,17 +212,17 @@ def _tree_steps(asked: FabricInputs, found: FabricResult) -> list[FormulaStep]:
     return steps
 
 
-def _leaf_step(asked: FabricInputs, found: FabricResult) -> FormulaStep:
-    tree, rails, planes = found.tree, found.hosts.rails, found.planes
-    shared = asked.layout == "rail" and tree.leaves == found.groups * rails
+def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
+    tree, rails, planes = result.tree, result.hosts.rails, result.planes
+    shared = inputs.layout == "rail" and tree.leaves == result.groups * rails
     if shared:
         formula = "groups of a leaf for each adapter × adapters"
-        line = f"{found.groups} × {rails}"
+        line = f"{result.groups} × {rails}"
     else:
         formula = "⌈cables to nodes ÷ ports⌉"
-        line = f"⌈{format_term(found.node_links // planes)} ÷ {tree.down}⌉"
-        together = max(1, tree.down // found.hosts.count)
-        if asked.layout == "rail" and tree.leaves == -(-rails // together) > 1:
+        line = f"⌈{format_term(result.node_links // planes)} ÷ {tree.down}⌉"
+        together = max(1, tree.down // result.hosts.count)
+        if inputs.layout == "rail" and tree.leaves == -(-rails // together) > 1:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
             line = f"max(⌈{rails} ÷ {together}⌉, {line})"
     return _WORKING.line(
@@ -240,7 +240,7 @@ def _spine_numbers(tree: FatTree, planes: int) -> str:
     return _planes_text(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
-def _side_steps(found: FabricResult) -> list[FormulaStep]:
+def _side_steps(result: FabricResult) -> list[FormulaStep]:
     keys = {"Storage": "storage", "In-band": "in_band", "Out-of-band": "out_of_band"}
     return [
         _WORKING.line(
@@ -255,20 +255,20 @@ def _side_steps(found: FabricResult) -> list[FormulaStep]:
             side.tree.switches,
             "basepod",
         )
-        for side in found.sides
+        for side in result.sides
     ]
 
 
-def _build_table(found: FabricResult) -> ResultTable:
-    tree, planes = found.tree, found.planes
+def _build_table(result: FabricResult) -> ResultTable:
+    tree, planes = result.tree, result.planes
     compute = (
         "Compute",
-        found.switch.name,
-        _count_cell(found.node_links),
+        result.switch.name,
+        _count_cell(result.node_links),
         _count_cell(tree.leaves * planes),
         _count_cell(tree.spines * planes),
         _count_cell(tree.cores * planes),
-        _count_cell(found.cables),
+        _count_cell(result.cables),
     )
     others = tuple(
         (
@@ -280,7 +280,7 @@ def _build_table(found: FabricResult) -> ResultTable:
             _count_cell(side.tree.cores),
             _count_cell(side.cables),
         )
-        for side in found.sides
+        for side in result.sides
     )
     columns = ("Network", "Switch", "Ports", "Leaf", "Spine", "Core", "Cables")
     return ResultTable("The four networks", columns, (compute, *others))
@@ -290,41 +290,41 @@ def _count_cell(value: int) -> tuple[float, str]:
     return (float(value), "")
 
 
-def _build_notes(asked: FabricInputs, found: FabricResult) -> tuple[str, ...]:
-    hosts, tree = found.hosts, found.tree
+def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
+    hosts, tree = result.hosts, result.tree
     notes = [_CABLES, _FULL]
-    if found.design:
+    if result.design:
         notes.append(
             "A scalable unit is the group of systems by which a cluster grows: "
-            f"{format_number(found.per_unit)} in {found.design.name}."
+            f"{format_number(result.per_unit)} in {result.design.name}."
         )
-    if asked.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
+    if inputs.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
         notes.append(_MANAGERS)
     if hosts.per_system > 1:
         notes.append(
             f"The {hosts.system.name} counts as {hosts.per_system} compute trays with "
             f"{hosts.rails} adapters each, as a leaf counts ports."
         )
-    if asked.layout == "rail" and 0 < tree.leaves < hosts.rails and tree.spines:
+    if inputs.layout == "rail" and 0 < tree.leaves < hosts.rails and tree.spines:
         notes.append(
             f"Few nodes: {hosts.rails} rails share {tree.leaves} leaves, and growing "
             "means new cables."
         )
-    return (*notes, *_rate_notes(found), _MANAGEMENT)
+    return (*notes, *_rate_notes(result), _MANAGEMENT)
 
 
-def _rate_notes(found: FabricResult) -> tuple[str, ...]:
+def _rate_notes(result: FabricResult) -> tuple[str, ...]:
     """Return notes about split ports and adapters that run below their rate."""
     notes = []
-    if found.split > 1:
+    if result.split > 1:
         notes.append(
-            f"Each port of {format_value((found.switch.port_rate or 0) * 8e-9)} Gbit/s "
-            f"is split into {found.split}."
+            f"Each port of {format_value((result.switch.port_rate or 0) * 8e-9)} Gbit/s "
+            f"is split into {result.split}."
         )
-    if found.share < 1:
+    if result.share < 1:
         notes.append(
             "The switch is slower than the adapters, which run at its rate: "
-            f"{format_value(found.link, 'B/s')} in one direction."
+            f"{format_value(result.link, 'B/s')} in one direction."
         )
     return tuple(notes)
 
@@ -352,9 +352,9 @@ _MANAGEMENT = (
 )
 
 
-def estimate(asked: FabricInputs) -> Estimate:
+def estimate(inputs: FabricInputs) -> Estimate:
     """Count switches, cables and transceivers of the four networks."""
-    return build_report(asked, compute_fabric(asked))
+    return build_report(inputs, compute_fabric(inputs))
 
 
 ENTRY = EstimateSpec(

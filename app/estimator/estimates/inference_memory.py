@@ -226,85 +226,85 @@ def widest_mlp(model: Architecture) -> float:
     )
 
 
-def gpu_memory_use(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
+def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
     """Return the memory use of one of `gpus` GPUs."""
-    if asked.engine == TRANSFORMERS:
-        return _transformers_memory_use(model, asked, gpus)
-    width, sharing = CACHE_BITS[asked.cache] / 8, sharing_gpus(asked, gpus)
-    own = own_sequences(asked, gpus)
-    tokens = whole_blocks(asked.context, asked.block)
+    if inputs.engine == TRANSFORMERS:
+        return _transformers_memory_use(model, inputs, gpus)
+    width, sharing = CACHE_BITS[inputs.cache] / 8, sharing_gpus(inputs, gpus)
+    own = own_sequences(inputs, gpus)
+    tokens = whole_blocks(inputs.context, inputs.block)
     sequence = elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_bytes(model) / sharing
-    active, default = _temporary_and_outside_bytes(model, asked, gpus, own)
+    active, default = _temporary_and_outside_bytes(model, inputs, gpus, own)
     return GpuMemoryUse(
-        weights=gpu_weights(model, asked.weights, sharing, gpus),
+        weights=gpu_weights(model, inputs.weights, sharing, gpus),
         cache=sequence * own,
         activations=active,
-        overhead=default if asked.overhead is None else asked.overhead,
-        padding=_expert_padding_bytes(model, asked, gpus),
-        started=_engine_startup_bytes(model, asked, gpus),
+        overhead=default if inputs.overhead is None else inputs.overhead,
+        padding=_expert_padding_bytes(model, inputs, gpus),
+        started=_engine_startup_bytes(model, inputs, gpus),
     )
 
 
-def _engine_startup_bytes(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
+def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
     """Return what the newest measured engine uses, by the general formula [B].
 
     At startup it samples for the maximum number of concurrent sequences.
     """
-    if asked.engine != GENERAL or asked.overhead is not None:
+    if inputs.engine != GENERAL or inputs.overhead is not None:
         return 0.0
-    peak = peak_bytes(model, _NEWEST, sharing_gpus(asked, gpus), asked.step_tokens)
+    peak = peak_bytes(model, _NEWEST, sharing_gpus(inputs, gpus), inputs.step_tokens)
     return peak + _NEWEST.outside_of(gpus)
 
 
-def _expert_padding_bytes(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
+def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
     """Return what repacking adds to the experts on one GPU without 4-bit math [B]."""
-    form = find_format(model, asked.weights)
-    if not is_unpacked(find_accelerator(asked.gpu), form):
+    form = find_format(model, inputs.weights)
+    if not is_unpacked(find_accelerator(inputs.gpu), form):
         return 0.0
     return padding_bytes(model, form, gpus) / gpus
 
 
-def sharing_gpus(asked: InferenceMemoryInputs, gpus: int) -> int:
+def sharing_gpus(inputs: InferenceMemoryInputs, gpus: int) -> int:
     """Return the GPUs that share attention and the cache of one sequence."""
-    return 1 if asked.attention == DATA_PARALLEL else gpus
+    return 1 if inputs.attention == DATA_PARALLEL else gpus
 
 
-def own_sequences(asked: InferenceMemoryInputs, gpus: int) -> int:
+def own_sequences(inputs: InferenceMemoryInputs, gpus: int) -> int:
     """Return the sequences whose cache, or a part of it, is on one GPU."""
-    return math.ceil(asked.concurrent * sharing_gpus(asked, gpus) / gpus)
+    return math.ceil(inputs.concurrent * sharing_gpus(inputs, gpus) / gpus)
 
 
 def _temporary_and_outside_bytes(
-    model: Architecture, asked: InferenceMemoryInputs, gpus: int, sequences: int
+    model: Architecture, inputs: InferenceMemoryInputs, gpus: int, sequences: int
 ) -> tuple[float, float]:
     """Return temporary tensors, and memory outside of the framework unless it is given."""
-    sharing = sharing_gpus(asked, gpus)
-    if asked.engine == GENERAL:
-        tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * sequences)
+    sharing = sharing_gpus(inputs, gpus)
+    if inputs.engine == GENERAL:
+        tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
         active = activation_bytes(model, tokens, sequences, sharing)
         return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
-    engine = ENGINES[asked.engine]
-    active = peak_bytes(model, engine, sharing, asked.step_tokens)
+    engine = ENGINES[inputs.engine]
+    active = peak_bytes(model, engine, sharing, inputs.step_tokens)
     return active, engine.outside_of(gpus)
 
 
 def _transformers_memory_use(
-    model: Architecture, asked: InferenceMemoryInputs, gpus: int
+    model: Architecture, inputs: InferenceMemoryInputs, gpus: int
 ) -> GpuMemoryUse:
     """Return the memory use in Transformers, which assigns whole layers to the GPUs.
 
     Each GPU has its own temporary tensors; the peak may occur while loading.
     """
-    stored = weight_table(model, asked.weights).total / gpus
-    width = CACHE_BITS[asked.cache] / 8
-    sequence = elements_per_sequence(model, asked.context, 1, width) * width
+    stored = weight_table(model, inputs.weights).total / gpus
+    width = CACHE_BITS[inputs.cache] / 8
+    sequence = elements_per_sequence(model, inputs.context, 1, width) * width
     sequence += recurrent_bytes(model)
-    cache = asked.concurrent * sequence / gpus
-    prompt = min(asked.prompt or asked.context, asked.context)
-    overhead = WORKSPACE if asked.overhead is None else asked.overhead
-    running = prompt_bytes(model, asked.concurrent * prompt)
-    loading = loading_bytes(model, asked.weights) / gpus
+    cache = inputs.concurrent * sequence / gpus
+    prompt = min(inputs.prompt or inputs.context, inputs.context)
+    overhead = WORKSPACE if inputs.overhead is None else inputs.overhead
+    running = prompt_bytes(model, inputs.concurrent * prompt)
+    loading = loading_bytes(model, inputs.weights) / gpus
     return GpuMemoryUse(
         weights=stored,
         cache=cache,
@@ -313,46 +313,46 @@ def _transformers_memory_use(
     )
 
 
-def visible_memory(asked: InferenceMemoryInputs, gpu: Accelerator) -> float:
+def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
     """Return the memory of one GPU as its driver reports it to the engine [B]."""
-    if asked.shown_memory is not None:
-        return asked.shown_memory
-    return gpu.shown if asked.engine in ENGINES else gpu.capacity
+    if inputs.shown_memory is not None:
+        return inputs.shown_memory
+    return gpu.shown if inputs.engine in ENGINES else gpu.capacity
 
 
 def usable_memory_limit(
-    asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, gpus: int
+    inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, gpus: int
 ) -> float:
     """Return the bytes that the engine may use on one of `gpus` GPUs [B]."""
-    memory, share = visible_memory(asked, gpu), asked.memory_utilization
+    memory, share = visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
-    if asked.engine in ENGINES:
-        limit = usable_bytes(ENGINES[asked.engine], memory, share, gpus)
-    if asked.cache_memory is None:
+    if inputs.engine in ENGINES:
+        limit = usable_bytes(ENGINES[inputs.engine], memory, share, gpus)
+    if inputs.cache_memory is None:
         return limit
-    return min(limit, load.total - load.cache + asked.cache_memory)
+    return min(limit, load.total - load.cache + inputs.cache_memory)
 
 
-def validate_inputs(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -> None:
+def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator) -> None:
     """Reject formats that the GPU lacks, and heads that cannot be divided."""
-    form = find_format(model, asked.weights)
+    form = find_format(model, inputs.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     if gpu.lacks_format(needed):
         raise input_error(
             "weights",
-            asked.weights,
+            inputs.weights,
             f"The {gpu.name} cannot compute in {form.label}"
-            f"{add_published_hint(model, asked.weights)}; it has {dense_rate_formats(gpu)}.",
+            f"{add_published_hint(model, inputs.weights)}; it has {dense_rate_formats(gpu)}.",
         )
-    problem = tensor_parallel_problem(model, asked.tensor_parallel)
-    whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
+    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
+    whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     if problem and not whole:
-        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
-    if asked.prompt is not None and asked.prompt > asked.context:
-        message = f"The context has {asked.context} tokens, its prompt among them."
-        raise input_error("prompt", asked.prompt, message)
+        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    if inputs.prompt is not None and inputs.prompt > inputs.context:
+        message = f"The context has {inputs.context} tokens, its prompt among them."
+        raise input_error("prompt", inputs.prompt, message)
     if not gpu.capacity:
-        raise input_error("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
+        raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
 
 
 def dense_rate_formats(gpu: Accelerator) -> str:
@@ -363,61 +363,61 @@ def dense_rate_formats(gpu: Accelerator) -> str:
 
 
 def find_limits(
-    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse
 ) -> InferenceLimits:
     """Return the furthest context, sequences, GPUs and format."""
-    gpus = asked.tensor_parallel
-    limit = usable_memory_limit(asked, gpu, load, gpus)
-    sizes = _loads_by_gpu_count(model, asked, gpu, load)
+    gpus = inputs.tensor_parallel
+    limit = usable_memory_limit(inputs, gpu, load, gpus)
+    sizes = _loads_by_gpu_count(model, inputs, gpu, load)
     room = limit - load.fixed
-    if asked.engine == TRANSFORMERS:
-        longest, most = _search_limits(model, asked, gpu)
+    if inputs.engine == TRANSFORMERS:
+        longest, most = _search_limits(model, inputs, gpu)
     else:
-        longest, most = _solve_limits(model, asked, load, room)
-    given = max(room, 0.0) if asked.cache_memory is None else asked.cache_memory
-    width = CACHE_BITS[asked.cache] / 8
-    each = elements_per_token(model, sharing_gpus(asked, gpus), width) * width
-    held = int(given // (each * asked.block)) if each else None
+        longest, most = _solve_limits(model, inputs, load, room)
+    given = max(room, 0.0) if inputs.cache_memory is None else inputs.cache_memory
+    width = CACHE_BITS[inputs.cache] / 8
+    each = elements_per_token(model, sharing_gpus(inputs, gpus), width) * width
+    held = int(given // (each * inputs.block)) if each else None
     return InferenceLimits(
         usable=limit,
         room=given,
-        tokens=None if held is None else held * asked.block,
+        tokens=None if held is None else held * inputs.block,
         context=longest,
         concurrent=most if most is None else max(0, most),
         gpus=fewest_gpus(sizes, lambda load: load.total),
         sizes=sizes,
-        weights=_lighter_format(model, asked, load, limit),
-        attention=_fits_with_data_parallel(model, asked, gpu, load.total <= limit),
+        weights=_lighter_format(model, inputs, load, limit),
+        attention=_fits_with_data_parallel(model, inputs, gpu, load.total <= limit),
     )
 
 
 def _solve_limits(
-    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, room: float
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, room: float
 ) -> tuple[int | None, int | None]:
     """Solve for context and sequences if only the cache grows with them."""
-    width = CACHE_BITS[asked.cache] / 8
-    gpus = asked.tensor_parallel
-    sharing, own = sharing_gpus(asked, gpus), own_sequences(asked, gpus)
+    width = CACHE_BITS[inputs.cache] / 8
+    gpus = inputs.tensor_parallel
+    sharing, own = sharing_gpus(inputs, gpus), own_sequences(inputs, gpus)
     state = recurrent_bytes(model) / sharing
     per_sequence = load.cache / own
     elements = (room / own - state) / width
-    longest = longest_context(model, elements, sharing, asked.block, width)
+    longest = longest_context(model, elements, sharing, inputs.block, width)
     most = int(room // per_sequence) * (gpus // sharing) if per_sequence else None
     return longest, most
 
 
 def _search_limits(
-    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator
 ) -> tuple[int | None, int | None]:
     """Search for context and sequences if temporary tensors grow with them, too."""
 
     def fits(context: int, concurrent: int) -> bool:
-        changed = dataclasses.replace(asked, context=context, concurrent=concurrent)
-        load = gpu_memory_use(model, changed, asked.tensor_parallel)
-        return load.total <= usable_memory_limit(changed, gpu, load, asked.tensor_parallel)
+        changed = dataclasses.replace(inputs, context=context, concurrent=concurrent)
+        load = gpu_memory_use(model, changed, inputs.tensor_parallel)
+        return load.total <= usable_memory_limit(changed, gpu, load, inputs.tensor_parallel)
 
-    longest = _largest_fitting(lambda n: fits(n, asked.concurrent))
-    return longest, _largest_fitting(lambda n: fits(asked.context, n))
+    longest = _largest_fitting(lambda n: fits(n, inputs.concurrent))
+    return longest, _largest_fitting(lambda n: fits(inputs.context, n))
 
 
 def _largest_fitting(fits: Callable[[int], bool]) -> int | None:
@@ -437,19 +437,19 @@ _MOST = 2**40
 
 
 def _loads_by_gpu_count(
-    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, known: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, known: GpuMemoryUse
 ) -> tuple[Size, ...]:
     """Return the memory use and its limit for every number of GPUs up to 64.
 
     `known` is the memory use for the typed number.
     """
-    whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
+    whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     counts = range(1, 65) if whole else tensor_parallel_choices(model)
     loads = (
-        (n, known if n == asked.tensor_parallel else gpu_memory_use(model, asked, n))
+        (n, known if n == inputs.tensor_parallel else gpu_memory_use(model, inputs, n))
         for n in counts
     )
-    return tuple((n, load, usable_memory_limit(asked, gpu, load, n)) for n, load in loads)
+    return tuple((n, load, usable_memory_limit(inputs, gpu, load, n)) for n, load in loads)
 
 
 def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[GpuMemoryUse], float]) -> int | None:
@@ -458,17 +458,17 @@ def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[GpuMemoryUse], float])
 
 
 def _fits_with_data_parallel(
-    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, fits: bool
+    model: Architecture, inputs: InferenceMemoryInputs, gpu: Accelerator, fits: bool
 ) -> bool:
     """Return whether a load that is too large fits with data-parallel attention.
 
     A latent cache has no heads to divide: every GPU that shares attention stores all
     of it. Source: DeepSeek-V3 (2024), section 3.4.2.
     """
-    gpus, apart = asked.tensor_parallel, asked.attention == DATA_PARALLEL
-    if fits or apart or gpus == 1 or asked.engine == TRANSFORMERS:
+    gpus, apart = inputs.tensor_parallel, inputs.attention == DATA_PARALLEL
+    if fits or apart or gpus == 1 or inputs.engine == TRANSFORMERS:
         return False
-    changed = dataclasses.replace(asked, attention=DATA_PARALLEL)
+    changed = dataclasses.replace(inputs, attention=DATA_PARALLEL)
     load = gpu_memory_use(model, changed, gpus)
     return load.total <= usable_memory_limit(changed, gpu, load, gpus)
 
@@ -477,25 +477,25 @@ _LIGHTER = ("fp8", "int8", "int4")
 
 
 def _lighter_format(
-    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
 ) -> str | None:
     """Return the widest common weight format for which a load that is too large fits."""
     if load.total <= limit or load.cache + load.overhead > limit:
         return None  # It fits unchanged, or would not fit even without weights.
-    gpu = find_accelerator(asked.gpu)
+    gpu = find_accelerator(inputs.gpu)
     for name in _LIGHTER:
         if gpu.lacks_format(name):
             continue
-        changed = dataclasses.replace(asked, weights=name)
-        lighter = gpu_memory_use(model, changed, asked.tensor_parallel)
-        fits = lighter.total <= usable_memory_limit(changed, gpu, lighter, asked.tensor_parallel)
+        changed = dataclasses.replace(inputs, weights=name)
+        lighter = gpu_memory_use(model, changed, inputs.tensor_parallel)
+        fits = lighter.total <= usable_memory_limit(changed, gpu, lighter, inputs.tensor_parallel)
         if fits and lighter.weights < load.weights:
             return name
     return None
 
 
 def find_flips(
-    asked: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
+    inputs: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
 ) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     becomes = "No longer fits." if fits else "Fits."
@@ -503,18 +503,18 @@ def find_flips(
     changes = []
     if limits.context:
         flips = format_value(limits.context + step, "token")
-        now = format_value(asked.context, "token")
+        now = format_value(inputs.context, "token")
         changes.append(VerdictFlip("context", "Context", now, flips, becomes))
     if limits.concurrent:
         flips = format_number(limits.concurrent + step)
-        now = format_number(asked.concurrent)
+        now = format_number(inputs.concurrent)
         changes.append(VerdictFlip("concurrent", "Concurrent sequences", now, flips, becomes))
-    if limits.gpus and limits.gpus != asked.tensor_parallel:
-        now, flips = str(asked.tensor_parallel), str(limits.gpus)
+    if limits.gpus and limits.gpus != inputs.tensor_parallel:
+        now, flips = str(inputs.tensor_parallel), str(limits.gpus)
         word = "The fewest that fit." if fits else "Fits."
         changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
     if limits.weights:
-        now = find_format(find_model(asked.model), asked.weights).label
+        now = find_format(find_model(inputs.model), inputs.weights).label
         flips = FORMATS[limits.weights].label
         changes.append(VerdictFlip("weights", "Weights", now, flips, "Fits."))
     if limits.attention:

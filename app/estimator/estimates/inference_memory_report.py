@@ -74,8 +74,8 @@ def build_bar(gpu: Accelerator, load: GpuMemoryUse, limit: float) -> StackedBar:
     )
 
 
-def build_table(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTable:
-    gpus = asked.tensor_parallel
+def build_table(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTable:
+    gpus = inputs.tensor_parallel
     parts = (
         ("Weights", load.weights),
         ("KV cache", load.cache),
@@ -89,10 +89,10 @@ def build_table(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTable
 
 
 def build_notes(
-    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[str, ...]:
-    found = list(_weight_notes(model, asked, load))
-    if asked.overhead is None:
+    found = list(_weight_notes(model, inputs, load))
+    if inputs.overhead is None:
         found.append(
             f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
             "start-up logs show 0.3 to 4 GB."
@@ -103,9 +103,9 @@ def build_notes(
             f"vLLM 0.9 keeps {kept} beside weights and cache at its start, for "
             "sampling many sequences; the upper end counts that."
         )
-    if asked.engine == TRANSFORMERS and asked.tensor_parallel > 1:
+    if inputs.engine == TRANSFORMERS and inputs.tensor_parallel > 1:
         found.append("Whole layers are dealt to the GPUs; none of them is divided.")
-    if any(a.mixer.latent for a, _ in model.runs) and asked.tensor_parallel > 1:
+    if any(a.mixer.latent for a, _ in model.runs) and inputs.tensor_parallel > 1:
         found.append("A latent cache is divided by data-parallel attention alone.")
     if model.is_routed:
         found.append("All experts are in memory, although few work on one token.")
@@ -114,16 +114,16 @@ def build_notes(
             f"Sliding layers keep at most {format_number(model.window)} tokens; an "
             "engine without support for it keeps all."
         )
-    if model.max_context and asked.context > model.max_context:
+    if model.max_context and inputs.context > model.max_context:
         found.append(f"The model is configured for {format_number(model.max_context)} tokens.")
     return tuple(found)
 
 
 def _weight_notes(
-    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> Iterator[str]:
     """Yield which weights stay wider, and what repacking adds."""
-    form = find_format(model, asked.weights)
+    form = find_format(model, inputs.weights)
     if form.widths is not None:
         kept = "norms, and modules that the checkpoint leaves out,"
         yield f"{form.label}: {kept} stay in 16 bit."
@@ -167,24 +167,24 @@ _WORKING = StepBuilder(_OUT, "inference-memory")
 
 def build_report(
     model: Architecture,
-    asked: InferenceMemoryInputs,
+    inputs: InferenceMemoryInputs,
     gpu: Accelerator,
     load: GpuMemoryUse,
     limits: InferenceLimits,
 ) -> Estimate:
     """Build the estimate: verdict, figures, bar and steps for one GPU."""
     limit = limits.usable
-    room = MemoryLimit(limit, visible_memory(asked, gpu), gpu.memory)
-    bounds = _load_bounds(asked, load)
+    room = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
+    bounds = _load_bounds(inputs, load)
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(load.total, room, asked.tensor_parallel, *bounds),
-        figures=_build_figures(asked, load, limits),
-        steps=_build_steps(model, asked, gpu, load, limit),
+        verdict=memory_verdict(load.total, room, inputs.tensor_parallel, *bounds),
+        figures=_build_figures(inputs, load, limits),
+        steps=_build_steps(model, inputs, gpu, load, limit),
         pictures=(build_bar(gpu, load, limit),),
-        tables=(build_table(asked, load),),
-        notes=(*build_notes(model, asked, load), capacity_note(gpu)),
-        changes=find_flips(asked, limits, load.total <= limit),
+        tables=(build_table(inputs, load),),
+        notes=(*build_notes(model, inputs, load), capacity_note(gpu)),
+        changes=find_flips(inputs, limits, load.total <= limit),
     )
 
 
@@ -203,16 +203,16 @@ _LOGGED = (0.9, 1.1)
 
 
 def _build_figures(
-    asked: InferenceMemoryInputs, load: GpuMemoryUse, limits: InferenceLimits
+    inputs: InferenceMemoryInputs, load: GpuMemoryUse, limits: InferenceLimits
 ) -> tuple[Figure, ...]:
-    gpus, limit = asked.tensor_parallel, limits.usable
-    low, high = _load_bounds(asked, load)
+    gpus, limit = inputs.tensor_parallel, limits.usable
+    low, high = _load_bounds(inputs, load)
     free = (limit - load.total, limit - high, limit - low)
     return (
         Figure(_OUT["weights"], load.weights * gpus),
         Figure(_OUT["kv_cache"], load.cache * gpus),
         _modeled_figure("activations", load.activations * gpus, _ACTIVE),
-        _modeled_figure("overhead", load.overhead * gpus, _overhead_spread(asked)),
+        _modeled_figure("overhead", load.overhead * gpus, _overhead_spread(inputs)),
         _padding_figure(load, gpus),
         Figure(_OUT["total"], load.total * gpus, low * gpus, high * gpus),
         Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
@@ -220,9 +220,9 @@ def _build_figures(
         Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
         _limit_figure("max_context", limits.context),
         _limit_figure("max_concurrent", limits.concurrent),
-        _fewest_gpus_figure(asked, limits),
+        _fewest_gpus_figure(inputs, limits),
         Figure(_OUT["cache_room"], limits.room),
-        *_cache_figures(asked, limits.tokens),
+        *_cache_figures(inputs, limits.tokens),
     )
 
 
@@ -233,17 +233,17 @@ def _padding_figure(load: GpuMemoryUse, gpus: int) -> Figure:
     return Figure(_OUT["padding"], load.padding * gpus)
 
 
-def _cache_figures(asked: InferenceMemoryInputs, tokens: int | None) -> tuple[Figure, Figure]:
+def _cache_figures(inputs: InferenceMemoryInputs, tokens: int | None) -> tuple[Figure, Figure]:
     """Return tokens and blocks of the cache, with a range if they are based on engine logs."""
-    blocks = None if tokens is None else tokens // asked.block
+    blocks = None if tokens is None else tokens // inputs.block
     found = (
         _limit_figure("cache_tokens", tokens),
         _limit_figure("cache_blocks", blocks),
     )
-    if asked.attention == DATA_PARALLEL and tokens is not None:
+    if inputs.attention == DATA_PARALLEL and tokens is not None:
         first, second = (dataclasses.replace(f, note="On each GPU.") for f in found)
         found = first, second
-    if asked.engine not in ENGINES or asked.cache_memory is not None:
+    if inputs.engine not in ENGINES or inputs.cache_memory is not None:
         return found
     first, second = (_figure_with_range(figure, _LOGGED) for figure in found)
     return first, second
@@ -256,34 +256,34 @@ def _figure_with_range(figure: Figure, share: tuple[float, float]) -> Figure:
     return dataclasses.replace(figure, low=value * share[0], high=value * share[1])
 
 
-def _overhead_spread(asked: InferenceMemoryInputs) -> tuple[float, float]:
+def _overhead_spread(inputs: InferenceMemoryInputs) -> tuple[float, float]:
     """Return the range of the overhead; a typed overhead has none."""
-    return _OVERHEAD if asked.overhead is None else (1.0, 1.0)
+    return _OVERHEAD if inputs.overhead is None else (1.0, 1.0)
 
 
-def _fewest_gpus_figure(asked: InferenceMemoryInputs, limits: InferenceLimits) -> Figure:
+def _fewest_gpus_figure(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> Figure:
     """Return the fewest GPUs, with the range that follows from the least and most memory."""
     output = _OUT["fewest_gpus"]
     if limits.gpus is None:
         return Figure(output, None, note="More than 64 GPUs, or not at all.")
-    if asked.cache_memory is not None:
+    if inputs.cache_memory is not None:
         return Figure(output, limits.gpus, note="With the memory given for the cache.")
-    low = fewest_gpus(limits.sizes, lambda load: _load_bounds(asked, load)[0])
-    high = fewest_gpus(limits.sizes, lambda load: _load_bounds(asked, load)[1])
+    low = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[0])
+    high = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[1])
     if low is None or high is None:
         note = "More than 64 with the most that activations and overhead may take."
         return Figure(output, limits.gpus, note=note)
     return Figure(output, limits.gpus, low, high)
 
 
-def _load_bounds(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
+def _load_bounds(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
     """Return the least and the most memory that one GPU may need [B]."""
-    if asked.engine == TRANSFORMERS:
+    if inputs.engine == TRANSFORMERS:
         return load.total * _GENERATED[0], load.total * _GENERATED[1]
     fixed = load.weights + load.padding + load.cache
     below, above = (
         fixed + load.overhead * spread + load.activations * active
-        for spread, active in zip(_overhead_spread(asked), _ACTIVE, strict=True)
+        for spread, active in zip(_overhead_spread(inputs), _ACTIVE, strict=True)
     )
     return below, max(above, fixed + load.started)
 
@@ -301,50 +301,50 @@ def _limit_figure(name: str, value: int | None) -> Figure:
 
 def _build_steps(
     model: Architecture,
-    asked: InferenceMemoryInputs,
+    inputs: InferenceMemoryInputs,
     gpu: Accelerator,
     load: GpuMemoryUse,
     limit: float,
 ) -> tuple[FormulaStep, ...]:
     return (
-        _weights_step(model, asked, load),
-        _cache_step(model, asked, load),
-        _activations_step(model, asked, load),
-        _overhead_step(asked, load),
-        *_padding_steps(model, asked, load),
+        _weights_step(model, inputs, load),
+        _cache_step(model, inputs, load),
+        _activations_step(model, inputs, load),
+        _overhead_step(inputs, load),
+        *_padding_steps(model, inputs, load),
         _sum_step(load),
-        _usable_step(asked, gpu, load, limit),
+        _usable_step(inputs, gpu, load, limit),
     )
 
 
 def _cache_step(
-    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
-    width, state = CACHE_BITS[asked.cache] / 8, recurrent_bytes(model)
-    gpus, tokens = asked.tensor_parallel, whole_blocks(asked.context, asked.block)
+    width, state = CACHE_BITS[inputs.cache] / 8, recurrent_bytes(model)
+    gpus, tokens = inputs.tensor_parallel, whole_blocks(inputs.context, inputs.block)
     formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
-    own = own_sequences(asked, gpus)
+    own = own_sequences(inputs, gpus)
     numbers = format_product(
-        format_cached_bytes(model, tokens, width, state, sharing_gpus(asked, gpus)), own
+        format_cached_bytes(model, tokens, width, state, sharing_gpus(inputs, gpus)), own
     )
-    if own != asked.concurrent:
+    if own != inputs.concurrent:
         formula = "bytes per token × tokens × the sequences of one GPU"
-    if asked.engine == TRANSFORMERS:
+    if inputs.engine == TRANSFORMERS:
         formula = "bytes per token × tokens × sequences ÷ GPUs"
-        whole = format_cached_bytes(model, asked.context, width, state)
-        numbers = f"{format_product(whole, asked.concurrent)} ÷ {gpus}"
+        whole = format_cached_bytes(model, inputs.context, width, state)
+        numbers = f"{format_product(whole, inputs.concurrent)} ÷ {gpus}"
     source = cache_source(model, "shazeer-2019")
     return _WORKING.line("kv_cache", formula, numbers, load.cache, source)
 
 
 def _activations_step(
-    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
-    if asked.engine != GENERAL:
-        return _measured_step(model, asked, load)
-    own = own_sequences(asked, asked.tensor_parallel)
-    tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * own)
-    gpus = sharing_gpus(asked, asked.tensor_parallel)
+    if inputs.engine != GENERAL:
+        return _measured_step(model, inputs, load)
+    own = own_sequences(inputs, inputs.tensor_parallel)
+    tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * own)
+    gpus = sharing_gpus(inputs, inputs.tensor_parallel)
     numbers = (
         f"max({format_term(tokens)} × 2 B × (3 × {format_term(widest_mlp(model))} ÷ "
         f"{gpus} + 4 × {format_term(model.hidden)}), "
@@ -358,27 +358,27 @@ def _activations_step(
 
 
 def _measured_step(
-    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
     """Return temporary tensors as an engine measures them, or as a prompt creates them."""
-    if asked.engine == TRANSFORMERS:
-        prompt = min(asked.prompt or asked.context, asked.context)
-        running = prompt_bytes(model, asked.concurrent * prompt)
-        loading = loading_bytes(model, asked.weights) / asked.tensor_parallel
+    if inputs.engine == TRANSFORMERS:
+        prompt = min(inputs.prompt or inputs.context, inputs.context)
+        running = prompt_bytes(model, inputs.concurrent * prompt)
+        loading = loading_bytes(model, inputs.weights) / inputs.tensor_parallel
         held = (load.weights, load.cache, load.overhead)
         formula = "more of tokens × (6 × MLP width + 8 × width) and what loading adds"
         numbers = f"max({format_term(running, 'B')}, {format_term(loading, 'B')}"
         numbers += "".join(f" − {format_term(part, 'B')}" for part in held) + ")"
         return _activations_line(formula, numbers, load)
-    engine = ENGINES[asked.engine]
+    engine = ENGINES[inputs.engine]
     formula = (
         "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
         "vocabulary × bytes of the sampler"
     )
-    tokens = asked.step_tokens or engine.step_tokens
+    tokens = inputs.step_tokens or engine.step_tokens
     numbers = (
         f"max({format_term(tokens)} × 2 B × (3 × {format_term(measured_width(model))} ÷ "
-        f"{sharing_gpus(asked, asked.tensor_parallel)} + 4 × "
+        f"{sharing_gpus(inputs, inputs.tensor_parallel)} + 4 × "
         f"{format_term(model.hidden)}), {format_term(engine.sequences)} × "
         f"{format_term(model.vocabulary)} × {format_term(engine.sampler)} B)"
     )
@@ -390,15 +390,15 @@ def _activations_line(formula: str, numbers: str, load: GpuMemoryUse) -> Formula
     return _WORKING.line("activations", formula, numbers, value, "vllm-memory")
 
 
-def _overhead_step(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaStep:
-    formula, others = "CUDA context + communication buffers", asked.tensor_parallel - 1
+def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaStep:
+    formula, others = "CUDA context + communication buffers", inputs.tensor_parallel - 1
     numbers = format_term(load.overhead, "B")
-    if asked.overhead is not None:
+    if inputs.overhead is not None:
         formula = "given"
-    elif asked.engine == TRANSFORMERS:
+    elif inputs.engine == TRANSFORMERS:
         formula = "workspaces of the libraries"
-    elif asked.engine != GENERAL:
-        engine = ENGINES[asked.engine]
+    elif inputs.engine != GENERAL:
+        engine = ENGINES[inputs.engine]
         formula = "outside of the framework + more for each further GPU, as logged"
         each = format_term(engine.outside_each, "B")
         numbers = f"{format_term(engine.outside, 'B')} + {each} × {others}"
@@ -408,12 +408,12 @@ def _overhead_step(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaS
 
 
 def _padding_steps(
-    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[FormulaStep, ...]:
     """Return the steps for what repacking adds to the experts, if it adds anything."""
     if not load.padding:
         return ()
-    experts = weight_table(model, asked.weights).experts / asked.tensor_parallel
+    experts = weight_table(model, inputs.weights).experts / inputs.tensor_parallel
     formula = "experts × (padded widths ÷ widths − 1)"
     numbers = f"{format_term(experts, 'B')} × ({format_term(1 + load.padding / experts)} − 1)"
     return (_WORKING.line("padding", formula, numbers, load.padding, "vllm-memory"),)
@@ -430,29 +430,29 @@ def _sum_step(load: GpuMemoryUse) -> FormulaStep:
 
 
 def _usable_step(
-    asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
+    inputs: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
 ) -> FormulaStep:
-    share = format_term(asked.memory_utilization, "%")
-    whole, formula = format_term(visible_memory(asked, gpu), "B"), "memory × usable share"
+    share = format_term(inputs.memory_utilization, "%")
+    whole, formula = format_term(visible_memory(inputs, gpu), "B"), "memory × usable share"
     numbers = f"{whole} × {share}"
-    if asked.engine in ENGINES and ENGINES[asked.engine].static:
+    if inputs.engine in ENGINES and ENGINES[inputs.engine].static:
         formula = "(memory − outside) × usable share + outside"
-        outside = ENGINES[asked.engine].outside_of(asked.tensor_parallel)
+        outside = ENGINES[inputs.engine].outside_of(inputs.tensor_parallel)
         beside = format_term(outside, "B")
         numbers = f"({whole} − {beside}) × {share} + {beside}"
-    if asked.cache_memory is not None:
+    if inputs.cache_memory is not None:
         formula = f"less of {formula} and all but the cache + memory given for it"
-        rest = (load.total - load.cache, asked.cache_memory)
+        rest = (load.total - load.cache, inputs.cache_memory)
         numbers = f"min({numbers}, {format_terms(rest, 'B')})"
     line = ("Usable", formula, numbers, limit, "B")
     return FormulaStep(*line, "catalogue", "cluster-components")
 
 
 def _weights_step(
-    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
-    form = find_format(model, asked.weights)
-    table, gpus = weight_table(model, asked.weights), asked.tensor_parallel
+    form = find_format(model, inputs.weights)
+    table, gpus = weight_table(model, inputs.weights), inputs.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized
     formula = "parameters × bits ÷ 8"
     numbers = f"{format_term(covered)} × {format_term(form.bits)} ÷ 8"
@@ -468,14 +468,14 @@ def _weights_step(
     return _WORKING.line("weights", formula, numbers, load.weights, "shape", topic="number-formats")
 
 
-def estimate(asked: InferenceMemoryInputs) -> Estimate:
+def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     """Compare weights, cache, activations and overhead with one GPU's memory."""
-    model = find_model(asked.model)
-    gpu = find_accelerator(asked.gpu)
-    validate_inputs(model, asked, gpu)
-    load = gpu_memory_use(model, asked, asked.tensor_parallel)
-    limits = find_limits(model, asked, gpu, load)
-    return build_report(model, asked, gpu, load, limits)
+    model = find_model(inputs.model)
+    gpu = find_accelerator(inputs.gpu)
+    validate_inputs(model, inputs, gpu)
+    load = gpu_memory_use(model, inputs, inputs.tensor_parallel)
+    limits = find_limits(model, inputs, gpu, load)
+    return build_report(model, inputs, gpu, load, limits)
 
 
 ENTRY = EstimateSpec(

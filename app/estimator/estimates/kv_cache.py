@@ -70,11 +70,11 @@ class KvCacheResult:
         return self.attention + self.state
 
 
-def compute_kv_cache(model: Architecture, asked: KvCacheInputs) -> KvCacheResult:
+def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResult:
     """Compute all results, in bytes."""
-    width, gpus = CACHE_BITS[asked.cache] / 8, asked.tensor_parallel
-    tokens = whole_blocks(asked.context, asked.block)
-    each = CACHE_BITS[asked.state] / 8
+    width, gpus = CACHE_BITS[inputs.cache] / 8, inputs.tensor_parallel
+    tokens = whole_blocks(inputs.context, inputs.block)
+    each = CACHE_BITS[inputs.state] / 8
     state = recurrent_bytes(model, each)
     attention = elements_per_sequence(model, tokens, 1, width) * width
     on_one = elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
@@ -85,6 +85,6 @@ def compute_kv_cache(model: Architecture, asked: KvCacheInputs) -> KvCacheResult
         attention=attention,
         state=state,
         recurrent=each * model.state_elements,
-        total=(attention + state) * asked.sequences,
-        per_gpu=on_one * asked.sequences,
+        total=(attention + state) * inputs.sequences,
+        per_gpu=on_one * inputs.sequences,
     )

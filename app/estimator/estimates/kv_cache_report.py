@@ -44,30 +44,30 @@ _OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "inference-memory")
 
 
-def build_figures(found: KvCacheResult) -> tuple[Figure, ...]:
+def build_figures(result: KvCacheResult) -> tuple[Figure, ...]:
     """Return the sizes of the cache as figures [B]."""
     return (
-        Figure(_OUT["per_token"], found.per_token),
-        Figure(_OUT["per_sequence"], found.per_sequence),
-        Figure(_OUT["total"], found.total, primary=True),
-        Figure(_OUT["per_gpu"], found.per_gpu),
-        Figure(_OUT["token_per_gpu"], found.token_per_gpu),
-        Figure(_OUT["attention"], found.attention),
-        Figure(_OUT["state"], found.state),
-        Figure(_OUT["recurrent"], found.recurrent),
+        Figure(_OUT["per_token"], result.per_token),
+        Figure(_OUT["per_sequence"], result.per_sequence),
+        Figure(_OUT["total"], result.total, primary=True),
+        Figure(_OUT["per_gpu"], result.per_gpu),
+        Figure(_OUT["token_per_gpu"], result.token_per_gpu),
+        Figure(_OUT["attention"], result.attention),
+        Figure(_OUT["state"], result.state),
+        Figure(_OUT["recurrent"], result.recurrent),
     )
 
 
-def build_verdict(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> Verdict:
+def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheResult) -> Verdict:
     """Return the size of the whole cache, and of one token."""
-    tokens = format_number(asked.context)
-    count = format_value(asked.sequences, "sequence")
-    keeps = f"{_format_in_both_units(found.per_token)} for each token"
-    if not found.per_token:
-        keeps = f"{_format_in_both_units(found.state)} for each sequence, whatever its length"
+    tokens = format_number(inputs.context)
+    count = format_value(inputs.sequences, "sequence")
+    keeps = f"{_format_in_both_units(result.per_token)} for each token"
+    if not result.per_token:
+        keeps = f"{_format_in_both_units(result.state)} for each sequence, whatever its length"
     return Verdict(
         "info",
-        f"{format_value(found.total, 'B')}.",
+        f"{format_value(result.total, 'B')}.",
         f"{model.name} keeps {keeps}; {count} of {tokens} tokens.",
     )
 
@@ -85,26 +85,26 @@ def _format_in_both_units(size: float) -> str:
 
 
 def build_steps(
-    model: Architecture, asked: KvCacheInputs, found: KvCacheResult
+    model: Architecture, inputs: KvCacheInputs, result: KvCacheResult
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from one token to all sequences."""
-    bytes_each = CACHE_BITS[asked.cache] / 8
+    bytes_each = CACHE_BITS[inputs.cache] / 8
     rule = "bytes per token × tokens kept" + ", by window" * bool(model.window)
-    numbers = format_cached_bytes(model, found.tokens, bytes_each, found.state)
+    numbers = format_cached_bytes(model, result.tokens, bytes_each, result.state)
     sequence = _WORKING.line(
         "per_sequence",
-        rule + " + state" * bool(found.state),
+        rule + " + state" * bool(result.state),
         numbers,
-        found.per_sequence,
+        result.per_sequence,
         cache_source(model, "shazeer-2019"),
         label="One sequence",
     )
     # Starts with one token: a page shows this line alone.
     all_of_them = _WORKING.line(
         "total",
-        f"({rule} + state) × sequences" if found.state else f"{rule} × sequences",
-        format_product(numbers, asked.sequences),
-        found.total,
+        f"({rule} + state) × sequences" if result.state else f"{rule} × sequences",
+        format_product(numbers, inputs.sequences),
+        result.total,
         "paged-attention",
         topic="batching-and-latency",
     )
@@ -113,16 +113,16 @@ def build_steps(
         "one sequence, over as many GPUs as there are KV heads to divide × sequences",
         format_product(
             format_cached_bytes(
-                model, found.tokens, bytes_each, found.state, asked.tensor_parallel
+                model, result.tokens, bytes_each, result.state, inputs.tensor_parallel
             ),
-            asked.sequences,
+            inputs.sequences,
         ),
-        found.per_gpu,
+        result.per_gpu,
         "gqa-2023" if model.window else cache_source(model, "gqa-2023"),
         topic="parallelism",
     )
     return (
-        _per_token_step(model, asked.cache, found.per_token),
+        _per_token_step(model, inputs.cache, result.per_token),
         sequence,
         all_of_them,
         share,
@@ -158,32 +158,32 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaSte
 
 
 def build_picture(
-    model: Architecture, asked: KvCacheInputs, found: KvCacheResult, width: float
+    model: Architecture, inputs: KvCacheInputs, result: KvCacheResult, width: float
 ) -> StackedBar | Chart:
     """Return the cache over the context length; a bar if GPUs share it."""
-    if asked.tensor_parallel > 1 or model.cache_elements == 0:
-        segment = BarSegment("kv", "KV cache", found.per_gpu)
+    if inputs.tensor_parallel > 1 or model.cache_elements == 0:
+        segment = BarSegment("kv", "KV cache", result.per_gpu)
         return StackedBar("Cache on one GPU", (segment,), None, "")
 
     def size(context: int) -> float:
-        one = elements_per_sequence(model, context, 1, width) * width + found.state
-        return one * asked.sequences
+        one = elements_per_sequence(model, context, 1, width) * width + result.state
+        return one * inputs.sequences
 
-    ends = (0, asked.context // 4, asked.context // 2, asked.context, 2 * asked.context)
+    ends = (0, inputs.context // 4, inputs.context // 2, inputs.context, 2 * inputs.context)
     points = tuple((float(context), size(context)) for context in ends)
-    now = ((float(asked.context), found.total),)
+    now = ((float(inputs.context), result.total),)
     lines = (ChartLine("KV cache", points), ChartLine("Asked for", now, "mark"))
     return Chart("Cache by context", "Context", "KV cache", "token", "B", lines)
 
 
-def build_table(model: Architecture, asked: KvCacheInputs, width: float) -> ResultTable:
+def build_table(model: Architecture, inputs: KvCacheInputs, width: float) -> ResultTable:
     """Return the cache at a few usual lengths [B]."""
     rows = tuple(
         (
             format_number(context),
             (elements_per_sequence(model, context, 1, width) * width, "B"),
             (
-                elements_per_sequence(model, context, 1, width) * width * asked.sequences,
+                elements_per_sequence(model, context, 1, width) * width * inputs.sequences,
                 "B",
             ),
         )
@@ -192,43 +192,45 @@ def build_table(model: Architecture, asked: KvCacheInputs, width: float) -> Resu
     return ResultTable("By context", ("Context", "One sequence", "All sequences"), rows)
 
 
-def build_notes(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> tuple[str, ...]:
+def build_notes(
+    model: Architecture, inputs: KvCacheInputs, result: KvCacheResult
+) -> tuple[str, ...]:
     """Return the assumptions about windows, states and heads."""
     notes = []
     if model.window:
         notes.append(f"Sliding layers keep at most {format_number(model.window)} tokens.")
-    if found.state:
+    if result.state:
         notes.append(
-            f"Recurrent layers keep {format_value(found.state, 'B')} per sequence, "
+            f"Recurrent layers keep {format_value(result.state, 'B')} per sequence, "
             "whatever its length."
         )
     heads = {a.mixer.kv_heads for a, _ in model.runs if a.mixer.cache}
-    if heads and asked.tensor_parallel > min(heads):
+    if heads and inputs.tensor_parallel > min(heads):
         notes.append(
             f"There are fewer KV heads than GPUs, so each of the {min(heads)} is "
             "kept more than once."
         )
-    if model.max_context and asked.context > model.max_context:
+    if model.max_context and inputs.context > model.max_context:
         notes.append(f"The model is configured for {format_number(model.max_context)} tokens.")
     return tuple(notes)
 
 
-def estimate(asked: KvCacheInputs) -> Estimate:
+def estimate(inputs: KvCacheInputs) -> Estimate:
     """Compute the cache per token, per sequence, in total and on one GPU."""
-    model = find_model(asked.model)
-    gpus = asked.tensor_parallel
+    model = find_model(inputs.model)
+    gpus = inputs.tensor_parallel
     problem = tensor_parallel_problem(model, gpus)
     if problem:
         raise input_error("tensor_parallel", gpus, problem)
-    found, width = compute_kv_cache(model, asked), CACHE_BITS[asked.cache] / 8
+    found, width = compute_kv_cache(model, inputs), CACHE_BITS[inputs.cache] / 8
     return Estimate(
         name="kv-cache",
-        verdict=build_verdict(model, asked, found),
+        verdict=build_verdict(model, inputs, found),
         figures=build_figures(found),
-        steps=build_steps(model, asked, found),
-        pictures=(build_picture(model, asked, found, width),),
-        tables=(build_table(model, asked, width),),
-        notes=build_notes(model, asked, found),
+        steps=build_steps(model, inputs, found),
+        pictures=(build_picture(model, inputs, found, width),),
+        tables=(build_table(model, inputs, width),),
+        notes=build_notes(model, inputs, found),
     )
 
 

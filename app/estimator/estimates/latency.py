@@ -141,23 +141,23 @@ def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor:
         raise input_error("tensor_parallel", tensor, problem)
 
 
-def compute_latency(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
+def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult:
     """Compute all times, in seconds."""
-    new = max(1.0, asked.prompt * (1 - asked.cached_share))
-    context = asked.prompt + asked.answer / 2
-    decode = decode_time(placed, asked.batch, context)
+    new = max(1.0, inputs.prompt * (1 - inputs.cached_share))
+    context = inputs.prompt + inputs.answer / 2
+    decode = decode_time(placed, inputs.batch, context)
     prefill = prefill_time(placed, new)
     first = placed.front + prefill.total
-    if asked.chunk and asked.chunk < new:
-        first = _chunked_prefill_time(asked, placed, asked.chunk, new)
-    tokens = tokens_per_step(asked.acceptance, asked.draft_tokens)
-    verified = _speculative_step_time(asked, placed, context, decode.total)
+    if inputs.chunk and inputs.chunk < new:
+        first = _chunked_prefill_time(inputs, placed, inputs.chunk, new)
+    tokens = tokens_per_step(inputs.acceptance, inputs.draft_tokens)
+    verified = _speculative_step_time(inputs, placed, context, decode.total)
     per_token = verified / tokens
     turns = flips = None
     if decode.weights > decode.compute:
-        turns = turning_point(placed, context, asked.batch, decode)
-        flips = flipping_point(placed, context, asked.batch, turns)
-    each = sequence_bytes(placed, asked.prompt + asked.answer)
+        turns = turning_point(placed, context, inputs.batch, decode)
+        flips = flipping_point(placed, context, inputs.batch, turns)
+    each = sequence_bytes(placed, inputs.prompt + inputs.answer)
     if flips is not None and flips * each > cache_capacity(placed):
         flips = None
     return LatencyResult(
@@ -168,20 +168,20 @@ def compute_latency(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
         accepted=tokens,
         turns=turns,
         flips=flips,
-        fits=asked.batch * each <= cache_capacity(placed),
+        fits=inputs.batch * each <= cache_capacity(placed),
     )
 
 
 def _chunked_prefill_time(
-    asked: LatencyInputs, placed: PlacedModel, chunk: int, new: float
+    inputs: LatencyInputs, placed: PlacedModel, chunk: int, new: float
 ) -> float:
     """Return the time to first token of a prompt that takes several steps [s]."""
     chunks = math.ceil(new / chunk)
-    context = asked.prompt + asked.answer / 2
-    others = asked.batch - 1.0
-    total, done = 0.0, asked.prompt - new
+    context = inputs.prompt + inputs.answer / 2
+    others = inputs.batch - 1.0
+    total, done = 0.0, inputs.prompt - new
     for _ in range(min(chunks, _MOST_CHUNKS)):
-        size = min(chunk, asked.prompt - done)
+        size = min(chunk, inputs.prompt - done)
         done += size
         batch = StepBatch(size, done, others, context, others + 1)
         total += step_time(placed, batch).total
@@ -194,14 +194,14 @@ _MOST_CHUNKS = 64
 
 
 def _speculative_step_time(
-    asked: LatencyInputs, placed: PlacedModel, context: float, alone: float
+    inputs: LatencyInputs, placed: PlacedModel, context: float, alone: float
 ) -> float:
     """Return the time of one verification step, including the draft model's steps [s]."""
-    if not asked.draft_tokens:
+    if not inputs.draft_tokens:
         return alone
-    rows = asked.batch * (asked.draft_tokens + 1.0)
-    wide = decode_time(placed, rows, context / (asked.draft_tokens + 1))
-    return max(alone, wide.total) + asked.draft_tokens * asked.draft_cost * alone
+    rows = inputs.batch * (inputs.draft_tokens + 1.0)
+    wide = decode_time(placed, rows, context / (inputs.draft_tokens + 1))
+    return max(alone, wide.total) + inputs.draft_tokens * inputs.draft_cost * alone
 
 
 def turning_point(
@@ -265,10 +265,10 @@ def largest_step_part(step: InferenceStep) -> str:
     return max(parts, key=lambda name: parts[name])
 
 
-def find_flips(asked: LatencyInputs, timed: LatencyResult) -> tuple[VerdictFlip, ...]:
+def find_flips(inputs: LatencyInputs, result: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the batch from which a decode step is no longer memory-bound."""
-    if timed.bound != "memory" or timed.flips is None:
+    if result.bound != "memory" or result.flips is None:
         return ()
-    now, then = format_number(asked.batch), format_number(timed.flips)
+    now, then = format_number(inputs.batch), format_number(result.flips)
     becomes = "Memory no longer bounds it."
     return (VerdictFlip("batch", "Sequences at once", now, then, becomes),)

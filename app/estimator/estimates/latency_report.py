@@ -70,17 +70,17 @@ _OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "batching-and-latency")
 
 
-def build_report(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> Estimate:
+def build_report(inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult) -> Estimate:
     """Build the estimate: latencies, figures, roofline and steps."""
     return Estimate(
         name="latency",
-        verdict=_build_verdict(asked, placed, timed),
-        figures=_build_figures(asked, placed, timed),
-        steps=_build_steps(asked, placed, timed),
-        pictures=(_build_roofline(asked, placed),),
-        tables=(_build_table(timed),),
-        notes=(*_build_notes(asked, placed, timed), capacity_note(placed.gpu)),
-        changes=find_flips(asked, timed),
+        verdict=_build_verdict(inputs, placed, result),
+        figures=_build_figures(inputs, placed, result),
+        steps=_build_steps(inputs, placed, result),
+        pictures=(_build_roofline(inputs, placed),),
+        tables=(_build_table(result),),
+        notes=(*_build_notes(inputs, placed, result), capacity_note(placed.gpu)),
+        changes=find_flips(inputs, result),
     )
 
 
@@ -92,39 +92,39 @@ _LEADS = {
 }
 
 
-def _build_verdict(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> Verdict:
-    first = format_value(timed.first, "s")
+def _build_verdict(inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult) -> Verdict:
+    first = format_value(result.first, "s")
     then = (
-        f"after {first}, then one every {format_value(timed.per_token, 's')} "
-        f"({format_number(1 / timed.per_token)} tokens/s for each sequence)."
+        f"after {first}, then one every {format_value(result.per_token, 's')} "
+        f"({format_number(1 / result.per_token)} tokens/s for each sequence)."
     )
-    if not timed.fits:
-        where = f"{asked.tensor_parallel} {placed.gpu.name}"
+    if not result.fits:
+        where = f"{inputs.tensor_parallel} {placed.gpu.name}"
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
-    return Verdict("info", _LEADS[timed.bound], f"First token {then}")
+    return Verdict("info", _LEADS[result.bound], f"First token {then}")
 
 
 def _build_figures(
-    asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
+    inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult
 ) -> tuple[Figure, ...]:
-    rate = 1 / timed.per_token
-    whole = timed.first + (asked.answer - 1) * timed.per_token
+    rate = 1 / result.per_token
+    whole = result.first + (inputs.answer - 1) * result.per_token
     return (
-        _time_figure("ttft", timed.first, "prefill", primary=True),
-        _time_figure("tpot", timed.per_token, primary=True),
+        _time_figure("ttft", result.first, "prefill", primary=True),
+        _time_figure("tpot", result.per_token, primary=True),
         _time_figure("total", whole),
-        _time_figure("prefill_time", timed.prefill.total, "prefill"),
-        _time_figure("decode_time", timed.decode.total),
-        _time_figure("memory_time", timed.reading),
-        _time_figure("compute_time", timed.decode.compute),
-        _time_figure("communication_time", timed.decode.communication),
-        _time_figure("overhead_time", timed.overhead),
+        _time_figure("prefill_time", result.prefill.total, "prefill"),
+        _time_figure("decode_time", result.decode.total),
+        _time_figure("memory_time", result.reading),
+        _time_figure("compute_time", result.decode.compute),
+        _time_figure("communication_time", result.decode.communication),
+        _time_figure("overhead_time", result.overhead),
         _rate_figure("tokens_per_second", rate),
-        _rate_figure("throughput", rate * asked.batch),
-        Figure(_OUT["bound"], timed.bound),
+        _rate_figure("throughput", rate * inputs.batch),
+        Figure(_OUT["bound"], result.bound),
         Figure(_OUT["critical_batch"], _critical_sequences(placed)),
-        Figure(_OUT["fits"], timed.fits),
+        Figure(_OUT["fits"], result.fits),
     )
 
 
@@ -151,56 +151,56 @@ def _critical_sequences(placed: PlacedModel) -> float:
 
 
 def _build_steps(
-    asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
+    inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult
 ) -> tuple[FormulaStep, ...]:
     exchanges = 2 * placed.model.layers
-    each = timed.decode.communication / exchanges if exchanges else 0.0
+    each = result.decode.communication / exchanges if exchanges else 0.0
     return (
         _WORKING.line(
             "memory_time",
             "time for the weights + time for the cache, at the reached bandwidth",
-            format_sum((timed.decode.weights, timed.decode.attention), "s"),
-            timed.reading,
+            format_sum((result.decode.weights, result.decode.attention), "s"),
+            result.reading,
             "pope-2022",
         ),
         _WORKING.line(
             "communication_time",
             "exchanges, two for each layer × time of one",
             f"{exchanges} × {format_term(each, 's')}",
-            timed.decode.communication,
+            result.decode.communication,
             "aiconfigurator",
             topic="interconnects",
         ),
         _WORKING.line(
             "overhead_time",
             "launches of all kernels + host and sampling",
-            format_sum((timed.decode.launch, timed.decode.host), "s"),
-            timed.overhead,
+            format_sum((result.decode.launch, result.decode.host), "s"),
+            result.overhead,
             "inferencex",
         ),
-        *_token_steps(asked, placed, timed),
+        *_token_steps(inputs, placed, result),
     )
 
 
 def _token_steps(
-    asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
+    inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult
 ) -> tuple[FormulaStep, ...]:
-    tokens = format_term(timed.accepted)
+    tokens = format_term(result.accepted)
     return (
-        _step_parts_line("decode_time", timed.decode),
+        _step_parts_line("decode_time", result.decode),
         _WORKING.line(
             "tpot",
             "one step ÷ tokens kept per step",
-            f"{format_term(timed.per_token * timed.accepted, 's')} ÷ {tokens}",
-            timed.per_token,
-            "leviathan-2023" if asked.draft_tokens else "pope-2022",
+            f"{format_term(result.per_token * result.accepted, 's')} ÷ {tokens}",
+            result.per_token,
+            "leviathan-2023" if inputs.draft_tokens else "pope-2022",
         ),
-        _step_parts_line("prefill_time", timed.prefill),
+        _step_parts_line("prefill_time", result.prefill),
         _WORKING.line(
             "ttft",
             "way to the engine and launches + prompt in its chunks",
-            format_sum((placed.front, timed.first - placed.front), "s"),
-            timed.first,
+            format_sum((placed.front, result.first - placed.front), "s"),
+            result.first,
             "inferencex",
         ),
     )
@@ -224,7 +224,7 @@ def _step_parts_line(figure: str, step: InferenceStep) -> FormulaStep:
     return _WORKING.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
 
 
-def _build_roofline(asked: LatencyInputs, placed: PlacedModel) -> Chart:
+def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:
     """Return the roofline of the GPU, with prompt and answer marked."""
     gpu = placed.gpu
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_width(gpu, placed.form)]
@@ -235,8 +235,8 @@ def _build_roofline(asked: LatencyInputs, placed: PlacedModel) -> Chart:
     roof = tuple((x, roofline(x, peak, band)) for x in (lowest, turn, highest))
     marks = []
     for label, rows, context in (
-        ("Answer", float(asked.batch), asked.prompt + asked.answer / 2),
-        ("Prompt", float(asked.prompt), asked.prompt / 2),
+        ("Answer", float(inputs.batch), inputs.prompt + inputs.answer / 2),
+        ("Prompt", float(inputs.prompt), inputs.prompt / 2),
     ):
         each = min(max(_step_intensity(placed, rows, context, label), lowest), highest)
         point = (each, roofline(each, peak, band))
@@ -265,7 +265,7 @@ def _step_intensity(placed: PlacedModel, rows: float, context: float, part: str)
     return rows * (work + scores) / tensor / read
 
 
-def _build_table(timed: LatencyResult) -> ResultTable:
+def _build_table(result: LatencyResult) -> ResultTable:
     names = (
         ("Weights", "weights"),
         ("Computing", "compute"),
@@ -276,14 +276,14 @@ def _build_table(timed: LatencyResult) -> ResultTable:
         ("Sum", "total"),
     )
     rows = tuple(
-        (label, (getattr(timed.prefill, name), "s"), (getattr(timed.decode, name), "s"))
+        (label, (getattr(result.prefill, name), "s"), (getattr(result.decode, name), "s"))
         for label, name in names
     )
     return ResultTable("Parts of a step", ("Part", "Prompt", "Answer"), rows)
 
 
 def _build_notes(
-    asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
+    inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult
 ) -> tuple[str, ...]:
     notes = [
         "Time per output token is the pause between tokens of one sequence.",
@@ -292,34 +292,34 @@ def _build_notes(
     if placed.narrow:
         label = placed.form.label
         notes.append(f"{label} is unpacked to 16 bit here: it saves reading, not math.")
-    if timed.turns is not None:
-        turns = format_number(timed.turns)
+    if result.turns is not None:
+        turns = format_number(result.turns)
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")
-    if asked.beyond_heads:
+    if inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")
-    if asked.draft_tokens:
-        kept = format_number(timed.accepted)
+    if inputs.draft_tokens:
+        kept = format_number(result.accepted)
         notes.append(f"{kept} tokens are kept of each step on average.")
     if placed.model.is_routed:
         notes.append("Tokens choose experts unevenly, so fewer are read than could be.")
     return tuple(notes)
 
 
-def estimate(asked: LatencyInputs) -> Estimate:
+def estimate(inputs: LatencyInputs) -> Estimate:
     """Compute the times of prompt and answer, and what bounds each."""
-    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    tensor = 1 if asked.beyond_heads else asked.tensor_parallel
-    validate_inputs(model, gpu, asked.weights, tensor)
-    fabric = gpu_interconnect(gpu, asked.network_rate, domain=asked.domain or 0)
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
+    validate_inputs(model, gpu, inputs.weights, tensor)
+    fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
     serving = ServingSetup(
-        weights=asked.weights,
-        cache=asked.cache,
-        tensor=asked.tensor_parallel,
-        expert_tensor=asked.tensor_parallel,
-        software=asked.engine,
+        weights=inputs.weights,
+        cache=inputs.cache,
+        tensor=inputs.tensor_parallel,
+        expert_tensor=inputs.tensor_parallel,
+        software=inputs.engine,
     )
     placed = place_model(model, gpu, fabric, serving)
-    return build_report(asked, placed, compute_latency(asked, placed))
+    return build_report(inputs, placed, compute_latency(inputs, placed))
 
 
 ENTRY = EstimateSpec(

@@ -66,8 +66,8 @@ def build_verdict(
     return Verdict("no", "Does not fit.", text)
 
 
-def _over_limit_text(asked: int, what: str, there: int) -> str:
-    return f"The instances ask for {asked} {what}, and the GPU has {there}."
+def _over_limit_text(inputs: int, what: str, there: int) -> str:
+    return f"The instances ask for {inputs} {what}, and the GPU has {there}."
 
 
 def build_figures(
@@ -180,17 +180,17 @@ def build_notes(
     return tuple(notes)
 
 
-def estimate(asked: MigInputs) -> Estimate:
+def estimate(inputs: MigInputs) -> Estimate:
     """Place the instances on the slices of the GPU, or report that they do not fit."""
-    gpu = find_accelerator(asked.gpu)
+    gpu = find_accelerator(inputs.gpu)
     card = find_card(gpu.id)
     if card is None:
         why = "cannot be partitioned"
         if gpu.mig_instances:
             why = f"has {gpu.mig_instances} instances, whose profiles are not published"
         message = f"The {gpu.name} {why}; GPUs that can: {', '.join(list_mig_gpus())}."
-        raise input_error("gpu", asked.gpu, message)
-    wanted = read_instances(card, asked.instances)
+        raise input_error("gpu", inputs.gpu, message)
+    wanted = read_instances(card, inputs.instances)
     starts = place_instances(card, wanted)
     return Estimate(
         name="mig",

@@ -30,11 +30,11 @@ class ModelInputs:
     )
 
 
-def requested_model(asked: ModelInputs) -> Architecture:
+def requested_model(inputs: ModelInputs) -> Architecture:
     """Return the chosen model; raises InvalidInputsError for an invalid configuration."""
-    pasted = asked.config.strip()
+    pasted = inputs.config.strip()
     if not pasted:
-        return find_model(asked.model)
+        return find_model(inputs.model)
     try:
         return read_pasted(pasted)
     except UnreadableConfigError as error:

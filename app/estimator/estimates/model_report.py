@@ -200,17 +200,17 @@ def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def estimate(asked: ModelInputs) -> Estimate:
+def estimate(inputs: ModelInputs) -> Estimate:
     """Count parameters by part, FLOPs per token and cache per token."""
-    model = requested_model(asked)
-    training = flops_per_token(model, asked.sequence)
+    model = requested_model(inputs)
+    training = flops_per_token(model, inputs.sequence)
     return Estimate(
         name="model",
         verdict=build_verdict(model),
         figures=build_figures(model, training),
         steps=build_steps(model, training),
         tables=(build_parts_table(model), build_shape_table(model)),
-        notes=build_notes(model, asked.sequence),
+        notes=build_notes(model, inputs.sequence),
     )
 
 

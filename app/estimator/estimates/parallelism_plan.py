@@ -598,26 +598,26 @@ _MOST_OF_PARTS = 3
 _STEPS_OF_FEWEST = 10_000  # See STEPS.
 
 
-def validate_inputs(asked: ParallelismPlanInputs, gpu: Accelerator) -> None:
+def validate_inputs(inputs: ParallelismPlanInputs, gpu: Accelerator) -> None:
     """Reject a GPU without the rates, memory or format that a search needs."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
-        raise input_error("gpu", asked.gpu, message)
-    if gpu.peak(asked.number_format) is None:
-        message = f"The {gpu.name} does not compute in {asked.number_format.upper()}."
-        raise input_error("number_format", asked.number_format, message)
+        raise input_error("gpu", inputs.gpu, message)
+    if gpu.peak(inputs.number_format) is None:
+        message = f"The {gpu.name} does not compute in {inputs.number_format.upper()}."
+        raise input_error("number_format", inputs.number_format, message)
 
 
-def training_job(asked: ParallelismPlanInputs) -> TrainingJob:
+def training_job(inputs: ParallelismPlanInputs) -> TrainingJob:
     """Return the job that the inputs describe."""
-    usual = max(1, round(8e6 / asked.sequence))
+    usual = max(1, round(8e6 / inputs.sequence))
     return TrainingJob(
-        gpus=asked.gpus,
-        sequence=asked.sequence,
-        global_batch=asked.global_batch or _round_batch(usual, asked.gpus),
-        number_format=asked.number_format,
-        software=asked.software,
-        usable=asked.usable_memory,
+        gpus=inputs.gpus,
+        sequence=inputs.sequence,
+        global_batch=inputs.global_batch or _round_batch(usual, inputs.gpus),
+        number_format=inputs.number_format,
+        software=inputs.software,
+        usable=inputs.usable_memory,
     )
 
 
@@ -632,14 +632,14 @@ def _round_batch(batch: int, gpus: int) -> int:
 
 
 def find_plans(
-    asked: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
+    inputs: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
 ) -> ParallelismPlanResult:
     """Return the best layouts, the smallest cluster, and how many layouts were tried."""
-    fabric = gpu_interconnect(gpu, asked.network_rate, asked.network, asked.domain or 0)
-    job = training_job(asked)
-    searches = _search_cluster_sizes(asked, model, gpu, job, fabric)
+    fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
+    job = training_job(inputs)
+    searches = _search_cluster_sizes(inputs, model, gpu, job, fabric)
     ranked = [c for found in searches for c in found.ranked]
-    if asked.objective == "cost":
+    if inputs.objective == "cost":
         ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
     return ParallelismPlanResult(
         job=job,
@@ -653,7 +653,7 @@ def find_plans(
 
 
 def _search_cluster_sizes(
-    asked: ParallelismPlanInputs,
+    inputs: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
     job: TrainingJob,
@@ -663,7 +663,7 @@ def _search_cluster_sizes(
 
     The smallest is searched first; its unused work is available to the others.
     """
-    halvings = _HALVINGS if asked.objective == "cost" else 0
+    halvings = _HALVINGS if inputs.objective == "cost" else 0
     sizes = [n for n in range(halvings + 1) if job.gpus >> n]
     found: list[LayoutSearchResult] = []
     left = STEPS
@@ -678,11 +678,11 @@ def _search_cluster_sizes(
 
 
 def find_flips(
-    asked: ParallelismPlanInputs, found: ParallelismPlanResult
+    inputs: ParallelismPlanInputs, result: ParallelismPlanResult
 ) -> tuple[VerdictFlip, ...]:
     """Return the cluster size at which no layout fits any more."""
-    fewest = found.fewest.gpus
-    if found.first is None or fewest is None or not 2 <= fewest < asked.gpus:
+    fewest = result.fewest.gpus
+    if result.first is None or fewest is None or not 2 <= fewest < inputs.gpus:
         return ()
-    now, then = format_number(asked.gpus), format_number(fewest // 2)
+    now, then = format_number(inputs.gpus), format_number(fewest // 2)
     return (VerdictFlip("gpus", "GPUs", now, then, "No layout fits any more."),)

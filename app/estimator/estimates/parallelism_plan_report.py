@@ -177,81 +177,81 @@ _DESIGNS = {
 
 
 def build_report(
-    asked: ParallelismPlanInputs,
+    inputs: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
-    found: ParallelismPlanResult,
+    result: ParallelismPlanResult,
 ) -> Estimate:
     """Build the estimate: ranking, figures, timeline and steps."""
-    first = found.first
+    first = result.first
     return Estimate(
         name="parallelism-plan",
-        verdict=_build_verdict(asked, gpu, found),
-        figures=_build_figures(asked, model, gpu, found),
-        steps=_build_steps(asked, model, gpu, found),
+        verdict=_build_verdict(inputs, gpu, result),
+        figures=_build_figures(inputs, model, gpu, result),
+        steps=_build_steps(inputs, model, gpu, result),
         pictures=_build_pictures(gpu, first) if first else (),
-        tables=(build_ranking_table(found.ranked),) if first else (),
+        tables=(build_ranking_table(result.ranked),) if first else (),
         notes=(
-            *_build_notes(asked, found),
-            *price_note(gpu, asked.usd_per_gpu_hour),
+            *_build_notes(inputs, result),
+            *price_note(gpu, inputs.usd_per_gpu_hour),
             capacity_note(gpu),
         ),
-        changes=find_flips(asked, found),
+        changes=find_flips(inputs, result),
     )
 
 
 def _build_verdict(
-    asked: ParallelismPlanInputs, gpu: Accelerator, found: ParallelismPlanResult
+    inputs: ParallelismPlanInputs, gpu: Accelerator, result: ParallelismPlanResult
 ) -> Verdict:
-    first = found.first
-    where = f"{format_number(asked.gpus)} {gpu.name}"
+    first = result.first
+    where = f"{format_number(inputs.gpus)} {gpu.name}"
     if first is None:
-        return _no_layout_verdict(where, found)
+        return _no_layout_verdict(where, result)
     plan = first.plan
-    limit = gpu.capacity * asked.usable_memory
+    limit = gpu.capacity * inputs.usable_memory
     rate = format_number(first.tokens_per_second / plan.gpus)
     count = format_number(plan.gpus)
     text = f"{describe_layout(first)} on {count} {gpu.name}: {rate} tokens/s each."
-    text += _search_limit_text(found)
+    text += _search_limit_text(result)
     tight = first.memory > 0.95 * limit
     return Verdict("tight" if tight else "fits", "Fits tightly." if tight else "Fits.", text)
 
 
-def _no_layout_verdict(where: str, found: ParallelismPlanResult) -> Verdict:
-    if found.seen == found.legal:
+def _no_layout_verdict(where: str, result: ParallelismPlanResult) -> Verdict:
+    if result.seen == result.legal:
         text = f"No layout of the model fits on {where} with this batch."
         return Verdict("no", "Does not fit.", text)
     text = f"No layout that was looked at fits on {where} with this batch."
-    return Verdict("no", "No layout was found.", text + _search_limit_text(found))
+    return Verdict("no", "No layout was found.", text + _search_limit_text(result))
 
 
-def _search_limit_text(found: ParallelismPlanResult) -> str:
+def _search_limit_text(result: ParallelismPlanResult) -> str:
     """Return a note if the search reached its work limit; else empty."""
-    if found.seen == found.legal:
+    if result.seen == result.legal:
         return ""
-    seen, legal = format_number(found.seen), format_number(found.legal)
+    seen, legal = format_number(result.seen), format_number(result.legal)
     return f" The search looked at {seen} of {legal} layouts; a better one may exist."
 
 
 def _build_figures(
-    asked: ParallelismPlanInputs,
+    inputs: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
-    found: ParallelismPlanResult,
+    result: ParallelismPlanResult,
 ) -> tuple[Figure, ...]:
-    first = found.first
+    first = result.first
     return (
         Figure(_OUT["fits"], first is not None),
         *_degree_figures(first),
-        *_speed_figures(asked, model, gpu, first),
+        *_speed_figures(inputs, model, gpu, first),
         Figure(
             _OUT["fewest_gpus"],
-            found.fewest.gpus,
+            result.fewest.gpus,
             note="Powers of two up to the cluster were tried."
-            if found.fewest.sure
+            if result.fewest.sure
             else "The search ended before it found a size on which a layout fits.",
         ),
-        Figure(_OUT["reference_design"], reference_design(gpu, asked.gpus)),
+        Figure(_OUT["reference_design"], reference_design(gpu, inputs.gpus)),
     )
 
 
@@ -278,7 +278,7 @@ def _missing_figure(name: str) -> Figure:
 
 
 def _speed_figures(
-    asked: ParallelismPlanInputs,
+    inputs: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
     first: LayoutCandidate | None,
@@ -289,7 +289,7 @@ def _speed_figures(
         return tuple(_missing_figure(name) for name in every)
     kind = "training-routed" if model.is_routed else "training"
     rate = first.tokens_per_second
-    seconds = asked.tokens / rate
+    seconds = inputs.tokens / rate
     hours = seconds * first.plan.gpus / 3600
     values = {
         "step_time": first.step.total,
@@ -299,7 +299,7 @@ def _speed_figures(
         "time": seconds,
         "gpu_hours": hours,
     }
-    price = hourly_price(gpu, asked.usd_per_gpu_hour)
+    price = hourly_price(gpu, inputs.usd_per_gpu_hour)
     if price is not None:
         values["cost"] = hours * price
     figures = []
@@ -336,19 +336,19 @@ def reference_design(gpu: Accelerator, gpus: int) -> str:
 
 
 def _build_steps(
-    asked: ParallelismPlanInputs,
+    inputs: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
-    found: ParallelismPlanResult,
+    result: ParallelismPlanResult,
 ) -> tuple[FormulaStep, ...]:
-    first = found.first
+    first = result.first
     if first is None:
-        return (_layouts_tried_step(found),)
+        return (_layouts_tried_step(result),)
     plan, step = first.plan, first.step
     each = flops_per_token(model, plan.sequence)
     rate = first.tokens_per_second / plan.gpus
     return (
-        _layouts_tried_step(found),
+        _layouts_tried_step(result),
         _WORKING.line(
             "memory",
             "states + activations in flight + logits + overhead and buffers",
@@ -368,8 +368,8 @@ def _build_steps(
         _WORKING.line(
             "time",
             "tokens ÷ tokens per step × step",
-            f"{format_term(asked.tokens)} ÷ {format_term(plan.tokens)} × {format_term(step.total, 's')}",
-            asked.tokens / first.tokens_per_second,
+            f"{format_term(inputs.tokens)} ÷ {format_term(plan.tokens)} × {format_term(step.total, 's')}",
+            inputs.tokens / first.tokens_per_second,
             "megatron-2021",
             topic="parallelism",
         ),
@@ -385,12 +385,12 @@ def _build_steps(
     )
 
 
-def _layouts_tried_step(found: ParallelismPlanResult) -> FormulaStep:
+def _layouts_tried_step(result: ParallelismPlanResult) -> FormulaStep:
     return FormulaStep(
         "Layouts that fit",
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
-        format_term(found.count),
-        found.count,
+        format_term(result.count),
+        result.count,
         "",
         "megatron-2021",
         "parallelism",
@@ -426,22 +426,22 @@ def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline 
     return Timeline("Where one step goes", tuple(spans)), bar
 
 
-def _build_notes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[str, ...]:
+def _build_notes(inputs: ParallelismPlanInputs, result: ParallelismPlanResult) -> tuple[str, ...]:
     notes = [
-        f"{format_number(found.job.global_batch)} sequences per step.",
+        f"{format_number(result.job.global_batch)} sequences per step.",
         "Failures, checkpoints and evaluation are left out; training-time adds them.",
         "Tensor parallelism stays within the inner links.",
     ]
-    if asked.objective == "cost":
+    if inputs.objective == "cost":
         notes.append("Fewer GPUs take longer and lose less to communication.")
     return tuple(notes)
 
 
-def estimate(asked: ParallelismPlanInputs) -> Estimate:
+def estimate(inputs: ParallelismPlanInputs) -> Estimate:
     """Search all layouts, and describe the best."""
-    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    validate_inputs(asked, gpu)
-    return build_report(asked, model, gpu, find_plans(asked, model, gpu))
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    validate_inputs(inputs, gpu)
+    return build_report(inputs, model, gpu, find_plans(inputs, model, gpu))
 
 
 ENTRY = EstimateSpec(

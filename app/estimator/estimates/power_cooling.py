@@ -232,43 +232,43 @@ CONTINUOUS = 0.8
 COLD_PLATES = 0.85
 
 
-def compute_site(asked: PowerCoolingInputs) -> PowerCoolingResult:
+def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     """Size a site; raises InvalidInputsError if a needed value of the system is unknown."""
-    system = find_system(asked.system)
-    node, units = _system_size(asked, system)
-    in_rack = nodes_in_rack(asked.rack_limit, node, asked.rack_units, units)
-    others = asked.nodes * node * asked.other
-    machines = asked.nodes * node + others
-    load = asked.load or LOAD
-    site = site_power(machines, asked.pue)
+    system = find_system(inputs.system)
+    node, units = _system_size(inputs, system)
+    in_rack = nodes_in_rack(inputs.rack_limit, node, inputs.rack_units, units)
+    others = inputs.nodes * node * inputs.other
+    machines = inputs.nodes * node + others
+    load = inputs.load or LOAD
+    site = site_power(machines, inputs.pue)
     full = node * max(1, in_rack)
-    current = phase_current(full, asked.voltage, asked.power_factor)
-    drawn = energy(asked.duration, machines * load, asked.pue)
+    current = phase_current(full, inputs.voltage, inputs.power_factor)
+    drawn = energy(inputs.duration, machines * load, inputs.pue)
     return PowerCoolingResult(
         system=system,
         node=node,
         units=units,
         load=load,
-        gpus=_gpu_power(asked, system, node),
+        gpus=_gpu_power(inputs, system, node),
         others=others,
         in_rack=in_rack,
-        racks=-(-asked.nodes // in_rack) if in_rack else None,
+        racks=-(-inputs.nodes // in_rack) if in_rack else None,
         machines=machines,
         site=site,
         current=current,
-        circuits=_count_circuits(asked, current),
-        liquid=_liquid_share(asked, system),
+        circuits=_count_circuits(inputs, current),
+        liquid=_liquid_share(inputs, system),
         energy=drawn / 3600,
-        carbon=carbon(drawn, asked.carbon_intensity),
+        carbon=carbon(drawn, inputs.carbon_intensity),
     )
 
 
-def _system_size(asked: PowerCoolingInputs, system: System) -> tuple[float, int]:
+def _system_size(inputs: PowerCoolingInputs, system: System) -> tuple[float, int]:
     """Return the maximum power [W] and rack units of a system, as typed or as published."""
-    node = asked.node_power or system.power
+    node = inputs.node_power or system.power
     if node is None:
         raise input_error("node_power", "", _unknown_value_message("highest power", system))
-    units = asked.node_units or system.rack_units
+    units = inputs.node_units or system.rack_units
     if units is None:
         raise input_error("node_units", "", _unknown_value_message("height", system))
     return node, units
@@ -278,79 +278,85 @@ def _unknown_value_message(what: str, system: System) -> str:
     return f"The {what} of the {system.name} is not known: write it."
 
 
-def _gpu_power(asked: PowerCoolingInputs, system: System, node: float) -> float | None:
+def _gpu_power(inputs: PowerCoolingInputs, system: System, node: float) -> float | None:
     """Return the limits of all GPUs [W]; None if unknown or above the system's own power."""
     each = find_accelerator(system.accelerator).tdp
     if each is None or each * system.gpus > node:
         return None
-    return each * system.gpus * asked.nodes
+    return each * system.gpus * inputs.nodes
 
 
-def _count_circuits(asked: PowerCoolingInputs, current: float) -> int:
-    needed = math.ceil(current / (asked.circuit * CONTINUOUS) - 1e-9)
-    return {"2n": 2 * needed, "n+1": needed + 1, "n": needed}[asked.feeds]
+def _count_circuits(inputs: PowerCoolingInputs, current: float) -> int:
+    needed = math.ceil(current / (inputs.circuit * CONTINUOUS) - 1e-9)
+    return {"2n": 2 * needed, "n+1": needed + 1, "n": needed}[inputs.feeds]
 
 
-def _liquid_share(asked: PowerCoolingInputs, system: System) -> float:
+def _liquid_share(inputs: PowerCoolingInputs, system: System) -> float:
     """Return the share of the heat removed by liquid."""
-    if asked.liquid is not None:
-        return asked.liquid
+    if inputs.liquid is not None:
+        return inputs.liquid
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
 
 
-def required_air_flow(asked: PowerCoolingInputs, found: PowerCoolingResult, watts: float) -> float:
+def required_air_flow(
+    inputs: PowerCoolingInputs, result: PowerCoolingResult, watts: float
+) -> float:
     """Return the air flow for the heat that liquid does not remove [m3/s]."""
-    return air_flow(watts * (1 - found.liquid), asked.air_rise)
+    return air_flow(watts * (1 - result.liquid), inputs.air_rise)
 
 
-def required_coolant_flow(asked: PowerCoolingInputs, found: PowerCoolingResult) -> float:
+def required_coolant_flow(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> float:
     """Return the coolant flow for the liquid-cooled share of the heat [m3/s]."""
-    heat = asked.nodes * found.node * found.liquid
-    return coolant_flow(heat, asked.liquid_rise)
+    heat = inputs.nodes * result.node * result.liquid
+    return coolant_flow(heat, inputs.liquid_rise)
 
 
-def find_flips(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+def find_flips(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the limits and sizes at which the verdict on racks or site flips."""
-    return (*_rack_changes(asked, found), *_site_changes(asked, found))
+    return (*_rack_changes(inputs, result), *_site_changes(inputs, result))
 
 
-def _rack_changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+def _rack_changes(
+    inputs: PowerCoolingInputs, result: PowerCoolingResult
+) -> tuple[VerdictFlip, ...]:
     """Return the rack power for one system more, or for none, or the needed rack height."""
-    now = format_value(asked.rack_limit, "W")
-    room = asked.rack_units // found.units
+    now = format_value(inputs.rack_limit, "W")
+    room = inputs.rack_units // result.units
     if room == 0:
-        was, flips = str(asked.rack_units), str(found.units)
+        was, flips = str(inputs.rack_units), str(result.units)
         return (VerdictFlip("rack_units", "Height of a rack", was, flips, "Holds one."),)
     changes = []
-    needed = (found.in_rack + 1) * found.node
-    if found.in_rack < room and is_value_allowed(type(asked), "rack_limit", needed):
+    needed = (result.in_rack + 1) * result.node
+    if result.in_rack < room and is_value_allowed(type(inputs), "rack_limit", needed):
         flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
-        count = found.in_rack + 1
-        racks = format_number(-(-asked.nodes // count))
+        count = result.in_rack + 1
+        racks = format_number(-(-inputs.nodes // count))
         holds = "one system" if count == 1 else f"{count} systems"
         becomes = f"Holds {holds}: {racks} racks."
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
-    if found.in_rack and is_value_allowed(type(asked), "rack_limit", found.node):
-        flips = f"{round_past_limit(found.node / 1e3 * 0.999, up=False)} kW"
+    if result.in_rack and is_value_allowed(type(inputs), "rack_limit", result.node):
+        flips = f"{round_past_limit(result.node / 1e3 * 0.999, up=False)} kW"
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, "Holds none."))
     return tuple(changes)
 
 
-def _site_changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
-    limit = asked.site_limit
-    if limit is None or found.racks is None:
+def _site_changes(
+    inputs: PowerCoolingInputs, result: PowerCoolingResult
+) -> tuple[VerdictFlip, ...]:
+    limit = inputs.site_limit
+    if limit is None or result.racks is None:
         return ()
-    each = found.site / asked.nodes
+    each = result.site / inputs.nodes
     most = int(limit / each + 1e-9)
-    fits = found.site <= limit
+    fits = result.site <= limit
     becomes = "Too much for the site." if fits else "Fits."
     changes = []
     flips = most + 1 if fits else most
     if 0 < flips <= 1_000_000:
-        now = format_number(asked.nodes)
+        now = format_number(inputs.nodes)
         changes.append(VerdictFlip("nodes", "Systems", now, format_number(flips), becomes))
-    pue = limit / found.machines
+    pue = limit / result.machines
     if 1 <= pue <= 5:
-        now = format_number(asked.pue)
+        now = format_number(inputs.pue)
         changes.append(VerdictFlip("pue", "PUE", now, round_past_limit(pue, up=fits), becomes))
     return tuple(changes)

@@ -62,28 +62,28 @@ class FormatResult:
     peak: float | None
 
 
-def validate_inputs(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> None:
+def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accelerator) -> None:
     """Reject an impossible split and a format that the GPU lacks."""
-    problem = tensor_parallel_problem(model, asked.tensor_parallel)
+    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
     if problem:
-        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
-    if FORMATS[asked.weights].math == "fp8" and gpu.lacks_format("fp8"):
-        raise input_error("weights", asked.weights, f"The {gpu.name} cannot compute in FP8.")
+        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    if FORMATS[inputs.weights].math == "fp8" and gpu.lacks_format("fp8"):
+        raise input_error("weights", inputs.weights, f"The {gpu.name} cannot compute in FP8.")
 
 
 def compute_format(
-    model: Architecture, asked: QuantizationInputs, gpu: Accelerator, name: str
+    model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, name: str
 ) -> FormatResult:
     """Compute the sizes and rates of the format called `name`."""
     table, form = weight_table(model, name), FORMATS[name]
-    per_gpu = table.per_gpu(asked.tensor_parallel)
-    language = per_gpu - table.tower / asked.tensor_parallel
+    per_gpu = table.per_gpu(inputs.tensor_parallel)
+    language = per_gpu - table.tower / inputs.tensor_parallel
     return FormatResult(
         form=form,
         total=table.total,
         per_gpu=per_gpu,
         language=language,
-        floor=_decode_floor(model, asked, gpu, language),
+        floor=_decode_floor(model, inputs, gpu, language),
         peak=gpu.peak(rate_used(gpu, form)),
     )
 
@@ -97,10 +97,10 @@ def rate_used(gpu: Accelerator, form: WeightFormat) -> str:
 
 
 def _decode_floor(
-    model: Architecture, asked: QuantizationInputs, gpu: Accelerator, language: float
+    model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, language: float
 ) -> float | None:
     """Return the time to read the active weights once: the decode floor of one sequence [s]."""
     if gpu.memory_bandwidth is None:
         return None
     active = model.active_parameters / model.parameters
-    return language * active / (gpu.memory_bandwidth * asked.bandwidth_share)
+    return language * active / (gpu.memory_bandwidth * inputs.bandwidth_share)

@@ -74,11 +74,11 @@ def build_figures(gpu: Accelerator, old: FormatResult, new: FormatResult) -> tup
 
 
 def build_steps(
-    model: Architecture, asked: QuantizationInputs, gpu: Accelerator, new: FormatResult
+    model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, new: FormatResult
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from bits to bytes and to the time of a token."""
     whole = new.form.covers == "all"
-    table = weight_table(model, asked.weights)
+    table = weight_table(model, inputs.weights)
     covered = model.parameters if whole else table.quantized
     weights = _WORKING.line(
         "total",
@@ -96,7 +96,7 @@ def build_steps(
         "decode_floor",
         "bytes that one GPU reads ÷ (bandwidth × share of it that is reached)",
         f"{format_term(active, 'B')} ÷ ({format_term(gpu.memory_bandwidth or 0.0, 'B/s')} × "
-        f"{format_term(asked.bandwidth_share, '%')})",
+        f"{format_term(inputs.bandwidth_share, '%')})",
         new.floor,
         "pope-2022",
         topic="batching-and-latency",
@@ -138,17 +138,17 @@ def build_notes(gpu: Accelerator, new: FormatResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def estimate(asked: QuantizationInputs) -> Estimate:
+def estimate(inputs: QuantizationInputs) -> Estimate:
     """Compare memory, decode floor and peak rate of two formats."""
-    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    validate_inputs(model, asked, gpu)
-    old = compute_format(model, asked, gpu, asked.before)
-    new = compute_format(model, asked, gpu, asked.weights)
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    validate_inputs(model, inputs, gpu)
+    old = compute_format(model, inputs, gpu, inputs.before)
+    new = compute_format(model, inputs, gpu, inputs.weights)
     return Estimate(
         name="quantization",
         verdict=build_verdict(gpu, old, new),
         figures=build_figures(gpu, old, new),
-        steps=build_steps(model, asked, gpu, new),
+        steps=build_steps(model, inputs, gpu, new),
         tables=(build_table(gpu, old, new),),
         notes=build_notes(gpu, new),
     )

@@ -175,34 +175,34 @@ class ServingCapacityInputs:
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
-def find_flips(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
+def find_flips(inputs: ServingCapacityInputs, result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
-    if not found.memory:
-        return _more_memory(asked, found)
-    if found.top is None or found.replicas is None:
-        return _relaxed_target_flips(asked, found)
-    return _more_load(asked, found, found.top, found.replicas)
+    if not result.memory:
+        return _more_memory(inputs, result)
+    if result.top is None or result.replicas is None:
+        return _relaxed_target_flips(inputs, result)
+    return _more_load(inputs, result, result.top, result.replicas)
 
 
-def _more_memory(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _more_memory(inputs: ServingCapacityInputs, result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs per replica on which weights and a request fit."""
-    if found.enough is None:
+    if result.enough is None:
         return ()
-    now, then = str(asked.tensor_parallel), str(found.enough)
+    now, then = str(inputs.tensor_parallel), str(result.enough)
     label = "GPUs that share the model"
     return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit."),)
 
 
 def _relaxed_target_flips(
-    asked: ServingCapacityInputs, found: CapacityResult
+    inputs: ServingCapacityInputs, result: CapacityResult
 ) -> tuple[VerdictFlip, ...]:
     """Return the tightest latency targets that a single request meets."""
-    if found.alone is None:
+    if result.alone is None:
         return ()
-    changes, share = [], _SHARES[asked.percentile]
+    changes, share = [], _SHARES[inputs.percentile]
     for kind, label in (("ttft", "first token"), ("tpot", "per token")):
-        limit = getattr(asked, f"{kind}_target")
-        value = getattr(found.alone, kind)[share]
+        limit = getattr(inputs, f"{kind}_target")
+        value = getattr(result.alone, kind)[share]
         if limit is not None and value > limit:
             now, then = format_value(limit, "s"), format_value(value, "s")
             reason = "One request alone keeps it."
@@ -212,54 +212,54 @@ def _relaxed_target_flips(
 
 
 def _more_load(
-    asked: ServingCapacityInputs, found: CapacityResult, top: OperatingPoint, replicas: int
+    inputs: ServingCapacityInputs, result: CapacityResult, top: OperatingPoint, replicas: int
 ) -> tuple[VerdictFlip, ...]:
-    if asked.requests_per_second is not None:
-        most = top.rate * replicas / asked.peak
+    if inputs.requests_per_second is not None:
+        most = top.rate * replicas / inputs.peak
         field, label = "requests_per_second", "Requests per second"
-        now, flips = asked.requests_per_second, format_number(most)
+        now, flips = inputs.requests_per_second, format_number(most)
     else:
-        most = math.floor(top.batch * replicas / asked.peak)
-        field, label, now = "concurrent", "Users at once", float(asked.concurrent)
-        flips = format_number(most + (1 if found.met else 0))
+        most = math.floor(top.batch * replicas / inputs.peak)
+        field, label, now = "concurrent", "Users at once", float(inputs.concurrent)
+        flips = format_number(most + (1 if result.met else 0))
     becomes = "Meets the targets."
-    if found.met:
-        becomes = "Too slow." if asked.replicas else "Takes one more replica."
+    if result.met:
+        becomes = "Too slow." if inputs.replicas else "Takes one more replica."
     changes = [VerdictFlip(field, label, format_number(now), flips, becomes)]
-    if not found.met and asked.replicas:
-        needed = math.ceil(now / max(1e-9, most) * asked.replicas)
-        now_words, then = str(asked.replicas), str(needed)
+    if not result.met and inputs.replicas:
+        needed = math.ceil(now / max(1e-9, most) * inputs.replicas)
+        now_words, then = str(inputs.replicas), str(needed)
         changes.append(VerdictFlip("replicas", "Replicas", now_words, then, "Meets the targets."))
     return tuple(changes)
 
 
-def profile_for(asked: ServingCapacityInputs) -> ReplicaProfile:
+def profile_for(inputs: ServingCapacityInputs) -> ReplicaProfile:
     """Return the profile of one replica."""
-    gpu = find_accelerator(asked.gpu)
-    fabric = gpu_interconnect(gpu, asked.network_rate, domain=asked.domain or 0)
-    placed = place_model(find_model(asked.model), gpu, fabric, serving_setup(asked))
-    requests = RequestShape(asked.prompt_tokens, asked.output_tokens)
-    traffic = RequestTraffic(requests, asked.prompt_variation, asked.answer_variation)
-    return profile_replica(placed, traffic, asked.memory_utilization)
+    gpu = find_accelerator(inputs.gpu)
+    fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
+    placed = place_model(find_model(inputs.model), gpu, fabric, serving_setup(inputs))
+    requests = RequestShape(inputs.prompt_tokens, inputs.output_tokens)
+    traffic = RequestTraffic(requests, inputs.prompt_variation, inputs.answer_variation)
+    return profile_replica(placed, traffic, inputs.memory_utilization)
 
 
-def serving_setup(asked: ServingCapacityInputs) -> ServingSetup:
+def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
     """Return the formats and splits of one replica."""
     return ServingSetup(
-        weights=asked.weights,
-        cache=asked.cache,
-        tensor=asked.tensor_parallel,
-        replicas=asked.attention_parallel,
-        expert=asked.expert_parallel,
-        expert_tensor=asked.expert_tensor_parallel or asked.tensor_parallel,
-        software=asked.engine,
-        polling=asked.polling,
+        weights=inputs.weights,
+        cache=inputs.cache,
+        tensor=inputs.tensor_parallel,
+        replicas=inputs.attention_parallel,
+        expert=inputs.expert_parallel,
+        expert_tensor=inputs.expert_tensor_parallel or inputs.tensor_parallel,
+        software=inputs.engine,
+        polling=inputs.polling,
     )
 
 
-def check_experts(model: Architecture, asked: ServingCapacityInputs) -> None:
+def check_experts(model: Architecture, inputs: ServingCapacityInputs) -> None:
     """Reject impossible divisions of experts."""
-    parts = asked.expert_parallel
+    parts = inputs.expert_parallel
     if parts > 1 and not model.is_routed:
         message = f"{model.name} has no experts to divide; use 1."
         raise input_error("expert_parallel", parts, message)
@@ -268,71 +268,71 @@ def check_experts(model: Architecture, asked: ServingCapacityInputs) -> None:
         raise input_error("expert_parallel", parts, message)
 
 
-def latency_targets(asked: ServingCapacityInputs) -> LatencyTargets:
+def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
     """Return the targets as numbers."""
-    share = {"p50": 0.5, "p95": 0.95, "p99": 0.99}[asked.percentile]
-    return LatencyTargets(share, asked.ttft_target, asked.tpot_target)
+    share = {"p50": 0.5, "p95": 0.95, "p99": 0.99}[inputs.percentile]
+    return LatencyTargets(share, inputs.ttft_target, inputs.tpot_target)
 
 
-def compute_capacity(asked: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
+def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
     """Return the number of replicas, and the operating point of each."""
-    targets = latency_targets(asked)
+    targets = latency_targets(inputs)
     top = highest_load(profile, targets)
-    replicas = asked.replicas or _fewest_replicas(asked, top)
-    settled = replica_load(asked, profile, replicas or 1)
+    replicas = inputs.replicas or _fewest_replicas(inputs, top)
+    settled = replica_load(inputs, profile, replicas or 1)
     return CapacityResult(
         replicas=replicas,
         settled=settled,
         top=top,
         met=bool(replicas) and settled is not None and targets.met(settled),
         memory=profile.most >= 1,
-        simulated=_simulate_replica(asked, profile, settled),
+        simulated=_simulate_replica(inputs, profile, settled),
         alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
-        enough=_fewest_gpus_per_replica(asked, profile) if profile.most < 1 else None,
+        enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,
     )
 
 
-def _fewest_gpus_per_replica(asked: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
+def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
     """Return the fewest GPUs per replica that fit the weights and one request."""
     model, gpu = profile.placed.model, profile.placed.gpu
     for tensor in tensor_parallel_choices(model):
-        if tensor <= asked.tensor_parallel:
+        if tensor <= inputs.tensor_parallel:
             continue
-        serving = serving_setup(dataclasses.replace(asked, tensor_parallel=tensor))
+        serving = serving_setup(dataclasses.replace(inputs, tensor_parallel=tensor))
         wider = place_model(model, gpu, profile.placed.fabric, serving)
         context = profile.traffic.requests.mean_context
-        if most_sequences(wider, context, asked.memory_utilization) >= 1:
+        if most_sequences(wider, context, inputs.memory_utilization) >= 1:
             return tensor
     return None
 
 
-def _fewest_replicas(asked: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:
+def _fewest_replicas(inputs: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:
     """Return the fewest replicas that stay within the highest load; None if none do."""
     if top is None:
         return None
-    if asked.requests_per_second is not None:
-        needed = asked.requests_per_second * asked.peak / top.rate
+    if inputs.requests_per_second is not None:
+        needed = inputs.requests_per_second * inputs.peak / top.rate
     else:
-        needed = asked.concurrent * asked.peak / top.batch
+        needed = inputs.concurrent * inputs.peak / top.batch
     count = max(1, math.ceil(needed - 1e-9))
     return count if count <= MOST_REPLICAS else None
 
 
 def replica_load(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, replicas: int
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, replicas: int
 ) -> OperatingPoint | None:
     """Return the operating point of one of `replicas`; None if it cannot keep up."""
     if profile.most < 1:
         return None
-    if asked.requests_per_second is not None:
-        return settle_rate(profile, asked.requests_per_second * asked.peak / replicas)
-    batch = asked.concurrent * asked.peak / replicas
+    if inputs.requests_per_second is not None:
+        return settle_rate(profile, inputs.requests_per_second * inputs.peak / replicas)
+    batch = inputs.concurrent * inputs.peak / replicas
     return operating_point(profile, batch) if batch <= profile.most else None
 
 
 def _simulate_replica(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, settled: OperatingPoint | None
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, settled: OperatingPoint | None
 ) -> SimulationResult | None:
-    if not asked.simulate or settled is None:
+    if not inputs.simulate or settled is None:
         return None
-    return simulate(profile, settled.rate, seed=asked.seed)
+    return simulate(profile, settled.rate, seed=inputs.seed)

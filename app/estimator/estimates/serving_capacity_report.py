@@ -48,18 +48,18 @@ SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 """Percentiles by name, and the shares of requests that they mean."""
 
 
-def target_share(asked: ServingCapacityInputs) -> float:
+def target_share(inputs: ServingCapacityInputs) -> float:
     """Return the share of requests that must meet the targets [1]."""
-    return next(share for name, share in SHARES if name == asked.percentile)
+    return next(share for name, share in SHARES if name == inputs.percentile)
 
 
 def build_tables(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
 ) -> tuple[ResultTable, ...]:
     """Return a replica by load, with a simulation next to it if requested."""
-    if not found.memory:
+    if not result.memory:
         return ()
-    share, rows = target_share(asked), []
+    share, rows = target_share(inputs), []
     batch = 1.0
     top = best_batch(profile)
     while batch < 2 * top:
@@ -75,8 +75,8 @@ def build_tables(
         batch *= 2
     columns = ("Requests at once", "Rate", "First token", "Per token")
     tables = [ResultTable("One replica by load", columns, tuple(rows))]
-    if found.simulated is not None and found.settled is not None:
-        tables.append(_simulation_table(found.simulated, found.settled))
+    if result.simulated is not None and result.settled is not None:
+        tables.append(_simulation_table(result.simulated, result.settled))
     return tuple(tables)
 
 
@@ -150,67 +150,67 @@ _HOURS = 730.5
 
 
 def build_report(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
 ) -> Estimate:
     """Build the estimate: verdict, figures, latency curve and steps."""
     return Estimate(
         name="serving-capacity",
-        verdict=_build_verdict(asked, profile, found),
-        figures=_build_figures(asked, profile, found),
-        steps=_build_steps(asked, profile, found),
-        pictures=_build_pictures(asked, profile, found),
-        tables=build_tables(asked, profile, found),
+        verdict=_build_verdict(inputs, profile, result),
+        figures=_build_figures(inputs, profile, result),
+        steps=_build_steps(inputs, profile, result),
+        pictures=_build_pictures(inputs, profile, result),
+        tables=build_tables(inputs, profile, result),
         notes=(
-            *_build_notes(asked, profile, found),
-            *price_note(profile.placed.gpu, asked.cost_per_gpu_hour),
+            *_build_notes(inputs, profile, result),
+            *price_note(profile.placed.gpu, inputs.cost_per_gpu_hour),
             capacity_note(profile.placed.gpu),
         ),
-        changes=find_flips(asked, found),
+        changes=find_flips(inputs, result),
     )
 
 
-def _total_gpus(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
-    if found.replicas is None:
+def _total_gpus(inputs: ServingCapacityInputs, result: CapacityResult) -> int | None:
+    if result.replicas is None:
         return None
-    return (found.replicas + asked.spare) * serving_setup(asked).gpus
+    return (result.replicas + inputs.spare) * serving_setup(inputs).gpus
 
 
-def _total_nodes(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
+def _total_nodes(inputs: ServingCapacityInputs, result: CapacityResult) -> int | None:
     """Return the number of servers; a replica that fits in one server is not split."""
-    if found.replicas is None:
+    if result.replicas is None:
         return None
-    copies, gpus = found.replicas + asked.spare, serving_setup(asked).gpus
-    each = asked.gpus_per_node // gpus
+    copies, gpus = result.replicas + inputs.spare, serving_setup(inputs).gpus
+    each = inputs.gpus_per_node // gpus
     if each:
         return math.ceil(copies / each)
-    return copies * math.ceil(gpus / asked.gpus_per_node)
+    return copies * math.ceil(gpus / inputs.gpus_per_node)
 
 
 def _build_verdict(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
 ) -> Verdict:
     gpu = profile.placed.gpu.name
-    if not found.memory:
-        gpus = serving_setup(asked).gpus
+    if not result.memory:
+        gpus = serving_setup(inputs).gpus
         text = f"The weights leave no room for a request on {gpus} {gpu}."
         return Verdict("no", "Does not fit.", text)
-    if found.replicas is None:
+    if result.replicas is None:
         text = "Even one request alone is slower than the targets on this hardware."
         return Verdict("no", "Targets cannot be met.", text)
-    gpus = serving_setup(asked).gpus
-    noun = "replica" if found.replicas == 1 else "replicas"
-    copies = f"{format_number(found.replicas)} {noun} of {gpus} {gpu}"
-    if asked.spare:
-        whole = format_value(_total_gpus(asked, found), "GPU")
-        copies += f" and {format_number(asked.spare)} spare, {whole} in all"
-    if found.settled is None:
+    gpus = serving_setup(inputs).gpus
+    noun = "replica" if result.replicas == 1 else "replicas"
+    copies = f"{format_number(result.replicas)} {noun} of {gpus} {gpu}"
+    if inputs.spare:
+        whole = format_value(_total_gpus(inputs, result), "GPU")
+        copies += f" and {format_number(inputs.spare)} spare, {whole} in all"
+    if result.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
-    first = format_value(found.settled.ttft[target_share(asked)], "s")
-    each = format_value(found.settled.tpot[target_share(asked)], "s")
+    first = format_value(result.settled.ttft[target_share(inputs)], "s")
+    each = format_value(result.settled.tpot[target_share(inputs)], "s")
     text = f"{copies}: first token within {first}, then one every {each}."
-    if not found.met:
+    if not result.met:
         return Verdict("no", "Too slow.", text)
-    busy = found.utilization or 0.0
+    busy = result.utilization or 0.0
     return Verdict(
         "tight" if busy > 0.9 else "fits",
         "Meets the targets, nearly full." if busy > 0.9 else "Meets the targets.",
@@ -219,26 +219,26 @@ def _build_verdict(
 
 
 def _build_figures(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
 ) -> tuple[Figure, ...]:
-    copies, settled = found.replicas or 0, found.settled
+    copies, settled = result.replicas or 0, result.settled
     rate = settled.rate * copies if settled and copies else None
-    top = found.top.rate * copies if found.top and copies else None
-    tokens = rate * asked.output_tokens if rate is not None else None
+    top = result.top.rate * copies if result.top and copies else None
+    tokens = rate * inputs.output_tokens if rate is not None else None
     return (
-        Figure(_OUT["fits"], found.met),
-        _settled_figure("replicas", found.replicas),
-        _settled_figure("gpus", _total_gpus(asked, found)),
-        _settled_figure("nodes", _total_nodes(asked, found)),
+        Figure(_OUT["fits"], result.met),
+        _settled_figure("replicas", result.replicas),
+        _settled_figure("gpus", _total_gpus(inputs, result)),
+        _settled_figure("nodes", _total_nodes(inputs, result)),
         *_latency_figures(settled),
         _rate_figure("throughput", tokens),
         _rate_figure("requests_per_second", rate),
         _rate_figure("max_rate", top),
-        _saturated_figure(asked, profile, found),
-        _settled_figure("utilisation", found.utilization),
+        _saturated_figure(inputs, profile, result),
+        _settled_figure("utilisation", result.utilization),
         _settled_figure("concurrent", round(settled.batch, 1) if settled else None),
         Figure(_OUT["max_concurrent"], max(0, int(profile.most))),
-        *_cost_figures(asked, profile.placed.gpu, found, tokens),
+        *_cost_figures(inputs, profile.placed.gpu, result, tokens),
     )
 
 
@@ -269,21 +269,21 @@ def _rate_figure(name: str, value: float | None) -> Figure:
 
 
 def _saturated_figure(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
 ) -> Figure:
     """Return the rate of all replicas when requests are always waiting."""
     output = _OUT["saturated_throughput"]
-    if not found.memory or found.replicas is None:
+    if not result.memory or result.replicas is None:
         return _settled_figure(output.name, None)
-    run = asked.run_requests / found.replicas if asked.run_requests else None
-    value = saturated_rate(profile, run) * found.replicas * asked.output_tokens
+    run = inputs.run_requests / result.replicas if inputs.run_requests else None
+    value = saturated_rate(profile, run) * result.replicas * inputs.output_tokens
     return Figure(output, value, *around_rate("saturated", value))
 
 
 def _cost_figures(
-    asked: ServingCapacityInputs, gpu: Accelerator, found: CapacityResult, tokens: float | None
+    inputs: ServingCapacityInputs, gpu: Accelerator, result: CapacityResult, tokens: float | None
 ) -> tuple[Figure, ...]:
-    gpus, price = _total_gpus(asked, found), hourly_price(gpu, asked.cost_per_gpu_hour)
+    gpus, price = _total_gpus(inputs, result), hourly_price(gpu, inputs.cost_per_gpu_hour)
     if price is None:
         names = ("cost_per_month", "cost_per_million_tokens")
         return tuple(Figure(_OUT[name], None, note=UNKNOWN) for name in names)
@@ -298,9 +298,9 @@ def _cost_figures(
 
 
 def _build_steps(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
 ) -> tuple[FormulaStep, ...]:
-    batch = found.settled.batch if found.settled else 1.0
+    batch = result.settled.batch if result.settled else 1.0
     timed = profile.timed(batch)
     steps = [
         FormulaStep(
@@ -321,12 +321,12 @@ def _build_steps(
             "inferencex",
             "batching-and-latency",
         ),
-        *_time_per_token_steps(profile, timed, asked.output_tokens),
+        *_time_per_token_steps(profile, timed, inputs.output_tokens),
         FormulaStep(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
             f"{format_term(batch)} ÷ ({format_term(profile.ttft_at(batch), 's')} + "
-            f"{format_term(asked.output_tokens)} × "
+            f"{format_term(inputs.output_tokens)} × "
             f"{format_term(profile.tpot_at(batch), 's')})",
             profile.rate_at(batch),
             "request/s",
@@ -334,8 +334,8 @@ def _build_steps(
             "batching-and-latency",
         ),
     ]
-    if found.top is not None and found.replicas is not None:
-        steps.append(_replica_step(asked, found, found.top))
+    if result.top is not None and result.replicas is not None:
+        steps.append(_replica_step(inputs, result, result.top))
     return tuple(steps)
 
 
@@ -392,48 +392,48 @@ def _interpolation_text(values: tuple[float, ...], batch: float) -> str:
 
 
 def _replica_step(
-    asked: ServingCapacityInputs, found: CapacityResult, top: OperatingPoint
+    inputs: ServingCapacityInputs, result: CapacityResult, top: OperatingPoint
 ) -> FormulaStep:
-    if asked.requests_per_second is not None:
+    if inputs.requests_per_second is not None:
         formula = "⌈rate × peak factor ÷ highest rate of one replica⌉"
-        load, most = asked.requests_per_second, top.rate
+        load, most = inputs.requests_per_second, top.rate
     else:
         formula = "⌈users × peak factor ÷ most users of one replica⌉"
-        load, most = float(asked.concurrent), top.batch
-    numbers = f"⌈{format_term(load)} × {format_term(asked.peak)} ÷ "
+        load, most = float(inputs.concurrent), top.batch
+    numbers = f"⌈{format_term(load)} × {format_term(inputs.peak)} ÷ "
     return _WORKING.line(
         "replicas",
-        "given" if asked.replicas else formula,
-        format_term(asked.replicas) if asked.replicas else f"{numbers}{format_term(most)}⌉",
-        found.replicas or 0,
+        "given" if inputs.replicas else formula,
+        format_term(inputs.replicas) if inputs.replicas else f"{numbers}{format_term(most)}⌉",
+        result.replicas or 0,
         "little-1961",
     )
 
 
 def _build_pictures(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
 ) -> tuple[Chart, ...]:
     """Return latency over the load of one replica."""
-    if not found.memory:
+    if not result.memory:
         return ()
-    share, top = target_share(asked), best_batch(profile)
+    share, top = target_share(inputs), best_batch(profile)
     first, each = [], []
     for part in range(1, 21):
         settled = operating_point(profile, max(1.0, top * (part / 20) ** 2), (share,))
         first.append((settled.rate, settled.ttft[share]))
-        each.append((settled.rate, settled.tpot[share] * asked.output_tokens))
+        each.append((settled.rate, settled.tpot[share] * inputs.output_tokens))
     lines = [
         ChartLine("First token", tuple(first)),
         ChartLine("Whole answer", tuple(each), "dash"),
     ]
-    if found.settled is not None:
-        here = (found.settled.rate, found.settled.ttft[share])
+    if result.settled is not None:
+        here = (result.settled.rate, result.settled.ttft[share])
         lines.append(ChartLine("This load", (here,), "mark"))
     return (
         Chart(
             "Latency against load of one replica",
             "Requests per second",
-            f"Time, {asked.percentile}",
+            f"Time, {inputs.percentile}",
             "request/s",
             "s",
             tuple(lines),
@@ -443,29 +443,29 @@ def _build_pictures(
 
 
 def _build_notes(
-    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
 ) -> list[str]:
     label, front = profile.placed.engine.label, format_value(profile.placed.front, "s")
     notes = [
         f"{label}: {front} pass on the way to the engine and to launch a prompt.",
         "Requests arrive at random; bursts beyond that need the peak factor.",
     ]
-    if asked.spare:
-        copies = "replica is" if asked.spare == 1 else "replicas are"
-        notes.append(f"{asked.spare} spare {copies} counted in GPUs, nodes and cost.")
-    if found.simulated is not None:
-        served = format_number(found.simulated.served)
+    if inputs.spare:
+        copies = "replica is" if inputs.spare == 1 else "replicas are"
+        notes.append(f"{inputs.spare} spare {copies} counted in GPUs, nodes and cost.")
+    if result.simulated is not None:
+        served = format_number(result.simulated.served)
         notes.append(f"The simulated replica served {served} requests/s.")
     return notes
 
 
-def estimate(asked: ServingCapacityInputs) -> Estimate:
+def estimate(inputs: ServingCapacityInputs) -> Estimate:
     """Find the number of replicas that meet the targets, and their latencies."""
-    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    validate_inputs(model, gpu, asked.weights, asked.tensor_parallel)
-    check_experts(model, asked)
-    profile = profile_for(asked)
-    return build_report(asked, profile, compute_capacity(asked, profile))
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    validate_inputs(model, gpu, inputs.weights, inputs.tensor_parallel)
+    check_experts(model, inputs)
+    profile = profile_for(inputs)
+    return build_report(inputs, profile, compute_capacity(inputs, profile))
 
 
 ENTRY = EstimateSpec(

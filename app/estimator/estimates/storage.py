@@ -243,33 +243,33 @@ BARRIER = 1.0
 GPU_MTBF = 50_000 * 3600.0
 
 
-def compute_storage(asked: StorageInputs) -> StorageResult:
+def compute_storage(inputs: StorageInputs) -> StorageResult:
     """Compute sizes, rates and times of a job's storage."""
-    parameters = find_model(asked.model).parameters
-    each = CONTENTS[asked.content].each
+    parameters = find_model(inputs.model).parameters
+    each = CONTENTS[inputs.content].each
     size = checkpoint_bytes(parameters, each)
-    losses = compute_losses(asked, size)
+    losses = compute_losses(inputs, size)
     if not math.isfinite(losses.goodput) or losses.goodput <= 0:
         message = (
             f"With {format_value(losses.mtbf, 's')} between failures a job that takes "
             f"{format_value(losses.stall + losses.restart, 's')} to save and restart "
             "makes no progress."
         )
-        raise input_error("gpus", asked.gpus, message)
+        raise input_error("gpus", inputs.gpus, message)
     return StorageResult(
         parameters=parameters,
-        dataset=dataset_bytes(asked.tokens, asked.bytes_per_token),
-        needed_read=read_rate(asked.gpus * asked.gpu_rate, asked.bytes_per_token),
+        dataset=dataset_bytes(inputs.tokens, inputs.bytes_per_token),
+        needed_read=read_rate(inputs.gpus * inputs.gpu_rate, inputs.bytes_per_token),
         checkpoint=size,
-        write_time=size / asked.write_bandwidth,
-        restart_read=size * asked.replicas / asked.read_bandwidth,
+        write_time=size / inputs.write_bandwidth,
+        restart_read=size * inputs.replicas / inputs.read_bandwidth,
         losses=losses,
-        needed_write=needed_write(asked, size, losses),
+        needed_write=needed_write(inputs, size, losses),
     )
 
 
 def compute_losses(
-    asked: StorageInputs,
+    inputs: StorageInputs,
     size: float,
     *,
     gpus: float = 0.0,
@@ -281,12 +281,12 @@ def compute_losses(
     An asynchronous checkpoint stops training only for the copy to host memory, but the
     next one cannot start before it is written.
     """
-    count, bandwidth = gpus or asked.gpus, write or asked.write_bandwidth
+    count, bandwidth = gpus or inputs.gpus, write or inputs.write_bandwidth
     written = size / bandwidth
-    beside = asked.saving == "beside"
-    stall = asked.stall or (BARRIER + size / count / HOST_COPY if beside else written)
-    mtbf = job_mtbf(each or asked.mtbf or GPU_MTBF, count)
-    restart = asked.restart + size * asked.replicas / asked.read_bandwidth
+    beside = inputs.saving == "beside"
+    stall = inputs.stall or (BARRIER + size / count / HOST_COPY if beside else written)
+    mtbf = job_mtbf(each or inputs.mtbf or GPU_MTBF, count)
+    restart = inputs.restart + size * inputs.replicas / inputs.read_bandwidth
     interval = daly_interval(stall, mtbf)
     if beside:
         interval = max(interval, written)
@@ -295,74 +295,74 @@ def compute_losses(
     return GoodputLosses(stall, mtbf, restart, young, interval, share)
 
 
-def restart_within(asked: StorageInputs, losses: GoodputLosses) -> float | None:
+def restart_within(inputs: StorageInputs, losses: GoodputLosses) -> float | None:
     """Return the longest restart that keeps the loss acceptable [s].
 
     Goodput falls by e^(−restart ÷ time between failures), so there is a closed form; the
     time to read the checkpoint is subtracted. None if checkpoints alone cost too much.
     """
     without = losses.goodput * math.exp(losses.restart / losses.mtbf)
-    longest = losses.mtbf * math.log(without / (1 - asked.acceptable))
-    rest = longest - (losses.restart - asked.restart)
+    longest = losses.mtbf * math.log(without / (1 - inputs.acceptable))
+    rest = longest - (losses.restart - inputs.restart)
     return rest if rest > 0 else None
 
 
-def needed_write(asked: StorageInputs, size: float, losses: GoodputLosses) -> float | None:
+def needed_write(inputs: StorageInputs, size: float, losses: GoodputLosses) -> float | None:
     """Return the write bandwidth that keeps the loss acceptable [B/s].
 
     None if bandwidth does not decide: failures alone cost more, or the typed stall does
     not depend on it. Found from the first-order loss √(2C/M) + R/M and a few secant
     steps on the exact one.
     """
-    allowed = asked.acceptable / (1 - asked.acceptable)
+    allowed = inputs.acceptable / (1 - inputs.acceptable)
     rest = allowed - losses.restart / losses.mtbf
     if rest <= 0:
         return None
-    if asked.saving == "beside":
+    if inputs.saving == "beside":
         under = rest * rest - 2 * losses.stall / losses.mtbf
         if under <= 0:
             return None
         seconds = losses.mtbf * (rest + math.sqrt(under))
-    elif asked.stall is not None:
+    elif inputs.stall is not None:
         return None
     else:
         seconds = losses.mtbf * rest * rest / 2
 
     def excess(log_rate: float) -> float:
-        other = compute_losses(asked, size, write=math.exp(log_rate))
-        return other.lost - asked.acceptable
+        other = compute_losses(inputs, size, write=math.exp(log_rate))
+        return other.lost - inputs.acceptable
 
     start = write_rate(size, seconds)
     found = find_root(excess, math.log(start), math.log(start * 1.2))
     return None if found is None else math.exp(found)
 
 
-def find_flips(asked: StorageInputs, found: StorageResult) -> tuple[VerdictFlip, ...]:
+def find_flips(inputs: StorageInputs, result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which storage becomes sufficient or insufficient.
 
     If both reading and checkpoints are insufficient, no single input helps.
     """
-    good = found.losses.lost <= asked.acceptable
-    fed = found.needed_read <= asked.read_bandwidth
-    saving = _saving_changes(asked, found, good=good) if fed else ()
-    reading = _reading_changes(asked, fed=fed) if good else ()
+    good = result.losses.lost <= inputs.acceptable
+    fed = result.needed_read <= inputs.read_bandwidth
+    saving = _saving_changes(inputs, result, good=good) if fed else ()
+    reading = _reading_changes(inputs, fed=fed) if good else ()
     return (*saving, *reading)
 
 
-def describe_remedy(asked: StorageInputs, found: StorageResult) -> str:
+def describe_remedy(inputs: StorageInputs, result: StorageResult) -> str:
     """Return what costs most, and what would reduce the loss."""
-    restarting = found.losses.restarting
-    share, limit = format_value(restarting, "%"), format_value(asked.acceptable, "%")
-    if restarting * 2 <= found.losses.lost and restarting <= asked.acceptable:
+    restarting = result.losses.restarting
+    share, limit = format_value(restarting, "%"), format_value(inputs.acceptable, "%")
+    if restarting * 2 <= result.losses.lost and restarting <= inputs.acceptable:
         return f"Restarts alone cost {share}, saves and work done twice the rest."
     said = f"Restarts alone cost {share}"
-    if restarting > asked.acceptable:
+    if restarting > inputs.acceptable:
         said += f", more than the {limit} that are acceptable"
-    beside = dataclasses.replace(asked, saving="beside", stall=None)
-    longest = restart_within(asked, found.losses)
+    beside = dataclasses.replace(inputs, saving="beside", stall=None)
+    longest = restart_within(inputs, result.losses)
     if longest is not None:
         return f"{said}: a restart within {format_value(longest, 's')} would do."
-    longest = restart_within(beside, compute_losses(beside, found.checkpoint))
+    longest = restart_within(beside, compute_losses(beside, result.checkpoint))
     if longest is None:
         return f"{said}."
     return (
@@ -372,35 +372,35 @@ def describe_remedy(asked: StorageInputs, found: StorageResult) -> str:
 
 
 def _saving_changes(
-    asked: StorageInputs, found: StorageResult, *, good: bool
+    inputs: StorageInputs, result: StorageResult, *, good: bool
 ) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     becomes = "Too much is lost." if good else "Fits."
-    changes = [*_mode_change(asked, found, good=good)]
-    changes = changes or [*_pair_change(asked, found, good=good)]
-    if found.needed_write and 1e6 < found.needed_write < 1e15:
-        rate = round_past_limit(found.needed_write / 1e9, up=not good)
-        now = f"{format_number(asked.write_bandwidth / 1e9)} GB/s"
+    changes = [*_mode_change(inputs, result, good=good)]
+    changes = changes or [*_pair_change(inputs, result, good=good)]
+    if result.needed_write and 1e6 < result.needed_write < 1e15:
+        rate = round_past_limit(result.needed_write / 1e9, up=not good)
+        now = f"{format_number(inputs.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
         changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
-    restart = _restart_change(asked, found, becomes)
-    decides = found.losses.restarting * 2 > found.losses.lost
+    restart = _restart_change(inputs, result, becomes)
+    decides = result.losses.restarting * 2 > result.losses.lost
     changes = [*restart, *changes] if decides else [*changes, *restart]
-    gpus = _flipping_gpus(asked, found, good=good)
+    gpus = _flipping_gpus(inputs, result, good=good)
     if gpus:
-        now, flips = format_number(asked.gpus), format_number(gpus)
+        now, flips = format_number(inputs.gpus), format_number(gpus)
         changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     return tuple(changes)
 
 
 def _mode_change(
-    asked: StorageInputs, found: StorageResult, *, good: bool
+    inputs: StorageInputs, result: StorageResult, *, good: bool
 ) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints, if they are sufficient alone."""
-    if good or asked.saving == "beside" or asked.stall is not None:
+    if good or inputs.saving == "beside" or inputs.stall is not None:
         return ()
-    beside = dataclasses.replace(asked, saving="beside")
-    if compute_losses(beside, found.checkpoint).lost > asked.acceptable:
+    beside = dataclasses.replace(inputs, saving="beside")
+    if compute_losses(beside, result.checkpoint).lost > inputs.acceptable:
         return ()
     words = dict(SAVING)
     now, flips = words["wait"], words["beside"]
@@ -408,13 +408,13 @@ def _mode_change(
 
 
 def _pair_change(
-    asked: StorageInputs, found: StorageResult, *, good: bool
+    inputs: StorageInputs, result: StorageResult, *, good: bool
 ) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints with a faster restart, if both are sufficient."""
-    if good or asked.saving == "beside" or asked.stall is not None:
+    if good or inputs.saving == "beside" or inputs.stall is not None:
         return ()
-    beside = dataclasses.replace(asked, saving="beside")
-    longest = restart_within(beside, compute_losses(beside, found.checkpoint))
+    beside = dataclasses.replace(inputs, saving="beside")
+    longest = restart_within(beside, compute_losses(beside, result.checkpoint))
     if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
         return ()
     words = dict(SAVING)
@@ -425,44 +425,44 @@ def _pair_change(
 
 
 def _restart_change(
-    asked: StorageInputs, found: StorageResult, becomes: str
+    inputs: StorageInputs, result: StorageResult, becomes: str
 ) -> tuple[VerdictFlip, ...]:
     """Return the restart time at which the loss becomes acceptable or unacceptable."""
-    longest = restart_within(asked, found.losses)
+    longest = restart_within(inputs, result.losses)
     if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
         return ()
-    good = found.losses.lost <= asked.acceptable
+    good = result.losses.lost <= inputs.acceptable
     flips = f"{round_past_limit(longest / 60, up=good)} min"
-    now = f"{format_number(asked.restart / 60)} min"
+    now = f"{format_number(inputs.restart / 60)} min"
     return (VerdictFlip("restart", "Restart", now, flips, becomes),)
 
 
-def _reading_changes(asked: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, ...]:
-    limit = asked.read_bandwidth / (asked.gpus * asked.gpu_rate)
+def _reading_changes(inputs: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, ...]:
+    limit = inputs.read_bandwidth / (inputs.gpus * inputs.gpu_rate)
     if not 0.01 < limit < 1e9:
         return ()
     return (
         VerdictFlip(
             "bytes_per_token",
             "Bytes per token",
-            f"{format_number(asked.bytes_per_token)} B",
+            f"{format_number(inputs.bytes_per_token)} B",
             f"{round_past_limit(limit, up=fed)} B",
             "The GPUs starve." if fed else "The GPUs are fed.",
         ),
     )
 
 
-def _flipping_gpus(asked: StorageInputs, found: StorageResult, *, good: bool) -> int | None:
+def _flipping_gpus(inputs: StorageInputs, result: StorageResult, *, good: bool) -> int | None:
     """Return the number of GPUs at which the loss becomes acceptable or unacceptable."""
 
     def excess(log_gpus: float) -> float:
-        other = compute_losses(asked, found.checkpoint, gpus=math.exp(log_gpus))
-        return other.lost - asked.acceptable
+        other = compute_losses(inputs, result.checkpoint, gpus=math.exp(log_gpus))
+        return other.lost - inputs.acceptable
 
     # The loss grows with about the square root of the number of GPUs.
-    near = asked.gpus * (asked.acceptable / max(found.losses.lost, 1e-9)) ** 1.5
+    near = inputs.gpus * (inputs.acceptable / max(result.losses.lost, 1e-9)) ** 1.5
     near = min(max(near, 1.0), 1e6)
-    crossing = find_root(excess, math.log(asked.gpus), math.log(near * 1.01))
+    crossing = find_root(excess, math.log(inputs.gpus), math.log(near * 1.01))
     if crossing is None or not 0 <= crossing < math.log(1e6):
         return None
     gpus = math.exp(crossing)

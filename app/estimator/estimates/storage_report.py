@@ -62,58 +62,58 @@ _WORKING = StepBuilder(_OUT, "training-memory")
 _TIGHT = 0.8
 
 
-def build_report(asked: StorageInputs, found: StorageResult) -> Estimate:
+def build_report(inputs: StorageInputs, result: StorageResult) -> Estimate:
     """Build the estimate: verdict, figures and steps for sizes, rates and losses."""
     return Estimate(
         name="storage",
-        verdict=_build_verdict(asked, found),
-        figures=_build_figures(asked, found),
-        steps=_build_steps(asked, found),
-        pictures=(_build_chart(asked, found),),
-        tables=(_build_tier_table(asked, found), _build_interval_table(found)),
-        notes=_build_notes(asked, found),
-        changes=find_flips(asked, found),
+        verdict=_build_verdict(inputs, result),
+        figures=_build_figures(inputs, result),
+        steps=_build_steps(inputs, result),
+        pictures=(_build_chart(inputs, result),),
+        tables=(_build_tier_table(inputs, result), _build_interval_table(result)),
+        notes=_build_notes(inputs, result),
+        changes=find_flips(inputs, result),
     )
 
 
-def storage_status(asked: StorageInputs, found: StorageResult) -> Status:
+def storage_status(inputs: StorageInputs, result: StorageResult) -> Status:
     """Return `no` if reading is too slow or too much is lost, `tight` if nearly so."""
-    reads = found.needed_read / asked.read_bandwidth
-    loses = found.losses.lost / asked.acceptable
+    reads = result.needed_read / inputs.read_bandwidth
+    loses = result.losses.lost / inputs.acceptable
     worst = max(reads, loses)
     return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
 
 
-def _build_verdict(asked: StorageInputs, found: StorageResult) -> Verdict:
-    losses = found.losses
-    status = storage_status(asked, found)
+def _build_verdict(inputs: StorageInputs, result: StorageResult) -> Verdict:
+    losses = result.losses
+    status = storage_status(inputs, result)
     every = f"Save every {format_value(losses.interval, 's')}."
-    if found.needed_read > asked.read_bandwidth:
+    if result.needed_read > inputs.read_bandwidth:
         return Verdict(
             status,
             "The GPUs starve.",
-            f"Training reads {format_value(found.needed_read, 'B/s')} and the storage "
-            f"gives {format_value(asked.read_bandwidth, 'B/s')}.",
+            f"Training reads {format_value(result.needed_read, 'B/s')} and the storage "
+            f"gives {format_value(inputs.read_bandwidth, 'B/s')}.",
         )
     lead = {"no": "Too much is lost.", "tight": "Tight.", "fits": every}
     lost = format_value(losses.lost, "%")
-    size = format_value(found.checkpoint, "B")
-    takes = format_value(found.write_time, "s")
+    size = format_value(result.checkpoint, "B")
+    takes = format_value(result.write_time, "s")
     text = (
         f"A checkpoint of {size} takes {takes} to write; saving and failures cost "
         f"{lost} of the time."
     )
     if status == "no":
-        text = f"{text} {describe_remedy(asked, found)}"
+        text = f"{text} {describe_remedy(inputs, result)}"
     words = lead[status]
     return Verdict(status, words, text if words == every else f"{every} {text}")
 
 
-def _build_figures(asked: StorageInputs, found: StorageResult) -> tuple[Figure, ...]:
-    losses = found.losses
-    rare, often = _loss_bounds(asked, found)
-    fast, bulk = _storage_capacities(asked, found)
-    known = asked.mtbf is not None
+def _build_figures(inputs: StorageInputs, result: StorageResult) -> tuple[Figure, ...]:
+    losses = result.losses
+    rare, often = _loss_bounds(inputs, result)
+    fast, bulk = _storage_capacities(inputs, result)
+    known = inputs.mtbf is not None
 
     def ranged(name: str, value: float, pair: tuple[float, float]) -> Figure:
         if known:
@@ -121,7 +121,7 @@ def _build_figures(asked: StorageInputs, found: StorageResult) -> tuple[Figure, 
         low, high = min(*pair, value), max(*pair, value)
         return Figure(_OUT[name], value, low, high)
 
-    pairs = tuple(zip(_interval_values(found, rare), _interval_values(found, often), strict=True))
+    pairs = tuple(zip(_interval_values(result, rare), _interval_values(result, often), strict=True))
     return (
         dataclasses.replace(
             ranged("interval", losses.interval, pairs[0]),
@@ -129,44 +129,46 @@ def _build_figures(asked: StorageInputs, found: StorageResult) -> tuple[Figure, 
         ),
         ranged("lost", losses.lost, pairs[1]),
         ranged("goodput", losses.goodput, pairs[2]),
-        Figure(_OUT["checkpoint"], found.checkpoint),
-        Figure(_OUT["write_time"], found.write_time),
+        Figure(_OUT["checkpoint"], result.checkpoint),
+        Figure(_OUT["write_time"], result.write_time),
         Figure(_OUT["stall"], losses.stall),
-        ranged("writing", found.writing(losses), pairs[3]),
+        ranged("writing", result.writing(losses), pairs[3]),
         Figure(
             _OUT["needed_write"],
-            found.needed_write,
+            result.needed_write,
             note=""
-            if found.needed_write
+            if result.needed_write
             else "No bandwidth decides whether the acceptable loss is met.",
-            applies=found.needed_write is not None,
+            applies=result.needed_write is not None,
         ),
-        Figure(_OUT["needed_read"], found.needed_read),
-        Figure(_OUT["restart_read"], found.restart_read),
+        Figure(_OUT["needed_read"], result.needed_read),
+        Figure(_OUT["restart_read"], result.restart_read),
         ranged("mtbf", losses.mtbf, pairs[4]),
         ranged("young", losses.young, pairs[5]),
         ranged("saves_per_day", _saves_per_day(losses), pairs[6]),
-        Figure(_OUT["dataset"], found.dataset),
+        Figure(_OUT["dataset"], result.dataset),
         Figure(_OUT["fast"], fast),
         Figure(_OUT["bulk"], bulk),
-        Figure(_OUT["fits"], storage_status(asked, found) != "no"),
+        Figure(_OUT["fits"], storage_status(inputs, result) != "no"),
     )
 
 
-def _loss_bounds(asked: StorageInputs, found: StorageResult) -> tuple[GoodputLosses, GoodputLosses]:
+def _loss_bounds(
+    inputs: StorageInputs, result: StorageResult
+) -> tuple[GoodputLosses, GoodputLosses]:
     """Return the losses with the lowest and the highest published failure rate."""
     often, rare = GPU_MTBF_RANGE
-    size = found.checkpoint
-    return compute_losses(asked, size, each=rare), compute_losses(asked, size, each=often)
+    size = result.checkpoint
+    return compute_losses(inputs, size, each=rare), compute_losses(inputs, size, each=often)
 
 
-def _interval_values(found: StorageResult, of: GoodputLosses) -> tuple[float, ...]:
+def _interval_values(result: StorageResult, of: GoodputLosses) -> tuple[float, ...]:
     """Return the values shown with an interval, in the order of the figures."""
     return (
         of.interval,
         of.lost,
         of.goodput,
-        found.writing(of),
+        result.writing(of),
         of.mtbf,
         of.young,
         _saves_per_day(of),
@@ -177,28 +179,28 @@ def _saves_per_day(of: GoodputLosses) -> float:
     return 86400 / (of.interval + of.stall)
 
 
-def _storage_capacities(asked: StorageInputs, found: StorageResult) -> tuple[float, float]:
-    kept = found.dataset + asked.kept * found.checkpoint
-    rest = (asked.copies - 1) * found.dataset + found.checkpoint
-    return kept / asked.fill, rest / asked.fill
+def _storage_capacities(inputs: StorageInputs, result: StorageResult) -> tuple[float, float]:
+    kept = result.dataset + inputs.kept * result.checkpoint
+    rest = (inputs.copies - 1) * result.dataset + result.checkpoint
+    return kept / inputs.fill, rest / inputs.fill
 
 
-def _build_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...]:
-    losses = found.losses
+def _build_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaStep, ...]:
+    losses = result.losses
     stall, mtbf = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
     every = format_term(losses.interval, "s")
     return (
-        *_size_steps(asked, found),
+        *_size_steps(inputs, result),
         _WORKING.line(
             "stall",
-            *_stall_words(asked, found),
+            *_stall_words(inputs, result),
             losses.stall,
-            "mlperf-storage" if asked.saving == "wait" else "pytorch-async",
+            "mlperf-storage" if inputs.saving == "wait" else "pytorch-async",
         ),
         _WORKING.line(
             "mtbf",
             "hours of a GPU ÷ GPUs",
-            f"{format_term((asked.mtbf or GPU_MTBF) / 3600)} h ÷ {format_term(asked.gpus)}",
+            f"{format_term((inputs.mtbf or GPU_MTBF) / 3600)} h ÷ {format_term(inputs.gpus)}",
             losses.mtbf,
             "llama-3",
         ),
@@ -209,7 +211,7 @@ def _build_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaSte
             losses.young,
             "young-1974",
         ),
-        _WORKING.line("interval", *_interval_words(asked, found), losses.interval, "daly-2006"),
+        _WORKING.line("interval", *_interval_words(inputs, result), losses.interval, "daly-2006"),
         _WORKING.line(
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
@@ -222,39 +224,39 @@ def _build_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaSte
     )
 
 
-def _interval_words(asked: StorageInputs, found: StorageResult) -> tuple[str, str]:
+def _interval_words(inputs: StorageInputs, result: StorageResult) -> tuple[str, str]:
     """Return Daly's interval as formula and numbers, at least the write time."""
-    losses = found.losses
+    losses = result.losses
     stall, apart = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
     rule = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
     formula = rule.format("stall", "failures") + ", failures: the time between them"
     numbers = rule.format(stall, apart)
     if losses.stall >= 2 * losses.mtbf:
         formula, numbers = "time between failures", apart
-    if asked.saving == "beside":
+    if inputs.saving == "beside":
         formula += "; at least the write"
-        numbers = f"max({numbers}, {format_term(found.write_time, 's')})"
+        numbers = f"max({numbers}, {format_term(result.write_time, 's')})"
     return formula, numbers
 
 
-def _stall_words(asked: StorageInputs, found: StorageResult) -> tuple[str, str]:
-    if asked.stall is not None:
-        return "given", format_term(asked.stall, "s")
-    size = format_term(found.checkpoint, "B")
-    if asked.saving == "beside":
-        part = f"{size} ÷ {format_term(asked.gpus)} ÷ {format_term(HOST_COPY, 'B/s')}"
+def _stall_words(inputs: StorageInputs, result: StorageResult) -> tuple[str, str]:
+    if inputs.stall is not None:
+        return "given", format_term(inputs.stall, "s")
+    size = format_term(result.checkpoint, "B")
+    if inputs.saving == "beside":
+        part = f"{size} ÷ {format_term(inputs.gpus)} ÷ {format_term(HOST_COPY, 'B/s')}"
         return (
             "wait of all ranks + checkpoint ÷ GPUs ÷ rate to host memory",
             f"{format_term(BARRIER, 's')} + {part}",
         )
     return (
         "checkpoint ÷ write bandwidth",
-        f"{size} ÷ {format_term(asked.write_bandwidth, 'B/s')}",
+        f"{size} ÷ {format_term(inputs.write_bandwidth, 'B/s')}",
     )
 
 
-def _size_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...]:
-    parts = CONTENTS[asked.content].parts
+def _size_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaStep, ...]:
+    parts = CONTENTS[inputs.content].parts
     added = " + ".join(f"{format_term(size)} B" for _, size in parts)
     named = " + ".join(what for what, _ in parts)
     several = len(parts) > 1
@@ -263,31 +265,31 @@ def _size_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep
         _WORKING.line(
             "checkpoint",
             f"parameters × {f'({named})' if several else named}, in bytes each",
-            f"{format_term(found.parameters)} × {f'({added})' if several else added}",
-            found.checkpoint,
-            CONTENTS[asked.content].source,
+            f"{format_term(result.parameters)} × {f'({added})' if several else added}",
+            result.checkpoint,
+            CONTENTS[inputs.content].source,
         ),
         _WORKING.line(
             "needed_read",
             read,
-            f"{format_term(asked.bytes_per_token)} B × {format_term(asked.gpu_rate)} × {format_term(asked.gpus)}",
-            found.needed_read,
+            f"{format_term(inputs.bytes_per_token)} B × {format_term(inputs.gpu_rate)} × {format_term(inputs.gpus)}",
+            result.needed_read,
             "mlperf-storage",
         ),
         _WORKING.line(
             "dataset",
             "tokens × bytes of a token",
-            f"{format_term(asked.tokens)} × {format_term(asked.bytes_per_token)} B",
-            found.dataset,
+            f"{format_term(inputs.tokens)} × {format_term(inputs.bytes_per_token)} B",
+            result.dataset,
             "mlperf-storage",
         ),
     )
 
 
-def _build_chart(asked: StorageInputs, found: StorageResult) -> Chart:
-    losses = found.losses
+def _build_chart(inputs: StorageInputs, result: StorageResult) -> Chart:
+    losses = result.losses
     points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
-    allowed = tuple((x, asked.acceptable) for x in (points[0], points[-1]))
+    allowed = tuple((x, inputs.acceptable) for x in (points[0], points[-1]))
     return Chart(
         "Lost time by interval",
         "Time between checkpoints",
@@ -303,10 +305,10 @@ def _build_chart(asked: StorageInputs, found: StorageResult) -> Chart:
     )
 
 
-def _build_tier_table(asked: StorageInputs, found: StorageResult) -> ResultTable:
-    fast, bulk = _storage_capacities(asked, found)
-    newest = format_number(asked.kept)
-    rest = format_number(asked.copies - 1)
+def _build_tier_table(inputs: StorageInputs, result: StorageResult) -> ResultTable:
+    fast, bulk = _storage_capacities(inputs, result)
+    newest = format_number(inputs.kept)
+    rest = format_number(inputs.copies - 1)
     return ResultTable(
         "Capacity by tier",
         ("Tier", "Holds", "Capacity"),
@@ -314,7 +316,7 @@ def _build_tier_table(asked: StorageInputs, found: StorageResult) -> ResultTable
             (
                 "Memory and disks of the nodes",
                 "the newest checkpoint in parts",
-                (found.checkpoint, "B"),
+                (result.checkpoint, "B"),
             ),
             (
                 "Parallel file system",
@@ -330,8 +332,8 @@ def _build_tier_table(asked: StorageInputs, found: StorageResult) -> ResultTable
     )
 
 
-def _build_interval_table(found: StorageResult) -> ResultTable:
-    losses = found.losses
+def _build_interval_table(result: StorageResult) -> ResultTable:
+    losses = result.losses
     rows = tuple(
         (
             words,
@@ -351,22 +353,22 @@ def _build_interval_table(found: StorageResult) -> ResultTable:
     return ResultTable("What another interval costs", columns, rows)
 
 
-def _build_notes(asked: StorageInputs, found: StorageResult) -> tuple[str, ...]:
+def _build_notes(inputs: StorageInputs, result: StorageResult) -> tuple[str, ...]:
     notes = []
-    if asked.mtbf is None:
+    if inputs.mtbf is None:
         notes.append(
             "A GPU with its share of the node is taken to fail once in 50,000 hours; "
             "published clusters lie between 8,000 and 51,000."
         )
     notes.append(_ANY_TIME)
-    if asked.saving == "beside":
+    if inputs.saving == "beside":
         notes.append(
             "Saving beside the training holds a copy in host memory. Its stall is a "
             "second and the copy, and the next save waits until it is written."
         )
-    if asked.content in _OPTIMIZER_NOTES:
-        notes.append(_OPTIMIZER_NOTES[asked.content])
-    if found.needed_read < 0.01 * asked.read_bandwidth:
+    if inputs.content in _OPTIMIZER_NOTES:
+        notes.append(_OPTIMIZER_NOTES[inputs.content])
+    if result.needed_read < 0.01 * inputs.read_bandwidth:
         notes.append(
             "Reading text is no load for storage; checkpoints decide. Images and video "
             "turn this round."
@@ -386,9 +388,9 @@ _OPTIMIZER_NOTES = {
 }
 
 
-def estimate(asked: StorageInputs) -> Estimate:
+def estimate(inputs: StorageInputs) -> Estimate:
     """Size data and checkpoints, and find the best checkpoint interval."""
-    return build_report(asked, compute_storage(asked))
+    return build_report(inputs, compute_storage(inputs))
 
 
 ENTRY = EstimateSpec(

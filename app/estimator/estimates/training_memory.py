@@ -168,7 +168,7 @@ class TrainingMemoryResult:
     """The inputs with the resulting layout and memory use."""
 
     model: Architecture
-    asked: TrainingMemoryInputs
+    inputs: TrainingMemoryInputs
     gpu: Accelerator
     layout: ParallelLayout
     recipe: BytesPerParameter
@@ -187,15 +187,15 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 )
 
 
-def find_remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
+def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
     """Return single changes of the recipe with which a job that is too large fits."""
-    limit = find_accelerator(asked.gpu).capacity
+    limit = find_accelerator(inputs.gpu).capacity
     found = []
     for field, value in _REMEDIES:
-        if getattr(asked, field) == value:
+        if getattr(inputs, field) == value:
             continue
         change: dict[str, Any] = {field: value}
-        changed = dataclasses.replace(asked, **change)
+        changed = dataclasses.replace(inputs, **change)
         loads = stage_loads(
             model,
             requested_layout(changed),
@@ -209,57 +209,57 @@ def find_remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tup
     return tuple(found)
 
 
-def tuning_asked(model: Architecture, asked: TrainingMemoryInputs) -> FineTuning:
+def tuning_asked(model: Architecture, inputs: TrainingMemoryInputs) -> FineTuning:
     """Return which part of the model is trained, and what is offloaded to the host."""
-    if asked.method == "full":
-        return full_training(asked.offload)
-    return fine_tuning(model, asked.method, asked.rank, asked.targets, asked.offload)
+    if inputs.method == "full":
+        return full_training(inputs.offload)
+    return fine_tuning(model, inputs.method, inputs.rank, inputs.targets, inputs.offload)
 
 
-def requested_layout(asked: TrainingMemoryInputs) -> ParallelLayout:
+def requested_layout(inputs: TrainingMemoryInputs) -> ParallelLayout:
     """Return the parallelism degrees of the inputs."""
     return ParallelLayout(
-        gpus=asked.gpus,
-        tensor=asked.tensor_parallel,
-        pipeline=asked.pipeline_parallel,
-        context=asked.context_parallel,
-        expert=asked.expert_parallel,
-        virtual=asked.interleave,
-        zero=int(asked.zero),
-        sequence_parallel=asked.sequence_parallel,
+        gpus=inputs.gpus,
+        tensor=inputs.tensor_parallel,
+        pipeline=inputs.pipeline_parallel,
+        context=inputs.context_parallel,
+        expert=inputs.expert_parallel,
+        virtual=inputs.interleave,
+        zero=int(inputs.zero),
+        sequence_parallel=inputs.sequence_parallel,
     )
 
 
-def requested_overhead(asked: TrainingMemoryInputs) -> float:
+def requested_overhead(inputs: TrainingMemoryInputs) -> float:
     """Return the typed or the usual overhead [B]."""
-    return usual_overhead(asked.gpus) if asked.overhead is None else asked.overhead
+    return usual_overhead(inputs.gpus) if inputs.overhead is None else inputs.overhead
 
 
-def requested_step(asked: TrainingMemoryInputs) -> TrainingStep:
+def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     """Return the training step of the inputs, with the usual micro-batches by default."""
-    usual = usual_micro_batches(requested_layout(asked), asked.sequence, asked.micro_batch)
+    usual = usual_micro_batches(requested_layout(inputs), inputs.sequence, inputs.micro_batch)
     return TrainingStep(
-        sequence=asked.sequence,
-        micro_batch=asked.micro_batch,
-        micro_batches=asked.micro_batches or usual,
-        recompute=asked.recompute,
-        flash=asked.flash_attention,
-        framework=training_framework(asked.framework, asked.method),
-        fused_loss=asked.fused_loss,
-        overlapped=asked.overlapped,
+        sequence=inputs.sequence,
+        micro_batch=inputs.micro_batch,
+        micro_batches=inputs.micro_batches or usual,
+        recompute=inputs.recompute,
+        flash=inputs.flash_attention,
+        framework=training_framework(inputs.framework, inputs.method),
+        fused_loss=inputs.fused_loss,
+        overlapped=inputs.overlapped,
     )
 
 
 def validate_inputs(
-    model: Architecture, asked: TrainingMemoryInputs, layout: ParallelLayout, gpu: Accelerator
+    model: Architecture, inputs: TrainingMemoryInputs, layout: ParallelLayout, gpu: Accelerator
 ) -> None:
     """Reject impossible layouts, with the values that are possible."""
     ranks = layout.tensor * layout.pipeline * layout.context
-    if asked.gpus % ranks:
+    if inputs.gpus % ranks:
         raise input_error(
             "gpus",
-            asked.gpus,
-            f"{asked.gpus} GPUs cannot be divided into groups of {ranks} (tensor × "
+            inputs.gpus,
+            f"{inputs.gpus} GPUs cannot be divided into groups of {ranks} (tensor × "
             f"pipeline × context parallel); use a multiple of {ranks}.",
         )
     problem = tensor_parallel_problem(model, layout.tensor)
@@ -267,7 +267,7 @@ def validate_inputs(
         raise input_error("tensor_parallel", layout.tensor, problem)
     _check_pipeline(model, layout)
     _check_experts(model, layout)
-    _check_card(asked, gpu)
+    _check_card(inputs, gpu)
 
 
 def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
@@ -313,11 +313,11 @@ def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
         )
 
 
-def _check_card(asked: TrainingMemoryInputs, gpu: Accelerator) -> None:
+def _check_card(inputs: TrainingMemoryInputs, gpu: Accelerator) -> None:
     if not gpu.capacity:
-        raise input_error("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
-    if asked.precision.startswith("bf16") and gpu.lacks_format("bf16"):
-        raise input_error("precision", asked.precision, f"The {gpu.name} cannot compute in BF16.")
+        raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
+    if inputs.precision.startswith("bf16") and gpu.lacks_format("bf16"):
+        raise input_error("precision", inputs.precision, f"The {gpu.name} cannot compute in BF16.")
 
 
 def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: float) -> int | None:
@@ -351,34 +351,34 @@ _MOST_GPUS = 1_000_000
 
 
 def find_flips(
-    case: TrainingMemoryResult, load: StageMemory, limit: float
+    result: TrainingMemoryResult, load: StageMemory, limit: float
 ) -> tuple[VerdictFlip, ...]:
     """Return GPU counts, lengths and recipes at which the verdict flips."""
-    asked, fits = case.asked, load.total <= limit
+    inputs, fits = result.inputs, load.total <= limit
     changes = []
-    if case.fewest and case.fewest != asked.gpus:
+    if result.fewest and result.fewest != inputs.gpus:
         word = "The fewest that fit." if fits else "Fits."
-        changes.append(VerdictFlip("gpus", "GPUs", str(asked.gpus), str(case.fewest), word))
-    longest = _longest_sequence(case, load, limit)
+        changes.append(VerdictFlip("gpus", "GPUs", str(inputs.gpus), str(result.fewest), word))
+    longest = _longest_sequence(result, load, limit)
     if longest:
         flips = format_value(longest + (1 if fits else 0), "token")
-        now = format_value(asked.sequence, "token")
+        now = format_value(inputs.sequence, "token")
         word = "No longer fits." if fits else "Fits."
         changes.append(VerdictFlip("sequence", "Sequence", now, flips, word))
-    changes += [_remedy_flip(asked, field, value) for field, value in case.remedies]
+    changes += [_remedy_flip(inputs, field, value) for field, value in result.remedies]
     return tuple(changes)
 
 
-def _remedy_flip(asked: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
+def _remedy_flip(inputs: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
     """Return a change of the recipe with which the job fits."""
-    fields = {f.name: f.metadata["input"] for f in dataclasses.fields(asked)}
+    fields = {f.name: f.metadata["input"] for f in dataclasses.fields(inputs)}
     meaning = fields[field]
     labels = dict(meaning.choices)
-    now = labels[getattr(asked, field)]
+    now = labels[getattr(inputs, field)]
     return VerdictFlip(field, meaning.label, now, labels[value], "Fits.")
 
 
-def _longest_sequence(case: TrainingMemoryResult, load: StageMemory, limit: float) -> int:
+def _longest_sequence(result: TrainingMemoryResult, load: StageMemory, limit: float) -> int:
     """Return the longest sequence that fits; exact if activations grow linearly.
 
     Without flash attention, scores grow quadratically and this is a lower bound.
@@ -388,6 +388,6 @@ def _longest_sequence(case: TrainingMemoryResult, load: StageMemory, limit: floa
     if moving <= 0 or room <= 0:
         return 0
     ratio = room / moving
-    if not case.asked.flash_attention and case.asked.recompute != "selective":
+    if not result.inputs.flash_attention and result.inputs.recompute != "selective":
         ratio = ratio**0.5 if ratio > 1 else ratio
-    return int(case.asked.sequence * ratio)
+    return int(result.inputs.sequence * ratio)

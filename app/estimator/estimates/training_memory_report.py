@@ -79,26 +79,26 @@ _ACTIVATION_RANGE = (0.9, 1.25)
 _OVERHEAD_RANGE = (0.4, 1.6)
 
 
-def build_report(case: TrainingMemoryResult) -> Estimate:
+def build_report(result: TrainingMemoryResult) -> Estimate:
     """Build the estimate: verdict, figures, bar and steps for the fullest stage."""
-    load = fullest_stage(case.loads)
-    limit = case.gpu.capacity
-    room = MemoryLimit(limit, limit, case.gpu.memory)
+    load = fullest_stage(result.loads)
+    limit = result.gpu.capacity
+    room = MemoryLimit(limit, limit, result.gpu.memory)
     least, _ = _load_bounds(load, load.overhead + load.buffers)
     return Estimate(
         name="training-memory",
-        verdict=memory_verdict(load.total, room, case.asked.gpus, least),
-        figures=_build_figures(case, load, limit),
-        steps=_build_steps(case, load),
-        pictures=(_build_bar(case, load, limit),),
-        tables=(_build_table(case),) if len(case.loads) > 1 else (),
-        notes=(*_build_notes(case, load), capacity_note(case.gpu)),
-        changes=find_flips(case, load, limit),
+        verdict=memory_verdict(load.total, room, result.inputs.gpus, least),
+        figures=_build_figures(result, load, limit),
+        steps=_build_steps(result, load),
+        pictures=(_build_bar(result, load, limit),),
+        tables=(_build_table(result),) if len(result.loads) > 1 else (),
+        notes=(*_build_notes(result, load), capacity_note(result.gpu)),
+        changes=find_flips(result, load, limit),
     )
 
 
 def _build_figures(
-    case: TrainingMemoryResult, load: StageMemory, limit: float
+    result: TrainingMemoryResult, load: StageMemory, limit: float
 ) -> tuple[Figure, ...]:
     spread = load.overhead + load.buffers
     low, high = _load_bounds(load, spread)
@@ -111,27 +111,29 @@ def _build_figures(
         _ranged_figure("logits", load.logits, _ACTIVATION_RANGE),
         _ranged_figure("overhead", spread, _OVERHEAD_RANGE),
         Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
-        *_peak_figures(case, load),
+        *_peak_figures(result, load),
         Figure(_OUT["free"], free[0], free[1], free[2]),
         Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
-        _fewest_gpus_figure(case, limit),
-        *_total_figures(case, load),
+        _fewest_gpus_figure(result, limit),
+        *_total_figures(result, load),
     )
 
 
-def _fewest_gpus_figure(case: TrainingMemoryResult, limit: float) -> Figure:
+def _fewest_gpus_figure(result: TrainingMemoryResult, limit: float) -> Figure:
     """Return the fewest GPUs, with the range that follows from the least and most memory."""
     output = _OUT["fewest_gpus"]
-    if case.fewest is None:
+    if result.fewest is None:
         return Figure(output, None, note="More copies alone do not make it fit.")
     low, high = (
-        fewest_gpus(case.layout, tuple(_load_with_changes(load, *f) for load in case.loads), limit)
+        fewest_gpus(
+            result.layout, tuple(_load_with_changes(load, *f) for load in result.loads), limit
+        )
         for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
     )
     if low is None or high is None:
         note = "With the most that activations may take, no number of copies fits."
-        return Figure(output, case.fewest, note=note)
-    return Figure(output, case.fewest, low, high)
+        return Figure(output, result.fewest, note=note)
+    return Figure(output, result.fewest, low, high)
 
 
 def _load_with_changes(load: StageMemory, active: float, around: float) -> StageMemory:
@@ -156,12 +158,12 @@ _PEAKS = {
 _PIPELINE_FRAGMENTS = 1.14
 
 
-def _peak_figures(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, Figure]:
+def _peak_figures(result: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, Figure]:
     """Return PyTorch's peak of allocated memory, without the CUDA context, and of reserved."""
-    asked = case.asked
+    inputs = result.inputs
     peak = load.total - load.overhead
-    kept = peak * (_PIPELINE_FRAGMENTS if asked.pipeline_parallel > 1 else 1.0)
-    framework = training_framework(asked.framework, asked.method).id
+    kept = peak * (_PIPELINE_FRAGMENTS if inputs.pipeline_parallel > 1 else 1.0)
+    framework = training_framework(inputs.framework, inputs.method).id
     spread = _PEAKS.get(framework, _ACTIVATION_RANGE)
     allocated = _ranged_figure("allocated", peak, spread)
     if not framework.startswith("torch"):
@@ -182,12 +184,12 @@ def _load_bounds(load: StageMemory, spread: float) -> tuple[float, float]:
     return below, above
 
 
-def _total_figures(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, ...]:
+def _total_figures(result: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, ...]:
     """Return the states of the whole model, before they are sharded."""
-    each, parameters = case.recipe, float(case.model.parameters)
+    each, parameters = result.recipe, float(result.model.parameters)
     trained, frozen = parameters, 0.0
-    if case.tuning.is_partial:
-        trained, frozen = case.tuning.adapters, parameters * case.tuning.base
+    if result.tuning.is_partial:
+        trained, frozen = result.tuning.adapters, parameters * result.tuning.base
     weights = frozen + each.weights * trained
     gradients, optimizer = each.gradients * trained, each.optimizer * trained
     states = weights + gradients + optimizer
@@ -206,30 +208,30 @@ def _ranged_figure(name: str, value: float, share: tuple[float, float]) -> Figur
     return Figure(_OUT[name], value, value * share[0], value * share[1])
 
 
-def _build_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
-    each, layout = case.recipe, case.layout
+def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
+    each, layout = result.recipe, result.layout
     parts = (
         ("weights", each.weights, load.weights, 3),
         ("gradients", each.gradients, load.gradients, 2),
         ("optimizer", each.optimizer, load.optimizer, 1),
     )
     states = tuple(
-        _state_step(case, figure, width, value, layout.zero >= stage)
+        _state_step(result, figure, width, value, layout.zero >= stage)
         for figure, width, value, stage in parts
     )
-    return (*states, *_moving_steps(case, load))
+    return (*states, *_moving_steps(result, load))
 
 
 def _state_step(
-    case: TrainingMemoryResult, figure: str, width: float, value: float, divided: bool
+    result: TrainingMemoryResult, figure: str, width: float, value: float, divided: bool
 ) -> FormulaStep:
     """Return the step: parameters of the fullest stage, times bytes, over the shards."""
-    if not value and case.tuning.host != "none":
+    if not value and result.tuning.host != "none":
         formula, numbers = "waits on the host", "0 B"
-    elif case.tuning.is_partial:
-        formula, numbers = _adapter_numbers(case, figure, width, divided=divided)
+    elif result.tuning.is_partial:
+        formula, numbers = _adapter_numbers(result, figure, width, divided=divided)
     else:
-        here, layout = _parameters_here(case), case.layout
+        here, layout = _parameters_here(result), result.layout
         formula = "parameters on this GPU"
         numbers = format_term(here.dense)
         if divided:
@@ -241,34 +243,37 @@ def _state_step(
             numbers = f"({numbers} + {format_term(here.experts)} ÷ {ways})"
         formula = f"({formula}) × {format_term(width)} B"
         numbers += f" × {format_term(width)} B"
-    source = _tuning_source(case, figure) if case.tuning.is_partial else "zero"
+    source = _tuning_source(result, figure) if result.tuning.is_partial else "zero"
     return _WORKING.line(figure, formula, numbers, value, source)
 
 
-def _tuning_source(case: TrainingMemoryResult, figure: str) -> str:
+def _tuning_source(result: TrainingMemoryResult, figure: str) -> str:
     """Return the source for adapters, or for frozen weights in four bits."""
-    return "qlora" if figure == "weights" and case.tuning.base < 2 else "lora"
+    return "qlora" if figure == "weights" and result.tuning.base < 2 else "lora"
 
 
-def _fullest_pipeline_stage(case: TrainingMemoryResult) -> PipelineStage:
+def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
     """Return the fullest stage of the pipeline."""
-    layout, index = case.layout, fullest_stage(case.loads).stage
-    found = pipeline_stages(case.model, layout.pipeline, layout.virtual)
+    layout, index = result.layout, fullest_stage(result.loads).stage
+    found = pipeline_stages(result.model, layout.pipeline, layout.virtual)
     return next(stage for stage in found if stage.index == index)
 
 
-def _parameters_here(case: TrainingMemoryResult) -> ParameterShare:
+def _parameters_here(result: TrainingMemoryResult) -> ParameterShare:
     """Return the parameters on one GPU of the fullest stage."""
-    return stage_share(case.model, _fullest_pipeline_stage(case), case.layout)
+    return stage_share(result.model, _fullest_pipeline_stage(result), result.layout)
 
 
 def _adapter_numbers(
-    case: TrainingMemoryResult, figure: str, width: float, *, divided: bool
+    result: TrainingMemoryResult, figure: str, width: float, *, divided: bool
 ) -> tuple[str, str]:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
-    here, layout, tuning = _parameters_here(case), case.layout, case.tuning
+    here, layout, tuning = _parameters_here(result), result.layout, result.tuning
     count = (
-        tuning.adapters * _fullest_pipeline_stage(case).layers / case.model.layers / layout.tensor
+        tuning.adapters
+        * _fullest_pipeline_stage(result).layers
+        / result.model.layers
+        / layout.tensor
     )
     formula = f"adapters × {format_term(width)} B"
     numbers = f"{format_term(count)} × {format_term(width)} B"
@@ -282,11 +287,11 @@ def _adapter_numbers(
     return formula, numbers
 
 
-def _moving_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
-    model, layout = case.model, case.layout
-    step = requested_step(case.asked)
+def _moving_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
+    model, layout = result.model, result.layout
+    step = requested_step(result.inputs)
     moves = transient_bytes_on_stage(
-        model, _fullest_pipeline_stage(case), layout, step, case.tuning
+        model, _fullest_pipeline_stage(result), layout, step, result.tuning
     )
     tokens = micro_batch_tokens(layout, step)
     flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
@@ -302,7 +307,7 @@ def _moving_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[Formul
     held = load.overhead + load.buffers
     return (
         _WORKING.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
-        _logits_step(case, load, tokens),
+        _logits_step(result, load, tokens),
         _WORKING.line("overhead", "given + buffers of the framework", shares, held, "fsdp"),
         _WORKING.line(
             "per_gpu",
@@ -314,21 +319,21 @@ def _moving_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[Formul
     )
 
 
-def _logits_step(case: TrainingMemoryResult, load: StageMemory, tokens: float) -> FormulaStep:
+def _logits_step(result: TrainingMemoryResult, load: StageMemory, tokens: float) -> FormulaStep:
     """Return the step for the loss, if it is part of the peak."""
-    asked = case.asked
+    inputs = result.inputs
     if not load.logits:
         formula = "none held at the moment of highest memory use"
         return _WORKING.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
-    framework = training_framework(asked.framework, asked.method)
-    each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
-    width = format_term(framework.fused_loss if asked.fused_loss else each)
-    numbers = f"{format_term(tokens)} × {format_term(case.model.vocabulary)} × {width} B ÷ {asked.tensor_parallel}"
+    framework = training_framework(inputs.framework, inputs.method)
+    each = framework.loss if inputs.tensor_parallel == 1 else framework.split_loss
+    width = format_term(framework.fused_loss if inputs.fused_loss else each)
+    numbers = f"{format_term(tokens)} × {format_term(result.model.vocabulary)} × {width} B ÷ {inputs.tensor_parallel}"
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
     return _WORKING.line("logits", formula, numbers, load.logits, "korthikanti-2022")
 
 
-def _build_bar(case: TrainingMemoryResult, load: StageMemory, limit: float) -> StackedBar:
+def _build_bar(result: TrainingMemoryResult, load: StageMemory, limit: float) -> StackedBar:
     return StackedBar(
         "Memory of each GPU",
         (
@@ -340,11 +345,11 @@ def _build_bar(case: TrainingMemoryResult, load: StageMemory, limit: float) -> S
             BarSegment("overhead", "Overhead", load.overhead + load.buffers),
         ),
         limit,
-        f"{format_value(limit, 'B')} of {case.gpu.name}",
+        f"{format_value(limit, 'B')} of {result.gpu.name}",
     )
 
 
-def _build_table(case: TrainingMemoryResult) -> ResultTable:
+def _build_table(result: TrainingMemoryResult) -> ResultTable:
     columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
     rows = tuple(
         (
@@ -355,59 +360,59 @@ def _build_table(case: TrainingMemoryResult) -> ResultTable:
             (load.overhead + load.buffers, "B"),
             (load.total, "B"),
         )
-        for load in case.loads
+        for load in result.loads
     )
     return ResultTable("Pipeline stages that differ", columns, rows)
 
 
-def _build_notes(case: TrainingMemoryResult, load: StageMemory) -> tuple[str, ...]:
-    asked = case.asked
+def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, ...]:
+    inputs = result.inputs
     notes = [f"Overhead of {format_value(load.overhead, 'B')} per GPU is assumed."]
-    if asked.pipeline_parallel > 1:
+    if inputs.pipeline_parallel > 1:
         notes.append(
             f"Stage {load.stage + 1} is the fullest: early stages keep the most "
             "micro-batches, the last one the logits."
         )
-    if asked.recompute != "full":
+    if inputs.recompute != "full":
         notes.append(
             "Activations are those of fused kernels; unfused ones keep up to a quarter more."
         )
-    if case.tuning.is_partial:
+    if result.tuning.is_partial:
         notes.append(
             "Frozen weights have neither gradients nor optimizer; gradients still pass "
             "through them, so most activations stay."
         )
-    if case.tuning.host != "none":
+    if result.tuning.host != "none":
         notes.append(
             f"{format_value(load.host, 'B')} per GPU wait on the host and cross PCIe in every step."
         )
-    if asked.optimizer == "muon":
+    if inputs.optimizer == "muon":
         notes.append("Muon's one moment is counted for every parameter.")
     return tuple(notes)
 
 
-def estimate(asked: TrainingMemoryInputs) -> Estimate:
+def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     """Compare states, activations, logits and overhead with one GPU's memory."""
-    model = find_model(asked.model)
-    gpu = find_accelerator(asked.gpu)
-    layout = requested_layout(asked)
-    validate_inputs(model, asked, layout, gpu)
-    each = bytes_per_parameter(asked.optimizer, asked.precision)
-    tuning = tuning_asked(model, asked)
+    model = find_model(inputs.model)
+    gpu = find_accelerator(inputs.gpu)
+    layout = requested_layout(inputs)
+    validate_inputs(model, inputs, layout, gpu)
+    each = bytes_per_parameter(inputs.optimizer, inputs.precision)
+    tuning = tuning_asked(model, inputs)
     loads = stage_loads(
-        model, layout, requested_step(asked), each, requested_overhead(asked), tuning=tuning
+        model, layout, requested_step(inputs), each, requested_overhead(inputs), tuning=tuning
     )
     limit = gpu.capacity
     case = TrainingMemoryResult(
         model=model,
-        asked=asked,
+        inputs=inputs,
         gpu=gpu,
         layout=layout,
         recipe=each,
         tuning=tuning,
         loads=loads,
         fewest=fewest_gpus(layout, loads, limit),
-        remedies=find_remedies(model, asked) if fullest_stage(loads).total > limit else (),
+        remedies=find_remedies(model, inputs) if fullest_stage(loads).total > limit else (),
     )
     return build_report(case)
 

@@ -175,28 +175,28 @@ class TrainingTimeResult:
 _MOST_GPUS = 1_000_000
 
 
-def requested_plan(asked: TrainingTimeInputs) -> TrainingPlan:
-    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
-    data = asked.gpus // group
+def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
+    group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
+    data = inputs.gpus // group
     plan = TrainingPlan(
-        tensor=asked.tensor_parallel,
-        pipeline=asked.pipeline_parallel,
+        tensor=inputs.tensor_parallel,
+        pipeline=inputs.pipeline_parallel,
         data=data,
-        context=asked.context_parallel,
-        expert=asked.expert_parallel,
-        pieces=asked.interleave,
-        sequence=asked.sequence,
-        micro_batch=asked.micro_batch,
-        number_format=asked.number_format,
-        recompute=_RECOMPUTE[asked.recompute],
-        zero=int(asked.zero),
-        sequence_parallel=asked.sequence_parallel,
-        software=SOFTWARE[asked.software],
-        gradient_bytes=4 if asked.gradients == "fp32" else 2,
+        context=inputs.context_parallel,
+        expert=inputs.expert_parallel,
+        pieces=inputs.interleave,
+        sequence=inputs.sequence,
+        micro_batch=inputs.micro_batch,
+        number_format=inputs.number_format,
+        recompute=_RECOMPUTE[inputs.recompute],
+        zero=int(inputs.zero),
+        sequence_parallel=inputs.sequence_parallel,
+        software=SOFTWARE[inputs.software],
+        gradient_bytes=4 if inputs.gradients == "fp32" else 2,
     )
-    batches = usual_micro_batches(plan_layout(plan), asked.sequence, asked.micro_batch)
-    if asked.global_batch:
-        batches = max(1, round(asked.global_batch / (data * asked.micro_batch)))
+    batches = usual_micro_batches(plan_layout(plan), inputs.sequence, inputs.micro_batch)
+    if inputs.global_batch:
+        batches = max(1, round(inputs.global_batch / (data * inputs.micro_batch)))
     return dataclasses.replace(plan, micro_batches=batches)
 
 
@@ -208,36 +208,36 @@ _RECOMPUTE: dict[str, Recompute] = {
 }
 
 
-def plan_memory(model: Architecture, asked: TrainingTimeInputs, plan: TrainingPlan) -> float:
+def plan_memory(model: Architecture, inputs: TrainingTimeInputs, plan: TrainingPlan) -> float:
     """Return the bytes on a GPU of the fullest stage [B]."""
-    wide = asked.gradients == "fp32"
+    wide = inputs.gradients == "fp32"
     states = bytes_per_parameter("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
     return memory_per_gpu(model, plan, states)
 
 
 def time_step(
-    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, plan: TrainingPlan
+    model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs, plan: TrainingPlan
 ) -> StepTime:
     """Return the step time of a plan on the chosen links."""
-    fabric = gpu_interconnect(gpu, asked.network_rate, asked.network, asked.domain or 0)
+    fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
     return step_time(model, gpu, fabric, plan)
 
 
 def compute_run(
     model: Architecture,
     gpu: Accelerator,
-    asked: TrainingTimeInputs,
+    inputs: TrainingTimeInputs,
     plan: TrainingPlan,
     step: StepTime,
 ) -> TrainingTimeResult:
     """Compute the whole run: steps, losses, hours, money and energy."""
-    mtbf = job_mtbf(asked.mtbf_per_gpu, asked.gpus)
-    interval = max(young_interval(asked.checkpoint_time, mtbf), asked.checkpoint_time)
-    kept = goodput(interval, asked.checkpoint_time, asked.restart_time, mtbf)
-    useful = kept * (1 - asked.other_time)
-    computing = asked.tokens / plan.tokens * step.total
-    memory = plan_memory(model, asked, plan)
-    watts = asked.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
+    mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
+    interval = max(young_interval(inputs.checkpoint_time, mtbf), inputs.checkpoint_time)
+    kept = goodput(interval, inputs.checkpoint_time, inputs.restart_time, mtbf)
+    useful = kept * (1 - inputs.other_time)
+    computing = inputs.tokens / plan.tokens * step.total
+    memory = plan_memory(model, inputs, plan)
+    watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = flops_per_token(model, plan.sequence)
     again = recomputed_flops(model, plan.sequence, plan.recompute)
     rate = plan.tokens / step.total / plan.gpus
@@ -259,12 +259,12 @@ def compute_run(
 
 
 def find_lighter_plan(
-    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs
+    model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> tuple[str, str] | None:
     """Return the one input, with its value, that makes a plan fit in memory."""
     limit = gpu.capacity
     for field, value in _LIGHTER:
-        changed = dataclasses.replace(asked, **{field: value})
+        changed = dataclasses.replace(inputs, **{field: value})
         try:
             validate_inputs(model, changed, gpu)
         except InvalidInputsError:
@@ -290,14 +290,14 @@ _IDLE = 0.1
 
 
 def find_faster_pipelines(
-    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, run: TrainingTimeResult
+    model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs, result: TrainingTimeResult
 ) -> tuple[tuple[str, int, float], ...]:
     """Return inputs that reduce the pipeline bubble: (input, value, MFU), best first.
 
     Tries more micro-batches, until the bubble is a tenth, and twice the chunks per stage.
     """
-    plan = run.plan
-    if run.step.bubble <= _IDLE * run.step.total:
+    plan = result.plan
+    if result.step.bubble <= _IDLE * result.step.total:
         return ()
     batches = math.ceil((plan.pipeline - 1) / (plan.pieces * _IDLE))
     tries = {
@@ -307,29 +307,29 @@ def find_faster_pipelines(
     found = []
     for field, value in tries.items():
         change: dict[str, Any] = {field: value}
-        changed = dataclasses.replace(asked, **change)
+        changed = dataclasses.replace(inputs, **change)
         if field == "interleave" and plan.pipeline * value > model.layers + FREE_PLACES:
             continue
         other = requested_plan(changed)
-        if plan_memory(model, changed, other) > max(gpu.capacity, run.memory):
+        if plan_memory(model, changed, other) > max(gpu.capacity, result.memory):
             continue
         step = time_step(model, gpu, changed, other)
         rate = other.tokens / step.total / other.gpus
-        mfu = utilization(run.flops, rate, gpu.peak(other.number_format) or 1.0)
-        if mfu > run.mfu:
+        mfu = utilization(result.flops, rate, gpu.peak(other.number_format) or 1.0)
+        if mfu > result.mfu:
             found.append((field, value, mfu))
     return tuple(sorted(found, key=lambda one: -one[2]))
 
 
 def find_enough_gpus(
-    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs
+    model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs
 ) -> int | None:
     """Return approximately the fewest GPUs with which a run meets its deadline."""
-    limit = asked.deadline or math.inf
-    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
-    gpus = asked.gpus
+    limit = inputs.deadline or math.inf
+    group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
+    gpus = inputs.gpus
     for _ in range(12):
-        changed = dataclasses.replace(asked, gpus=gpus)
+        changed = dataclasses.replace(inputs, gpus=gpus)
         plan = requested_plan(changed)
         run = compute_run(model, gpu, changed, plan, time_step(model, gpu, changed, plan))
         if run.seconds <= limit:
@@ -340,40 +340,40 @@ def find_enough_gpus(
     return None
 
 
-def validate_inputs(model: Architecture, asked: TrainingTimeInputs, gpu: Accelerator) -> None:
+def validate_inputs(model: Architecture, inputs: TrainingTimeInputs, gpu: Accelerator) -> None:
     """Reject impossible layouts, with the reason."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
-        raise input_error("gpu", asked.gpu, message)
-    if gpu.peak(asked.number_format) is None:
-        message = f"The {gpu.name} does not compute in {asked.number_format.upper()}."
-        raise input_error("number_format", asked.number_format, message)
-    problem = tensor_parallel_problem(model, asked.tensor_parallel)
+        raise input_error("gpu", inputs.gpu, message)
+    if gpu.peak(inputs.number_format) is None:
+        message = f"The {gpu.name} does not compute in {inputs.number_format.upper()}."
+        raise input_error("number_format", inputs.number_format, message)
+    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
     if problem:
-        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
-    stages = asked.pipeline_parallel * asked.interleave
+        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    stages = inputs.pipeline_parallel * inputs.interleave
     if stages > model.layers + FREE_PLACES:
         most = model.layers + FREE_PLACES
         message = f"{model.layers} layers cannot fill {stages} chunks; at most {most}."
-        raise input_error("pipeline_parallel", asked.pipeline_parallel, message)
-    _check_groups(model, asked)
+        raise input_error("pipeline_parallel", inputs.pipeline_parallel, message)
+    _check_groups(model, inputs)
 
 
-def _check_groups(model: Architecture, asked: TrainingTimeInputs) -> None:
-    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
-    if group > asked.gpus or asked.gpus % group:
+def _check_groups(model: Architecture, inputs: TrainingTimeInputs) -> None:
+    group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
+    if group > inputs.gpus or inputs.gpus % group:
         message = (
-            f"{asked.gpus} GPUs cannot be divided into groups of {group} "
+            f"{inputs.gpus} GPUs cannot be divided into groups of {group} "
             "(tensor × pipeline × context)."
         )
-        raise input_error("gpus", asked.gpus, message)
-    experts = asked.expert_parallel
+        raise input_error("gpus", inputs.gpus, message)
+    experts = inputs.expert_parallel
     if experts > 1 and (not model.is_routed or model.experts % experts):
         count = model.experts if model.is_routed else "no"
         message = f"{model.name} has {count} experts to divide over {experts} GPUs."
         raise input_error("expert_parallel", experts, message)
-    if experts > asked.gpus // asked.pipeline_parallel:
-        message = f"Only {asked.gpus // asked.pipeline_parallel} GPUs share a stage."
+    if experts > inputs.gpus // inputs.pipeline_parallel:
+        message = f"Only {inputs.gpus // inputs.pipeline_parallel} GPUs share a stage."
         raise input_error("expert_parallel", experts, message)
 
 
@@ -386,18 +386,18 @@ _CHANGES_LIGHTER = {
 _FASTER = {"global_batch": "Global batch", "interleave": "Interleaving"}
 
 
-def find_flips(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
+def find_flips(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
     """Return what meets the deadline, fits in memory or reduces the bubble."""
     changes = []
-    if run.enough is not None:
-        now, then = format_number(asked.gpus), format_number(run.enough)
+    if result.enough is not None:
+        now, then = format_number(inputs.gpus), format_number(result.enough)
         changes.append(VerdictFlip("gpus", "GPUs", now, then, "In time."))
-    if run.lighter is not None:
-        field, then = run.lighter
-        label, now = _CHANGES_LIGHTER[field], str(getattr(asked, field))
+    if result.lighter is not None:
+        field, then = result.lighter
+        label, now = _CHANGES_LIGHTER[field], str(getattr(inputs, field))
         changes.append(VerdictFlip(field, label, now, then, "Fits in memory."))
-    nows = {"global_batch": run.plan.global_batch, "interleave": run.plan.pieces}
-    for field, value, mfu in run.faster:
+    nows = {"global_batch": result.plan.global_batch, "interleave": result.plan.pieces}
+    for field, value, mfu in result.faster:
         now, then = format_number(nows[field]), format_number(value)
         words = f"{mfu:.0%} of the peak."
         changes.append(VerdictFlip(field, _FASTER[field], now, then, words))

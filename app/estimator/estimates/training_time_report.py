@@ -103,81 +103,83 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
 def build_report(
-    asked: TrainingTimeInputs, model: Architecture, gpu: Accelerator, run: TrainingTimeResult
+    inputs: TrainingTimeInputs, model: Architecture, gpu: Accelerator, result: TrainingTimeResult
 ) -> Estimate:
     """Build the estimate: verdict, figures, timeline of a step and steps."""
     kind = "training-routed" if model.is_routed else "training"
     return Estimate(
         name="training-time",
-        verdict=_build_verdict(asked, gpu, run),
-        figures=_build_figures(asked, gpu, run, kind),
-        steps=_build_steps(asked, model, gpu, run),
-        pictures=(_build_timeline(run),),
-        tables=(_build_table(run),),
+        verdict=_build_verdict(inputs, gpu, result),
+        figures=_build_figures(inputs, gpu, result, kind),
+        steps=_build_steps(inputs, model, gpu, result),
+        pictures=(_build_timeline(result),),
+        tables=(_build_table(result),),
         notes=(
-            *_build_notes(asked, run),
-            *price_note(gpu, asked.usd_per_gpu_hour),
+            *_build_notes(inputs, result),
+            *price_note(gpu, inputs.usd_per_gpu_hour),
             capacity_note(gpu),
         ),
-        changes=find_flips(asked, run),
+        changes=find_flips(inputs, result),
     )
 
 
-def _build_verdict(asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult) -> Verdict:
-    takes = format_value(run.seconds, "s")
-    where = f"{format_number(asked.gpus)} {gpu.name}"
-    if run.memory > gpu.capacity:
+def _build_verdict(
+    inputs: TrainingTimeInputs, gpu: Accelerator, result: TrainingTimeResult
+) -> Verdict:
+    takes = format_value(result.seconds, "s")
+    where = f"{format_number(inputs.gpus)} {gpu.name}"
+    if result.memory > gpu.capacity:
         room = MemoryLimit(gpu.capacity, gpu.capacity, gpu.memory)
-        least = _MEMORY[0] * run.memory
-        said = memory_verdict(run.memory, room, asked.gpus, least)
+        least = _MEMORY[0] * result.memory
+        said = memory_verdict(result.memory, room, inputs.gpus, least)
         text = f"{said.text} The run would take {takes}."
         return dataclasses.replace(said, text=text)
-    share = f"{run.mfu:.0%} of the peak"
-    if asked.deadline is None:
+    share = f"{result.mfu:.0%} of the peak"
+    if inputs.deadline is None:
         return Verdict("info", f"{takes}.", f"On {where}, at {share}.")
-    limit = format_value(asked.deadline, "s")
+    limit = format_value(inputs.deadline, "s")
     text = f"It takes {takes} on {where}, at {share}; {limit} are allowed."
-    if run.seconds > asked.deadline:
+    if result.seconds > inputs.deadline:
         return Verdict("no", "Too late.", text)
-    late = run.seconds > 0.9 * asked.deadline
+    late = result.seconds > 0.9 * inputs.deadline
     return Verdict("tight" if late else "fits", "Just in time." if late else "In time.", text)
 
 
 def _build_figures(
-    asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult, kind: str
+    inputs: TrainingTimeInputs, gpu: Accelerator, result: TrainingTimeResult, kind: str
 ) -> tuple[Figure, ...]:
-    rate = run.plan.tokens / run.step.total
-    hours = run.seconds * asked.gpus / 3600
-    spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
-    least, most = (share * run.memory for share in _MEMORY)
+    rate = result.plan.tokens / result.step.total
+    hours = result.seconds * inputs.gpus / 3600
+    spent = energy(result.seconds * inputs.gpus, result.watts, inputs.pue) / 3600
+    least, most = (share * result.memory for share in _MEMORY)
     return (
-        _time_figure("step_time", run.step.total, kind),
+        _time_figure("step_time", result.step.total, kind),
         _rate_figure("tokens_per_second", rate, kind),
-        _rate_figure("tokens_per_second_per_gpu", rate / asked.gpus, kind),
-        _rate_figure("mfu", run.mfu, kind),
-        _rate_figure("hfu", run.hfu, kind),
-        _time_figure("time", run.seconds, "run", primary=True),
+        _rate_figure("tokens_per_second_per_gpu", rate / inputs.gpus, kind),
+        _rate_figure("mfu", result.mfu, kind),
+        _rate_figure("hfu", result.hfu, kind),
+        _time_figure("time", result.seconds, "run", primary=True),
         _scaled_figure("gpu_hours", hours, "run"),
-        Figure(_OUT["goodput"], run.useful),
-        Figure(_OUT["total_flops"], run.flops * asked.tokens),
-        Figure(_OUT["flops_per_token"], run.flops),
-        _time_figure("communication", run.step.communicating, kind),
-        _time_figure("bubble", run.step.bubble, kind),
-        Figure(_OUT["bubble_share"], _ideal_bubble(run.plan)),
-        Figure(_OUT["memory"], run.memory, least, most),
+        Figure(_OUT["goodput"], result.useful),
+        Figure(_OUT["total_flops"], result.flops * inputs.tokens),
+        Figure(_OUT["flops_per_token"], result.flops),
+        _time_figure("communication", result.step.communicating, kind),
+        _time_figure("bubble", result.step.bubble, kind),
+        Figure(_OUT["bubble_share"], _ideal_bubble(result.plan)),
+        Figure(_OUT["memory"], result.memory, least, most),
         Figure(
             _OUT["fits"],
-            run.memory <= gpu.capacity,
+            result.memory <= gpu.capacity,
             note=close_note(gpu.capacity, least, most),
         ),
-        _cost_figure(gpu, asked, hours),
+        _cost_figure(gpu, inputs, hours),
         _scaled_figure("energy", spent, "run"),
-        Figure(_OUT["checkpoint_interval"], run.interval),
+        Figure(_OUT["checkpoint_interval"], result.interval),
     )
 
 
-def _cost_figure(gpu: Accelerator, asked: TrainingTimeInputs, hours: float) -> Figure:
-    price = hourly_price(gpu, asked.usd_per_gpu_hour)
+def _cost_figure(gpu: Accelerator, inputs: TrainingTimeInputs, hours: float) -> Figure:
+    price = hourly_price(gpu, inputs.usd_per_gpu_hour)
     if price is None:
         return Figure(_OUT["cost"], None, note=UNKNOWN)
     return _scaled_figure("cost", rent(hours, price), "run")
@@ -229,59 +231,59 @@ def _rate_figure(name: str, value: float, kind: str) -> Figure:
 
 
 def _build_steps(
-    asked: TrainingTimeInputs, model: Architecture, gpu: Accelerator, run: TrainingTimeResult
+    inputs: TrainingTimeInputs, model: Architecture, gpu: Accelerator, result: TrainingTimeResult
 ) -> tuple[FormulaStep, ...]:
-    plan, step = run.plan, run.step
+    plan, step = result.plan, result.step
     rate = plan.tokens / step.total / plan.gpus
     peak = gpu.peak(plan.number_format) or 1.0
     return (
         _WORKING.line(
             "flops_per_token",
             "6 × weights that multiply a token + causal attention",
-            format_training_flops(model, run.flops),
-            run.flops,
+            format_training_flops(model, result.flops),
+            result.flops,
             "megatron-2021",
         ),
-        _stage_step(run),
+        _stage_step(result),
         step_time_steps(plan, step),
         _WORKING.line(
             "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
-            f"{format_term(run.flops, 'FLOP')} × {format_term(rate)} ÷ {format_term(peak, 'FLOP/s')}",
-            run.mfu,
+            f"{format_term(result.flops, 'FLOP')} × {format_term(rate)} ÷ {format_term(peak, 'FLOP/s')}",
+            result.mfu,
             "palm",
             topic="number-formats",
         ),
-        *_run_steps(asked, run),
-        *_cost_step(asked, gpu, run),
+        *_run_steps(inputs, result),
+        *_cost_step(inputs, gpu, result),
     )
 
 
-def _stage_step(run: TrainingTimeResult) -> FormulaStep:
-    plan, left = run.plan, {"bubble", "data", "optimizer"}
+def _stage_step(result: TrainingTimeResult) -> FormulaStep:
+    plan, left = result.plan, {"bubble", "data", "optimizer"}
     names = [(name, label) for name, label in _PARTS if name not in left]
-    spent = [(label, getattr(run.step, name)) for name, label in names]
+    spent = [(label, getattr(result.step, name)) for name, label in names]
     parts = format_terms((seconds for _, seconds in spent), "s")
     return FormulaStep(
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
         f"({parts}) ÷ {format_term(plan.micro_batches)}",
-        stage_time(plan, run.step),
+        stage_time(plan, result.step),
         "s",
         "megatron-bridge",
         "parallelism",
     )
 
 
-def _run_steps(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[FormulaStep, ...]:
-    save, apart = format_term(asked.checkpoint_time, "s"), format_term(run.mtbf, "s")
-    every = format_term(run.interval, "s")
+def _run_steps(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
+    save, apart = format_term(inputs.checkpoint_time, "s"), format_term(result.mtbf, "s")
+    every = format_term(result.interval, "s")
     return (
         _WORKING.line(
             "checkpoint_interval",
             "√(2 × checkpoint × time between failures), at least a checkpoint",
             f"max(√(2 × {save} × {apart}), {save})",
-            run.interval,
+            result.interval,
             "young-1974",
             topic="cluster-components",
         ),
@@ -289,28 +291,28 @@ def _run_steps(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[Form
             "goodput",
             "(1 − evaluation and repeats) ÷ (1 + checkpoint ÷ interval + (interval ÷ 2 "
             "+ restart) ÷ time between failures)",
-            f"(1 − {format_term(asked.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
-            f"({every} ÷ 2 + {format_term(asked.restart_time, 's')}) ÷ {apart})",
-            run.useful,
+            f"(1 − {format_term(inputs.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
+            f"({every} ÷ 2 + {format_term(inputs.restart_time, 's')}) ÷ {apart})",
+            result.useful,
             "daly-2006",
             topic="cluster-components",
         ),
         _WORKING.line(
             "time",
             "tokens ÷ tokens per step × step ÷ useful share",
-            f"{format_term(asked.tokens)} ÷ {format_term(run.plan.tokens)} × "
-            f"{format_term(run.step.total, 's')} ÷ {format_term(run.useful, '%')}",
-            run.seconds,
+            f"{format_term(inputs.tokens)} ÷ {format_term(result.plan.tokens)} × "
+            f"{format_term(result.step.total, 's')} ÷ {format_term(result.useful, '%')}",
+            result.seconds,
             "megatron-2021",
         ),
     )
 
 
 def _cost_step(
-    asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult
+    inputs: TrainingTimeInputs, gpu: Accelerator, result: TrainingTimeResult
 ) -> tuple[FormulaStep, ...]:
-    hours = run.seconds * asked.gpus / 3600
-    price = hourly_price(gpu, asked.usd_per_gpu_hour)
+    hours = result.seconds * inputs.gpus / 3600
+    price = hourly_price(gpu, inputs.usd_per_gpu_hour)
     if price is None:
         return ()
     return (
@@ -325,11 +327,11 @@ def _cost_step(
     )
 
 
-def _build_timeline(run: TrainingTimeResult) -> Timeline:
+def _build_timeline(result: TrainingTimeResult) -> Timeline:
     """Return one step as a timeline: compute and waiting."""
     spans, now = [], 0.0
     for name, label in _PARTS:
-        length = getattr(run.step, name)
+        length = getattr(result.step, name)
         if length <= 0:
             continue
         exposed = name in _COMMUNICATION
@@ -341,15 +343,15 @@ def _build_timeline(run: TrainingTimeResult) -> Timeline:
     return Timeline("Where one step goes", tuple(spans))
 
 
-def _build_table(run: TrainingTimeResult) -> ResultTable:
-    total = run.step.total
-    times = ((label, getattr(run.step, name)) for name, label in _PARTS)
+def _build_table(result: TrainingTimeResult) -> ResultTable:
+    total = result.step.total
+    times = ((label, getattr(result.step, name)) for name, label in _PARTS)
     rows = tuple((label, (time, "s"), (time / total, "%")) for label, time in times if time > 0)
     return ResultTable("Parts of one step", ("Part", "Time", "Share"), rows)
 
 
-def _build_notes(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[str, ...]:
-    plan = run.plan
+def _build_notes(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[str, ...]:
+    plan = result.plan
     notes = [
         _batch_note(plan),
         "Hidden traffic is not drawn: the timeline shows what a step waits for.",
@@ -357,8 +359,8 @@ def _build_notes(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[st
     ]
     if plan.micro_batches < plan.pipeline:
         notes.append("Fewer micro-batches than stages: most of the pipeline idles.")
-    if asked.watts_per_gpu is None:
-        notes.append(f"{format_value(run.watts, 'W')} per GPU with its server assumed.")
+    if inputs.watts_per_gpu is None:
+        notes.append(f"{format_value(result.watts, 'W')} per GPU with its server assumed.")
     return tuple(notes)
 
 
@@ -367,19 +369,19 @@ def _batch_note(plan: TrainingPlan) -> str:
     return f"{format_number(plan.global_batch)} sequences or {tokens} tokens per step."
 
 
-def estimate(asked: TrainingTimeInputs) -> Estimate:
+def estimate(inputs: TrainingTimeInputs) -> Estimate:
     """Compute the step time of the plan, and from it the whole run."""
-    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
-    validate_inputs(model, asked, gpu)
-    plan = requested_plan(asked)
-    step = time_step(model, gpu, asked, plan)
-    run = compute_run(model, gpu, asked, plan, step)
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    validate_inputs(model, inputs, gpu)
+    plan = requested_plan(inputs)
+    step = time_step(model, gpu, inputs, plan)
+    run = compute_run(model, gpu, inputs, plan, step)
     if run.memory > gpu.capacity:
-        run = dataclasses.replace(run, lighter=find_lighter_plan(model, gpu, asked))
-    elif asked.deadline is not None and run.seconds > asked.deadline:
-        run = dataclasses.replace(run, enough=find_enough_gpus(model, gpu, asked))
-    run = dataclasses.replace(run, faster=find_faster_pipelines(model, gpu, asked, run))
-    return build_report(asked, model, gpu, run)
+        run = dataclasses.replace(run, lighter=find_lighter_plan(model, gpu, inputs))
+    elif inputs.deadline is not None and run.seconds > inputs.deadline:
+        run = dataclasses.replace(run, enough=find_enough_gpus(model, gpu, inputs))
+    run = dataclasses.replace(run, faster=find_faster_pipelines(model, gpu, inputs, run))
+    return build_report(inputs, model, gpu, run)
 
 
 ENTRY = EstimateSpec(

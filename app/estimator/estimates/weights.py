@@ -87,20 +87,20 @@ class WeightsResult:
         return 1 - self.total / (2.0 * self.parameters)
 
 
-def compute_weights(model: Architecture, asked: WeightsInputs) -> WeightsResult:
+def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult:
     """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
-    mixture = MIXTURE.get(asked.weights)
-    gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
+    mixture = MIXTURE.get(inputs.weights)
+    gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
     tower, counted, padding = 0.0, model.parameters, 0.0
     if mixture:  # The tower is a separate file.
         total = quantized = number_formats.file_bytes(model, mixture)
         each, covered = total / gpus, model.parameters
     else:
         table, form = (
-            weight_table(model, asked.weights),
-            find_format(model, asked.weights),
+            weight_table(model, inputs.weights),
+            find_format(model, inputs.weights),
         )
-        padding = padding_bytes(model, form, gpus) if asked.repacked else 0.0
+        padding = padding_bytes(model, form, gpus) if inputs.repacked else 0.0
         covered = model.parameters if form.covers == "all" else table.quantized
         total, quantized = table.total + padding, covered * form.bits / 8 + padding
         each = table.per_gpu(gpus) + padding / gpus

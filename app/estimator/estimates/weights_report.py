@@ -40,49 +40,49 @@ _OUT = outputs_by_name(OUTPUTS)
 _WORKING = StepBuilder(_OUT, "number-formats")
 
 
-def build_figures(found: WeightsResult) -> tuple[Figure, ...]:
+def build_figures(result: WeightsResult) -> tuple[Figure, ...]:
     """Return bytes and bits of a model in its format."""
     return (
-        Figure(_OUT["total"], found.total, primary=True),
-        Figure(_OUT["quantised"], found.quantized),
-        Figure(_OUT["rest"], found.rest),
-        Figure(_OUT["per_gpu"], found.per_gpu),
-        Figure(_OUT["bits_per_parameter"], found.bits),
-        Figure(_OUT["bits_per_weight"], found.narrow),
-        Figure(_OUT["saved"], found.saved),
+        Figure(_OUT["total"], result.total, primary=True),
+        Figure(_OUT["quantised"], result.quantized),
+        Figure(_OUT["rest"], result.rest),
+        Figure(_OUT["per_gpu"], result.per_gpu),
+        Figure(_OUT["bits_per_parameter"], result.bits),
+        Figure(_OUT["bits_per_weight"], result.narrow),
+        Figure(_OUT["saved"], result.saved),
     )
 
 
 def build_steps(
-    model: Architecture, asked: WeightsInputs, found: WeightsResult
+    model: Architecture, inputs: WeightsInputs, result: WeightsResult
 ) -> tuple[FormulaStep, ...]:
     """Return the steps from bits of a weight to bytes of a GPU."""
-    form = _chosen_format(model, asked)
-    count, size = format_term(found.parameters), format_term(found.total, "B")
+    form = _chosen_format(model, inputs)
+    count, size = format_term(result.parameters), format_term(result.total, "B")
     per = f"8 × {size} ÷ {count}"
-    gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
+    gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
     rule = "(all − copied) ÷ tensor parallel + copied, ÷ pipeline parallel"
-    whole = size if gpus * stages > 1 else format_sum((found.total,), "B")
-    numbers = format_split(whole, found.total, found.per_gpu * stages, gpus)
+    whole = size if gpus * stages > 1 else format_sum((result.total,), "B")
+    numbers = format_split(whole, result.total, result.per_gpu * stages, gpus)
     if stages > 1:
         numbers = format_product(numbers, stages, sign="÷")
     bits = "8 × bytes ÷ parameters"
     return (
-        *(_in_format(found, form) if form else (_file_step(count, found),)),
-        _WORKING.line("bits_per_parameter", bits, per, found.bits, "shape"),
-        _WORKING.line("per_gpu", rule, numbers, found.per_gpu, "shape", topic="parallelism"),
+        *(_in_format(result, form) if form else (_file_step(count, result),)),
+        _WORKING.line("bits_per_parameter", bits, per, result.bits, "shape"),
+        _WORKING.line("per_gpu", rule, numbers, result.per_gpu, "shape", topic="parallelism"),
     )
 
 
-def _chosen_format(model: Architecture, asked: WeightsInputs) -> WeightFormat | None:
+def _chosen_format(model: Architecture, inputs: WeightsInputs) -> WeightFormat | None:
     """Return the chosen format; None for a GGUF mixture."""
-    return None if asked.weights in MIXTURE else find_format(model, asked.weights)
+    return None if inputs.weights in MIXTURE else find_format(model, inputs.weights)
 
 
-def _file_step(count: str, found: WeightsResult) -> FormulaStep:
+def _file_step(count: str, result: WeightsResult) -> FormulaStep:
     formula = "weights × bits of their block formats on average ÷ 8"
-    numbers = f"{count} × {format_term(found.bits)} ÷ 8"
-    return _WORKING.line("total", formula, numbers, found.total, "gguf", label="File")
+    numbers = f"{count} × {format_term(result.bits)} ÷ 8"
+    return _WORKING.line("total", formula, numbers, result.total, "gguf", label="File")
 
 
 _SOURCE = {
@@ -99,36 +99,36 @@ _SOURCE = {
 }
 
 
-def _in_format(found: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
+def _in_format(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
-    parts = format_sum((found.quantized, found.rest, found.tower), "B")
-    packed = f" + {format_term(found.padding, 'B')}" if found.padding else ""
-    covered = f"{format_term(found.covered)} × {format_term(form.bits)} ÷ 8"
-    others = format_term(found.language - found.covered)
+    parts = format_sum((result.quantized, result.rest, result.tower), "B")
+    packed = f" + {format_term(result.padding, 'B')}" if result.padding else ""
+    covered = f"{format_term(result.covered)} × {format_term(form.bits)} ÷ 8"
+    others = format_term(result.language - result.covered)
     rest = f"{others} × {format_term(form.rest / 8)} B"
-    rule = " + padding" if found.padding else ""
+    rule = " + padding" if result.padding else ""
     lines = (
         (
             "In the format",
             f"parameters in the format × bits ÷ 8{rule}",
             covered + packed,
-            found.quantized,
+            result.quantized,
             "quantised",
         ),
         (
             "Kept wider",
             _kept_wider(form),
             rest,
-            found.rest,
+            result.rest,
             "rest",
         ),
-        *_tower_line(found, form),
+        *_tower_line(result, form),
         (
             "All weights",
             "weights in the format + weights in wider formats"
-            + (" + tower" if found.tower else ""),
+            + (" + tower" if result.tower else ""),
             parts,
-            found.total,
+            result.total,
             "total",
         ),
     )
@@ -145,23 +145,23 @@ def _kept_wider(form: WeightFormat) -> str:
 
 
 def _tower_line(
-    found: WeightsResult, form: WeightFormat
+    result: WeightsResult, form: WeightFormat
 ) -> tuple[tuple[str, str, str, float, str], ...]:
     """Return the line of the vision tower, if there is one."""
-    if not found.tower:
+    if not result.tower:
         return ()
-    count = format_number(found.parameters - found.language)
+    count = format_number(result.parameters - result.language)
     numbers = f"{count} × {format_number(form.rest / 8)} B"
     label, formula = "Vision tower", "parameters of tower and projector × bytes"
-    return ((label, formula, numbers, found.tower, ""),)
+    return ((label, formula, numbers, result.tower, ""),)
 
 
-def build_bar(found: WeightsResult) -> StackedBar:
+def build_bar(result: WeightsResult) -> StackedBar:
     """Return bytes in the format, in wider formats, and of a vision tower as a bar."""
     segments = (
-        BarSegment("weights", "In the format", found.quantized),
-        BarSegment("other", "Kept wider", found.rest),
-        *((BarSegment("overhead", "Vision tower", found.tower),) if found.tower else ()),
+        BarSegment("weights", "In the format", result.quantized),
+        BarSegment("other", "Kept wider", result.rest),
+        *((BarSegment("overhead", "Vision tower", result.tower),) if result.tower else ()),
     )
     return StackedBar("Weights", segments, None, "")
 
@@ -192,9 +192,9 @@ def build_table(model: Architecture) -> ResultTable:
     return ResultTable("By format", ("Format", "Weights", "Bits per parameter"), rows)
 
 
-def build_notes(model: Architecture, asked: WeightsInputs) -> tuple[str, ...]:
+def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     """Return which tensors stay wider, and what a weight includes."""
-    form = _chosen_format(model, asked)
+    form = _chosen_format(model, inputs)
     if form is None:
         note = (
             "Counted as llama.cpp quantizes without an importance matrix; the file "
@@ -214,26 +214,26 @@ def build_notes(model: Architecture, asked: WeightsInputs) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def estimate(asked: WeightsInputs) -> Estimate:
+def estimate(inputs: WeightsInputs) -> Estimate:
     """Compute the bytes of all tensors, in the format and in wider ones."""
-    model = find_model(asked.model)
-    problem = tensor_parallel_problem(model, asked.tensor_parallel)
+    model = find_model(inputs.model)
+    problem = tensor_parallel_problem(model, inputs.tensor_parallel)
     if problem:
-        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
-    found = compute_weights(model, asked)
+        raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
+    found = compute_weights(model, inputs)
     return Estimate(
         name="weights",
         verdict=Verdict(
             "info",
             f"{format_value(found.total, 'B')}.",
-            f"{model.name} in {_format_label(model, asked.weights)}: "
+            f"{model.name} in {_format_label(model, inputs.weights)}: "
             f"{format_number(found.bits)} bits for each parameter.",
         ),
         figures=build_figures(found),
-        steps=build_steps(model, asked, found),
+        steps=build_steps(model, inputs, found),
         pictures=(build_bar(found),),
         tables=(build_table(model),),
-        notes=build_notes(model, asked),
+        notes=build_notes(model, inputs),
     )
 
 
