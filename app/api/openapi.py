@@ -151,7 +151,10 @@ def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
             }
             for name, declared in inputs.input_specs(entry.inputs).items()
         ],
-        "outputs": [dataclasses.asdict(output) for output in entry.outputs],
+        "outputs": [
+            {name: getattr(output, name) for name in ("name", "label", "unit", "better", "modeled")}
+            for output in entry.outputs
+        ],
     }
 
 

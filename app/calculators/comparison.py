@@ -269,12 +269,7 @@ def _scenario_fields(
     entry: EstimateSpec, scenario: Scenario, letter: str, course: CourseLinks
 ) -> tuple[FormField, ...]:
     return build_fields(
-        entry,
-        scenario.typed,
-        scenario.inputs,
-        scenario.problems,
-        id=letter,
-        course=course,
+        entry, scenario.typed, scenario.inputs, scenario.problems, id=letter, course=course
     )
 
 

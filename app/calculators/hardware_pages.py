@@ -196,11 +196,7 @@ _CARD: tuple[tuple[str, tuple[Column, ...]], ...] = (
     ),
     (
         "Dense compute",
-        (
-            ("bf16", "BF16", "TFLOP/s"),
-            ("fp8", "FP8", "TFLOP/s"),
-            ("fp4", "FP4", "TFLOP/s"),
-        ),
+        (("bf16", "BF16", "TFLOP/s"), ("fp8", "FP8", "TFLOP/s"), ("fp4", "FP4", "TFLOP/s")),
     ),
     ("Link and power", (("nvlink", "Link, one way", "GB/s"), ("tdp", "Power", "W"))),
 )
@@ -210,10 +206,7 @@ _SYSTEM: tuple[tuple[str, tuple[Column, ...]], ...] = (
         "Memory of all accelerators",
         (("gpu_memory", "As sold", "GB"), ("capacity", "That can be filled", "GB")),
     ),
-    (
-        "Links",
-        (("nvlink", "Link, one way", "GB/s"), ("nic", "Adapter, one way", "Gbit/s")),
-    ),
+    ("Links", (("nvlink", "Link, one way", "GB/s"), ("nic", "Adapter, one way", "Gbit/s"))),
     ("Power", (("power", "Highest planned", "kW"), ("rack_units", "Rack units", ""))),
 )
 _NETWORK: tuple[tuple[str, tuple[Column, ...]], ...] = (
@@ -246,21 +239,9 @@ SHELVES: Mapping[str, PartCategory] = {
     shelf.name: shelf
     for shelf in (
         PartCategory(
-            "accelerators",
-            "Accelerators",
-            "Accelerator",
-            ("accelerator",),
-            _CARD,
-            "memory",
+            "accelerators", "Accelerators", "Accelerator", ("accelerator",), _CARD, "memory"
         ),
-        PartCategory(
-            "systems",
-            "Servers and racks",
-            "System",
-            ("system",),
-            _SYSTEM,
-            "gpu_memory",
-        ),
+        PartCategory("systems", "Servers and racks", "System", ("system",), _SYSTEM, "gpu_memory"),
         PartCategory(
             "network",
             "Links, adapters and switches",

@@ -128,11 +128,7 @@ def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> 
 @router.get("/{name}")
 @limit_concurrency
 def show_calculator(
-    request: Request,
-    name: str,
-    typed: Typed,
-    learner: CurrentLearner,
-    library: CurrentLibrary,
+    request: Request, name: str, typed: Typed, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
     allow_caching(request)
     return _render_calculator_page(request, _require_calculator(name), typed, learner, library)
@@ -141,11 +137,7 @@ def show_calculator(
 @router.post("/{name}")
 @limit_concurrency
 def show_posted(
-    request: Request,
-    name: str,
-    typed: Posted,
-    learner: CurrentLearner,
-    library: CurrentLibrary,
+    request: Request, name: str, typed: Posted, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
     query = build_query(typed)
     if len(query) <= LONGEST_LINK:
@@ -200,11 +192,7 @@ def download_estimate(
 @router.get("/{name}/compare")
 @limit_concurrency
 def compare_calculators(
-    request: Request,
-    name: str,
-    typed: Typed,
-    learner: CurrentLearner,
-    library: CurrentLibrary,
+    request: Request, name: str, typed: Typed, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
     allow_caching(request)
     entry = _require_calculator(name)
@@ -349,9 +337,5 @@ def _render_reading(
 
 def _render_input_problems(request: Request, problems: tuple[InputProblem, ...]) -> Response:
     return render_page(
-        request,
-        "calculators/_refusal.html",
-        status=422,
-        problems=problems,
-        stray=problems,
+        request, "calculators/_refusal.html", status=422, problems=problems, stray=problems
     )

@@ -72,10 +72,7 @@ def split_scenarios(typed: Typed) -> dict[str, dict[str, str]]:
     shared = {n: v for n, v in typed.items() if n[:2] not in _PREFIXES and n != _COUNT}
     three = typed.get(_COUNT) == "3" or any(n.startswith("c.") for n in typed)
     return {
-        letter: {
-            **shared,
-            **{n[2:]: v for n, v in typed.items() if n.startswith(f"{letter}.")},
-        }
+        letter: {**shared, **{n[2:]: v for n, v in typed.items() if n.startswith(f"{letter}.")}}
         for letter in (LETTERS if three else LETTERS[:2])
     }
 

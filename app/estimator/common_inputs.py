@@ -18,12 +18,7 @@ ENGINE = InputGroup("Engine", "batching-and-latency")
 COST = InputGroup("Cost", "cluster-components")
 
 NETWORKS = (("infiniband", "InfiniBand or RoCE"), ("efa", "AWS EFA"))
-NUMBER_FORMATS = (
-    ("bf16", "BF16"),
-    ("fp8", "FP8"),
-    ("mxfp8", "MXFP8"),
-    ("nvfp4", "NVFP4"),
-)
+NUMBER_FORMATS = (("bf16", "BF16"), ("fp8", "FP8"), ("mxfp8", "MXFP8"), ("nvfp4", "NVFP4"))
 
 
 def ask_model(default: str = "llama-3.1-70b") -> Any:
@@ -147,12 +142,7 @@ def ask_domain() -> Any:
 
 
 def ask_degree(
-    label: str,
-    help_text: str,
-    term: str,
-    maximum: int = 4096,
-    *,
-    advanced: bool = False,
+    label: str, help_text: str, term: str, maximum: int = 4096, *, advanced: bool = False
 ) -> Any:
     """Declare a degree of parallelism."""
     return LAYOUT.ask(1, label, limits=(1, maximum), help=help_text, term=term, advanced=advanced)

@@ -9,6 +9,8 @@ import re
 import tomllib
 from typing import Any
 
+from app.estimator.result import Value
+
 DATA = pathlib.Path(__file__).parent / "data"
 
 
@@ -128,7 +130,12 @@ def error_range(kind: str, value: float) -> tuple[float, float]:
     return value * low, value * high
 
 
-def around_rate(kind: str, value: float) -> tuple[float, float]:
-    """Return the bounds around a rate; `kind` is the interval of the time behind it."""
+def modeled_time(kind: str, value: float) -> Value:
+    """Return a modeled time, or what grows with it, with its error range."""
+    return Value(value, *error_range(kind, value))
+
+
+def modeled_rate(kind: str, value: float) -> Value:
+    """Return a modeled rate; `kind` is the interval of the time behind it."""
     low, high = _INTERVALS[kind]
-    return value / high, value / low
+    return Value(value, value / high, value / low)

@@ -24,12 +24,7 @@ def memory_status(need: float, limit: float) -> Status:
     return "tight" if limit - need < TIGHT * limit else "fits"
 
 
-_LEADS: dict[Status, str] = {
-    "no": "Does not fit.",
-    "tight": "Tight.",
-    "fits": "Fits.",
-    "info": "",
-}
+_LEADS: dict[Status, str] = {"no": "Does not fit.", "tight": "Tight.", "fits": "Fits.", "info": ""}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,11 +37,7 @@ class MemoryLimit:
 
 
 def memory_verdict(
-    need: float,
-    room: MemoryLimit,
-    gpus: int,
-    least: float | None = None,
-    most: float | None = None,
+    need: float, room: MemoryLimit, gpus: int, least: float | None = None, most: float | None = None
 ) -> Verdict:
     r"""Return whether a GPU that needs `need` bytes has enough memory.
 
@@ -159,10 +150,7 @@ def capacity_note(gpu: Accelerator) -> str:
 
 
 def find_root(
-    excess: Callable[[float], float],
-    first: float,
-    second: float,
-    near: float = 1e-9,
+    excess: Callable[[float], float], first: float, second: float, near: float = 1e-9
 ) -> float | None:
     """Find a zero of a smooth function with secants; None if not found.
 

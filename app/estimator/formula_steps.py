@@ -6,7 +6,8 @@ value before rounding.
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from typing import Any
 
 from app.estimator.memory.kv_cache import cache_share, cached_elements
 from app.estimator.models.architecture import Architecture
@@ -21,20 +22,14 @@ class StepBuilder:
     `topic` is the concept page for lines that name no other.
     """
 
-    outputs: Mapping[str, Output]
+    outputs: tuple[Output[Any], ...]
     topic: str
 
     def line(
-        self,
-        figure: str,
-        formula: str,
-        substituted: str,
-        value: float,
-        source: str,
-        **other: str,
+        self, figure: str, formula: str, substituted: str, value: float, source: str, **other: str
     ) -> FormulaStep:
         """Build one line, labeled with its output or another label and topic."""
-        output = self.outputs[figure]
+        output = next(o for o in self.outputs if o.name == figure)
         return FormulaStep(
             formula=formula,
             substituted=substituted,

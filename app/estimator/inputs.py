@@ -65,13 +65,14 @@ def input_field(
     kinds must be given. A `unit` that isn't a base unit, such as GB, is the typed unit.
     """
     kind = {bool: "flag", int: "count", str: "choice"}.get(type(default), "number")
-    values = {"kind": kind, "optional": default is None, "minimum": limits[0], "maximum": limits[1]}
-    values |= spec
-    unit = values.get("unit", "")
-    base = units.UNITS.get(unit, (unit,))[0]
+    least, most = limits
+    usual = {"kind": kind, "optional": default is None, "minimum": least, "maximum": most}
+    spec = {**usual, **spec}
+    unit = str(spec.get("unit", ""))
+    base, _ = units.UNITS.get(unit, (unit, 1.0))
     if base != unit:
-        values |= {"unit": base, "typed_unit": unit}
-    return dataclasses.field(default=default, metadata={"input": InputSpec(label, **values)})
+        spec |= {"unit": base, "typed_unit": unit}
+    return dataclasses.field(default=default, metadata={"input": InputSpec(label, **spec)})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

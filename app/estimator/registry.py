@@ -29,7 +29,7 @@ class EstimateSpec:
     group: str
     inputs: type
     answer: Callable[[Any], Estimate]
-    outputs: tuple[Output, ...]
+    outputs: tuple[Output[Any], ...]
     topic: str = ""
     first: tuple[str, ...] = ()
     is_search: bool = False

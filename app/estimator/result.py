@@ -1,52 +1,66 @@
 """The result of an estimate: verdict, figures, charts, tables, formula steps, flips."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, Literal, TypeVar
 
 from app.estimator.units import format_value
 
 Status = Literal["fits", "tight", "no", "info"]
 Better = Literal["more", "less", ""]
+ResultT = TypeVar("ResultT")
 Component = Literal["weights", "gradients", "optimizer", "activations", "kv", "overhead", "other"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Output:
-    """An output of an estimate; every result has a figure for it.
+class Value:
+    """The value of an output: a number in base units, a word, or a bool.
+
+    `low` and `high` bound a modeled value; None if it is exact. A value of None cannot be
+    computed from these inputs; `note` says why. A value that does not apply to these
+    inputs is None as well, but not unknown.
+    """
+
+    value: float | int | str | bool | None
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    applies: bool = True
+
+
+def ranged_value(value: float, shares: tuple[float, float], note: str = "") -> Value:
+    """Return a value that may be these shares of itself."""
+    return Value(value, value * shares[0], value * shares[1], note)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Output(Generic[ResultT]):
+    """An output of an estimate, and how to read it from the result of the computation.
 
     `unit` is the base unit of a number. `better` is the direction that is better, empty if
     neither is. `modeled` outputs may have a range; all others follow exactly from the
-    inputs.
+    inputs. `primary` outputs are emphasized. Without `read`, the output is the attribute of
+    the result that has its name.
     """
 
     name: str
     label: str
     unit: str = ""
     better: Better = ""
+    read: Callable[[ResultT], Any] | None = None
     modeled: bool = False
-
-
-def outputs_by_name(outputs: Iterable[Output]) -> Mapping[str, Output]:
-    """Map outputs by name."""
-    return {output.name: output for output in outputs}
+    primary: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of a result. `value` is a number in its output's base unit, a word, or a bool.
+    """One output of a result with its value; see `Value`."""
 
-    `low` and `high` bound a modeled value; None if it is exact. A value of None cannot be
-    computed from these inputs; `note` says why. A figure that does not apply to these
-    inputs has no value either, but is not unknown.
-    """
-
-    output: Output
+    output: Output[Any]
     value: float | int | str | bool | None
     low: float | None = None
     high: float | None = None
     note: str = ""
-    primary: bool = False
     applies: bool = True
 
     @property
@@ -55,13 +69,15 @@ class Figure:
 
     @property
     def label(self) -> str:
-        """Return the display name."""
         return self.output.label
 
     @property
     def unit(self) -> str:
-        """Return the base unit of its value."""
         return self.output.unit
+
+    @property
+    def primary(self) -> bool:
+        return self.output.primary
 
     @property
     def words(self) -> str:
@@ -74,6 +90,19 @@ class Figure:
     def exact(self) -> bool:
         """Return whether the value follows from the inputs without a modeled constant."""
         return self.low is None
+
+
+def read_figures(outputs: Iterable[Output[ResultT]], result: ResultT) -> tuple[Figure, ...]:
+    """Read every output from the result of a computation."""
+    figures = []
+    for output in outputs:
+        value = output.read(result) if output.read else getattr(result, output.name)
+        if not isinstance(value, Value):
+            value = Value(value)
+        figures.append(
+            Figure(output, value.value, value.low, value.high, value.note, value.applies)
+        )
+    return tuple(figures)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -257,12 +257,7 @@ _LADDER: dict[str, tuple[tuple[float, str], ...]] = {
     "B": ((1e16, "PB"), (1e13, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
     "B/s": ((1e16, "PB/s"), (1e13, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
     "FLOP": ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")),
-    "FLOP/s": (
-        (1e19, "EFLOP/s"),
-        (1e16, "PFLOP/s"),
-        (1e12, "TFLOP/s"),
-        (1e9, "GFLOP/s"),
-    ),
+    "FLOP/s": ((1e19, "EFLOP/s"), (1e16, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s")),
     "W": ((1e7, "MW"), (1e4, "kW")),
     "VA": ((1e4, "kVA"),),
     "Wh": ((1e9, "GWh"), (1e6, "MWh"), (1e3, "kWh")),

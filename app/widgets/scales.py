@@ -203,9 +203,7 @@ class PlotArea:
         return self.box.y + self.box.height * (1 - share)
 
     def scale(
-        self,
-        words: Callable[[float], str],
-        side: Literal["left", "right"] = "right",
+        self, words: Callable[[float], str], side: Literal["left", "right"] = "right"
     ) -> list[str]:
         """Draw a line for each tick, with its label to the right, or above it on the left.
 

@@ -16,7 +16,6 @@ from app.estimator.result import ResultTable
 CHARACTER = 6.6
 NARROWEST = 500.0
 
-
 _SILENT = 'aria-hidden="true"'
 Point = tuple[float, float]
 
@@ -45,11 +44,7 @@ class SvgChart:
 
 
 def svg_root(
-    content: Iterable[str],
-    height: float,
-    says: str,
-    classes: str = "g",
-    width: float = 0.0,
+    content: Iterable[str], height: float, says: str, classes: str = "g", width: float = 0.0
 ) -> Markup:
     """Return the `<svg>` element: no viewBox, so text keeps its size at any width.
 

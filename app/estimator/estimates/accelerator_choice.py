@@ -195,7 +195,6 @@ class AcceleratorChoiceInputs:
 # Systems that are planned by other rules than GPUs, so they are listed separately.
 _OTHER_KINDS = frozenset({"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi", "Trainium"})
 
-
 _RARE = {
     "a10g": "Sold only inside the instances of one cloud.",
     "h800-sxm-80": "An export version.",
@@ -240,13 +239,7 @@ def is_card(gpu: Accelerator) -> bool:
 
 
 # Modules that NVIDIA also sells on boards of four.
-_BOARDS_OF_FOUR = {
-    "v100-sxm2-32",
-    "a100-sxm4-40",
-    "a100-sxm4-80",
-    "h100-sxm5-80",
-    "h200-sxm5-141",
-}
+_BOARDS_OF_FOUR = {"v100-sxm2-32", "a100-sxm4-40", "a100-sxm4-80", "h100-sxm5-80", "h200-sxm5-141"}
 
 
 def sold_by(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
@@ -397,22 +390,24 @@ class GpuCandidate:
 class GpuRanking:
     """Candidates, best first, and the excluded GPUs with the reasons."""
 
+    inputs: AcceleratorChoiceInputs
     model: Architecture
     found: tuple[GpuCandidate, ...]
     against: tuple[tuple[Accelerator, str], ...]
     loads: Mapping[int, GpuMemoryUse]
 
+    @property
+    def best(self) -> GpuCandidate | None:
+        return self.found[0] if self.found else None
+
 
 USABLE = 0.9  # Share of memory that an engine may use.
-
 
 # Model states of mixed-precision AdamW [B per parameter], and the share of memory
 # that they may take; activations need the rest.
 STATES = 16.0
 
-
 FOR_STATES = 0.6
-
 
 _SERVER = 8
 
@@ -435,7 +430,7 @@ def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
             found.append(tried)
     found.sort(key=lambda c: _ranking_key(inputs.rank, c))
     best = loads.get(is_unpacked(found[0].gpu, form), {}) if found else {}
-    return GpuRanking(model, tuple(found), tuple(against), best)
+    return GpuRanking(inputs, model, tuple(found), tuple(against), best)
 
 
 def _loads_by_repacking(
@@ -608,7 +603,7 @@ def find_flips(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> tuple[Ver
 
 
 def _best_choice(result: GpuRanking) -> tuple[str, int]:
-    best = result.found[0] if result.found else None
+    best = result.best
     return (best.gpu.id, best.count) if best else ("", 0)
 
 
@@ -623,7 +618,7 @@ _Try = tuple[str, str, Any, str, str]
 
 
 def _flip_candidates(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> tuple[_Try, ...]:
-    best = result.found[0] if result.found else None
+    best = result.best
     if inputs.job == "training":
         return _training_tries(inputs)
     tries: list[_Try] = []

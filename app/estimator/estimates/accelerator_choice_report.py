@@ -1,8 +1,10 @@
 """`accelerator-choice`: verdict, figures, charts and formula steps of a result."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-from app.estimator.data_files import error_range
+from app.estimator.data_files import modeled_time
 from app.estimator.estimates.accelerator_choice import (
     FOR_STATES,
     STATES,
@@ -28,18 +30,17 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     StackedBar,
+    Value,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.units import format_number, format_value
 
 _ROWS = 12
-
 
 _Cell = str | tuple[float, str]
 
@@ -160,34 +161,104 @@ def _missing_values(chip: Accelerator) -> str:
     return ", ".join(name for name, value in known.items() if value is None) or "–"
 
 
-OUTPUTS = (
-    Output("choice", "Best"),
-    Output("gpus", "GPUs", "GPU", better="less"),
-    Output("bought", "GPUs bought", "GPU", better="less"),
-    Output("memory", "Memory of all", "B"),
-    Output("need", "Needed on each", "B", better="less"),
-    Output("power", "Power of all", "W", better="less"),
-    Output("token_time", "Time per token", "s", better="less", modeled=True),
-    Output("rate", "Tokens per second", "token/s", better="more", modeled=True),
-    Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
-    Output("duration", "Duration", "s", better="less", modeled=True),
-    Output("cost", "Cost of an hour", "USD/h", better="less"),
-    Output("run_cost", "Cost of the training", "USD", better="less", modeled=True),
-    Output("candidates", "That do it"),
-    Output("excluded", "That do not"),
+_NONE = "No GPU of the catalog does it."
+
+
+def _best(
+    read: Callable[[AcceleratorChoiceInputs, GpuCandidate], Any],
+) -> Callable[[GpuRanking], Value]:
+    """Read a value of the best candidate."""
+
+    def read_best(result: GpuRanking) -> Value:
+        if result.best is None:
+            return Value(None, note=_NONE, applies=False)
+        value = read(result.inputs, result.best)
+        return value if isinstance(value, Value) else Value(value)
+
+    return read_best
+
+
+def _bought(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    whole, unit = round_up_to_unit(best.gpu, best.count)
+    return Value(whole, note=f"Sold by the {unit}; clouds rent fewer.")
+
+
+def _power(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    return Value(best.power, note="At most, without their servers." if best.power else "Not known.")
+
+
+def _token_time(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    if best.hours is not None:
+        return Value(None, note="For serving.", applies=False)
+    return modeled_time("decode" if _is_measured(best) else "tpot", best.seconds or 0.0)
+
+
+def _rate(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    seconds = _token_time(inputs, best)
+    if not (best.seconds and seconds.low and seconds.high):
+        return seconds
+    sequences = inputs.concurrent
+    return Value(sequences / best.seconds, sequences / seconds.high, sequences / seconds.low)
+
+
+def _gpu_hours(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    if best.hours is None:
+        return Value(None, note="For training.", applies=False)
+    return modeled_time("gpu-hours", best.hours)
+
+
+def _duration(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    hours, each = _gpu_hours(inputs, best), 3600 / best.count
+    if best.hours is None or hours.low is None or hours.high is None:
+        return hours
+    return Value(best.hours * each, hours.low * each, hours.high * each)
+
+
+def _hourly_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    if not inputs.prices:
+        return Value(None, note="Write prices of a GPU-hour to see it.", applies=False)
+    return Value(best.cost, note="" if best.price else "No price was given for it.")
+
+
+def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+    if not inputs.prices:
+        return _hourly_cost(inputs, best)
+    if best.hours is None:
+        return Value(None, note="For training.", applies=False)
+    if best.price is None:
+        return _hourly_cost(inputs, best)
+    return modeled_time("gpu-hours", best.hours * best.price)
+
+
+OUTPUTS: tuple[Output[GpuRanking], ...] = (
+    Output("choice", "Best", read=_best(lambda _, best: best.gpu.name), primary=True),
+    Output("gpus", "GPUs", "GPU", "less", _best(lambda _, best: best.count)),
+    Output("bought", "GPUs bought", "GPU", "less", _best(_bought)),
+    Output(
+        "memory", "Memory of all", "B", read=_best(lambda _, best: best.count * best.gpu.capacity)
+    ),
+    Output("need", "Needed on each", "B", "less", _best(lambda _, best: best.need)),
+    Output("power", "Power of all", "W", "less", _best(_power)),
+    Output("token_time", "Time per token", "s", "less", _best(_token_time), modeled=True),
+    Output("rate", "Tokens per second", "token/s", "more", _best(_rate), modeled=True),
+    Output("gpu_hours", "GPU-hours", "GPU-h", "less", _best(_gpu_hours), modeled=True),
+    Output("duration", "Duration", "s", "less", _best(_duration), modeled=True),
+    Output("cost", "Cost of an hour", "USD/h", "less", _best(_hourly_cost)),
+    Output("run_cost", "Cost of the training", "USD", "less", _best(_run_cost), modeled=True),
+    Output("candidates", "That do it", read=lambda r: len(r.found)),
+    Output("excluded", "That do not", read=lambda r: len(r.against)),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "parallelism")
+_STEPS = StepBuilder(OUTPUTS, "parallelism")
 
 
 def build_report(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> Estimate:
     """Build the estimate: ranking, figures, tables, and steps for the best GPU."""
-    best = result.found[0] if result.found else None
+    best = result.best
     tables = (build_ranking_table(inputs, result),) if best else ()
     return Estimate(
         name="accelerator-choice",
         verdict=_build_verdict(inputs, result),
-        figures=_build_figures(inputs, result, best),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, result, best) if best else _excluded_steps(result),
         pictures=(_build_bar(inputs, result, best),) if best else (),
         tables=(*tables, against_table(result), context_table(inputs, result)),
@@ -199,11 +270,7 @@ def build_report(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> Estimat
 def _build_verdict(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> Verdict:
     tried = len(result.found) + len(result.against)
     if not result.found:
-        return Verdict(
-            "no",
-            "No GPU of the catalog does it.",
-            f"All {tried} are left out; the table says why each.",
-        )
+        return Verdict("no", _NONE, f"All {tried} are left out; the table says why each.")
     best, *rest = result.found
     job = "train" if inputs.job == "training" else "serve"
     text = f"It can {job} {result.model.name}"
@@ -227,88 +294,9 @@ def _ranking_criterion(inputs: AcceleratorChoiceInputs) -> str:
     }[inputs.rank]
 
 
-_NONE = "No GPU of the catalog does it."
-
-
-def _build_figures(
-    inputs: AcceleratorChoiceInputs, result: GpuRanking, best: GpuCandidate | None
-) -> tuple[Figure, ...]:
-    counts = (
-        Figure(_OUT["candidates"], len(result.found)),
-        Figure(_OUT["excluded"], len(result.against)),
-    )
-    if best is None:
-        return (
-            *(
-                Figure(o, None, note=_NONE, primary=o is OUTPUTS[0], applies=False)
-                for o in OUTPUTS[:-2]
-            ),
-            *counts,
-        )
-    whole, unit = round_up_to_unit(best.gpu, best.count)
-    return (
-        Figure(_OUT["choice"], best.gpu.name, primary=True),
-        Figure(_OUT["gpus"], best.count),
-        Figure(_OUT["bought"], whole, note=f"Sold by the {unit}; clouds rent fewer."),
-        Figure(_OUT["memory"], best.count * best.gpu.capacity),
-        Figure(_OUT["need"], best.need),
-        Figure(
-            _OUT["power"],
-            best.power,
-            note="At most, without their servers." if best.power else "Not known.",
-        ),
-        *(_serving_figures(inputs, best) if best.hours is None else _training_figures(best)),
-        *_cost_figures(inputs, best),
-        *counts,
-    )
-
-
-def _serving_figures(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
-    seconds = best.seconds or 0.0
-    low, high = error_range("decode" if _is_measured(best) else "tpot", seconds)
-    rate = inputs.concurrent / seconds
-    pair = inputs.concurrent / high, inputs.concurrent / low
-    note = "For training."
-    return (
-        Figure(_OUT["token_time"], seconds, low, high),
-        Figure(_OUT["rate"], rate, *pair),
-        Figure(_OUT["gpu_hours"], None, note=note, applies=False),
-        Figure(_OUT["duration"], None, note=note, applies=False),
-    )
-
-
-def _cost_figures(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
-    hour, run = _OUT["cost"], _OUT["run_cost"]
-    if not inputs.prices:
-        note = "Write prices of a GPU-hour to see it."
-        none = (Figure(o, None, note=note, applies=False) for o in (hour, run))
-        return tuple(none)
-    note = "" if best.price else "No price was given for it."
-    hourly = Figure(hour, best.cost, note=note)
-    if best.hours is None:
-        return hourly, Figure(run, None, note="For training.", applies=False)
-    if best.price is None:
-        return hourly, Figure(run, None, note=note)
-    low, high = error_range("gpu-hours", best.hours * best.price)
-    return hourly, Figure(run, best.hours * best.price, low, high)
-
-
 def _is_measured(best: GpuCandidate) -> bool:
     """Return whether speed is based on measured kernels of this GPU generation."""
     return best.gpu.vendor == "NVIDIA"
-
-
-def _training_figures(best: GpuCandidate) -> tuple[Figure, ...]:
-    hours = best.hours or 0.0
-    low, high = error_range("gpu-hours", hours)
-    each = 3600 / best.count
-    note = "For serving."
-    return (
-        Figure(_OUT["token_time"], None, note=note, applies=False),
-        Figure(_OUT["rate"], None, note=note, applies=False),
-        Figure(_OUT["gpu_hours"], hours, low, high),
-        Figure(_OUT["duration"], hours * each, low * each, high * each),
-    )
 
 
 def _build_steps(
@@ -331,7 +319,7 @@ def _build_steps(
             "training-memory",
             "need",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "gpu_hours",
             "tokens ÷ (tokens per second of a GPU × (1 − time lost)) ÷ 3,600",
             f"{format_term(inputs.tokens)} ÷ ("
@@ -340,7 +328,7 @@ def _build_steps(
             best.hours,
             "megatron-2021",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "gpus",
             "the more of both, in whole boards",
             f"⌈max({parameters} × {format_term(STATES)} B ÷ ({memory} × "
@@ -362,7 +350,7 @@ def _serving_steps(
     inputs: AcceleratorChoiceInputs, best: GpuCandidate, load: GpuMemoryUse
 ) -> tuple[FormulaStep, ...]:
     return (
-        _WORKING.line(
+        _STEPS.line(
             "need",
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if load.padding else ""),
@@ -371,7 +359,7 @@ def _serving_steps(
             "vllm-memory",
             topic="inference-memory",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "need",
             "memory × usable share",
             f"{format_term(best.gpu.capacity, 'B')} × {format_term(USABLE, '%')}",
@@ -380,7 +368,7 @@ def _serving_steps(
             label="Usable on each",
             topic="cluster-components",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "token_time",
             "sequences at once ÷ tokens per second of all",
             f"{format_term(inputs.concurrent)} ÷ {format_term(inputs.concurrent / (best.seconds or 1.0))}",
@@ -396,7 +384,7 @@ def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
     if best.power is None:
         return ()
     return (
-        _WORKING.line(
+        _STEPS.line(
             "power",
             "GPUs × TDP",
             f"{format_term(best.count)} × {format_term(best.gpu.tdp or 0.0, 'W')}",
@@ -409,7 +397,7 @@ def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
 
 def _excluded_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
     return (
-        _WORKING.line(
+        _STEPS.line(
             "excluded",
             "GPUs of the catalog left out",
             format_term(len(result.against)),
@@ -486,7 +474,6 @@ def _unsourced_values(gpu: Accelerator) -> str:
 
 
 _USED = {"memory", "memory_bandwidth", "nvlink", "tdp", *RATES} - {"fp32", "tf32"}
-
 
 _OTHERS = (
     "TPUs, LPUs, wafers and others are shown beside the ranking: their speed follows "

@@ -1,6 +1,7 @@
 """`collectives`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
+import math
 
 from app.estimator.common_inputs import (
     MODEL,
@@ -17,6 +18,7 @@ from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import (
     Collective,
     Interconnect,
+    bytes_sent,
     collective_time,
     gpu_interconnect,
 )
@@ -72,9 +74,11 @@ class CollectivesInputs:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CollectiveTimes:
+class CollectivesResult:
     """Times of one message [s]: total, for an empty message, and within the domain alone."""
 
+    inputs: CollectivesInputs
+    fabric: Interconnect
     seconds: float
     floor: float
     inner: float
@@ -88,6 +92,36 @@ class CollectiveTimes:
         if self.crosses and self.inner < 0.7 * self.seconds:
             return "network"
         return "links"
+
+    @property
+    def bytes_sent(self) -> float:
+        """Return the bytes that one GPU sends [B]."""
+        return bytes_sent(chosen_operation(self.inputs), self.inputs.gpus, self.inputs.message)
+
+    @property
+    def bytes_across(self) -> float:
+        """Return the bytes that one GPU's adapter sends [B]."""
+        inputs, domain = self.inputs, self.fabric.domain
+        groups = math.ceil(inputs.gpus / domain)
+        if groups == 1:
+            return 0.0
+        if inputs.operation == "alltoall":
+            return inputs.message * (groups - 1) / groups
+        sent = bytes_sent(chosen_operation(inputs), groups, inputs.message / domain)
+        halved = inputs.in_network and inputs.operation == "all_reduce"
+        return sent / 2 if halved else sent
+
+    @property
+    def link_share(self) -> float:
+        """Return the share of the rate of the link, or of the adapter if the network limits."""
+        moved, rate = self.bytes_sent, self.fabric.rate
+        if self.limit == "network":
+            moved, rate = self.bytes_across, self.fabric.nic_rate
+        return self.rate_of(moved) / rate
+
+    def rate_of(self, moved: float) -> float:
+        """Return bytes over the time [B/s]."""
+        return moved / self.seconds if self.seconds else 0.0
 
 
 def chosen_operation(inputs: CollectivesInputs) -> Collective:
@@ -105,13 +139,15 @@ def gpu_links(inputs: CollectivesInputs, gpu: Accelerator) -> Interconnect:
 
 def time_collective(
     inputs: CollectivesInputs, fabric: Interconnect, message: float
-) -> CollectiveTimes:
+) -> CollectivesResult:
     """Return the time of a message, total and by part."""
     operation, ranks = chosen_operation(inputs), inputs.gpus
     seconds = collective_seconds(inputs, fabric, message)
     inside = min(ranks, fabric.domain)
     inner = collective_time(operation, inside, message, fabric)
-    return CollectiveTimes(
+    return CollectivesResult(
+        inputs=inputs,
+        fabric=fabric,
         seconds=seconds,
         floor=collective_seconds(inputs, fabric, 1.0),
         inner=inner if ranks > fabric.domain else seconds,
@@ -135,7 +171,7 @@ def with_network_reduction(inputs: CollectivesInputs, fabric: Interconnect) -> I
 
 
 def find_flips(
-    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectivesResult
 ) -> tuple[VerdictFlip, ...]:
     """Return the message size and the GPU count at which something else bounds the time."""
     changes = []

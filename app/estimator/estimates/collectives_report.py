@@ -1,11 +1,12 @@
 """`collectives`: verdict, figures, charts and formula steps of a result."""
 
+import dataclasses
 import math
 
-from app.estimator.data_files import around_rate, error_range
+from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.collectives import (
     CollectivesInputs,
-    CollectiveTimes,
+    CollectivesResult,
     chosen_operation,
     find_flips,
     gpu_links,
@@ -32,28 +33,61 @@ from app.estimator.result import (
     Chart,
     ChartLine,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
+    Value,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.units import format_number, format_value
 
-OUTPUTS = (
-    Output("time", "Time", "s", better="less", modeled=True),
-    Output("bytes_sent", "Bytes sent per GPU", "B", better="less"),
-    Output("bytes_across", "Bytes between nodes per GPU", "B", better="less"),
-    Output("bus_bandwidth", "Bus bandwidth", "B/s", better="more", modeled=True),
-    Output("algorithm_bandwidth", "Message over time", "B/s", better="more", modeled=True),
-    Output("latency", "Latency floor", "s", better="less", modeled=True),
-    Output("link_share", "Share of the link", "%", modeled=True),
-    Output("limit", "Limited by"),
-)
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "interconnects")
 
+def _link_share(result: CollectivesResult) -> Value:
+    share = modeled_rate("collective", result.link_share)
+    return dataclasses.replace(share, note=_link_of_share(result))
+
+
+OUTPUTS: tuple[Output[CollectivesResult], ...] = (
+    Output(
+        "time",
+        "Time",
+        "s",
+        "less",
+        lambda r: modeled_time("collective", r.seconds),
+        modeled=True,
+        primary=True,
+    ),
+    Output("bytes_sent", "Bytes sent per GPU", "B", "less"),
+    Output("bytes_across", "Bytes between nodes per GPU", "B", "less"),
+    Output(
+        "bus_bandwidth",
+        "Bus bandwidth",
+        "B/s",
+        "more",
+        lambda r: modeled_rate("collective", r.rate_of(r.bytes_sent)),
+        modeled=True,
+    ),
+    Output(
+        "algorithm_bandwidth",
+        "Message over time",
+        "B/s",
+        "more",
+        lambda r: modeled_rate("collective", r.rate_of(r.inputs.message)),
+        modeled=True,
+    ),
+    Output(
+        "latency",
+        "Latency floor",
+        "s",
+        "less",
+        lambda r: modeled_time("collective", r.floor),
+        modeled=True,
+    ),
+    Output("link_share", "Share of the link", "%", read=_link_share, modeled=True),
+    Output("limit", "Limited by", read=lambda r: r.limit if r.inputs.gpus > 1 else "nothing"),
+)
+_STEPS = StepBuilder(OUTPUTS, "interconnects")
 
 _FACTORS: dict[collectives.Collective, str] = {
     "all_reduce": "2 × (GPUs − 1) ÷ GPUs × message",
@@ -62,7 +96,6 @@ _FACTORS: dict[collectives.Collective, str] = {
     "alltoall": "(GPUs − 1) ÷ GPUs × message",
     "broadcast": "message",
 }
-
 
 _NAMES = {
     "all_reduce": "all-reduce",
@@ -77,24 +110,24 @@ def build_report(
     inputs: CollectivesInputs,
     gpu: Accelerator,
     fabric: Interconnect,
-    measured: CollectiveTimes,
+    result: CollectivesResult,
     model: Architecture,
 ) -> Estimate:
     """Build the estimate: verdict, figures, bandwidth curve and steps."""
     return Estimate(
         name="collectives",
-        verdict=_build_verdict(inputs, gpu, measured),
-        figures=_build_figures(inputs, fabric, measured),
-        steps=_build_steps(inputs, fabric, measured),
+        verdict=_build_verdict(inputs, gpu, result),
+        figures=read_figures(OUTPUTS, result),
+        steps=_build_steps(inputs, fabric, result),
         pictures=(_build_bandwidth_curve(inputs, fabric),),
         tables=(_parallelism_traffic_table(inputs, fabric, model),),
-        notes=_build_notes(inputs, fabric),
-        changes=find_flips(inputs, fabric, measured),
+        notes=_build_notes(result),
+        changes=find_flips(inputs, fabric, result),
     )
 
 
 def _build_verdict(
-    inputs: CollectivesInputs, gpu: Accelerator, measured: CollectiveTimes
+    inputs: CollectivesInputs, gpu: Accelerator, result: CollectivesResult
 ) -> Verdict:
     leads = {
         "latency": "Bound by latency.",
@@ -104,52 +137,21 @@ def _build_verdict(
     text = (
         f"An {_NAMES[inputs.operation]} of {format_value(inputs.message, 'B')} over "
         f"{format_number(inputs.gpus)} {gpu.name} takes "
-        f"{format_value(measured.seconds, 's')}."
+        f"{format_value(result.seconds, 's')}."
     )
     if inputs.operation in ("reduce_scatter", "broadcast"):
         text = "A" + text[2:]
     if inputs.gpus == 1:
         return Verdict("info", "Nothing to send.", "One GPU exchanges with nobody.")
-    return Verdict("info", leads[measured.limit], text)
+    return Verdict("info", leads[result.limit], text)
 
 
-def _build_figures(
-    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
-) -> tuple[Figure, ...]:
-    seconds = measured.seconds
-    sent = bytes_sent(chosen_operation(inputs), inputs.gpus, inputs.message)
-    bus = sent / seconds if seconds else 0.0
-    plain = inputs.message / seconds if seconds else 0.0
-    across = _bytes_across_nodes(inputs, fabric)
-    moved, rate = sent, fabric.rate
-    if measured.limit == "network":
-        moved, rate = across, fabric.nic_rate
-    share = moved / seconds / rate if seconds else 0.0
-    low, high = error_range("collective", seconds)
-    return (
-        Figure(_OUT["time"], seconds, low, high, primary=True),
-        Figure(_OUT["bytes_sent"], sent),
-        Figure(_OUT["bytes_across"], across),
-        Figure(_OUT["bus_bandwidth"], bus, *_rate_range(bus)),
-        Figure(_OUT["algorithm_bandwidth"], plain, *_rate_range(plain)),
-        Figure(_OUT["latency"], measured.floor, *error_range("collective", measured.floor)),
-        Figure(
-            _OUT["link_share"],
-            share,
-            *_rate_range(share),
-            note=_link_of_share(inputs, fabric, measured, share),
-        ),
-        Figure(_OUT["limit"], measured.limit if inputs.gpus > 1 else "nothing"),
-    )
-
-
-def _link_of_share(
-    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes, share: float
-) -> str:
-    """Return which link a share refers to."""
+def _link_of_share(result: CollectivesResult) -> str:
+    """Return which link the share refers to."""
+    inputs, fabric, share = result.inputs, result.fabric, result.link_share
     if inputs.gpus == 1:
         return ""
-    if measured.limit == "network":
+    if result.limit == "network":
         used = format_value(share * fabric.nic_rate, "B/s")
         rate = format_value(fabric.nic_rate, "B/s")
         return f"{used} between nodes, of the network adapter's {rate}."
@@ -158,23 +160,6 @@ def _link_of_share(
     if share > 1 and summed:
         text += " The switch adds up, so a GPU sends less than is counted."
     return text
-
-
-def _rate_range(value: float) -> tuple[float, float]:
-    return around_rate("collective", value)
-
-
-def _bytes_across_nodes(inputs: CollectivesInputs, fabric: Interconnect) -> float:
-    """Return the bytes that one GPU's adapter sends [B]."""
-    groups = math.ceil(inputs.gpus / fabric.domain)
-    if groups == 1:
-        return 0.0
-    if inputs.operation == "alltoall":
-        return inputs.message * (groups - 1) / groups
-    part = inputs.message / fabric.domain
-    sent = bytes_sent(chosen_operation(inputs), groups, part)
-    halved = inputs.in_network and inputs.operation == "all_reduce"
-    return sent / 2 if halved else sent
 
 
 def _share_text(operation: collectives.Collective, ranks: int, size: str) -> str:
@@ -212,34 +197,34 @@ _BOTH = "(within domains² + between them²)^½"
 
 
 def _build_steps(
-    inputs: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+    inputs: CollectivesInputs, fabric: Interconnect, result: CollectivesResult
 ) -> tuple[FormulaStep, ...]:
     operation, ranks = chosen_operation(inputs), inputs.gpus
-    size, crosses = format_term(inputs.message, "B"), measured.crosses
+    size, crosses = format_term(inputs.message, "B"), result.crosses
     empty = (
         _whole_time_text(inputs, fabric, 1.0) if crosses else _time_within_text(inputs, fabric, 1.0)
     )
-    whole = format_term(measured.seconds, "s")
+    whole = format_term(result.seconds, "s")
     if crosses:
         whole = _whole_time_text(inputs, fabric, inputs.message)
-    sent = bytes_sent(operation, ranks, inputs.message)
     inside = _time_within_text(inputs, fabric, inputs.message)
     rule = _BOTH if crosses else _INSIDE
     floor = f"of one byte: {rule}"
     share = _share_text(operation, ranks, size)
     fitted = "aiconfigurator"
-    within = ("Inside the link domain", _INSIDE, inside, measured.inner, "s")
+    within = ("Inside the link domain", _INSIDE, inside, result.inner, "s")
     spent = rule if crosses else "within the domain"
     return (
-        _WORKING.line("bytes_sent", _FACTORS[operation], share, sent, "nccl-tests"),
-        _WORKING.line("latency", floor, empty, measured.floor, fitted),
+        _STEPS.line("bytes_sent", _FACTORS[operation], share, result.bytes_sent, "nccl-tests"),
+        _STEPS.line("latency", floor, empty, result.floor, fitted),
         FormulaStep(*within, fitted, "interconnects"),
-        *((_across_step(inputs, fabric),) if crosses else ()),
-        _WORKING.line("time", spent, whole, measured.seconds, "ml-engineering"),
+        *((_across_step(result),) if crosses else ()),
+        _STEPS.line("time", spent, whole, result.seconds, "ml-engineering"),
     )
 
 
-def _across_step(inputs: CollectivesInputs, fabric: Interconnect) -> FormulaStep:
+def _across_step(result: CollectivesResult) -> FormulaStep:
+    inputs, fabric = result.inputs, result.fabric
     groups = math.ceil(inputs.gpus / fabric.domain)
     operation, size = chosen_operation(inputs), format_term(inputs.message, "B")
     formula = "what each of the domains sends of message ÷ GPUs of a domain"
@@ -250,9 +235,7 @@ def _across_step(inputs: CollectivesInputs, fabric: Interconnect) -> FormulaStep
     numbers = _share_text(operation, groups, size)
     if inputs.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
-    return _WORKING.line(
-        "bytes_across", formula, numbers, _bytes_across_nodes(inputs, fabric), "ml-engineering"
-    )
+    return _STEPS.line("bytes_across", formula, numbers, result.bytes_across, "ml-engineering")
 
 
 def _build_bandwidth_curve(inputs: CollectivesInputs, fabric: Interconnect) -> Chart:
@@ -290,19 +273,9 @@ def _parallelism_traffic_table(
     inside = min(ranks, fabric.domain, 8)
     sets: tuple[tuple[str, collectives.Collective, int, float], ...] = (
         ("Data: gradients, once a step", "all_reduce", ranks, 2.0 * model.parameters),
-        (
-            "ZeRO-3: weights, each micro-batch",
-            "all_gather",
-            ranks,
-            2.0 * model.parameters,
-        ),
+        ("ZeRO-3: weights, each micro-batch", "all_gather", ranks, 2.0 * model.parameters),
         ("Tensor: activations, each layer", "all_reduce", inside, message),
-        (
-            "Context: keys and values, each layer",
-            "all_gather",
-            inside,
-            _kv_bytes(model, tokens),
-        ),
+        ("Context: keys and values, each layer", "all_gather", inside, _kv_bytes(model, tokens)),
         ("Expert: tokens, each layer", "alltoall", inside, _routed_bytes(model, message)),
         ("Pipeline: activations, each boundary", "broadcast", 2, message),
     )
@@ -325,13 +298,13 @@ def _routed_bytes(model: Architecture, message: float) -> float:
     return message * model.experts_per_token if model.is_routed else 0.0
 
 
-def _build_notes(inputs: CollectivesInputs, fabric: Interconnect) -> tuple[str, ...]:
+def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
+    inputs, fabric, across = result.inputs, result.fabric, result.bytes_across
     notes = [
         f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",
     ]
     bus = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."
-    across = _bytes_across_nodes(inputs, fabric)
     if across:
         bus += (
             f" Only {format_value(across, 'B')} of them cross the network, so it can "
@@ -349,9 +322,9 @@ def estimate(inputs: CollectivesInputs) -> Estimate:
     """Compute the time of the collective, and which links bound it."""
     gpu = find_accelerator(inputs.gpu)
     fabric = gpu_links(inputs, gpu)
-    measured = time_collective(inputs, fabric, inputs.message)
+    result = time_collective(inputs, fabric, inputs.message)
     model = find_model(inputs.model)
-    return build_report(inputs, gpu, fabric, measured, model)
+    return build_report(inputs, gpu, fabric, result, model)
 
 
 ENTRY = EstimateSpec(

@@ -222,6 +222,7 @@ class OwnershipCost:
 class CostResult:
     """Owning and renting compared. Money a year [USD/year], hours [GPU-h], utilizations [1]."""
 
+    inputs: CostInputs
     years: float
     purchase: float
     owned: OwnershipCost
@@ -251,6 +252,22 @@ class CostResult:
         owned, rented = (idle + (full - idle) * share for idle, full in (self.ends, self.rent_ends))
         return owned / used, rented / used
 
+    @property
+    def buying(self) -> bool:
+        """Return whether owning is cheaper."""
+        return self.owned_hour < self.rented_hour
+
+    @property
+    def rented_run_hour(self) -> float:
+        """Return what an hour of one training run costs when rented [USD/h]."""
+        if self.inputs.commitment == "all":
+            return self.rented_hour
+        return self.inputs.rent * (1 - self.inputs.discount)
+
+    def tokens_cost(self, hour: float) -> float:
+        """Return the cost of a million tokens at a price per used GPU-hour [USD/Mtoken]."""
+        return usd_per_million_tokens(self.inputs.token_rate, 1, hour)
+
 
 def compute_cost(inputs: CostInputs) -> CostResult:
     """Compute both options; raises InvalidInputsError if use exceeds the available hours."""
@@ -263,6 +280,7 @@ def compute_cost(inputs: CostInputs) -> CostResult:
     ends = owned_at(inputs, 0.0).total, owned_at(inputs, 1.0).total
     rent_ends = rented_at(inputs, 0.0), rented_at(inputs, 1.0)
     return CostResult(
+        inputs=inputs,
         years=inputs.life / _YEAR,
         purchase=purchase_price(inputs),
         owned=owned_at(inputs, inputs.utilisation),
@@ -316,14 +334,9 @@ def _break_even_utilization(
     return found if found is not None and 0 < found <= 1 else None
 
 
-def tokens_cost(inputs: CostInputs, hour: float) -> float:
-    """Return the cost of a million tokens at a price per used GPU-hour [USD/Mtoken]."""
-    return usd_per_million_tokens(inputs.token_rate, 1, hour)
-
-
 def find_flips(inputs: CostInputs, result: CostResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest utilization, rent and price at which the cheaper option changes."""
-    buys = result.owned_hour < result.rented_hour
+    buys = result.buying
     # Near the break-even point the verdict still says that both cost about the same.
     becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
     changes = []

@@ -1,13 +1,6 @@
 """`cost`: verdict, figures, charts and formula steps of a result."""
 
-from app.estimator.estimates.cost import (
-    TOPIC,
-    CostInputs,
-    CostResult,
-    compute_cost,
-    find_flips,
-    tokens_cost,
-)
+from app.estimator.estimates.cost import TOPIC, CostInputs, CostResult, compute_cost, find_flips
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.prices import example_price
 from app.estimator.registry import EstimateSpec
@@ -16,38 +9,76 @@ from app.estimator.result import (
     Chart,
     ChartLine,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     StackedBar,
+    Value,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.training.run_costs import HOURS_PER_YEAR
 from app.estimator.units import format_value
 
-OUTPUTS = (
-    Output("owned_hour", "Owned, used GPU-hour", "USD/h", better="less"),
-    Output("rented_hour", "Rented, used GPU-hour", "USD/h", better="less"),
-    Output("break_even", "Break-even utilization", "%"),
-    Output("purchase", "Purchase", "USD", better="less"),
-    Output("owned_year", "Owned, a year", "USD/year", better="less"),
-    Output("rented_year", "Rented, a year", "USD/year", better="less"),
-    Output("saved", "Saved by owning over its life", "USD", better="more"),
-    Output("repaid", "Purchase repaid after", "s", better="less"),
-    Output("run_owned", "Training run, owned", "USD", better="less"),
-    Output("run_rented", "Training run, rented", "USD", better="less"),
-    Output("tokens_owned", "Million tokens, owned", "USD/Mtoken", better="less"),
-    Output("tokens_rented", "Million tokens, rented", "USD/Mtoken", better="less"),
+
+def _payback_time(result: CostResult) -> Value:
+    gain = result.rented - result.owned.running
+    if gain > 0:
+        return Value(result.purchase / gain * _YEAR, note="Without interest and resale.")
+    note = "Renting costs less than running what was bought."
+    return Value(None, note=note, applies=False)
+
+
+def _break_even(result: CostResult) -> Value:
+    cheaper = "Owning" if result.buying else "Renting"
+    note = "" if result.meets is not None else f"{cheaper} is cheaper at any utilization."
+    return Value(result.meets, note=note)
+
+
+OUTPUTS: tuple[Output[CostResult], ...] = (
+    Output("owned_hour", "Owned, used GPU-hour", "USD/h", "less", primary=True),
+    Output("rented_hour", "Rented, used GPU-hour", "USD/h", "less"),
+    Output("break_even", "Break-even utilization", "%", read=_break_even),
+    Output("purchase", "Purchase", "USD", "less"),
+    Output("owned_year", "Owned, a year", "USD/year", "less", lambda r: r.owned.total),
+    Output("rented_year", "Rented, a year", "USD/year", "less", lambda r: r.rented),
+    Output(
+        "saved",
+        "Saved by owning over its life",
+        "USD",
+        "more",
+        lambda r: (r.rented - r.owned.total) * r.years,
+    ),
+    Output("repaid", "Purchase repaid after", "s", "less", _payback_time),
+    Output(
+        "run_owned", "Training run, owned", "USD", "less", lambda r: r.inputs.run * r.owned_hour
+    ),
+    Output(
+        "run_rented",
+        "Training run, rented",
+        "USD",
+        "less",
+        lambda r: r.inputs.run * r.rented_run_hour,
+    ),
+    Output(
+        "tokens_owned",
+        "Million tokens, owned",
+        "USD/Mtoken",
+        "less",
+        lambda r: r.tokens_cost(r.owned_hour),
+    ),
+    Output(
+        "tokens_rented",
+        "Million tokens, rented",
+        "USD/Mtoken",
+        "less",
+        lambda r: r.tokens_cost(r.rented_hour),
+    ),
     Output("buying", "Owning is cheaper"),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "on-premises-and-cloud")
-
+_STEPS = StepBuilder(OUTPUTS, "on-premises-and-cloud")
 
 _YEAR = 365.25 * 86400
-
 
 # Smaller differences are within the uncertainty of prices.
 _EQUAL = 0.05
@@ -58,7 +89,7 @@ def build_report(inputs: CostInputs, result: CostResult) -> Estimate:
     return Estimate(
         name="cost",
         verdict=_build_verdict(inputs, result),
-        figures=_build_figures(inputs, result),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, result),
         pictures=(_build_chart(inputs, result), _build_bar(result)),
         tables=(_build_table(inputs, result),),
@@ -82,46 +113,11 @@ def _build_verdict(inputs: CostInputs, result: CostResult) -> Verdict:
     )
 
 
-def _build_figures(inputs: CostInputs, result: CostResult) -> tuple[Figure, ...]:
-    gain = result.rented - result.owned.running
-    per_hour = inputs.rent * (1 - inputs.discount)
-    each = result.rented_hour if inputs.commitment == "all" else per_hour
-    return (
-        Figure(_OUT["owned_hour"], result.owned_hour, primary=True),
-        Figure(_OUT["rented_hour"], result.rented_hour),
-        Figure(_OUT["break_even"], result.meets, note=_no_break_even_text(result)),
-        Figure(_OUT["purchase"], result.purchase),
-        Figure(_OUT["owned_year"], result.owned.total),
-        Figure(_OUT["rented_year"], result.rented),
-        Figure(_OUT["saved"], (result.rented - result.owned.total) * result.years),
-        Figure(
-            _OUT["repaid"],
-            result.purchase / gain * _YEAR if gain > 0 else None,
-            note="Without interest and resale."
-            if gain > 0
-            else "Renting costs less than running what was bought.",
-            applies=gain > 0,
-        ),
-        Figure(_OUT["run_owned"], inputs.run * result.owned_hour),
-        Figure(_OUT["run_rented"], inputs.run * each),
-        Figure(_OUT["tokens_owned"], tokens_cost(inputs, result.owned_hour)),
-        Figure(_OUT["tokens_rented"], tokens_cost(inputs, result.rented_hour)),
-        Figure(_OUT["buying"], result.owned_hour < result.rented_hour),
-    )
-
-
-def _no_break_even_text(result: CostResult) -> str:
-    if result.meets is not None:
-        return ""
-    cheaper = "Owning" if result.owned_hour < result.rented_hour else "Renting"
-    return f"{cheaper} is cheaper at any utilization."
-
-
 def _build_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, ...]:
     gpus = format_term(inputs.gpus)
     share = format_term(inputs.utilisation, "%")
     return (
-        _WORKING.line(
+        _STEPS.line(
             "purchase",
             "GPUs × price × (1 + network, storage and racks)",
             f"{gpus} × {format_term(inputs.price, 'USD')} × {format_term(1 + inputs.infrastructure)}",
@@ -129,7 +125,7 @@ def _build_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
             "barroso-2018",
         ),
         *_owned_steps(inputs, result),
-        _WORKING.line(
+        _STEPS.line(
             "owned_hour",
             "a year of owning ÷ used GPU-hours",
             f"{format_term(result.owned.total, 'USD/year')} ÷ "
@@ -139,14 +135,14 @@ def _build_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
         ),
         *_rented_steps(inputs, result),
         *_break_even_steps(result),
-        _WORKING.line(
+        _STEPS.line(
             "tokens_owned",
             "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
             f"{format_term(result.owned_hour, 'USD/h')} ÷ (3,600 × {format_term(inputs.token_rate)}) × 1,000,000",
-            tokens_cost(inputs, result.owned_hour),
+            result.tokens_cost(result.owned_hour),
             "barroso-2018",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "run_owned",
             "hours of the run × owned GPU-hour",
             f"{format_term(inputs.run)} × {format_term(result.owned_hour, 'USD/h')}",
@@ -161,7 +157,7 @@ def _owned_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
     sold = inputs.gpus * inputs.price * inputs.resale
     kilowatts = inputs.gpus * inputs.power / 1000
     return (
-        _WORKING.line(
+        _STEPS.line(
             "owned_year",
             "(purchase − resale ÷ growth^years) × interest ÷ (1 − growth^(−years)), "
             "growth: 1 + interest"
@@ -172,7 +168,7 @@ def _owned_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
             "barroso-2018",
             label="Machines, a year",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "owned_year",
             "kW × (idle + (1 − idle) × utilization) × hours × PUE × price",
             f"{format_term(kilowatts)} kW × ({format_term(inputs.idle)} + "
@@ -183,18 +179,11 @@ def _owned_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
             "barroso-2018",
             label="Electricity, a year",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "owned_year",
             "machines + support + electricity + place + staff",
             format_sum(
-                (
-                    owned.capital,
-                    owned.upkeep,
-                    owned.electricity,
-                    owned.place,
-                    owned.staff,
-                ),
-                "USD",
+                (owned.capital, owned.upkeep, owned.electricity, owned.place, owned.staff), "USD"
             ),
             owned.total,
             "barroso-2018",
@@ -217,7 +206,7 @@ def _rented_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, 
     every = inputs.commitment == "all"
     share = "" if every else f" × {format_term(inputs.utilisation, '%')}"
     return (
-        _WORKING.line(
+        _STEPS.line(
             "rented_year",
             f"GPUs × {'all' if every else 'used'} hours × rent × (1 − discount) + data moved out",
             f"{format_term(inputs.gpus)} × {format_term(HOURS_PER_YEAR)} h{share} × "
@@ -227,7 +216,7 @@ def _rented_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, 
             "barroso-2018",
             label="A year of renting",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "rented_hour",
             "a year of renting ÷ used GPU-hours",
             f"{format_term(result.rented, 'USD/year')} ÷ {format_term(result.hours)}",
@@ -242,7 +231,7 @@ def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         return ()
     (idle, full), (none, every) = result.ends, result.rent_ends
     return (
-        _WORKING.line(
+        _STEPS.line(
             "break_even",
             "(owning − renting, a year at 0%) ÷ (rise of renting − rise of owning, "
             "from 0% to 100%)",
@@ -255,7 +244,6 @@ def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
 
 
 _SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-
 
 _CHART_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 

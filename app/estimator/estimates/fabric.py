@@ -255,24 +255,22 @@ class FabricResult:
         whole = self.hosts.ports * self.planes * self.link / 2
         return whole / max(1.0, self.tree.oversubscription)
 
+    def side(self, name: str) -> SideNetwork:
+        return next(side for side in self.sides if side.name == name)
+
 
 # From slow to fast.
 _INFINIBAND = ("qm8700", "qm9700", "q3400-ra")
 
-
 _IN_BAND = "sn4600c"
 
-
 _OUT_OF_BAND = "sn2201"
-
 
 # Management traffic is light, so three ports go down for one up.
 _IN_BAND_RATIO = 3.0
 
-
 # A system with more adapters than a server can have is a rack of trays with four each.
 _SERVER = 16
-
 
 _TRAY = 4
 
@@ -471,21 +469,9 @@ def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip,
     other = dataclasses.replace
     tried = (
         ("nodes", "Systems", hosts.systems, more, way),
-        (
-            "oversubscription",
-            "Oversubscription",
-            way.ratio,
-            ratio,
-            other(way, ratio=ratio),
-        ),
+        ("oversubscription", "Oversubscription", way.ratio, ratio, other(way, ratio=ratio)),
         ("layout", "Layout", inputs.layout, layout, other(way, layout=layout)),
-        (
-            "managers",
-            "Links of fabric managers",
-            way.managers,
-            0,
-            other(way, managers=0),
-        ),
+        ("managers", "Links of fabric managers", way.managers, 0, other(way, managers=0)),
     )
     return tuple(
         VerdictFlip(field, label, _format_choice(now), _format_choice(value), becomes)

@@ -14,38 +14,60 @@ from app.estimator.hardware.fat_tree import FatTree
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
+    Value,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.units import format_number, format_value
 
-OUTPUTS = (
-    Output("switches", "Switches", better="less"),
-    Output("leaves", "Leaf switches"),
-    Output("spines", "Spine switches"),
-    Output("cores", "Core switches"),
-    Output("tiers", "Tiers"),
+
+def _power(result: FabricResult) -> Value:
+    each = result.switch.power
+    note = "At most, without cooling."
+    if not each:
+        note = f"The power of the {result.switch.name} is not known."
+    return Value(None if each is None else each * result.switches, note=note)
+
+
+OUTPUTS: tuple[Output[FabricResult], ...] = (
+    Output("switches", "Switches", better="less", primary=True),
+    Output("leaves", "Leaf switches", read=lambda r: r.tree.leaves * r.planes),
+    Output("spines", "Spine switches", read=lambda r: r.tree.spines * r.planes),
+    Output("cores", "Core switches", read=lambda r: r.tree.cores * r.planes),
+    Output("tiers", "Tiers", read=lambda r: r.tree.tiers),
     Output("cables", "Cables", better="less"),
     Output("node_links", "Cables to nodes"),
-    Output("leaf_spine_links", "Cables from leaf to spine"),
-    Output("spine_core_links", "Cables from spine to core"),
+    Output(
+        "leaf_spine_links", "Cables from leaf to spine", read=lambda r: r.tree.leaf_spine * r.planes
+    ),
+    Output(
+        "spine_core_links", "Cables from spine to core", read=lambda r: r.tree.spine_core * r.planes
+    ),
     Output("transceivers", "Transceivers"),
-    Output("oversubscription", "Oversubscription", better="less"),
-    Output("bisection", "Bisection bandwidth", "B/s", better="more"),
-    Output("scalable_units", "Scalable units"),
-    Output("nodes_per_unit", "Nodes of a full unit", "node"),
-    Output("most_systems", "Most systems in these tiers", "node", better="more"),
-    Output("storage_switches", "Storage switches"),
-    Output("in_band_switches", "In-band switches"),
-    Output("out_of_band_switches", "Out-of-band switches"),
-    Output("power", "Power of the compute switches", "W", better="less"),
+    Output("oversubscription", "Oversubscription", "", "less", lambda r: r.tree.oversubscription),
+    Output("bisection", "Bisection bandwidth", "B/s", "more"),
+    Output("scalable_units", "Scalable units", read=lambda r: r.units),
+    Output("nodes_per_unit", "Nodes of a full unit", "node", read=lambda r: r.per_unit),
+    Output(
+        "most_systems",
+        "Most systems in these tiers",
+        "node",
+        "more",
+        lambda r: most_systems(r.way, r.hosts, max(2, r.tree.tiers)),
+    ),
+    Output("storage_switches", "Storage switches", read=lambda r: r.side("Storage").tree.switches),
+    Output("in_band_switches", "In-band switches", read=lambda r: r.side("In-band").tree.switches),
+    Output(
+        "out_of_band_switches",
+        "Out-of-band switches",
+        read=lambda r: r.side("Out-of-band").tree.switches,
+    ),
+    Output("power", "Power of the compute switches", "W", "less", _power),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "interconnects")
+_STEPS = StepBuilder(OUTPUTS, "interconnects")
 
 
 def build_report(inputs: FabricInputs, result: FabricResult) -> Estimate:
@@ -53,7 +75,7 @@ def build_report(inputs: FabricInputs, result: FabricResult) -> Estimate:
     return Estimate(
         name="fabric",
         verdict=_build_verdict(result),
-        figures=_build_figures(result),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, result),
         pictures=(steps_chart(result),),
         tables=(_build_table(result),),
@@ -88,58 +110,15 @@ def _describe_blocking(result: FabricResult) -> str:
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
 
-def _build_figures(result: FabricResult) -> tuple[Figure, ...]:
-    tree, planes = result.tree, result.planes
-    sides = {s.name: s for s in result.sides}
-    counts = (
-        ("leaves", tree.leaves * planes),
-        ("spines", tree.spines * planes),
-        ("cores", tree.cores * planes),
-        ("tiers", tree.tiers),
-        ("cables", result.cables),
-        ("node_links", result.node_links),
-        ("leaf_spine_links", tree.leaf_spine * planes),
-        ("spine_core_links", tree.spine_core * planes),
-        ("transceivers", result.transceivers),
-        ("oversubscription", tree.oversubscription),
-    )
-    each = result.switch.power
-    most = most_systems(result.way, result.hosts, max(2, tree.tiers))
-    return (
-        Figure(_OUT["switches"], result.switches, primary=True),
-        *(Figure(_OUT[name], value) for name, value in counts),
-        Figure(_OUT["bisection"], result.bisection),
-        Figure(_OUT["scalable_units"], result.units),
-        Figure(_OUT["nodes_per_unit"], result.per_unit),
-        Figure(_OUT["most_systems"], most),
-        *(
-            Figure(_OUT[f"{key}_switches"], sides[name].tree.switches)
-            for key, name in (
-                ("storage", "Storage"),
-                ("in_band", "In-band"),
-                ("out_of_band", "Out-of-band"),
-            )
-        ),
-        Figure(
-            _OUT["power"],
-            None if each is None else each * result.switches,
-            note="At most, without cooling."
-            if each
-            else f"The power of the {result.switch.name} is not known.",
-        ),
-    )
-
-
 def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaStep, ...]:
     hosts, tree = result.hosts, result.tree
     nodes = "hosts × adapters + links of the fabric manager"
     steps = [
-        _WORKING.line(
+        _STEPS.line(
             "node_links",
             f"({nodes}) × planes" if result.planes > 1 else nodes,
             _planes_text(
-                f"{format_term(hosts.count)} × {hosts.rails} + {result.managers}",
-                result.planes,
+                f"{format_term(hosts.count)} × {hosts.rails} + {result.managers}", result.planes
             ),
             result.node_links,
             "superpod-h100",
@@ -148,7 +127,7 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
     if tree.spines:
         steps += _tree_steps(inputs, result)
     steps.append(
-        _WORKING.line(
+        _STEPS.line(
             "bisection",
             "adapters × rate ÷ 2 ÷ oversubscription",
             f"{format_term(hosts.ports)} × "
@@ -165,7 +144,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
     tree, planes = result.tree, result.planes
     free = tree.ports - tree.down - tree.up
     steps = [
-        _WORKING.line(
+        _STEPS.line(
             "leaves",
             "ports − ports to spines" + " − ports left free" * bool(free),
             f"{tree.ports} − {tree.up}" + f" − {free}" * bool(free),
@@ -174,7 +153,7 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
             label="Ports of a leaf to nodes",
         ),
         _leaf_step(inputs, result),
-        _WORKING.line(
+        _STEPS.line(
             "spines",
             "links up of a leaf ÷ links of it to each spine, × pods",
             _spine_numbers(tree, planes),
@@ -184,19 +163,18 @@ def _tree_steps(inputs: FabricInputs, result: FabricResult) -> list[FormulaStep]
     ]
     if tree.cores:
         steps.append(
-            _WORKING.line(
+            _STEPS.line(
                 "cores",
                 "spines of a pod × cores that each of them joins",
                 _planes_text(
-                    f"{tree.spines // tree.pods} × {tree.cores * tree.pods // tree.spines}",
-                    planes,
+                    f"{tree.spines // tree.pods} × {tree.cores * tree.pods // tree.spines}", planes
                 ),
                 tree.cores * planes,
                 "superpod-b200",
             )
         )
     steps.append(
-        _WORKING.line(
+        _STEPS.line(
             "leaf_spine_links",
             "leaves × links up" + (" + spines × half of the ports" * bool(tree.cores)),
             _planes_text(
@@ -225,7 +203,7 @@ def _leaf_step(inputs: FabricInputs, result: FabricResult) -> FormulaStep:
         if inputs.layout == "rail" and tree.leaves == -(-rails // together) > 1:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
             line = f"max(⌈{rails} ÷ {together}⌉, {line})"
-    return _WORKING.line(
+    return _STEPS.line(
         "leaves", formula, _planes_text(line, planes), tree.leaves * planes, "superpod-h100"
     )
 
@@ -243,7 +221,7 @@ def _spine_numbers(tree: FatTree, planes: int) -> str:
 def _side_steps(result: FabricResult) -> list[FormulaStep]:
     keys = {"Storage": "storage", "In-band": "in_band", "Out-of-band": "out_of_band"}
     return [
-        _WORKING.line(
+        _STEPS.line(
             f"{keys[side.name]}_switches",
             f"leaf + spine + core switches: {format_term(side.endpoints)} ports on {side.switch.name}",
             " + ".join(
@@ -334,15 +312,12 @@ _CABLES = (
     "cages take two. Copper cables within a rack need none."
 )
 
-
 _FULL = "Counted are full leaves: a cluster that grows to its scalable units needs no new switch."
-
 
 _MANAGERS = (
     "The links of the fabric manager take ports of a node: published designs leave one "
     "place of the last unit free for it."
 )
-
 
 _MANAGEMENT = (
     "Ports of the storage network: the links of the nodes and, unless written, a "

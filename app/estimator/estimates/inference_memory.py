@@ -41,10 +41,7 @@ from app.estimator.units import format_number, format_value
 
 GENERAL, TRANSFORMERS = "general", "transformers"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
-_ATTENTION = (
-    (DIVIDED, "Divided over the GPUs"),
-    (DATA_PARALLEL, "Data parallel"),
-)
+_ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
 _ENGINES = (
     (GENERAL, "Any: the general formula"),
     (TRANSFORMERS, "Transformers, generate"),
@@ -189,14 +186,23 @@ class InferenceLimits:
     sizes: tuple[Size, ...] = ()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class InferenceMemoryResult:
+    """The memory use of one GPU, and how far each input can go."""
+
+    model: Architecture
+    inputs: InferenceMemoryInputs
+    gpu: Accelerator
+    load: GpuMemoryUse
+    limits: InferenceLimits
+
+
 # Memory outside of weights, cache and activations: CUDA context and libraries, and
 # with several GPUs the buffers of the communication library. Startup logs of vLLM
 # show 0.25 to 1.8 GiB on one GPU and up to 3.6 GiB on two.
 CONTEXT = 1e9
 
-
 COMMUNICATION = 1e9
-
 
 # Tokens of a step if neither they nor an engine is given.
 STEP_TOKENS = 8192

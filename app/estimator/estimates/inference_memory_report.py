@@ -1,6 +1,5 @@
 """`inference-memory`: verdict, figures, charts and formula steps of a result."""
 
-import dataclasses
 from collections.abc import Iterator
 
 from app.estimator.estimates.inference_memory import (
@@ -11,8 +10,8 @@ from app.estimator.estimates.inference_memory import (
     STEP_TOKENS,
     TRANSFORMERS,
     GpuMemoryUse,
-    InferenceLimits,
     InferenceMemoryInputs,
+    InferenceMemoryResult,
     fewest_gpus,
     find_flips,
     find_limits,
@@ -49,12 +48,13 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     StackedBar,
-    outputs_by_name,
+    Value,
+    ranged_value,
+    read_figures,
 )
 from app.estimator.units import format_number, format_value
 
@@ -138,63 +138,10 @@ def _weight_notes(
         )
 
 
-OUTPUTS = (
-    Output("weights", "Weights", "B", better="less"),
-    Output("kv_cache", "KV cache", "B", better="less"),
-    Output("activations", "Activations", "B", better="less", modeled=True),
-    Output("overhead", "Overhead", "B", better="less", modeled=True),
-    Output("padding", "Padding of repacked experts", "B", better="less"),
-    Output("total", "In all", "B", better="less", modeled=True),
-    Output("per_gpu", "On each GPU", "B", better="less", modeled=True),
-    Output("free", "Free on each GPU", "B", better="more", modeled=True),
-    Output("fits", "Fits", better="more"),
-    Output("max_context", "Longest context", "token", better="more"),
-    Output("max_concurrent", "Most sequences", "sequence", better="more"),
-    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less", modeled=True),
-    Output("cache_room", "Room for the cache on each GPU", "B", better="more"),
-    Output(
-        "cache_tokens",
-        "Tokens that the cache holds",
-        "token",
-        better="more",
-        modeled=True,
-    ),
-    Output("cache_blocks", "Blocks of the cache", modeled=True),
-)
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "inference-memory")
-
-
-def build_report(
-    model: Architecture,
-    inputs: InferenceMemoryInputs,
-    gpu: Accelerator,
-    load: GpuMemoryUse,
-    limits: InferenceLimits,
-) -> Estimate:
-    """Build the estimate: verdict, figures, bar and steps for one GPU."""
-    limit = limits.usable
-    room = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
-    bounds = _load_bounds(inputs, load)
-    return Estimate(
-        name="inference-memory",
-        verdict=memory_verdict(load.total, room, inputs.tensor_parallel, *bounds),
-        figures=_build_figures(inputs, load, limits),
-        steps=_build_steps(model, inputs, gpu, load, limit),
-        pictures=(build_bar(gpu, load, limit),),
-        tables=(build_table(inputs, load),),
-        notes=(*build_notes(model, inputs, load), capacity_note(gpu)),
-        changes=find_flips(inputs, limits, load.total <= limit),
-    )
-
-
 # In startup logs, memory outside of the model is between these shares of the default,
 # and the engine's own measurement of a step between these shares of the formula.
 _OVERHEAD = (0.4, 2.0)
-
-
 _ACTIVE = (0.6, 1.6)
-
 
 # Measured over computed memory of plain generation; and tokens that startup logs
 # report over those computed with the engine's own constants.
@@ -202,78 +149,9 @@ _GENERATED = (0.965, 1.04)
 _LOGGED = (0.9, 1.1)
 
 
-def _build_figures(
-    inputs: InferenceMemoryInputs, load: GpuMemoryUse, limits: InferenceLimits
-) -> tuple[Figure, ...]:
-    gpus, limit = inputs.tensor_parallel, limits.usable
-    low, high = _load_bounds(inputs, load)
-    free = (limit - load.total, limit - high, limit - low)
-    return (
-        Figure(_OUT["weights"], load.weights * gpus),
-        Figure(_OUT["kv_cache"], load.cache * gpus),
-        _modeled_figure("activations", load.activations * gpus, _ACTIVE),
-        _modeled_figure("overhead", load.overhead * gpus, _overhead_spread(inputs)),
-        _padding_figure(load, gpus),
-        Figure(_OUT["total"], load.total * gpus, low * gpus, high * gpus),
-        Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
-        Figure(_OUT["free"], free[0], free[1], free[2]),
-        Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
-        _limit_figure("max_context", limits.context),
-        _limit_figure("max_concurrent", limits.concurrent),
-        _fewest_gpus_figure(inputs, limits),
-        Figure(_OUT["cache_room"], limits.room),
-        *_cache_figures(inputs, limits.tokens),
-    )
-
-
-def _padding_figure(load: GpuMemoryUse, gpus: int) -> Figure:
-    """Return what repacking adds; it applies to few formats and GPUs."""
-    if not load.padding:
-        return Figure(_OUT["padding"], None, note="None is added.", applies=False)
-    return Figure(_OUT["padding"], load.padding * gpus)
-
-
-def _cache_figures(inputs: InferenceMemoryInputs, tokens: int | None) -> tuple[Figure, Figure]:
-    """Return tokens and blocks of the cache, with a range if they are based on engine logs."""
-    blocks = None if tokens is None else tokens // inputs.block
-    found = (
-        _limit_figure("cache_tokens", tokens),
-        _limit_figure("cache_blocks", blocks),
-    )
-    if inputs.attention == DATA_PARALLEL and tokens is not None:
-        first, second = (dataclasses.replace(f, note="On each GPU.") for f in found)
-        found = first, second
-    if inputs.engine not in ENGINES or inputs.cache_memory is not None:
-        return found
-    first, second = (_figure_with_range(figure, _LOGGED) for figure in found)
-    return first, second
-
-
-def _figure_with_range(figure: Figure, share: tuple[float, float]) -> Figure:
-    value = figure.value
-    if not isinstance(value, int):
-        return figure
-    return dataclasses.replace(figure, low=value * share[0], high=value * share[1])
-
-
 def _overhead_spread(inputs: InferenceMemoryInputs) -> tuple[float, float]:
     """Return the range of the overhead; a typed overhead has none."""
     return _OVERHEAD if inputs.overhead is None else (1.0, 1.0)
-
-
-def _fewest_gpus_figure(inputs: InferenceMemoryInputs, limits: InferenceLimits) -> Figure:
-    """Return the fewest GPUs, with the range that follows from the least and most memory."""
-    output = _OUT["fewest_gpus"]
-    if limits.gpus is None:
-        return Figure(output, None, note="More than 64 GPUs, or not at all.")
-    if inputs.cache_memory is not None:
-        return Figure(output, limits.gpus, note="With the memory given for the cache.")
-    low = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[0])
-    high = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[1])
-    if low is None or high is None:
-        note = "More than 64 with the most that activations and overhead may take."
-        return Figure(output, limits.gpus, note=note)
-    return Figure(output, limits.gpus, low, high)
 
 
 def _load_bounds(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
@@ -288,15 +166,138 @@ def _load_bounds(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[flo
     return below, max(above, fixed + load.started)
 
 
-def _modeled_figure(name: str, value: float, share: tuple[float, float]) -> Figure:
-    if share == (1.0, 1.0):
-        return Figure(_OUT[name], value)
-    return Figure(_OUT[name], value, value * share[0], value * share[1])
+_Result = InferenceMemoryResult
 
 
-def _limit_figure(name: str, value: int | None) -> Figure:
-    note = "" if value is not None else "The cache does not grow with it."
-    return Figure(_OUT[name], value, note=note)
+def _gpus(result: _Result) -> int:
+    return result.inputs.tensor_parallel
+
+
+def _overhead(result: _Result) -> Value:
+    overhead, shares = result.load.overhead * _gpus(result), _overhead_spread(result.inputs)
+    return Value(overhead) if shares == (1.0, 1.0) else ranged_value(overhead, shares)
+
+
+def _padding(result: _Result) -> Value:
+    """Return what repacking adds; it applies to few formats and GPUs."""
+    if not result.load.padding:
+        return Value(None, note="None is added.", applies=False)
+    return Value(result.load.padding * _gpus(result))
+
+
+def _total(result: _Result) -> Value:
+    low, high = _load_bounds(result.inputs, result.load)
+    gpus = _gpus(result)
+    return Value(result.load.total * gpus, low * gpus, high * gpus)
+
+
+def _per_gpu(result: _Result) -> Value:
+    return Value(result.load.total, *_load_bounds(result.inputs, result.load))
+
+
+def _free(result: _Result) -> Value:
+    limit, (low, high) = result.limits.usable, _load_bounds(result.inputs, result.load)
+    return Value(limit - result.load.total, limit - high, limit - low)
+
+
+def _fits(result: _Result) -> Value:
+    limit, bounds = result.limits.usable, _load_bounds(result.inputs, result.load)
+    return Value(result.load.total <= limit, note=close_note(limit, *bounds))
+
+
+def _limit(value: int | None) -> Value:
+    return Value(value, note="" if value is not None else "The cache does not grow with it.")
+
+
+def _cached(result: _Result, size: int) -> Value:
+    """Return the cache in units of `size` tokens, with a range if it is based on engine logs."""
+    tokens, inputs = result.limits.tokens, result.inputs
+    if tokens is None:
+        return _limit(None)
+    count = tokens // size
+    note = "On each GPU." if inputs.attention == DATA_PARALLEL else ""
+    if inputs.engine not in ENGINES or inputs.cache_memory is not None:
+        return Value(count, note=note)
+    return ranged_value(count, _LOGGED, note)
+
+
+def _fewest_gpus(result: _Result) -> Value:
+    """Return the fewest GPUs, with the range that follows from the least and most memory."""
+    inputs, limits = result.inputs, result.limits
+    if limits.gpus is None:
+        return Value(None, note="More than 64 GPUs, or not at all.")
+    if inputs.cache_memory is not None:
+        return Value(limits.gpus, note="With the memory given for the cache.")
+    low = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[0])
+    high = fewest_gpus(limits.sizes, lambda load: _load_bounds(inputs, load)[1])
+    if low is None or high is None:
+        note = "More than 64 with the most that activations and overhead may take."
+        return Value(limits.gpus, note=note)
+    return Value(limits.gpus, low, high)
+
+
+OUTPUTS: tuple[Output[_Result], ...] = (
+    Output("weights", "Weights", "B", "less", lambda r: r.load.weights * _gpus(r)),
+    Output("kv_cache", "KV cache", "B", "less", lambda r: r.load.cache * _gpus(r)),
+    Output(
+        "activations",
+        "Activations",
+        "B",
+        "less",
+        lambda r: ranged_value(r.load.activations * _gpus(r), _ACTIVE),
+        modeled=True,
+    ),
+    Output("overhead", "Overhead", "B", "less", _overhead, modeled=True),
+    Output("padding", "Padding of repacked experts", "B", "less", _padding),
+    Output("total", "In all", "B", "less", _total, modeled=True),
+    Output("per_gpu", "On each GPU", "B", "less", _per_gpu, modeled=True, primary=True),
+    Output("free", "Free on each GPU", "B", "more", _free, modeled=True),
+    Output("fits", "Fits", better="more", read=_fits),
+    Output("max_context", "Longest context", "token", "more", lambda r: _limit(r.limits.context)),
+    Output(
+        "max_concurrent",
+        "Most sequences",
+        "sequence",
+        "more",
+        lambda r: _limit(r.limits.concurrent),
+    ),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
+    Output("cache_room", "Room for the cache on each GPU", "B", "more", lambda r: r.limits.room),
+    Output(
+        "cache_tokens",
+        "Tokens that the cache holds",
+        "token",
+        "more",
+        lambda r: _cached(r, 1),
+        modeled=True,
+    ),
+    Output(
+        "cache_blocks",
+        "Blocks of the cache",
+        read=lambda r: _cached(r, r.inputs.block),
+        modeled=True,
+    ),
+)
+_STEPS = StepBuilder(OUTPUTS, "inference-memory")
+
+
+def build_report(result: InferenceMemoryResult) -> Estimate:
+    """Build the estimate: verdict, figures, bar and steps for one GPU."""
+    model, inputs, gpu, load = result.model, result.inputs, result.gpu, result.load
+    limits = result.limits
+    limit = limits.usable
+    room = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
+    bounds = _load_bounds(inputs, load)
+    return Estimate(
+        name="inference-memory",
+        verdict=memory_verdict(load.total, room, inputs.tensor_parallel, *bounds),
+        figures=read_figures(OUTPUTS, result),
+        steps=_build_steps(model, inputs, gpu, load, limit),
+        pictures=(build_bar(gpu, load, limit),),
+        tables=(build_table(inputs, load),),
+        notes=(*build_notes(model, inputs, load), capacity_note(gpu)),
+        changes=find_flips(inputs, limits, load.total <= limit),
+    )
 
 
 def _build_steps(
@@ -334,7 +335,7 @@ def _cache_step(
         whole = format_cached_bytes(model, inputs.context, width, state)
         numbers = f"{format_product(whole, inputs.concurrent)} ÷ {gpus}"
     source = cache_source(model, "shazeer-2019")
-    return _WORKING.line("kv_cache", formula, numbers, load.cache, source)
+    return _STEPS.line("kv_cache", formula, numbers, load.cache, source)
 
 
 def _activations_step(
@@ -387,7 +388,7 @@ def _measured_step(
 
 def _activations_line(formula: str, numbers: str, load: GpuMemoryUse) -> FormulaStep:
     value = load.activations
-    return _WORKING.line("activations", formula, numbers, value, "vllm-memory")
+    return _STEPS.line("activations", formula, numbers, value, "vllm-memory")
 
 
 def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaStep:
@@ -404,7 +405,7 @@ def _overhead_step(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> Formula
         numbers = f"{format_term(engine.outside, 'B')} + {each} × {others}"
     elif others:
         numbers = format_sum((CONTEXT, COMMUNICATION), "B")
-    return _WORKING.line("overhead", formula, numbers, load.overhead, "vllm-memory")
+    return _STEPS.line("overhead", formula, numbers, load.overhead, "vllm-memory")
 
 
 def _padding_steps(
@@ -416,7 +417,7 @@ def _padding_steps(
     experts = weight_table(model, inputs.weights).experts / inputs.tensor_parallel
     formula = "experts × (padded widths ÷ widths − 1)"
     numbers = f"{format_term(experts, 'B')} × ({format_term(1 + load.padding / experts)} − 1)"
-    return (_WORKING.line("padding", formula, numbers, load.padding, "vllm-memory"),)
+    return (_STEPS.line("padding", formula, numbers, load.padding, "vllm-memory"),)
 
 
 def _sum_step(load: GpuMemoryUse) -> FormulaStep:
@@ -426,7 +427,7 @@ def _sum_step(load: GpuMemoryUse) -> FormulaStep:
     formula = "weights + KV cache + activations + overhead"
     if load.padding:
         formula += " + padding"
-    return _WORKING.line("per_gpu", formula, numbers, load.total, "vllm-memory")
+    return _STEPS.line("per_gpu", formula, numbers, load.total, "vllm-memory")
 
 
 def _usable_step(
@@ -465,7 +466,7 @@ def _weights_step(
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
     numbers = format_split(numbers, table.total, load.weights, gpus)
-    return _WORKING.line("weights", formula, numbers, load.weights, "shape", topic="number-formats")
+    return _STEPS.line("weights", formula, numbers, load.weights, "shape", topic="number-formats")
 
 
 def estimate(inputs: InferenceMemoryInputs) -> Estimate:
@@ -475,7 +476,7 @@ def estimate(inputs: InferenceMemoryInputs) -> Estimate:
     validate_inputs(model, inputs, gpu)
     load = gpu_memory_use(model, inputs, inputs.tensor_parallel)
     limits = find_limits(model, inputs, gpu, load)
-    return build_report(model, inputs, gpu, load, limits)
+    return build_report(InferenceMemoryResult(model, inputs, gpu, load, limits))
 
 
 ENTRY = EstimateSpec(

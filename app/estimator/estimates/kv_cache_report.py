@@ -20,42 +20,26 @@ from app.estimator.result import (
     Chart,
     ChartLine,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     StackedBar,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.units import format_number, format_value
 
-OUTPUTS = (
-    Output("per_token", "Per token", "B", better="less"),
-    Output("per_sequence", "Per sequence", "B", better="less"),
-    Output("total", "All sequences", "B", better="less"),
-    Output("per_gpu", "On one GPU", "B", better="less"),
-    Output("token_per_gpu", "Per token on one GPU", "B", better="less"),
-    Output("attention", "Keys and values of a sequence", "B", better="less"),
-    Output("state", "State of a sequence", "B", better="less"),
-    Output("recurrent", "State without convolutions", "B", better="less"),
+OUTPUTS: tuple[Output[KvCacheResult], ...] = (
+    Output("per_token", "Per token", "B", "less"),
+    Output("per_sequence", "Per sequence", "B", "less"),
+    Output("total", "All sequences", "B", "less", primary=True),
+    Output("per_gpu", "On one GPU", "B", "less"),
+    Output("token_per_gpu", "Per token on one GPU", "B", "less"),
+    Output("attention", "Keys and values of a sequence", "B", "less"),
+    Output("state", "State of a sequence", "B", "less"),
+    Output("recurrent", "State without convolutions", "B", "less"),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "inference-memory")
-
-
-def build_figures(result: KvCacheResult) -> tuple[Figure, ...]:
-    """Return the sizes of the cache as figures [B]."""
-    return (
-        Figure(_OUT["per_token"], result.per_token),
-        Figure(_OUT["per_sequence"], result.per_sequence),
-        Figure(_OUT["total"], result.total, primary=True),
-        Figure(_OUT["per_gpu"], result.per_gpu),
-        Figure(_OUT["token_per_gpu"], result.token_per_gpu),
-        Figure(_OUT["attention"], result.attention),
-        Figure(_OUT["state"], result.state),
-        Figure(_OUT["recurrent"], result.recurrent),
-    )
+_STEPS = StepBuilder(OUTPUTS, "inference-memory")
 
 
 def build_verdict(model: Architecture, inputs: KvCacheInputs, result: KvCacheResult) -> Verdict:
@@ -91,7 +75,7 @@ def build_steps(
     bytes_each = CACHE_BITS[inputs.cache] / 8
     rule = "bytes per token × tokens kept" + ", by window" * bool(model.window)
     numbers = format_cached_bytes(model, result.tokens, bytes_each, result.state)
-    sequence = _WORKING.line(
+    sequence = _STEPS.line(
         "per_sequence",
         rule + " + state" * bool(result.state),
         numbers,
@@ -100,7 +84,7 @@ def build_steps(
         label="One sequence",
     )
     # Starts with one token: a page shows this line alone.
-    all_of_them = _WORKING.line(
+    all_of_them = _STEPS.line(
         "total",
         f"({rule} + state) × sequences" if result.state else f"{rule} × sequences",
         format_product(numbers, inputs.sequences),
@@ -108,7 +92,7 @@ def build_steps(
         "paged-attention",
         topic="batching-and-latency",
     )
-    share = _WORKING.line(
+    share = _STEPS.line(
         "per_gpu",
         "one sequence, over as many GPUs as there are KV heads to divide × sequences",
         format_product(
@@ -121,12 +105,7 @@ def build_steps(
         "gqa-2023" if model.window else cache_source(model, "gqa-2023"),
         topic="parallelism",
     )
-    return (
-        _per_token_step(model, inputs.cache, result.per_token),
-        sequence,
-        all_of_them,
-        share,
-    )
+    return (_per_token_step(model, inputs.cache, result.per_token), sequence, all_of_them, share)
 
 
 def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaStep:
@@ -154,7 +133,7 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaSte
     if indexed > 1e-6 * value:
         formula += " + keys of the indexer in FP8, with scales"
         numbers += f" + {format_term(indexed, 'B')}"
-    return _WORKING.line("per_token", formula, numbers, value, source, label="One token")
+    return _STEPS.line("per_token", formula, numbers, value, source, label="One token")
 
 
 def build_picture(
@@ -182,10 +161,7 @@ def build_table(model: Architecture, inputs: KvCacheInputs, width: float) -> Res
         (
             format_number(context),
             (elements_per_sequence(model, context, 1, width) * width, "B"),
-            (
-                elements_per_sequence(model, context, 1, width) * width * inputs.sequences,
-                "B",
-            ),
+            (elements_per_sequence(model, context, 1, width) * width * inputs.sequences, "B"),
         )
         for context in (1024, 8192, 32768, 131072)
     )
@@ -222,15 +198,15 @@ def estimate(inputs: KvCacheInputs) -> Estimate:
     problem = tensor_parallel_problem(model, gpus)
     if problem:
         raise input_error("tensor_parallel", gpus, problem)
-    found, width = compute_kv_cache(model, inputs), CACHE_BITS[inputs.cache] / 8
+    result, width = compute_kv_cache(model, inputs), CACHE_BITS[inputs.cache] / 8
     return Estimate(
         name="kv-cache",
-        verdict=build_verdict(model, inputs, found),
-        figures=build_figures(found),
-        steps=build_steps(model, inputs, found),
-        pictures=(build_picture(model, inputs, found, width),),
+        verdict=build_verdict(model, inputs, result),
+        figures=read_figures(OUTPUTS, result),
+        steps=build_steps(model, inputs, result),
+        pictures=(build_picture(model, inputs, result, width),),
         tables=(build_table(model, inputs, width),),
-        notes=build_notes(model, inputs, found),
+        notes=build_notes(model, inputs, result),
     )
 
 

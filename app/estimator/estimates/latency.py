@@ -102,6 +102,8 @@ class LatencyResult:
     batch from which the step is no longer memory-bound.
     """
 
+    inputs: LatencyInputs
+    placed: PlacedModel
     prefill: InferenceStep
     decode: InferenceStep
     first: float
@@ -112,12 +114,12 @@ class LatencyResult:
     fits: bool
 
     @property
-    def reading(self) -> float:
+    def memory_time(self) -> float:
         """Return the time to read weights and cache in a decode step [s]."""
         return self.decode.weights + self.decode.attention
 
     @property
-    def overhead(self) -> float:
+    def overhead_time(self) -> float:
         """Return the time of launches and host in a decode step [s]."""
         return self.decode.launch + self.decode.host
 
@@ -161,6 +163,8 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     if flips is not None and flips * each > cache_capacity(placed):
         flips = None
     return LatencyResult(
+        inputs=inputs,
+        placed=placed,
         prefill=prefill,
         decode=decode,
         first=first,

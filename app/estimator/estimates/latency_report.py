@@ -1,6 +1,8 @@
 """`latency`: verdict, figures, charts and formula steps of a result."""
 
-from app.estimator.data_files import around_rate, error_range
+from collections.abc import Callable
+
+from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import (
     LatencyInputs,
     LatencyResult,
@@ -19,12 +21,11 @@ from app.estimator.result import (
     Chart,
     ChartLine,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.serving.engine import ServingSetup, math_width
 from app.estimator.serving.replica import weights_per_gpu
@@ -32,42 +33,52 @@ from app.estimator.serving.step_time import InferenceStep, PlacedModel, place_mo
 from app.estimator.training.flops import score_flops
 from app.estimator.units import format_number, format_value
 
-OUTPUTS = (
-    Output("ttft", "Time to first token", "s", better="less", modeled=True),
-    Output("tpot", "Time per output token", "s", better="less", modeled=True),
-    Output("total", "Whole answer", "s", better="less", modeled=True),
-    Output("prefill_time", "Computing the prompt", "s", better="less", modeled=True),
-    Output("decode_time", "One decoding step", "s", better="less", modeled=True),
-    Output("memory_time", "Reading weights and cache", "s", better="less", modeled=True),
-    Output("compute_time", "Computing", "s", better="less", modeled=True),
-    Output(
-        "communication_time",
-        "Exchanging between GPUs",
+_Read = Callable[[LatencyResult], float]
+
+
+def _time(
+    name: str, label: str, read: _Read, kind: str = "decode", *, primary: bool = False
+) -> Output[LatencyResult]:
+    """Declare a modeled time [s]; `kind` is its error interval."""
+    return Output(
+        name,
+        label,
         "s",
-        better="less",
+        "less",
+        lambda r: modeled_time(kind, read(r)),
         modeled=True,
-    ),
-    Output("overhead_time", "Launches and host", "s", better="less", modeled=True),
-    Output(
-        "tokens_per_second",
-        "Tokens per second and sequence",
-        "token/s",
-        better="more",
-        modeled=True,
-    ),
-    Output(
-        "throughput",
-        "Tokens per second of the batch",
-        "token/s",
-        better="more",
-        modeled=True,
+        primary=primary,
+    )
+
+
+def _rate(name: str, label: str, read: _Read) -> Output[LatencyResult]:
+    """Declare a modeled rate [token/s]."""
+    return Output(
+        name, label, "token/s", "more", lambda r: modeled_rate("decode", read(r)), modeled=True
+    )
+
+
+OUTPUTS: tuple[Output[LatencyResult], ...] = (
+    _time("ttft", "Time to first token", lambda r: r.first, "prefill", primary=True),
+    _time("tpot", "Time per output token", lambda r: r.per_token, primary=True),
+    _time("total", "Whole answer", lambda r: r.first + (r.inputs.answer - 1) * r.per_token),
+    _time("prefill_time", "Computing the prompt", lambda r: r.prefill.total, "prefill"),
+    _time("decode_time", "One decoding step", lambda r: r.decode.total),
+    _time("memory_time", "Reading weights and cache", lambda r: r.memory_time),
+    _time("compute_time", "Computing", lambda r: r.decode.compute),
+    _time("communication_time", "Exchanging between GPUs", lambda r: r.decode.communication),
+    _time("overhead_time", "Launches and host", lambda r: r.overhead_time),
+    _rate("tokens_per_second", "Tokens per second and sequence", lambda r: 1 / r.per_token),
+    _rate(
+        "throughput", "Tokens per second of the batch", lambda r: 1 / r.per_token * r.inputs.batch
     ),
     Output("bound", "Decoding is bound by"),
-    Output("critical_batch", "Critical batch", "sequence"),
+    Output(
+        "critical_batch", "Critical batch", "sequence", read=lambda r: _critical_sequences(r.placed)
+    ),
     Output("fits", "Fits in memory", better="more"),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "batching-and-latency")
+_STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 
 def build_report(inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult) -> Estimate:
@@ -75,7 +86,7 @@ def build_report(inputs: LatencyInputs, placed: PlacedModel, result: LatencyResu
     return Estimate(
         name="latency",
         verdict=_build_verdict(inputs, placed, result),
-        figures=_build_figures(inputs, placed, result),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, placed, result),
         pictures=(_build_roofline(inputs, placed),),
         tables=(_build_table(result),),
@@ -105,39 +116,6 @@ def _build_verdict(inputs: LatencyInputs, placed: PlacedModel, result: LatencyRe
     return Verdict("info", _LEADS[result.bound], f"First token {then}")
 
 
-def _build_figures(
-    inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult
-) -> tuple[Figure, ...]:
-    rate = 1 / result.per_token
-    whole = result.first + (inputs.answer - 1) * result.per_token
-    return (
-        _time_figure("ttft", result.first, "prefill", primary=True),
-        _time_figure("tpot", result.per_token, primary=True),
-        _time_figure("total", whole),
-        _time_figure("prefill_time", result.prefill.total, "prefill"),
-        _time_figure("decode_time", result.decode.total),
-        _time_figure("memory_time", result.reading),
-        _time_figure("compute_time", result.decode.compute),
-        _time_figure("communication_time", result.decode.communication),
-        _time_figure("overhead_time", result.overhead),
-        _rate_figure("tokens_per_second", rate),
-        _rate_figure("throughput", rate * inputs.batch),
-        Figure(_OUT["bound"], result.bound),
-        Figure(_OUT["critical_batch"], _critical_sequences(placed)),
-        Figure(_OUT["fits"], result.fits),
-    )
-
-
-def _time_figure(name: str, value: float, kind: str = "decode", *, primary: bool = False) -> Figure:
-    low, high = error_range(kind, value)
-    return Figure(_OUT[name], value, low, high, primary=primary)
-
-
-def _rate_figure(name: str, value: float) -> Figure:
-    low, high = around_rate("decode", value)
-    return Figure(_OUT[name], value, low, high)
-
-
 def _critical_sequences(placed: PlacedModel) -> float:
     """Return the sequences from which weights no longer bound the time, by the data sheet."""
     gpu, form = placed.gpu, placed.form
@@ -156,14 +134,14 @@ def _build_steps(
     exchanges = 2 * placed.model.layers
     each = result.decode.communication / exchanges if exchanges else 0.0
     return (
-        _WORKING.line(
+        _STEPS.line(
             "memory_time",
             "time for the weights + time for the cache, at the reached bandwidth",
             format_sum((result.decode.weights, result.decode.attention), "s"),
-            result.reading,
+            result.memory_time,
             "pope-2022",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "communication_time",
             "exchanges, two for each layer × time of one",
             f"{exchanges} × {format_term(each, 's')}",
@@ -171,11 +149,11 @@ def _build_steps(
             "aiconfigurator",
             topic="interconnects",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "overhead_time",
             "launches of all kernels + host and sampling",
             format_sum((result.decode.launch, result.decode.host), "s"),
-            result.overhead,
+            result.overhead_time,
             "inferencex",
         ),
         *_token_steps(inputs, placed, result),
@@ -188,7 +166,7 @@ def _token_steps(
     tokens = format_term(result.accepted)
     return (
         _step_parts_line("decode_time", result.decode),
-        _WORKING.line(
+        _STEPS.line(
             "tpot",
             "one step ÷ tokens kept per step",
             f"{format_term(result.per_token * result.accepted, 's')} ÷ {tokens}",
@@ -196,7 +174,7 @@ def _token_steps(
             "leviathan-2023" if inputs.draft_tokens else "pope-2022",
         ),
         _step_parts_line("prefill_time", result.prefill),
-        _WORKING.line(
+        _STEPS.line(
             "ttft",
             "way to the engine and launches + prompt in its chunks",
             format_sum((placed.front, result.first - placed.front), "s"),
@@ -221,7 +199,7 @@ def _step_parts_line(figure: str, step: InferenceStep) -> FormulaStep:
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
     numbers = format_sum(seconds.values(), "s")
-    return _WORKING.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
+    return _STEPS.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
 
 
 def _build_roofline(inputs: LatencyInputs, placed: PlacedModel) -> Chart:

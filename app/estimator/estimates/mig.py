@@ -4,8 +4,8 @@ import dataclasses
 import re
 
 from app.estimator.common_inputs import ask_gpu, input_error
-from app.estimator.hardware.catalog import list_accelerators
-from app.estimator.hardware.mig import MigGpu, MigProfile
+from app.estimator.hardware.catalog import Accelerator, list_accelerators
+from app.estimator.hardware.mig import MigGpu, MigProfile, max_more_instances
 from app.estimator.inputs import input_field
 
 
@@ -54,3 +54,44 @@ def read_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
         names = ", ".join(p.name for p in card.profiles)
         raise input_error("instances", text, f"Name at least one profile: {names}.")
     return tuple(wanted[:64])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MigResult:
+    """The instances of a GPU; `starts` are their memory slices, None if they don't fit."""
+
+    gpu: Accelerator
+    card: MigGpu
+    wanted: tuple[MigProfile, ...]
+    starts: tuple[int, ...] | None
+
+    @property
+    def compute_slices(self) -> int:
+        return sum(p.compute_slices for p in self.wanted)
+
+    @property
+    def memory_slices(self) -> int:
+        return sum(p.memory_slices for p in self.wanted)
+
+    @property
+    def memory(self) -> float:
+        return sum(p.capacity for p in self.wanted)
+
+    @property
+    def more(self) -> int:
+        """Return how many of the smallest instances fit beside."""
+        if self.starts is None:
+            return 0
+        return max_more_instances(self.card, self.card.profiles[0], self.wanted)
+
+    @property
+    def fits(self) -> bool:
+        return self.starts is not None
+
+    @property
+    def compute_share(self) -> float:
+        return self.compute_slices / self.card.compute_slices
+
+    @property
+    def memory_share(self) -> float:
+        return self.memory_slices / self.card.memory_slices

@@ -39,3 +39,11 @@ def requested_model(inputs: ModelInputs) -> Architecture:
         return read_pasted(pasted)
     except UnreadableConfigError as error:
         raise input_error("config", pasted[:40], str(error)) from error
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelResult:
+    """The model, and the operations to train on a token [FLOP]."""
+
+    model: Architecture
+    training_flops: float

@@ -1,6 +1,6 @@
 """`model`: verdict, figures, charts and formula steps of a result."""
 
-from app.estimator.estimates.model import ModelInputs, requested_model
+from app.estimator.estimates.model import ModelInputs, ModelResult, requested_model
 from app.estimator.formula_steps import StepBuilder, format_term, format_training_flops
 from app.estimator.memory.kv_cache import elements_per_token
 from app.estimator.models.architecture import Architecture
@@ -8,40 +8,59 @@ from app.estimator.models.lookup import weights_words
 from app.estimator.models.number_formats import PUBLISHED, weight_table
 from app.estimator.models.vision_tower import VisionTower
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import (
-    Estimate,
-    Figure,
-    FormulaStep,
-    Output,
-    ResultTable,
-    Verdict,
-    outputs_by_name,
-)
+from app.estimator.result import Estimate, FormulaStep, Output, ResultTable, Verdict, read_figures
 from app.estimator.training.flops import flops_per_token, predicting_flops
 from app.estimator.units import format_number, format_value
 
-OUTPUTS = (
-    Output("parameters", "Parameters", "parameter"),
-    Output("active_parameters", "Active for each token", "parameter"),
-    Output("active_without_table", "Active without the input table", "parameter"),
-    Output("predicting_parameters", "In multi-token prediction", "parameter"),
-    Output("tower_parameters", "In the vision tower", "parameter"),
-    Output("layers", "Layers", "layer"),
-    Output("hidden", "Width"),
-    Output("heads", "Query heads"),
-    Output("kv_heads", "KV heads"),
-    Output("head_dim", "Width of a head"),
-    Output("mlp_width", "Width of the MLP"),
-    Output("vocabulary", "Vocabulary"),
-    Output("experts", "Experts of a layer"),
-    Output("experts_per_token", "Experts for each token"),
-    Output("forward_flops", "Forward, per token", "FLOP"),
+OUTPUTS: tuple[Output[ModelResult], ...] = (
+    Output(
+        "parameters", "Parameters", "parameter", read=lambda r: r.model.parameters, primary=True
+    ),
+    Output(
+        "active_parameters",
+        "Active for each token",
+        "parameter",
+        read=lambda r: r.model.active_parameters,
+    ),
+    Output(
+        "active_without_table",
+        "Active without the input table",
+        "parameter",
+        read=lambda r: r.model.active_parameters - r.model.embedding_parameters,
+    ),
+    Output(
+        "predicting_parameters",
+        "In multi-token prediction",
+        "parameter",
+        read=lambda r: r.model.predicting_parameters,
+    ),
+    Output(
+        "tower_parameters",
+        "In the vision tower",
+        "parameter",
+        read=lambda r: r.model.tower_parameters,
+    ),
+    Output("layers", "Layers", "layer", read=lambda r: r.model.layers),
+    Output("hidden", "Width", read=lambda r: r.model.hidden),
+    Output("heads", "Query heads", read=lambda r: r.model.heads),
+    Output("kv_heads", "KV heads", read=lambda r: r.model.kv_heads),
+    Output("head_dim", "Width of a head", read=lambda r: r.model.head_dim),
+    Output("mlp_width", "Width of the MLP", read=lambda r: r.model.mlp_width),
+    Output("vocabulary", "Vocabulary", read=lambda r: r.model.vocabulary),
+    Output("experts", "Experts of a layer", read=lambda r: r.model.experts),
+    Output("experts_per_token", "Experts for each token", read=lambda r: r.model.experts_per_token),
+    Output("forward_flops", "Forward, per token", "FLOP", read=lambda r: r.training_flops / 3),
     Output("training_flops", "Training, per token", "FLOP"),
-    Output("weights", "Weights in BF16", "B", better="less"),
-    Output("kv_per_token", "KV cache per token in BF16", "B", better="less"),
+    Output("weights", "Weights in BF16", "B", "less", lambda r: 2.0 * r.model.loaded_parameters),
+    Output(
+        "kv_per_token",
+        "KV cache per token in BF16",
+        "B",
+        "less",
+        lambda r: 2.0 * elements_per_token(r.model, 1, 2.0),
+    ),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "training-versus-inference")
+_STEPS = StepBuilder(OUTPUTS, "training-versus-inference")
 
 
 def build_verdict(model: Architecture) -> Verdict:
@@ -71,34 +90,6 @@ def _short_count(count: float) -> str:
     return format_number(count)
 
 
-def build_figures(model: Architecture, training: float) -> tuple[Figure, ...]:
-    """Return counts of the architecture; FLOPs are per token [FLOP]."""
-    cache = 2.0 * elements_per_token(model, 1, 2.0)
-    return (
-        Figure(_OUT["parameters"], model.parameters, primary=True),
-        Figure(_OUT["active_parameters"], model.active_parameters),
-        Figure(
-            _OUT["active_without_table"],
-            model.active_parameters - model.embedding_parameters,
-        ),
-        Figure(_OUT["predicting_parameters"], model.predicting_parameters),
-        Figure(_OUT["tower_parameters"], model.tower_parameters),
-        Figure(_OUT["layers"], model.layers),
-        Figure(_OUT["hidden"], model.hidden),
-        Figure(_OUT["heads"], model.heads),
-        Figure(_OUT["kv_heads"], model.kv_heads),
-        Figure(_OUT["head_dim"], model.head_dim),
-        Figure(_OUT["mlp_width"], model.mlp_width),
-        Figure(_OUT["vocabulary"], model.vocabulary),
-        Figure(_OUT["experts"], model.experts),
-        Figure(_OUT["experts_per_token"], model.experts_per_token),
-        Figure(_OUT["forward_flops"], training / 3),
-        Figure(_OUT["training_flops"], training),
-        Figure(_OUT["weights"], 2.0 * model.loaded_parameters),
-        Figure(_OUT["kv_per_token"], cache),
-    )
-
-
 def build_steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]:
     """Return the steps: parameters by part, active parameters, FLOPs."""
     parts = model.parts()
@@ -107,11 +98,11 @@ def build_steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]
     formula = "6 × weights that multiply a token + causal attention"
     numbers = format_training_flops(model, training)
     return (
-        _WORKING.line("parameters", added, summed, model.parameters, "shape"),
+        _STEPS.line("parameters", added, summed, model.parameters, "shape"),
         *((_active_step(model),) if model.is_routed else ()),
         *((_tower_step(model.tower),) if model.tower else ()),
         *((_weights_step(model),) if model.tower else ()),
-        _WORKING.line("training_flops", formula, numbers, training, "megatron-2021"),
+        _STEPS.line("training_flops", formula, numbers, training, "megatron-2021"),
     )
 
 
@@ -122,7 +113,7 @@ def _active_step(model: Architecture) -> FormulaStep:
         f"(1 − {format_term(model.experts_per_token)} ÷ {model.experts})"
     )
     formula = "all − those of experts × (1 − experts per token ÷ experts)"
-    return _WORKING.line(
+    return _STEPS.line(
         "active_parameters",
         formula,
         numbers,
@@ -136,13 +127,8 @@ def _active_step(model: Architecture) -> FormulaStep:
 def _tower_step(tower: VisionTower) -> FormulaStep:
     numbers = f"{format_term(tower.encoder)} + {format_term(tower.projector)}"
     formula = "tower + projector"
-    return _WORKING.line(
-        "tower_parameters",
-        formula,
-        numbers,
-        tower.parameters,
-        "shape",
-        label="Vision tower",
+    return _STEPS.line(
+        "tower_parameters", formula, numbers, tower.parameters, "shape", label="Vision tower"
     )
 
 
@@ -150,7 +136,7 @@ def _weights_step(model: Architecture) -> FormulaStep:
     every = (model.parameters, model.tower_parameters)
     numbers = f"({' + '.join(format_term(count) for count in every)}) × 2 B"
     formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(every)
-    return _WORKING.line("weights", formula, numbers, value, "shape", topic="number-formats")
+    return _STEPS.line("weights", formula, numbers, value, "shape", topic="number-formats")
 
 
 def build_parts_table(model: Architecture) -> ResultTable:
@@ -207,7 +193,7 @@ def estimate(inputs: ModelInputs) -> Estimate:
     return Estimate(
         name="model",
         verdict=build_verdict(model),
-        figures=build_figures(model, training),
+        figures=read_figures(OUTPUTS, ModelResult(model, training)),
         steps=build_steps(model, training),
         tables=(build_parts_table(model), build_shape_table(model)),
         notes=build_notes(model, inputs.sequence),

@@ -171,7 +171,6 @@ class ModelSplit:
 
 _MICRO_BATCHES = (1, 2, 4, 8, 16)
 
-
 # Context parallelism is tried only from this sequence length: for shorter sequences
 # other divisions are always better.
 _LONG = 16384
@@ -260,9 +259,7 @@ def _pipeline_variants(
 
 _Stages = tuple[float, ...]
 
-
 _STAGE = 3  # Units of work to compute one stage of a layout.
-
 
 _RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
 
@@ -405,7 +402,6 @@ class FewestGpus:
 
 
 _TIMED = 5
-
 
 _LAYER = 12
 
@@ -571,6 +567,9 @@ class ParallelismPlanResult:
     `count` of those tried fit; `seen` of `legal` layouts were tried before the work limit.
     """
 
+    inputs: ParallelismPlanInputs
+    model: Architecture
+    gpu: Accelerator
     job: TrainingJob
     fabric: Interconnect
     ranked: tuple[LayoutCandidate, ...]
@@ -588,12 +587,9 @@ class ParallelismPlanResult:
 # Smaller clusters that are tried as well if cost decides: half, a quarter.
 _HALVINGS = 4
 
-
 _MOST = 10  # Number of layouts that are ranked.
 
-
 _MOST_OF_PARTS = 3
-
 
 _STEPS_OF_FEWEST = 10_000  # See STEPS.
 
@@ -642,6 +638,9 @@ def find_plans(
     if inputs.objective == "cost":
         ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
     return ParallelismPlanResult(
+        inputs=inputs,
+        model=model,
+        gpu=gpu,
         job=job,
         fabric=fabric,
         ranked=tuple(ranked[:10]),

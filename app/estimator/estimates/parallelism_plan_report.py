@@ -1,8 +1,10 @@
 """`parallelism-plan`: verdict, figures, charts and formula steps of a result."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-from app.estimator.data_files import around_rate, error_range
+from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.parallelism_plan import (
     LayoutCandidate,
     ParallelismPlanInputs,
@@ -21,16 +23,17 @@ from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
+    Better,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     StackedBar,
     Timeline,
     TimelineSpan,
+    Value,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.training.flops import flops_per_token, utilization
 from app.estimator.units import format_number, format_value
@@ -131,37 +134,120 @@ def _seconds_per_token(candidate: LayoutCandidate, part: str) -> float:
     return seconds * candidate.plan.gpus / candidate.plan.tokens
 
 
-OUTPUTS = (
-    Output("fits", "A layout fits", better="more"),
-    Output("tensor_parallel", "Tensor parallel"),
-    Output("pipeline_parallel", "Pipeline parallel"),
-    Output("data_parallel", "Data parallel"),
-    Output("context_parallel", "Context parallel"),
-    Output("expert_parallel", "Expert parallel"),
-    Output("micro_batch", "Micro-batch", "sequence"),
-    Output("interleave", "Interleaving"),
-    Output("recompute", "Recomputation"),
-    Output("zero", "ZeRO stage"),
-    Output("gpus", "GPUs", "GPU", better="less"),
-    Output("step_time", "One step", "s", better="less", modeled=True),
+def _best_mfu(result: ParallelismPlanResult, first: LayoutCandidate) -> float:
+    each = flops_per_token(result.model, first.plan.sequence)
+    rate = first.tokens_per_second / first.plan.gpus
+    return utilization(each, rate, result.gpu.peak(first.plan.number_format) or 1.0)
+
+
+_Plan = ParallelismPlanResult
+_MISSING = Value(None, note="No layout fits.", applies=False)
+
+
+def _degree(name: str, label: str, field: str = "", unit: str = "") -> Output[_Plan]:
+    """Declare a property of the best plan."""
+
+    def read(result: _Plan) -> Any:
+        return getattr(result.first.plan, field or name) if result.first else _MISSING
+
+    better: Better = "less" if name == "gpus" else ""
+    return Output(name, label, unit, better, read)
+
+
+def _best(
+    read: Callable[[_Plan, LayoutCandidate], float], bounds: Callable[[str, float], Value]
+) -> Callable[[_Plan], Value]:
+    """Read a modeled value of the best layout."""
+
+    def read_with_range(result: _Plan) -> Value:
+        if result.first is None:
+            return _MISSING
+        kind = "training-routed" if result.model.is_routed else "training"
+        return bounds(kind, read(result, result.first))
+
+    return read_with_range
+
+
+def _rate_per_gpu(_: _Plan, first: LayoutCandidate) -> float:
+    return first.tokens_per_second / first.plan.gpus
+
+
+def _seconds(result: _Plan, first: LayoutCandidate) -> float:
+    return result.inputs.tokens / first.tokens_per_second
+
+
+def _gpu_hours(result: _Plan, first: LayoutCandidate) -> float:
+    return _seconds(result, first) * first.plan.gpus / 3600
+
+
+def _cost(result: _Plan) -> Value:
+    price = hourly_price(result.gpu, result.inputs.usd_per_gpu_hour)
+    if result.first and price is None:
+        return Value(None, note=UNKNOWN)
+    return _best(lambda r, first: _gpu_hours(r, first) * (price or 0.0), modeled_time)(result)
+
+
+def _fewest_gpus(result: _Plan) -> Value:
+    note = "The search ended before it found a size on which a layout fits."
+    if result.fewest.sure:
+        note = "Powers of two up to the cluster were tried."
+    return Value(result.fewest.gpus, note=note)
+
+
+OUTPUTS: tuple[Output[_Plan], ...] = (
+    Output("fits", "A layout fits", better="more", read=lambda r: r.first is not None),
+    _degree("tensor_parallel", "Tensor parallel", "tensor"),
+    _degree("pipeline_parallel", "Pipeline parallel", "pipeline"),
+    _degree("data_parallel", "Data parallel", "data"),
+    _degree("context_parallel", "Context parallel", "context"),
+    _degree("expert_parallel", "Expert parallel", "expert"),
+    _degree("micro_batch", "Micro-batch", unit="sequence"),
+    _degree("interleave", "Interleaving", "pieces"),
+    _degree("recompute", "Recomputation"),
+    _degree("zero", "ZeRO stage"),
+    _degree("gpus", "GPUs", unit="GPU"),
+    Output(
+        "step_time",
+        "One step",
+        "s",
+        "less",
+        _best(lambda _, first: first.step.total, modeled_time),
+        modeled=True,
+    ),
     Output(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
-        better="more",
+        "more",
+        _best(_rate_per_gpu, modeled_rate),
         modeled=True,
     ),
-    Output("mfu", "MFU", "%", better="more", modeled=True),
-    Output("memory", "Memory on each GPU", "B", better="less", modeled=True),
-    Output("time", "Whole run", "s", better="less", modeled=True),
-    Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
-    Output("cost", "Cost", "USD", better="less", modeled=True),
-    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less"),
-    Output("reference_design", "Reference design"),
+    Output("mfu", "MFU", "%", "more", _best(_best_mfu, modeled_rate), modeled=True),
+    Output(
+        "memory",
+        "Memory on each GPU",
+        "B",
+        "less",
+        _best(
+            lambda _, first: first.memory, lambda _, value: Value(value, 0.9 * value, 1.1 * value)
+        ),
+        modeled=True,
+    ),
+    Output(
+        "time", "Whole run", "s", "less", _best(_seconds, modeled_time), modeled=True, primary=True
+    ),
+    Output(
+        "gpu_hours", "GPU-hours", "GPU-h", "less", _best(_gpu_hours, modeled_time), modeled=True
+    ),
+    Output("cost", "Cost", "USD", "less", _cost, modeled=True),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
+    Output(
+        "reference_design",
+        "Reference design",
+        read=lambda r: reference_design(r.gpu, r.inputs.gpus),
+    ),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "training-memory")
-
+_STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 # The reference architecture for clusters of hundreds of each GPU.
 _DESIGNS = {
@@ -187,7 +273,7 @@ def build_report(
     return Estimate(
         name="parallelism-plan",
         verdict=_build_verdict(inputs, gpu, result),
-        figures=_build_figures(inputs, model, gpu, result),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, model, gpu, result),
         pictures=_build_pictures(gpu, first) if first else (),
         tables=(build_ranking_table(result.ranked),) if first else (),
@@ -233,93 +319,6 @@ def _search_limit_text(result: ParallelismPlanResult) -> str:
     return f" The search looked at {seen} of {legal} layouts; a better one may exist."
 
 
-def _build_figures(
-    inputs: ParallelismPlanInputs,
-    model: Architecture,
-    gpu: Accelerator,
-    result: ParallelismPlanResult,
-) -> tuple[Figure, ...]:
-    first = result.first
-    return (
-        Figure(_OUT["fits"], first is not None),
-        *_degree_figures(first),
-        *_speed_figures(inputs, model, gpu, first),
-        Figure(
-            _OUT["fewest_gpus"],
-            result.fewest.gpus,
-            note="Powers of two up to the cluster were tried."
-            if result.fewest.sure
-            else "The search ended before it found a size on which a layout fits.",
-        ),
-        Figure(_OUT["reference_design"], reference_design(gpu, inputs.gpus)),
-    )
-
-
-def _degree_figures(first: LayoutCandidate | None) -> tuple[Figure, ...]:
-    names = (
-        ("tensor_parallel", "tensor"),
-        ("pipeline_parallel", "pipeline"),
-        ("data_parallel", "data"),
-        ("context_parallel", "context"),
-        ("expert_parallel", "expert"),
-        ("micro_batch", "micro_batch"),
-        ("interleave", "pieces"),
-        ("recompute", "recompute"),
-        ("zero", "zero"),
-        ("gpus", "gpus"),
-    )
-    if first is None:
-        return tuple(_missing_figure(name) for name, _ in names)
-    return tuple(Figure(_OUT[name], getattr(first.plan, of)) for name, of in names)
-
-
-def _missing_figure(name: str) -> Figure:
-    return Figure(_OUT[name], None, note="No layout fits.", applies=False)
-
-
-def _speed_figures(
-    inputs: ParallelismPlanInputs,
-    model: Architecture,
-    gpu: Accelerator,
-    first: LayoutCandidate | None,
-) -> tuple[Figure, ...]:
-    names = ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time")
-    if first is None:
-        every = (*names, "gpu_hours", "cost")
-        return tuple(_missing_figure(name) for name in every)
-    kind = "training-routed" if model.is_routed else "training"
-    rate = first.tokens_per_second
-    seconds = inputs.tokens / rate
-    hours = seconds * first.plan.gpus / 3600
-    values = {
-        "step_time": first.step.total,
-        "tokens_per_second_per_gpu": rate / first.plan.gpus,
-        "mfu": _best_mfu(model, gpu, first),
-        "memory": first.memory,
-        "time": seconds,
-        "gpu_hours": hours,
-    }
-    price = hourly_price(gpu, inputs.usd_per_gpu_hour)
-    if price is not None:
-        values["cost"] = hours * price
-    figures = []
-    for name, value in values.items():
-        rates = name in ("tokens_per_second_per_gpu", "mfu")
-        low, high = around_rate(kind, value) if rates else error_range(kind, value)
-        if name == "memory":
-            low, high = 0.9 * value, 1.1 * value
-        figures.append(Figure(_OUT[name], value, low, high, primary=name == "time"))
-    if price is None:
-        figures.append(Figure(_OUT["cost"], None, note=UNKNOWN))
-    return tuple(figures)
-
-
-def _best_mfu(model: Architecture, gpu: Accelerator, found: LayoutCandidate) -> float:
-    each = flops_per_token(model, found.plan.sequence)
-    rate = found.tokens_per_second / found.plan.gpus
-    return utilization(each, rate, gpu.peak(found.plan.number_format) or 1.0)
-
-
 def reference_design(gpu: Accelerator, gpus: int) -> str:
     """Return the published reference architecture of this size, as text."""
     known = _DESIGNS.get(gpu.id)
@@ -349,7 +348,7 @@ def _build_steps(
     rate = first.tokens_per_second / plan.gpus
     return (
         _layouts_tried_step(result),
-        _WORKING.line(
+        _STEPS.line(
             "memory",
             "states + activations in flight + logits + overhead and buffers",
             format_sum(
@@ -365,7 +364,7 @@ def _build_steps(
             "korthikanti-2022",
         ),
         step_time_steps(plan, step),
-        _WORKING.line(
+        _STEPS.line(
             "time",
             "tokens ÷ tokens per step × step",
             f"{format_term(inputs.tokens)} ÷ {format_term(plan.tokens)} × {format_term(step.total, 's')}",
@@ -373,12 +372,12 @@ def _build_steps(
             "megatron-2021",
             topic="parallelism",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
             f"{format_term(each, 'FLOP')} × {format_term(rate)} ÷ "
             f"{format_term(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
-            _best_mfu(model, gpu, first),
+            _best_mfu(result, first),
             "palm",
             topic="number-formats",
         ),

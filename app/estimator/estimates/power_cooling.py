@@ -16,7 +16,7 @@ from app.estimator.hardware.facility import (
     site_power,
 )
 from app.estimator.inputs import InputGroup
-from app.estimator.result import VerdictFlip
+from app.estimator.result import Status, VerdictFlip
 from app.estimator.units import format_number, format_value
 
 TOPIC = "power-and-cooling"
@@ -181,6 +181,7 @@ class PowerCoolingInputs:
 class PowerCoolingResult:
     """A site; power is maximum and typical [W]."""
 
+    inputs: PowerCoolingInputs
     system: System
     node: float
     units: int
@@ -219,17 +220,43 @@ class PowerCoolingResult:
         """Return the typical power of the site [W]."""
         return self.site * self.load
 
+    @property
+    def systems(self) -> float:
+        """Return the maximum power of all systems [W]."""
+        return self.inputs.nodes * self.node
+
+    @property
+    def coolant(self) -> float:
+        """Return the coolant flow for the liquid-cooled share of the heat [m3/s]."""
+        return coolant_flow(self.systems * self.liquid, self.inputs.liquid_rise)
+
+    @property
+    def status(self) -> Status:
+        """Return `no` if a system does not fit in a rack or the site lacks the power."""
+        limit = self.inputs.site_limit
+        if self.racks is None or (limit is not None and self.site > limit):
+            return "no"
+        near = limit is not None and self.site > _TIGHT * limit
+        hot = self.rack * (1 - self.liquid) > DENSE
+        return "tight" if near or hot else "fits"
+
+    def air_flow(self, watts: float) -> float:
+        """Return the air flow for the heat that liquid does not remove [m3/s]."""
+        return air_flow(watts * (1 - self.liquid), self.inputs.air_rise)
+
 
 # Typical over maximum power: a server with eight H100 drew at most 8.4 of its 10.2 kW
 # in training, and 6.5 kW under lighter loads.
 LOAD = 0.8
 
-
 # Share of a breaker's rating for continuous load, and of heat that cold plates remove.
 CONTINUOUS = 0.8
 
-
 COLD_PLATES = 0.85
+
+# Air-cooled racks above this are rare; published designs reach 57 kW.
+DENSE = 50e3
+_TIGHT = 0.9
 
 
 def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
@@ -245,6 +272,7 @@ def compute_site(inputs: PowerCoolingInputs) -> PowerCoolingResult:
     current = phase_current(full, inputs.voltage, inputs.power_factor)
     drawn = energy(inputs.duration, machines * load, inputs.pue)
     return PowerCoolingResult(
+        inputs=inputs,
         system=system,
         node=node,
         units=units,
@@ -296,19 +324,6 @@ def _liquid_share(inputs: PowerCoolingInputs, system: System) -> float:
     if inputs.liquid is not None:
         return inputs.liquid
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
-
-
-def required_air_flow(
-    inputs: PowerCoolingInputs, result: PowerCoolingResult, watts: float
-) -> float:
-    """Return the air flow for the heat that liquid does not remove [m3/s]."""
-    return air_flow(watts * (1 - result.liquid), inputs.air_rise)
-
-
-def required_coolant_flow(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> float:
-    """Return the coolant flow for the liquid-cooled share of the heat [m3/s]."""
-    heat = inputs.nodes * result.node * result.liquid
-    return coolant_flow(heat, inputs.liquid_rise)
 
 
 def find_flips(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:

@@ -1,16 +1,15 @@
 """`power-cooling`: verdict, figures, charts and formula steps of a result."""
 
-import dataclasses
+from collections.abc import Callable
 
 from app.estimator.estimates.power_cooling import (
     CONTINUOUS,
+    DENSE,
     TOPIC,
     PowerCoolingInputs,
     PowerCoolingResult,
     compute_site,
     find_flips,
-    required_air_flow,
-    required_coolant_flow,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
@@ -18,48 +17,76 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     StackedBar,
-    Status,
+    Value,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.units import format_number, format_value
 
 LOAD_RANGE = (0.6, 0.9)
 
 
-OUTPUTS = (
-    Output("racks", "Racks", better="less"),
-    Output("nodes_per_rack", "Systems in a rack", "node", better="more"),
-    Output("rack_power", "Power of a full rack", "W", better="less"),
-    Output("machines_power", "Machines, highest", "W", better="less"),
-    Output("machines_typical", "Machines, typical", "W", better="less", modeled=True),
-    Output("site_power", "Site, highest", "W", better="less"),
-    Output("site_typical", "Site, typical", "W", better="less", modeled=True),
-    Output("current", "Current of a rack, each phase", "A", better="less"),
+def _typical(
+    name: str, label: str, unit: str, read: Callable[[PowerCoolingResult], float]
+) -> Output[PowerCoolingResult]:
+    """Declare an output proportional to the typical load; exact if the load is typed."""
+
+    def read_with_range(result: PowerCoolingResult) -> Value:
+        value = read(result)
+        if result.inputs.load is not None:
+            return Value(value)
+        low, high = (value * share / result.load for share in LOAD_RANGE)
+        return Value(value, low, high)
+
+    return Output(name, label, unit, "less", read_with_range, modeled=True)
+
+
+def _racks(result: PowerCoolingResult) -> Value:
+    note = "" if result.racks else "No system fits in a rack."
+    return Value(result.racks, note=note, applies=result.racks is not None)
+
+
+def _rack_power(result: PowerCoolingResult) -> Value:
+    note = "" if result.racks else "Of one system, which is more than a rack takes."
+    return Value(result.rack, note=note)
+
+
+def _coolant(result: PowerCoolingResult) -> Value:
+    if result.liquid:
+        return Value(result.coolant)
+    return Value(None, note="Air takes all heat of the systems.", applies=False)
+
+
+OUTPUTS: tuple[Output[PowerCoolingResult], ...] = (
+    Output("racks", "Racks", better="less", read=_racks, primary=True),
+    Output("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.in_rack),
+    Output("rack_power", "Power of a full rack", "W", "less", _rack_power),
+    Output("machines_power", "Machines, highest", "W", "less", lambda r: r.machines),
+    _typical("machines_typical", "Machines, typical", "W", lambda r: r.typical),
+    Output("site_power", "Site, highest", "W", "less", lambda r: r.site),
+    _typical("site_typical", "Site, typical", "W", lambda r: r.site_typical),
+    Output("current", "Current of a rack, each phase", "A", "less"),
     Output("circuits", "Circuits of a rack"),
-    Output("heat", "Heat of the machines", "W", better="less"),
-    Output("heat_btu", "Heat in BTU/h", "BTU/h", better="less"),
-    Output("air", "Air through the systems", "m3/s", better="less"),
-    Output("air_node", "Air through one system", "CFM", better="less"),
-    Output("coolant", "Coolant", "m3/s", better="less"),
-    Output("energy", "Energy", "Wh", better="less", modeled=True),
-    Output("carbon", "Carbon dioxide", "kg", better="less", modeled=True),
-    Output("fits", "Fits", better="more"),
+    Output("heat", "Heat of the machines", "W", "less", lambda r: r.machines),
+    Output("heat_btu", "Heat in BTU/h", "BTU/h", "less", lambda r: round(heat_in_btu(r.machines))),
+    Output("air", "Air through the systems", "m3/s", "less", lambda r: r.air_flow(r.systems)),
+    Output(
+        "air_node",
+        "Air through one system",
+        "CFM",
+        "less",
+        lambda r: round(r.air_flow(r.node) * CUBIC_FEET_PER_MINUTE),
+    ),
+    Output("coolant", "Coolant", "m3/s", "less", _coolant),
+    _typical("energy", "Energy", "Wh", lambda r: r.energy),
+    _typical("carbon", "Carbon dioxide", "kg", lambda r: r.carbon),
+    Output("fits", "Fits", better="more", read=lambda r: r.status != "no"),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "power-and-cooling")
-
-
-# Air-cooled racks above this are rare; published designs reach 57 kW.
-_DENSE = 50e3
-
-
-_TIGHT = 0.9
+_STEPS = StepBuilder(OUTPUTS, "power-and-cooling")
 
 
 def build_report(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Estimate:
@@ -67,7 +94,7 @@ def build_report(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Esti
     return Estimate(
         name="power-cooling",
         verdict=_build_verdict(inputs, result),
-        figures=_build_figures(inputs, result),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, result),
         pictures=(_build_bar(inputs, result),),
         tables=(_build_table(result),),
@@ -76,18 +103,8 @@ def build_report(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Esti
     )
 
 
-def site_status(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Status:
-    """Return `no` if a system does not fit in a rack or the site lacks the power."""
-    limit = inputs.site_limit
-    if result.racks is None or (limit is not None and result.site > limit):
-        return "no"
-    near = limit is not None and result.site > _TIGHT * limit
-    hot = result.rack * (1 - result.liquid) > _DENSE
-    return "tight" if near or hot else "fits"
-
-
 def _build_verdict(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Verdict:
-    status = site_status(inputs, result)
+    status = result.status
     name, most = result.system.name, format_value(result.node, "W")
     if result.racks is None:
         return Verdict(status, "Too dense for the racks.", _too_dense(inputs, result))
@@ -134,88 +151,31 @@ def _too_dense(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> str:
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
-def _coolant_figure(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Figure:
-    if result.liquid:
-        return Figure(_OUT["coolant"], required_coolant_flow(inputs, result))
-    note = "Air takes all heat of the systems."
-    return Figure(_OUT["coolant"], None, note=note, applies=False)
-
-
-def _build_figures(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[Figure, ...]:
-    heat = result.machines
-    systems = inputs.nodes * result.node
-    per_node = required_air_flow(inputs, result, result.node) * CUBIC_FEET_PER_MINUTE
-    dense = "" if result.racks else "No system fits in a rack."
-    one = "" if result.racks else "Of one system, which is more than a rack takes."
-    return (
-        Figure(
-            _OUT["racks"],
-            result.racks,
-            note=dense,
-            primary=True,
-            applies=result.racks is not None,
-        ),
-        Figure(_OUT["nodes_per_rack"], result.in_rack),
-        Figure(_OUT["rack_power"], result.rack, note=one),
-        Figure(_OUT["machines_power"], result.machines),
-        _typical_figure(inputs, result, "machines_typical", result.machines),
-        Figure(_OUT["site_power"], result.site),
-        _typical_figure(inputs, result, "site_typical", result.site),
-        Figure(_OUT["current"], result.current),
-        Figure(_OUT["circuits"], result.circuits),
-        Figure(_OUT["heat"], heat),
-        Figure(_OUT["heat_btu"], round(heat_in_btu(heat))),
-        Figure(_OUT["air"], required_air_flow(inputs, result, systems)),
-        Figure(_OUT["air_node"], round(per_node)),
-        _coolant_figure(inputs, result),
-        _load_scaled_figure(inputs, result, "energy", result.energy),
-        _load_scaled_figure(inputs, result, "carbon", result.carbon),
-        Figure(_OUT["fits"], site_status(inputs, result) != "no"),
-    )
-
-
-def _typical_figure(
-    inputs: PowerCoolingInputs, result: PowerCoolingResult, name: str, most: float
-) -> Figure:
-    return _load_scaled_figure(inputs, result, name, most * result.load)
-
-
-def _load_scaled_figure(
-    inputs: PowerCoolingInputs, result: PowerCoolingResult, name: str, value: float
-) -> Figure:
-    """Return a figure proportional to the typical load; exact if the load is typed."""
-    figure = Figure(_OUT[name], value)
-    if inputs.load is not None:
-        return figure
-    low, high = (value * share / result.load for share in LOAD_RANGE)
-    return dataclasses.replace(figure, low=low, high=high)
-
-
 def _build_steps(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     node, nodes = format_term(result.node, "W"), format_term(inputs.nodes)
     return (
-        _WORKING.line(
+        _STEPS.line(
             "nodes_per_rack",
             "least of ⌊rack power ÷ system⌋ and ⌊rack height ÷ system⌋",
             f"min(⌊{format_term(inputs.rack_limit, 'W')} ÷ {node}⌋, ⌊{inputs.rack_units} ÷ {result.units}⌋)",
             result.in_rack,
             "catalogue",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "machines_power",
             "systems × highest power × (1 + network and storage)",
             f"{nodes} × {node} × {format_term(1 + inputs.other)}",
             result.machines,
             "catalogue",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "machines_typical",
             "highest × typical load",
             f"{format_term(result.machines, 'W')} × {format_term(result.load, '%')}",
             result.typical,
             "latif-2025",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "site_power",
             "machines × PUE",
             f"{format_term(result.machines, 'W')} × {format_term(inputs.pue)}",
@@ -232,7 +192,7 @@ def _rack_steps(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple
     breaker = f"{format_term(inputs.circuit)} A × {format_term(CONTINUOUS, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[inputs.feeds]
     return (
-        _WORKING.line(
+        _STEPS.line(
             "current",
             "power of a rack ÷ (√3 × voltage × power factor)",
             f"{format_term(result.rack, 'W')} ÷ (√3 × "
@@ -240,7 +200,7 @@ def _rack_steps(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple
             result.current,
             "ieee-1459",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "circuits",
             f"{twice}⌈current ÷ (breaker × {format_term(CONTINUOUS, '%')})⌉",
             f"{twice}⌈{format_term(result.current, 'A')} ÷ ({breaker})⌉",
@@ -253,32 +213,31 @@ def _rack_steps(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple
 def _cooling_steps(
     inputs: PowerCoolingInputs, result: PowerCoolingResult
 ) -> tuple[FormulaStep, ...]:
-    systems = inputs.nodes * result.node
-    shown = format_term(systems, "W")
+    shown = format_term(result.systems, "W")
     air = f"{shown} × {format_term(1 - result.liquid, '%')}"
     steps = [
-        _WORKING.line(
+        _STEPS.line(
             "heat_btu",
             "watts × 3.412, rounded",
             f"⌊{format_term(result.machines, 'W')} × 3.412 + 0.5⌋",
             round(heat_in_btu(result.machines)),
             "ashrae-datacom",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
             f"{air} ÷ (1.2 × 1,005 × {format_term(inputs.air_rise)})",
-            required_air_flow(inputs, result, systems),
+            result.air_flow(result.systems),
             "ashrae-datacom",
         ),
     ]
     if result.liquid:
         steps.append(
-            _WORKING.line(
+            _STEPS.line(
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
                 f"{shown} × {format_term(result.liquid, '%')} ÷ (997 × 4,180 × {format_term(inputs.liquid_rise)})",
-                required_coolant_flow(inputs, result),
+                result.coolant,
                 "ashrae-datacom",
             )
         )
@@ -289,14 +248,14 @@ def _energy_steps(
     inputs: PowerCoolingInputs, result: PowerCoolingResult
 ) -> tuple[FormulaStep, ...]:
     return (
-        _WORKING.line(
+        _STEPS.line(
             "energy",
             "site, typical × running time",
             f"{format_term(result.site_typical, 'W')} × {format_term(inputs.duration, 's')}",
             result.energy,
             "patterson-2021",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "carbon",
             "energy × carbon intensity",
             f"{format_term(result.energy, 'Wh')} × {format_term(inputs.carbon_intensity * 1000)} g/kWh",
@@ -308,13 +267,12 @@ def _energy_steps(
 
 def _build_bar(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> StackedBar:
     """Return the maximum power of the site as a bar, GPUs first."""
-    systems = inputs.nodes * result.node
     gpus = result.gpus or 0.0
     named = BarSegment("weights", "GPUs", gpus)
     rest = "Rest of the systems" if gpus else "Systems"
     parts = (
         *((named,) if gpus else ()),
-        BarSegment("kv", rest, systems - gpus),
+        BarSegment("kv", rest, result.systems - gpus),
         BarSegment("activations", "Network and storage", result.others),
         BarSegment("overhead", "Cooling and losses", result.site - result.machines),
     )
@@ -325,12 +283,7 @@ def _build_bar(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Stacke
 
 def _build_table(result: PowerCoolingResult) -> ResultTable:
     rows = tuple(
-        (
-            words,
-            (watts, "W"),
-            (watts * result.load, "W"),
-            (round(heat_in_btu(watts)), "BTU/h"),
-        )
+        (words, (watts, "W"), (watts * result.load, "W"), (round(heat_in_btu(watts)), "BTU/h"))
         for words, watts in (
             ("One system", result.node),
             ("A full rack", result.rack),
@@ -348,7 +301,7 @@ def _build_notes(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tupl
         notes.append(
             "Typical load is taken as 80%; measured servers with eight GPUs lie between 60 and 90%."
         )
-    if result.rack * (1 - result.liquid) > _DENSE:
+    if result.rack * (1 - result.liquid) > DENSE:
         notes.append(
             f"{format_value(result.rack * (1 - result.liquid), 'W')} of heat in the air "
             "of one rack is more than most buildings carry away."

@@ -62,6 +62,15 @@ class FormatResult:
     peak: float | None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class QuantizationResult:
+    """Both formats on a GPU: `old` is the one to compare with."""
+
+    gpu: Accelerator
+    old: FormatResult
+    new: FormatResult
+
+
 def validate_inputs(model: Architecture, inputs: QuantizationInputs, gpu: Accelerator) -> None:
     """Reject an impossible split and a format that the GPU lacks."""
     problem = tensor_parallel_problem(model, inputs.tensor_parallel)

@@ -3,6 +3,7 @@
 from app.estimator.estimates.quantization import (
     FormatResult,
     QuantizationInputs,
+    QuantizationResult,
     compute_format,
     rate_used,
     validate_inputs,
@@ -16,28 +17,54 @@ from app.estimator.models.number_formats import weight_table
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
+    Value,
     Verdict,
-    outputs_by_name,
+    ranged_value,
+    read_figures,
 )
 from app.estimator.units import format_value
 
-OUTPUTS = (
-    Output("total", "Weights after", "B", better="less"),
-    Output("before", "Weights before", "B"),
-    Output("saved", "Saved", "B", better="more"),
-    Output("per_gpu", "On one GPU", "B", better="less"),
-    Output("fits", "Weights fit", better="more"),
-    Output("decode_floor", "Fastest token", "s", better="less", modeled=True),
-    Output("decode_speedup", "Faster decoding at most", "×", better="more"),
-    Output("peak", "Peak rate of matrix products", "FLOP/s", better="more"),
-    Output("peak_ratio", "Faster prefill at most", "×", better="more"),
+
+def _ratio(above: float | None, below: float | None) -> Value:
+    if above and below:
+        return Value(above / below)
+    return Value(None, note="The catalog has no rate for this.")
+
+
+OUTPUTS: tuple[Output[QuantizationResult], ...] = (
+    Output("total", "Weights after", "B", "less", lambda r: r.new.total, primary=True),
+    Output("before", "Weights before", "B", read=lambda r: r.old.total),
+    Output("saved", "Saved", "B", "more", lambda r: r.old.total - r.new.total),
+    Output("per_gpu", "On one GPU", "B", "less", lambda r: r.new.per_gpu),
+    Output("fits", "Weights fit", "", "more", lambda r: r.new.per_gpu <= r.gpu.capacity),
+    Output(
+        "decode_floor",
+        "Fastest token",
+        "s",
+        "less",
+        lambda r: r.new.floor and ranged_value(r.new.floor, (0.85, 1.5)),
+        modeled=True,
+    ),
+    Output(
+        "decode_speedup",
+        "Faster decoding at most",
+        "×",
+        "more",
+        lambda r: _ratio(r.old.floor, r.new.floor),
+    ),
+    Output("peak", "Peak rate of matrix products", "FLOP/s", "more", lambda r: r.new.peak),
+    Output(
+        "peak_ratio",
+        "Faster prefill at most",
+        "×",
+        "more",
+        lambda r: _ratio(r.new.peak, r.old.peak),
+    ),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "number-formats")
+_STEPS = StepBuilder(OUTPUTS, "number-formats")
 
 
 def build_verdict(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Verdict:
@@ -53,26 +80,6 @@ def build_verdict(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Ver
     return Verdict("fits" if fit else "no", lead, text)
 
 
-def build_figures(gpu: Accelerator, old: FormatResult, new: FormatResult) -> tuple[Figure, ...]:
-    """Return bytes, times and rates of the new format, compared with the old one."""
-    faster = old.floor / new.floor if old.floor and new.floor else None
-    rate = new.peak / old.peak if old.peak and new.peak else None
-    low = None if new.floor is None else new.floor * 0.85
-    high = None if new.floor is None else new.floor * 1.5
-    unknown = "The catalog has no rate for this."
-    return (
-        Figure(_OUT["total"], new.total, primary=True),
-        Figure(_OUT["before"], old.total),
-        Figure(_OUT["saved"], old.total - new.total),
-        Figure(_OUT["per_gpu"], new.per_gpu),
-        Figure(_OUT["fits"], new.per_gpu <= gpu.capacity),
-        Figure(_OUT["decode_floor"], new.floor, low, high),
-        Figure(_OUT["decode_speedup"], faster, note="" if faster else unknown),
-        Figure(_OUT["peak"], new.peak),
-        Figure(_OUT["peak_ratio"], rate, note="" if rate else unknown),
-    )
-
-
 def build_steps(
     model: Architecture, inputs: QuantizationInputs, gpu: Accelerator, new: FormatResult
 ) -> tuple[FormulaStep, ...]:
@@ -80,7 +87,7 @@ def build_steps(
     whole = new.form.covers == "all"
     table = weight_table(model, inputs.weights)
     covered = model.parameters if whole else table.quantized
-    weights = _WORKING.line(
+    weights = _STEPS.line(
         "total",
         "parameters in the format × bits ÷ 8 + the others × their bytes",
         f"{format_term(covered)} × {format_term(new.form.bits)} ÷ 8 + "
@@ -92,7 +99,7 @@ def build_steps(
     if new.floor is None:
         return (weights,)
     active = new.language * model.active_parameters / model.parameters
-    floor = _WORKING.line(
+    floor = _STEPS.line(
         "decode_floor",
         "bytes that one GPU reads ÷ (bandwidth × share of it that is reached)",
         f"{format_term(active, 'B')} ÷ ({format_term(gpu.memory_bandwidth or 0.0, 'B/s')} × "
@@ -147,7 +154,7 @@ def estimate(inputs: QuantizationInputs) -> Estimate:
     return Estimate(
         name="quantization",
         verdict=build_verdict(gpu, old, new),
-        figures=build_figures(gpu, old, new),
+        figures=read_figures(OUTPUTS, QuantizationResult(gpu, old, new)),
         steps=build_steps(model, inputs, gpu, new),
         tables=(build_table(gpu, old, new),),
         notes=build_notes(gpu, new),

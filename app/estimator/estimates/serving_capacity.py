@@ -25,9 +25,10 @@ from app.estimator.serving.replica import (
     most_sequences,
     operating_point,
     profile_replica,
+    saturated_rate,
     settle_rate,
 )
-from app.estimator.serving.simulation import CapacityResult, SimulationResult, simulate
+from app.estimator.serving.simulation import SimulationResult, simulate
 from app.estimator.serving.step_time import place_model
 from app.estimator.units import format_number, format_value
 
@@ -172,6 +173,75 @@ class ServingCapacityInputs:
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class CapacityResult:
+    """Replicas and the operating point of each, the highest load, and what was simulated.
+
+    `met` is whether the targets are met, `memory` whether weights and one request fit.
+    `alone` is a single request if no load meets the targets; `enough` the fewest GPUs per
+    replica for the weights if they do not fit.
+    """
+
+    inputs: ServingCapacityInputs
+    profile: ReplicaProfile
+    replicas: int | None
+    settled: OperatingPoint | None
+    top: OperatingPoint | None
+    met: bool
+    memory: bool
+    simulated: SimulationResult | None = None
+    alone: OperatingPoint | None = None
+    enough: int | None = None
+
+    @property
+    def utilization(self) -> float | None:
+        """Return the load as a share of the highest one."""
+        if self.settled is None or self.top is None:
+            return None
+        return self.settled.rate / self.top.rate
+
+    @property
+    def gpus(self) -> int | None:
+        """Return the GPUs of all replicas, spare ones included."""
+        if self.replicas is None:
+            return None
+        return (self.replicas + self.inputs.spare) * serving_setup(self.inputs).gpus
+
+    @property
+    def nodes(self) -> int | None:
+        """Return the number of servers; a replica that fits in one server is not split."""
+        if self.replicas is None:
+            return None
+        copies, gpus = self.replicas + self.inputs.spare, serving_setup(self.inputs).gpus
+        each = self.inputs.gpus_per_node // gpus
+        if each:
+            return math.ceil(copies / each)
+        return copies * math.ceil(gpus / self.inputs.gpus_per_node)
+
+    @property
+    def rate(self) -> float | None:
+        """Return the requests per second of all replicas."""
+        return self.settled.rate * self.replicas if self.settled and self.replicas else None
+
+    @property
+    def tokens(self) -> float | None:
+        """Return the output tokens per second of all replicas."""
+        return None if self.rate is None else self.rate * self.inputs.output_tokens
+
+    @property
+    def max_rate(self) -> float | None:
+        return self.top.rate * self.replicas if self.top and self.replicas else None
+
+    @property
+    def saturated_tokens(self) -> float | None:
+        """Return the output tokens per second when requests are always waiting."""
+        if not self.memory or self.replicas is None:
+            return None
+        requests = self.inputs.run_requests
+        run = requests / self.replicas if requests else None
+        return saturated_rate(self.profile, run) * self.replicas * self.inputs.output_tokens
+
+
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
@@ -281,6 +351,8 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
     replicas = inputs.replicas or _fewest_replicas(inputs, top)
     settled = replica_load(inputs, profile, replicas or 1)
     return CapacityResult(
+        inputs=inputs,
+        profile=profile,
         replicas=replicas,
         settled=settled,
         top=top,

@@ -1,10 +1,9 @@
 """`serving-capacity`: verdict, figures, charts and formula steps of a result."""
 
-import math
-
-from app.estimator.data_files import around_rate, error_range
+from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
+    CapacityResult,
     ServingCapacityInputs,
     check_experts,
     compute_capacity,
@@ -14,7 +13,7 @@ from app.estimator.estimates.serving_capacity import (
 )
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_term
-from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
@@ -22,12 +21,12 @@ from app.estimator.result import (
     Chart,
     ChartLine,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
+    Value,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.serving.replica import (
     BatchTiming,
@@ -37,10 +36,9 @@ from app.estimator.serving.replica import (
     bracket_batch,
     operating_point,
     prefill_step_mix,
-    saturated_rate,
     time_per_token,
 )
-from app.estimator.serving.simulation import CapacityResult, SimulationResult, quantile
+from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.training.run_costs import usd_per_million_tokens
 from app.estimator.units import format_number, format_value
 
@@ -103,48 +101,106 @@ def _simulation_table(outcome: SimulationResult, settled: OperatingPoint) -> Res
     return ResultTable("Formula and simulation", columns, tuple(rows))
 
 
-OUTPUTS = (
-    Output("fits", "Meets the targets", better="more"),
-    Output("replicas", "Replicas", better="less"),
-    Output("gpus", "GPUs", "GPU", better="less"),
-    Output("nodes", "Nodes", "node", better="less"),
-    Output("ttft_p50", "p50 time to first token", "s", better="less", modeled=True),
-    Output("ttft_p95", "p95 time to first token", "s", better="less", modeled=True),
-    Output("ttft_p99", "p99 time to first token", "s", better="less", modeled=True),
-    Output("tpot_p50", "p50 time per output token", "s", better="less", modeled=True),
-    Output("tpot_p95", "p95 time per output token", "s", better="less", modeled=True),
-    Output("tpot_p99", "p99 time per output token", "s", better="less", modeled=True),
-    Output("throughput", "Output tokens per second", "token/s", better="more", modeled=True),
+def _settled(value: float | None) -> Value:
+    """Return a value that exists only if the load can be served."""
+    if value is None:
+        return Value(None, note="No load settles.", applies=False)
+    return Value(value)
+
+
+def _rate(value: float | None, kind: str = "tpot") -> Value:
+    return _settled(None) if value is None else modeled_rate(kind, value)
+
+
+def _latency(kind: str, label: str, name: str, share: float) -> Output[CapacityResult]:
+    """Declare a percentile of a latency [s]; `kind` is ttft or tpot."""
+
+    def read(result: CapacityResult) -> Value:
+        if result.settled is None:
+            return _settled(None)
+        return modeled_time(kind, getattr(result.settled, kind)[share])
+
+    return Output(f"{kind}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
+
+
+def _monthly_cost(result: CapacityResult) -> Value:
+    price = hourly_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
+    if price is None:
+        return Value(None, note=UNKNOWN)
+    return _settled(None if result.gpus is None else result.gpus * price * _HOURS)
+
+
+def _token_cost(result: CapacityResult) -> Value:
+    price = hourly_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
+    if price is None:
+        return Value(None, note=UNKNOWN)
+    if result.gpus is None or not result.tokens:
+        return _rate(None)
+    return _rate(usd_per_million_tokens(result.tokens, result.gpus, price))
+
+
+OUTPUTS: tuple[Output[CapacityResult], ...] = (
+    Output("fits", "Meets the targets", better="more", read=lambda r: r.met),
+    Output("replicas", "Replicas", better="less", read=lambda r: _settled(r.replicas)),
+    Output("gpus", "GPUs", "GPU", "less", lambda r: _settled(r.gpus), primary=True),
+    Output("nodes", "Nodes", "node", "less", lambda r: _settled(r.nodes)),
+    *(_latency("ttft", "time to first token", name, share) for name, share in SHARES),
+    *(_latency("tpot", "time per output token", name, share) for name, share in SHARES),
+    Output(
+        "throughput",
+        "Output tokens per second",
+        "token/s",
+        "more",
+        lambda r: _rate(r.tokens),
+        modeled=True,
+    ),
     Output(
         "requests_per_second",
         "Requests per second",
         "request/s",
-        better="more",
+        "more",
+        lambda r: _rate(r.rate),
         modeled=True,
     ),
-    Output("max_rate", "Most requests per second", "request/s", better="more", modeled=True),
+    Output(
+        "max_rate",
+        "Most requests per second",
+        "request/s",
+        "more",
+        lambda r: _rate(r.max_rate),
+        modeled=True,
+    ),
     Output(
         "saturated_throughput",
         "Output tokens per second, saturated",
         "token/s",
-        better="more",
+        "more",
+        lambda r: _rate(r.saturated_tokens, "saturated"),
         modeled=True,
     ),
-    Output("utilisation", "Utilization", "%"),
-    Output("concurrent", "Requests at once on a replica"),
-    Output("max_concurrent", "Most requests in memory of a replica", better="more"),
-    Output("cost_per_month", "Cost per month", "USD/month", better="less"),
+    Output("utilisation", "Utilization", "%", read=lambda r: _settled(r.utilization)),
+    Output(
+        "concurrent",
+        "Requests at once on a replica",
+        read=lambda r: _settled(round(r.settled.batch, 1) if r.settled else None),
+    ),
+    Output(
+        "max_concurrent",
+        "Most requests in memory of a replica",
+        better="more",
+        read=lambda r: max(0, int(r.profile.most)),
+    ),
+    Output("cost_per_month", "Cost per month", "USD/month", "less", _monthly_cost),
     Output(
         "cost_per_million_tokens",
         "Cost per million output tokens",
         "USD/Mtoken",
-        better="less",
+        "less",
+        _token_cost,
         modeled=True,
     ),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "batching-and-latency")
-
+_STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 _HOURS = 730.5
 
@@ -156,7 +212,7 @@ def build_report(
     return Estimate(
         name="serving-capacity",
         verdict=_build_verdict(inputs, profile, result),
-        figures=_build_figures(inputs, profile, result),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, profile, result),
         pictures=_build_pictures(inputs, profile, result),
         tables=build_tables(inputs, profile, result),
@@ -167,23 +223,6 @@ def build_report(
         ),
         changes=find_flips(inputs, result),
     )
-
-
-def _total_gpus(inputs: ServingCapacityInputs, result: CapacityResult) -> int | None:
-    if result.replicas is None:
-        return None
-    return (result.replicas + inputs.spare) * serving_setup(inputs).gpus
-
-
-def _total_nodes(inputs: ServingCapacityInputs, result: CapacityResult) -> int | None:
-    """Return the number of servers; a replica that fits in one server is not split."""
-    if result.replicas is None:
-        return None
-    copies, gpus = result.replicas + inputs.spare, serving_setup(inputs).gpus
-    each = inputs.gpus_per_node // gpus
-    if each:
-        return math.ceil(copies / each)
-    return copies * math.ceil(gpus / inputs.gpus_per_node)
 
 
 def _build_verdict(
@@ -201,7 +240,7 @@ def _build_verdict(
     noun = "replica" if result.replicas == 1 else "replicas"
     copies = f"{format_number(result.replicas)} {noun} of {gpus} {gpu}"
     if inputs.spare:
-        whole = format_value(_total_gpus(inputs, result), "GPU")
+        whole = format_value(result.gpus, "GPU")
         copies += f" and {format_number(inputs.spare)} spare, {whole} in all"
     if result.settled is None:
         return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
@@ -215,85 +254,6 @@ def _build_verdict(
         "tight" if busy > 0.9 else "fits",
         "Meets the targets, nearly full." if busy > 0.9 else "Meets the targets.",
         text,
-    )
-
-
-def _build_figures(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
-) -> tuple[Figure, ...]:
-    copies, settled = result.replicas or 0, result.settled
-    rate = settled.rate * copies if settled and copies else None
-    top = result.top.rate * copies if result.top and copies else None
-    tokens = rate * inputs.output_tokens if rate is not None else None
-    return (
-        Figure(_OUT["fits"], result.met),
-        _settled_figure("replicas", result.replicas),
-        _settled_figure("gpus", _total_gpus(inputs, result)),
-        _settled_figure("nodes", _total_nodes(inputs, result)),
-        *_latency_figures(settled),
-        _rate_figure("throughput", tokens),
-        _rate_figure("requests_per_second", rate),
-        _rate_figure("max_rate", top),
-        _saturated_figure(inputs, profile, result),
-        _settled_figure("utilisation", result.utilization),
-        _settled_figure("concurrent", round(settled.batch, 1) if settled else None),
-        Figure(_OUT["max_concurrent"], max(0, int(profile.most))),
-        *_cost_figures(inputs, profile.placed.gpu, result, tokens),
-    )
-
-
-def _latency_figures(settled: OperatingPoint | None) -> tuple[Figure, ...]:
-    figures = []
-    for kind in ("ttft", "tpot"):
-        for name, share in SHARES:
-            value = getattr(settled, kind)[share] if settled else None
-            bounds = error_range(kind, value or 0.0)
-            figures.append(_settled_figure(f"{kind}_{name}", value, bounds))
-    return tuple(figures)
-
-
-def _settled_figure(
-    name: str, value: float | None, pair: tuple[float, float] | None = None
-) -> Figure:
-    """Return a figure that exists only if the load can be served."""
-    primary = name == "gpus"
-    if value is None:
-        note = "No load settles."
-        return Figure(_OUT[name], None, note=note, primary=primary, applies=False)
-    low, high = pair or (None, None)
-    return Figure(_OUT[name], value, low, high, primary=primary)
-
-
-def _rate_figure(name: str, value: float | None) -> Figure:
-    return _settled_figure(name, value, around_rate("tpot", value or 0.0))
-
-
-def _saturated_figure(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
-) -> Figure:
-    """Return the rate of all replicas when requests are always waiting."""
-    output = _OUT["saturated_throughput"]
-    if not result.memory or result.replicas is None:
-        return _settled_figure(output.name, None)
-    run = inputs.run_requests / result.replicas if inputs.run_requests else None
-    value = saturated_rate(profile, run) * result.replicas * inputs.output_tokens
-    return Figure(output, value, *around_rate("saturated", value))
-
-
-def _cost_figures(
-    inputs: ServingCapacityInputs, gpu: Accelerator, result: CapacityResult, tokens: float | None
-) -> tuple[Figure, ...]:
-    gpus, price = _total_gpus(inputs, result), hourly_price(gpu, inputs.cost_per_gpu_hour)
-    if price is None:
-        names = ("cost_per_month", "cost_per_million_tokens")
-        return tuple(Figure(_OUT[name], None, note=UNKNOWN) for name in names)
-    month, million = None, None
-    if gpus is not None:
-        month = gpus * price * _HOURS
-        if tokens:
-            million = usd_per_million_tokens(tokens, gpus, price)
-    return _settled_figure("cost_per_month", month), _rate_figure(
-        "cost_per_million_tokens", million
     )
 
 
@@ -350,7 +310,7 @@ def _time_per_token_steps(
     if timed.recorded == timed.step and mixed > timed.launching:
         simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
         formula = "step + (requests − 1) × prompt ÷ answer"
-        return (_WORKING.line("tpot_p50", formula, simple, value, "inferencex"),)
+        return (_STEPS.line("tpot_p50", formula, simple, value, "inferencex"),)
     each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
     filled = profile.placed.engine.filled(timed.batch)
     full = profile.timed(filled * profile.groups).step
@@ -381,7 +341,7 @@ def _time_per_token_steps(
     part, alone = format_term(share), format_term(timed.recorded, "s")
     both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
-    return *lines, _WORKING.line("tpot_p50", formula, both, value, "inferencex")
+    return *lines, _STEPS.line("tpot_p50", formula, both, value, "inferencex")
 
 
 def _interpolation_text(values: tuple[float, ...], batch: float) -> str:
@@ -401,7 +361,7 @@ def _replica_step(
         formula = "⌈users × peak factor ÷ most users of one replica⌉"
         load, most = float(inputs.concurrent), top.batch
     numbers = f"⌈{format_term(load)} × {format_term(inputs.peak)} ÷ "
-    return _WORKING.line(
+    return _STEPS.line(
         "replicas",
         "given" if inputs.replicas else formula,
         format_term(inputs.replicas) if inputs.replicas else f"{numbers}{format_term(most)}⌉",
@@ -422,10 +382,7 @@ def _build_pictures(
         settled = operating_point(profile, max(1.0, top * (part / 20) ** 2), (share,))
         first.append((settled.rate, settled.ttft[share]))
         each.append((settled.rate, settled.tpot[share] * inputs.output_tokens))
-    lines = [
-        ChartLine("First token", tuple(first)),
-        ChartLine("Whole answer", tuple(each), "dash"),
-    ]
+    lines = [ChartLine("First token", tuple(first)), ChartLine("Whole answer", tuple(each), "dash")]
     if result.settled is not None:
         here = (result.settled.rate, result.settled.ttft[share])
         lines.append(ChartLine("This load", (here,), "mark"))

@@ -1,6 +1,6 @@
 """`storage`: verdict, figures, charts and formula steps of a result."""
 
-import dataclasses
+from collections.abc import Callable
 
 from app.estimator.estimates.storage import (
     BARRIER,
@@ -10,7 +10,6 @@ from app.estimator.estimates.storage import (
     GoodputLosses,
     StorageInputs,
     StorageResult,
-    compute_losses,
     compute_storage,
     describe_remedy,
     find_flips,
@@ -18,48 +17,68 @@ from app.estimator.estimates.storage import (
 from app.estimator.formula_steps import StepBuilder, format_term
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
+    Better,
     Chart,
     ChartLine,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
-    Status,
+    Value,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.units import format_number, format_value
 
-# From one failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
-# 51,000 (Llama 3: 419 in 54 days on 16,384 GPUs).
-GPU_MTBF_RANGE = (8_000 * 3600.0, 51_000 * 3600.0)
+
+def _modeled(
+    name: str,
+    label: str,
+    unit: str,
+    read: Callable[[StorageResult, GoodputLosses], float],
+    better: Better = "",
+    *,
+    primary: bool = False,
+) -> Output[StorageResult]:
+    """Declare an output whose range follows from the published failure rates."""
+
+    def read_with_range(result: StorageResult) -> Value:
+        value = read(result, result.losses)
+        values = [value, *(read(result, losses) for losses in result.loss_bounds)]
+        if not result.loss_bounds:
+            return Value(value)
+        return Value(value, min(values), max(values))
+
+    return Output(name, label, unit, better, read_with_range, modeled=True, primary=primary)
 
 
-OUTPUTS = (
-    Output("interval", "Save every", "s", modeled=True),
-    Output("lost", "Lost time", "%", better="less", modeled=True),
-    Output("goodput", "Goodput", "%", better="more", modeled=True),
-    Output("checkpoint", "Checkpoint", "B", better="less"),
-    Output("write_time", "Time to write it", "s", better="less"),
-    Output("stall", "Stall of a save", "s", better="less"),
-    Output("writing", "Share of time writing", "%", better="less", modeled=True),
-    Output("needed_write", "Write bandwidth needed", "B/s", better="less"),
-    Output("needed_read", "Read bandwidth needed", "B/s", better="less"),
-    Output("restart_read", "Time to read a checkpoint", "s", better="less"),
-    Output("mtbf", "Between failures of the job", "s", better="more", modeled=True),
-    Output("young", "Interval of Young", "s", modeled=True),
-    Output("saves_per_day", "Checkpoints a day", modeled=True),
+def _needed_write(result: StorageResult) -> Value:
+    if result.needed_write:
+        return Value(result.needed_write)
+    note = "No bandwidth decides whether the acceptable loss is met."
+    return Value(result.needed_write, note=note, applies=result.needed_write is not None)
+
+
+OUTPUTS: tuple[Output[StorageResult], ...] = (
+    _modeled("interval", "Save every", "s", lambda _, losses: losses.interval, primary=True),
+    _modeled("lost", "Lost time", "%", lambda _, losses: losses.lost, "less"),
+    _modeled("goodput", "Goodput", "%", lambda _, losses: losses.goodput, "more"),
+    Output("checkpoint", "Checkpoint", "B", "less"),
+    Output("write_time", "Time to write it", "s", "less"),
+    Output("stall", "Stall of a save", "s", "less", lambda r: r.losses.stall),
+    _modeled("writing", "Share of time writing", "%", StorageResult.writing, "less"),
+    Output("needed_write", "Write bandwidth needed", "B/s", "less", _needed_write),
+    Output("needed_read", "Read bandwidth needed", "B/s", "less"),
+    Output("restart_read", "Time to read a checkpoint", "s", "less"),
+    _modeled("mtbf", "Between failures of the job", "s", lambda _, losses: losses.mtbf, "more"),
+    _modeled("young", "Interval of Young", "s", lambda _, losses: losses.young),
+    _modeled("saves_per_day", "Checkpoints a day", "", lambda _, losses: losses.saves_per_day),
     Output("dataset", "Data set", "B"),
-    Output("fast", "Fast tier", "B", better="less"),
-    Output("bulk", "Bulk tier", "B", better="less"),
-    Output("fits", "Keeps up", better="more"),
+    Output("fast", "Fast tier", "B", "less"),
+    Output("bulk", "Bulk tier", "B", "less"),
+    Output("fits", "Keeps up", better="more", read=lambda r: r.status != "no"),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "training-memory")
-
-
-_TIGHT = 0.8
+_STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 
 def build_report(inputs: StorageInputs, result: StorageResult) -> Estimate:
@@ -67,7 +86,7 @@ def build_report(inputs: StorageInputs, result: StorageResult) -> Estimate:
     return Estimate(
         name="storage",
         verdict=_build_verdict(inputs, result),
-        figures=_build_figures(inputs, result),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, result),
         pictures=(_build_chart(inputs, result),),
         tables=(_build_tier_table(inputs, result), _build_interval_table(result)),
@@ -76,17 +95,9 @@ def build_report(inputs: StorageInputs, result: StorageResult) -> Estimate:
     )
 
 
-def storage_status(inputs: StorageInputs, result: StorageResult) -> Status:
-    """Return `no` if reading is too slow or too much is lost, `tight` if nearly so."""
-    reads = result.needed_read / inputs.read_bandwidth
-    loses = result.losses.lost / inputs.acceptable
-    worst = max(reads, loses)
-    return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
-
-
 def _build_verdict(inputs: StorageInputs, result: StorageResult) -> Verdict:
     losses = result.losses
-    status = storage_status(inputs, result)
+    status = result.status
     every = f"Save every {format_value(losses.interval, 's')}."
     if result.needed_read > inputs.read_bandwidth:
         return Verdict(
@@ -109,110 +120,34 @@ def _build_verdict(inputs: StorageInputs, result: StorageResult) -> Verdict:
     return Verdict(status, words, text if words == every else f"{every} {text}")
 
 
-def _build_figures(inputs: StorageInputs, result: StorageResult) -> tuple[Figure, ...]:
-    losses = result.losses
-    rare, often = _loss_bounds(inputs, result)
-    fast, bulk = _storage_capacities(inputs, result)
-    known = inputs.mtbf is not None
-
-    def ranged(name: str, value: float, pair: tuple[float, float]) -> Figure:
-        if known:
-            return Figure(_OUT[name], value)
-        low, high = min(*pair, value), max(*pair, value)
-        return Figure(_OUT[name], value, low, high)
-
-    pairs = tuple(zip(_interval_values(result, rare), _interval_values(result, often), strict=True))
-    return (
-        dataclasses.replace(
-            ranged("interval", losses.interval, pairs[0]),
-            primary=True,
-        ),
-        ranged("lost", losses.lost, pairs[1]),
-        ranged("goodput", losses.goodput, pairs[2]),
-        Figure(_OUT["checkpoint"], result.checkpoint),
-        Figure(_OUT["write_time"], result.write_time),
-        Figure(_OUT["stall"], losses.stall),
-        ranged("writing", result.writing(losses), pairs[3]),
-        Figure(
-            _OUT["needed_write"],
-            result.needed_write,
-            note=""
-            if result.needed_write
-            else "No bandwidth decides whether the acceptable loss is met.",
-            applies=result.needed_write is not None,
-        ),
-        Figure(_OUT["needed_read"], result.needed_read),
-        Figure(_OUT["restart_read"], result.restart_read),
-        ranged("mtbf", losses.mtbf, pairs[4]),
-        ranged("young", losses.young, pairs[5]),
-        ranged("saves_per_day", _saves_per_day(losses), pairs[6]),
-        Figure(_OUT["dataset"], result.dataset),
-        Figure(_OUT["fast"], fast),
-        Figure(_OUT["bulk"], bulk),
-        Figure(_OUT["fits"], storage_status(inputs, result) != "no"),
-    )
-
-
-def _loss_bounds(
-    inputs: StorageInputs, result: StorageResult
-) -> tuple[GoodputLosses, GoodputLosses]:
-    """Return the losses with the lowest and the highest published failure rate."""
-    often, rare = GPU_MTBF_RANGE
-    size = result.checkpoint
-    return compute_losses(inputs, size, each=rare), compute_losses(inputs, size, each=often)
-
-
-def _interval_values(result: StorageResult, of: GoodputLosses) -> tuple[float, ...]:
-    """Return the values shown with an interval, in the order of the figures."""
-    return (
-        of.interval,
-        of.lost,
-        of.goodput,
-        result.writing(of),
-        of.mtbf,
-        of.young,
-        _saves_per_day(of),
-    )
-
-
-def _saves_per_day(of: GoodputLosses) -> float:
-    return 86400 / (of.interval + of.stall)
-
-
-def _storage_capacities(inputs: StorageInputs, result: StorageResult) -> tuple[float, float]:
-    kept = result.dataset + inputs.kept * result.checkpoint
-    rest = (inputs.copies - 1) * result.dataset + result.checkpoint
-    return kept / inputs.fill, rest / inputs.fill
-
-
 def _build_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaStep, ...]:
     losses = result.losses
     stall, mtbf = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
     every = format_term(losses.interval, "s")
     return (
         *_size_steps(inputs, result),
-        _WORKING.line(
+        _STEPS.line(
             "stall",
             *_stall_words(inputs, result),
             losses.stall,
             "mlperf-storage" if inputs.saving == "wait" else "pytorch-async",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "mtbf",
             "hours of a GPU ÷ GPUs",
             f"{format_term((inputs.mtbf or GPU_MTBF) / 3600)} h ÷ {format_term(inputs.gpus)}",
             losses.mtbf,
             "llama-3",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "young",
             "√(2 × stall × time between failures)",
             f"√(2 × {stall} × {mtbf})",
             losses.young,
             "young-1974",
         ),
-        _WORKING.line("interval", *_interval_words(inputs, result), losses.interval, "daly-2006"),
-        _WORKING.line(
+        _STEPS.line("interval", *_interval_words(inputs, result), losses.interval, "daly-2006"),
+        _STEPS.line(
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
             "failures) − 1)), failures: the time between them",
@@ -262,21 +197,21 @@ def _size_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaSt
     several = len(parts) > 1
     read = "bytes of a token × tokens per second of a GPU × GPUs"
     return (
-        _WORKING.line(
+        _STEPS.line(
             "checkpoint",
             f"parameters × {f'({named})' if several else named}, in bytes each",
             f"{format_term(result.parameters)} × {f'({added})' if several else added}",
             result.checkpoint,
             CONTENTS[inputs.content].source,
         ),
-        _WORKING.line(
+        _STEPS.line(
             "needed_read",
             read,
             f"{format_term(inputs.bytes_per_token)} B × {format_term(inputs.gpu_rate)} × {format_term(inputs.gpus)}",
             result.needed_read,
             "mlperf-storage",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "dataset",
             "tokens × bytes of a token",
             f"{format_term(inputs.tokens)} × {format_term(inputs.bytes_per_token)} B",
@@ -306,7 +241,6 @@ def _build_chart(inputs: StorageInputs, result: StorageResult) -> Chart:
 
 
 def _build_tier_table(inputs: StorageInputs, result: StorageResult) -> ResultTable:
-    fast, bulk = _storage_capacities(inputs, result)
     newest = format_number(inputs.kept)
     rest = format_number(inputs.copies - 1)
     return ResultTable(
@@ -321,12 +255,12 @@ def _build_tier_table(inputs: StorageInputs, result: StorageResult) -> ResultTab
             (
                 "Parallel file system",
                 f"one copy of the data, checkpoints kept: {newest}",
-                (fast, "B"),
+                (result.fast, "B"),
             ),
             (
                 "Object store",
                 f"further copies of the data: {rest}, the last checkpoint",
-                (bulk, "B"),
+                (result.bulk, "B"),
             ),
         ),
     )

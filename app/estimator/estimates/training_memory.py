@@ -144,11 +144,7 @@ class TrainingMemoryInputs:
     offload: str = LAYOUT.ask_more(
         "none",
         "Offload to the host",
-        choices=(
-            ("none", "Nothing"),
-            ("optimizer", "Optimizer"),
-            ("all", "Optimizer and weights"),
-        ),
+        choices=(("none", "Nothing"), ("optimizer", "Optimizer"), ("all", "Optimizer and weights")),
         help="What waits in the memory of the server until it is needed.",
         topic="training-memory",
     )
@@ -176,6 +172,39 @@ class TrainingMemoryResult:
     loads: tuple[StageMemory, ...]
     fewest: int | None
     remedies: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def load(self) -> StageMemory:
+        """Return the memory use of the fullest stage."""
+        return fullest_stage(self.loads)
+
+    @property
+    def limit(self) -> float:
+        return self.gpu.capacity
+
+    @property
+    def trained(self) -> float:
+        """Return the number of trained parameters."""
+        return self.tuning.adapters if self.tuning.is_partial else float(self.model.parameters)
+
+    @property
+    def weights_total(self) -> float:
+        """Return the weights of the whole model, before they are sharded [B]."""
+        frozen = self.model.parameters * self.tuning.base if self.tuning.is_partial else 0.0
+        return frozen + self.recipe.weights * self.trained
+
+    @property
+    def gradients_total(self) -> float:
+        return self.recipe.gradients * self.trained
+
+    @property
+    def optimizer_total(self) -> float:
+        return self.recipe.optimizer * self.trained
+
+    @property
+    def states(self) -> float:
+        """Return the model states of the whole model [B]."""
+        return self.weights_total + self.gradients_total + self.optimizer_total
 
 
 # Changes that save memory, in the order of their cost in time.
@@ -330,11 +359,7 @@ def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: f
     for load in loads:
         divided = sum(
             value
-            for stage, value in (
-                (3, load.weights),
-                (2, load.gradients),
-                (1, load.optimizer),
-            )
+            for stage, value in ((3, load.weights), (2, load.gradients), (1, load.optimizer))
             if layout.zero >= stage
         )
         room = limit - (load.total - divided)

@@ -1,6 +1,7 @@
 """`training-memory`: verdict, figures, charts and formula steps of a result."""
 
 import dataclasses
+from collections.abc import Callable
 
 from app.estimator.estimates.training_memory import (
     TrainingMemoryInputs,
@@ -37,115 +38,20 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     StackedBar,
-    outputs_by_name,
+    Value,
+    ranged_value,
+    read_figures,
 )
 from app.estimator.units import format_value
-
-OUTPUTS = (
-    Output("weights", "Weights", "B", better="less"),
-    Output("gradients", "Gradients", "B", better="less"),
-    Output("optimizer", "Optimizer", "B", better="less"),
-    Output("activations", "Activations", "B", better="less", modeled=True),
-    Output("logits", "Logits and loss", "B", better="less", modeled=True),
-    Output("overhead", "Overhead", "B", better="less", modeled=True),
-    Output("per_gpu", "On each GPU", "B", better="less", modeled=True),
-    Output("allocated", "Allocated by PyTorch", "B", better="less", modeled=True),
-    Output("reserved", "Reserved by PyTorch", "B", better="less", modeled=True),
-    Output("free", "Free on each GPU", "B", better="more", modeled=True),
-    Output("fits", "Fits", better="more"),
-    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less", modeled=True),
-    Output("states", "States of the whole model", "B", better="less"),
-    Output("weights_total", "Weights of the whole model", "B", better="less"),
-    Output("gradients_total", "Gradients of the whole model", "B", better="less"),
-    Output("optimizer_total", "Optimizer of the whole model", "B", better="less"),
-    Output("bytes_per_parameter", "Bytes per parameter", "B", better="less"),
-    Output("trained", "Trained parameters", "parameter"),
-    Output("host", "On the host, per GPU", "B", better="less"),
-)
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "training-memory")
-
 
 # Range of measured activations relative to the formula (fused and unfused kernels), and
 # of overhead relative to the default.
 _ACTIVATION_RANGE = (0.9, 1.25)
-
-
 _OVERHEAD_RANGE = (0.4, 1.6)
-
-
-def build_report(result: TrainingMemoryResult) -> Estimate:
-    """Build the estimate: verdict, figures, bar and steps for the fullest stage."""
-    load = fullest_stage(result.loads)
-    limit = result.gpu.capacity
-    room = MemoryLimit(limit, limit, result.gpu.memory)
-    least, _ = _load_bounds(load, load.overhead + load.buffers)
-    return Estimate(
-        name="training-memory",
-        verdict=memory_verdict(load.total, room, result.inputs.gpus, least),
-        figures=_build_figures(result, load, limit),
-        steps=_build_steps(result, load),
-        pictures=(_build_bar(result, load, limit),),
-        tables=(_build_table(result),) if len(result.loads) > 1 else (),
-        notes=(*_build_notes(result, load), capacity_note(result.gpu)),
-        changes=find_flips(result, load, limit),
-    )
-
-
-def _build_figures(
-    result: TrainingMemoryResult, load: StageMemory, limit: float
-) -> tuple[Figure, ...]:
-    spread = load.overhead + load.buffers
-    low, high = _load_bounds(load, spread)
-    free = (limit - load.total, limit - high, limit - low)
-    return (
-        Figure(_OUT["weights"], load.weights),
-        Figure(_OUT["gradients"], load.gradients),
-        Figure(_OUT["optimizer"], load.optimizer),
-        _ranged_figure("activations", load.activations, _ACTIVATION_RANGE),
-        _ranged_figure("logits", load.logits, _ACTIVATION_RANGE),
-        _ranged_figure("overhead", spread, _OVERHEAD_RANGE),
-        Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
-        *_peak_figures(result, load),
-        Figure(_OUT["free"], free[0], free[1], free[2]),
-        Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
-        _fewest_gpus_figure(result, limit),
-        *_total_figures(result, load),
-    )
-
-
-def _fewest_gpus_figure(result: TrainingMemoryResult, limit: float) -> Figure:
-    """Return the fewest GPUs, with the range that follows from the least and most memory."""
-    output = _OUT["fewest_gpus"]
-    if result.fewest is None:
-        return Figure(output, None, note="More copies alone do not make it fit.")
-    low, high = (
-        fewest_gpus(
-            result.layout, tuple(_load_with_changes(load, *f) for load in result.loads), limit
-        )
-        for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
-    )
-    if low is None or high is None:
-        note = "With the most that activations may take, no number of copies fits."
-        return Figure(output, result.fewest, note=note)
-    return Figure(output, result.fewest, low, high)
-
-
-def _load_with_changes(load: StageMemory, active: float, around: float) -> StageMemory:
-    """Return the memory use with scaled activations and overhead."""
-    return dataclasses.replace(
-        load,
-        activations=load.activations * active,
-        logits=load.logits * active,
-        buffers=load.buffers * around,
-        overhead=load.overhead * around,
-    )
-
 
 # Measured over computed peaks by framework: allocated in traces of Megatron, reserved
 # in logs of FSDP, which reserves more if pipeline stages alternate.
@@ -158,24 +64,10 @@ _PEAKS = {
 _PIPELINE_FRAGMENTS = 1.14
 
 
-def _peak_figures(result: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, Figure]:
-    """Return PyTorch's peak of allocated memory, without the CUDA context, and of reserved."""
-    inputs = result.inputs
-    peak = load.total - load.overhead
-    kept = peak * (_PIPELINE_FRAGMENTS if inputs.pipeline_parallel > 1 else 1.0)
-    framework = training_framework(inputs.framework, inputs.method).id
-    spread = _PEAKS.get(framework, _ACTIVATION_RANGE)
-    allocated = _ranged_figure("allocated", peak, spread)
-    if not framework.startswith("torch"):
-        note = "Known for PyTorch FSDP and DeepSpeed."
-        reserved = Figure(_OUT["reserved"], None, note=note)
-        return allocated, reserved
-    return allocated, _ranged_figure("reserved", kept, spread)
-
-
-def _load_bounds(load: StageMemory, spread: float) -> tuple[float, float]:
+def _load_bounds(load: StageMemory) -> tuple[float, float]:
     """Return the range of a GPU's total."""
     moving = load.activations + load.logits
+    spread = load.overhead + load.buffers
     fixed = load.total - moving - spread
     below, above = (
         fixed + moving * active + spread * around
@@ -184,28 +76,122 @@ def _load_bounds(load: StageMemory, spread: float) -> tuple[float, float]:
     return below, above
 
 
-def _total_figures(result: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, ...]:
-    """Return the states of the whole model, before they are sharded."""
-    each, parameters = result.recipe, float(result.model.parameters)
-    trained, frozen = parameters, 0.0
-    if result.tuning.is_partial:
-        trained, frozen = result.tuning.adapters, parameters * result.tuning.base
-    weights = frozen + each.weights * trained
-    gradients, optimizer = each.gradients * trained, each.optimizer * trained
-    states = weights + gradients + optimizer
-    return (
-        Figure(_OUT["states"], states),
-        Figure(_OUT["weights_total"], weights),
-        Figure(_OUT["gradients_total"], gradients),
-        Figure(_OUT["optimizer_total"], optimizer),
-        Figure(_OUT["bytes_per_parameter"], states / parameters),
-        Figure(_OUT["trained"], trained),
-        Figure(_OUT["host"], load.host),
+def _per_gpu(result: TrainingMemoryResult) -> Value:
+    return Value(result.load.total, *_load_bounds(result.load))
+
+
+def _free(result: TrainingMemoryResult) -> Value:
+    low, high = _load_bounds(result.load)
+    return Value(result.limit - result.load.total, result.limit - high, result.limit - low)
+
+
+def _fits(result: TrainingMemoryResult) -> Value:
+    note = close_note(result.limit, *_load_bounds(result.load))
+    return Value(result.load.total <= result.limit, note=note)
+
+
+def _allocated(result: TrainingMemoryResult) -> Value:
+    """Return PyTorch's peak of allocated memory, without the CUDA context."""
+    framework = training_framework(result.inputs.framework, result.inputs.method).id
+    peak = result.load.total - result.load.overhead
+    return ranged_value(peak, _PEAKS.get(framework, _ACTIVATION_RANGE))
+
+
+def _reserved(result: TrainingMemoryResult) -> Value:
+    """Return PyTorch's peak of reserved memory."""
+    framework = training_framework(result.inputs.framework, result.inputs.method).id
+    if not framework.startswith("torch"):
+        return Value(None, note="Known for PyTorch FSDP and DeepSpeed.")
+    peak = result.load.total - result.load.overhead
+    fragments = _PIPELINE_FRAGMENTS if result.inputs.pipeline_parallel > 1 else 1.0
+    return ranged_value(peak * fragments, _PEAKS.get(framework, _ACTIVATION_RANGE))
+
+
+def _fewest_gpus(result: TrainingMemoryResult) -> Value:
+    """Return the fewest GPUs, with the range that follows from the least and most memory."""
+    if result.fewest is None:
+        return Value(None, note="More copies alone do not make it fit.")
+    low, high = (
+        fewest_gpus(
+            result.layout,
+            tuple(_load_with_changes(load, *f) for load in result.loads),
+            result.limit,
+        )
+        for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
+    )
+    if low is None or high is None:
+        note = "With the most that activations may take, no number of copies fits."
+        return Value(result.fewest, note=note)
+    return Value(result.fewest, low, high)
+
+
+def _ranged(
+    name: str,
+    label: str,
+    read: Callable[[TrainingMemoryResult], float],
+    shares: tuple[float, float] = _ACTIVATION_RANGE,
+) -> Output[TrainingMemoryResult]:
+    """Declare modeled memory [B]."""
+    return Output(name, label, "B", "less", lambda r: ranged_value(read(r), shares), modeled=True)
+
+
+OUTPUTS: tuple[Output[TrainingMemoryResult], ...] = (
+    Output("weights", "Weights", "B", "less", lambda r: r.load.weights),
+    Output("gradients", "Gradients", "B", "less", lambda r: r.load.gradients),
+    Output("optimizer", "Optimizer", "B", "less", lambda r: r.load.optimizer),
+    _ranged("activations", "Activations", lambda r: r.load.activations),
+    _ranged("logits", "Logits and loss", lambda r: r.load.logits),
+    _ranged("overhead", "Overhead", lambda r: r.load.overhead + r.load.buffers, _OVERHEAD_RANGE),
+    Output("per_gpu", "On each GPU", "B", "less", _per_gpu, modeled=True, primary=True),
+    Output("allocated", "Allocated by PyTorch", "B", "less", _allocated, modeled=True),
+    Output("reserved", "Reserved by PyTorch", "B", "less", _reserved, modeled=True),
+    Output("free", "Free on each GPU", "B", "more", _free, modeled=True),
+    Output("fits", "Fits", better="more", read=_fits),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
+    Output("states", "States of the whole model", "B", "less"),
+    Output("weights_total", "Weights of the whole model", "B", "less"),
+    Output("gradients_total", "Gradients of the whole model", "B", "less"),
+    Output("optimizer_total", "Optimizer of the whole model", "B", "less"),
+    Output(
+        "bytes_per_parameter",
+        "Bytes per parameter",
+        "B",
+        "less",
+        lambda r: r.states / r.model.parameters,
+    ),
+    Output("trained", "Trained parameters", "parameter"),
+    Output("host", "On the host, per GPU", "B", "less", lambda r: r.load.host),
+)
+_STEPS = StepBuilder(OUTPUTS, "training-memory")
+
+
+def build_report(result: TrainingMemoryResult) -> Estimate:
+    """Build the estimate: verdict, figures, bar and steps for the fullest stage."""
+    load = fullest_stage(result.loads)
+    limit = result.gpu.capacity
+    room = MemoryLimit(limit, limit, result.gpu.memory)
+    least, _ = _load_bounds(load)
+    return Estimate(
+        name="training-memory",
+        verdict=memory_verdict(load.total, room, result.inputs.gpus, least),
+        figures=read_figures(OUTPUTS, result),
+        steps=_build_steps(result, load),
+        pictures=(_build_bar(result, load, limit),),
+        tables=(_build_table(result),) if len(result.loads) > 1 else (),
+        notes=(*_build_notes(result, load), capacity_note(result.gpu)),
+        changes=find_flips(result, load, limit),
     )
 
 
-def _ranged_figure(name: str, value: float, share: tuple[float, float]) -> Figure:
-    return Figure(_OUT[name], value, value * share[0], value * share[1])
+def _load_with_changes(load: StageMemory, active: float, around: float) -> StageMemory:
+    """Return the memory use with scaled activations and overhead."""
+    return dataclasses.replace(
+        load,
+        activations=load.activations * active,
+        logits=load.logits * active,
+        buffers=load.buffers * around,
+        overhead=load.overhead * around,
+    )
 
 
 def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
@@ -244,7 +230,7 @@ def _state_step(
         formula = f"({formula}) × {format_term(width)} B"
         numbers += f" × {format_term(width)} B"
     source = _tuning_source(result, figure) if result.tuning.is_partial else "zero"
-    return _WORKING.line(figure, formula, numbers, value, source)
+    return _STEPS.line(figure, formula, numbers, value, source)
 
 
 def _tuning_source(result: TrainingMemoryResult, figure: str) -> str:
@@ -306,10 +292,10 @@ def _moving_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Form
     shares = f"{format_term(load.overhead, 'B')} + {format_term(load.buffers, 'B')}"
     held = load.overhead + load.buffers
     return (
-        _WORKING.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
+        _STEPS.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
         _logits_step(result, load, tokens),
-        _WORKING.line("overhead", "given + buffers of the framework", shares, held, "fsdp"),
-        _WORKING.line(
+        _STEPS.line("overhead", "given + buffers of the framework", shares, held, "fsdp"),
+        _STEPS.line(
             "per_gpu",
             "states + activations + logits + overhead + buffers, on the fullest stage",
             format_sum((*states, *parts), "B"),
@@ -324,13 +310,13 @@ def _logits_step(result: TrainingMemoryResult, load: StageMemory, tokens: float)
     inputs = result.inputs
     if not load.logits:
         formula = "none held at the moment of highest memory use"
-        return _WORKING.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
+        return _STEPS.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
     framework = training_framework(inputs.framework, inputs.method)
     each = framework.loss if inputs.tensor_parallel == 1 else framework.split_loss
     width = format_term(framework.fused_loss if inputs.fused_loss else each)
     numbers = f"{format_term(tokens)} × {format_term(result.model.vocabulary)} × {width} B ÷ {inputs.tensor_parallel}"
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
-    return _WORKING.line("logits", formula, numbers, load.logits, "korthikanti-2022")
+    return _STEPS.line("logits", formula, numbers, load.logits, "korthikanti-2022")
 
 
 def _build_bar(result: TrainingMemoryResult, load: StageMemory, limit: float) -> StackedBar:

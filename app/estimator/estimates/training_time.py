@@ -8,6 +8,7 @@ from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, COST, LAYOUT, MODEL, RECIPE, input_error
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
+from app.estimator.hardware.facility import energy
 from app.estimator.inputs import InputGroup, InvalidInputsError
 from app.estimator.memory.model_states import bytes_per_parameter
 from app.estimator.memory.parallel_layout import tensor_parallel_problem, usual_micro_batches
@@ -155,6 +156,9 @@ class TrainingTimeResult:
     reduce the pipeline bubble, with their values and the MFU, best first.
     """
 
+    inputs: TrainingTimeInputs
+    model: Architecture
+    gpu: Accelerator
     plan: TrainingPlan
     step: StepTime
     flops: float
@@ -170,6 +174,21 @@ class TrainingTimeResult:
     lighter: tuple[str, str] | None = None
     enough: int | None = None
     faster: tuple[tuple[str, int, float], ...] = ()
+
+    @property
+    def rate(self) -> float:
+        """Return the tokens per second of all GPUs."""
+        return self.plan.tokens / self.step.total
+
+    @property
+    def hours(self) -> float:
+        """Return the GPU-hours [h]."""
+        return self.seconds * self.inputs.gpus / 3600
+
+    @property
+    def energy(self) -> float:
+        """Return the energy of the site [Wh]."""
+        return energy(self.seconds * self.inputs.gpus, self.watts, self.inputs.pue) / 3600
 
 
 _MOST_GPUS = 1_000_000
@@ -243,6 +262,9 @@ def compute_run(
     rate = plan.tokens / step.total / plan.gpus
     mfu = utilization(flops, rate, gpu.peak(plan.number_format) or 1.0)
     return TrainingTimeResult(
+        inputs=inputs,
+        model=model,
+        gpu=gpu,
         plan=plan,
         step=step,
         flops=flops,
@@ -284,7 +306,6 @@ _LIGHTER: tuple[tuple[str, Any], ...] = (
     ("tensor_parallel", 8),
 )
 
-
 # A larger pipeline bubble, as a share of the step, is mentioned in the report.
 _IDLE = 0.1
 
@@ -300,10 +321,7 @@ def find_faster_pipelines(
     if result.step.bubble <= _IDLE * result.step.total:
         return ()
     batches = math.ceil((plan.pipeline - 1) / (plan.pieces * _IDLE))
-    tries = {
-        "global_batch": plan.data * plan.micro_batch * batches,
-        "interleave": 2 * plan.pieces,
-    }
+    tries = {"global_batch": plan.data * plan.micro_batch * batches, "interleave": 2 * plan.pieces}
     found = []
     for field, value in tries.items():
         change: dict[str, Any] = {field: value}

@@ -1,8 +1,9 @@
 """`training-time`: verdict, figures, charts and formula steps of a result."""
 
 import dataclasses
+from collections.abc import Callable
 
-from app.estimator.data_files import around_rate, error_range
+from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.training_time import (
     TrainingTimeInputs,
     TrainingTimeResult,
@@ -23,62 +24,110 @@ from app.estimator.formula_steps import (
     format_training_flops,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.hardware.facility import energy
 from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     Timeline,
     TimelineSpan,
+    Value,
     Verdict,
-    outputs_by_name,
+    ranged_value,
+    read_figures,
 )
 from app.estimator.training.run_costs import rent
 from app.estimator.training.step_time import StepTime, bubble
 from app.estimator.training.training_plan import TrainingPlan
 from app.estimator.units import format_number, format_value
 
-OUTPUTS = (
-    Output("step_time", "One step", "s", better="less", modeled=True),
-    Output("tokens_per_second", "Tokens per second", "token/s", better="more", modeled=True),
-    Output(
+# Range of measured over computed memory. A plan has fewer inputs than training-memory.
+_MEMORY = (0.9, 1.1)
+
+_Read = Callable[[TrainingTimeResult], float]
+
+
+def _modeled(
+    name: str, label: str, unit: str, read: _Read, kind: str = "", *, primary: bool = False
+) -> Output[TrainingTimeResult]:
+    """Declare a modeled time or what grows with it; `kind` is its error interval."""
+
+    def read_with_range(result: TrainingTimeResult) -> Value:
+        return modeled_time(kind or _interval(result), read(result))
+
+    return Output(name, label, unit, "less", read_with_range, modeled=True, primary=primary)
+
+
+def _rate(name: str, label: str, unit: str, read: _Read) -> Output[TrainingTimeResult]:
+    """Declare a modeled rate."""
+    return Output(
+        name, label, unit, "more", lambda r: modeled_rate(_interval(r), read(r)), modeled=True
+    )
+
+
+def _interval(result: TrainingTimeResult) -> str:
+    return "training-routed" if result.model.is_routed else "training"
+
+
+def _fits(result: TrainingTimeResult) -> Value:
+    limit, (least, most) = result.gpu.capacity, (share * result.memory for share in _MEMORY)
+    return Value(result.memory <= limit, note=close_note(limit, least, most))
+
+
+def _cost(result: TrainingTimeResult) -> Value:
+    price = hourly_price(result.gpu, result.inputs.usd_per_gpu_hour)
+    if price is None:
+        return Value(None, note=UNKNOWN)
+    return modeled_time("run", rent(result.hours, price))
+
+
+OUTPUTS: tuple[Output[TrainingTimeResult], ...] = (
+    _modeled("step_time", "One step", "s", lambda r: r.step.total),
+    _rate("tokens_per_second", "Tokens per second", "token/s", lambda r: r.rate),
+    _rate(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
         "token/s",
-        better="more",
-        modeled=True,
+        lambda r: r.rate / r.inputs.gpus,
     ),
-    Output("mfu", "MFU", "%", better="more", modeled=True),
-    Output("hfu", "HFU", "%", better="more", modeled=True),
-    Output("time", "Whole run", "s", better="less", modeled=True),
-    Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
-    Output("goodput", "Useful share of the time", "%", better="more"),
-    Output("total_flops", "Operations of the run", "FLOP"),
-    Output("flops_per_token", "Operations per token", "FLOP"),
+    _rate("mfu", "MFU", "%", lambda r: r.mfu),
+    _rate("hfu", "HFU", "%", lambda r: r.hfu),
+    _modeled("time", "Whole run", "s", lambda r: r.seconds, "run", primary=True),
+    _modeled("gpu_hours", "GPU-hours", "GPU-h", lambda r: r.hours, "run"),
+    Output("goodput", "Useful share of the time", "%", "more", lambda r: r.useful),
     Output(
-        "communication",
-        "Exposed communication per step",
-        "s",
-        better="less",
+        "total_flops", "Operations of the run", "FLOP", read=lambda r: r.flops * r.inputs.tokens
+    ),
+    Output("flops_per_token", "Operations per token", "FLOP", read=lambda r: r.flops),
+    _modeled(
+        "communication", "Exposed communication per step", "s", lambda r: r.step.communicating
+    ),
+    _modeled("bubble", "Pipeline bubble per step", "s", lambda r: r.step.bubble),
+    Output(
+        "bubble_share",
+        "Bubble over ideal time",
+        "%",
+        "less",
+        lambda r: bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.pieces),
+    ),
+    Output(
+        "memory",
+        "Memory on each GPU",
+        "B",
+        "less",
+        lambda r: ranged_value(r.memory, _MEMORY),
         modeled=True,
     ),
-    Output("bubble", "Pipeline bubble per step", "s", better="less", modeled=True),
-    Output("bubble_share", "Bubble over ideal time", "%", better="less"),
-    Output("memory", "Memory on each GPU", "B", better="less", modeled=True),
-    Output("fits", "Fits in memory", better="more"),
-    Output("cost", "Cost", "USD", better="less", modeled=True),
-    Output("energy", "Energy", "Wh", better="less", modeled=True),
-    Output("checkpoint_interval", "Time between checkpoints", "s"),
+    Output("fits", "Fits in memory", better="more", read=_fits),
+    Output("cost", "Cost", "USD", "less", _cost, modeled=True),
+    _modeled("energy", "Energy", "Wh", lambda r: r.energy, "run"),
+    Output("checkpoint_interval", "Time between checkpoints", "s", read=lambda r: r.interval),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "parallelism")
-
+_STEPS = StepBuilder(OUTPUTS, "parallelism")
 
 _PARTS = (
     ("matmul", "Matrix products"),
@@ -95,10 +144,6 @@ _PARTS = (
     ("optimizer", "Optimizer"),
 )
 
-
-# Range of measured over computed memory. A plan has fewer inputs than training-memory.
-_MEMORY = (0.9, 1.1)
-
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
@@ -106,11 +151,10 @@ def build_report(
     inputs: TrainingTimeInputs, model: Architecture, gpu: Accelerator, result: TrainingTimeResult
 ) -> Estimate:
     """Build the estimate: verdict, figures, timeline of a step and steps."""
-    kind = "training-routed" if model.is_routed else "training"
     return Estimate(
         name="training-time",
         verdict=_build_verdict(inputs, gpu, result),
-        figures=_build_figures(inputs, gpu, result, kind),
+        figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, model, gpu, result),
         pictures=(_build_timeline(result),),
         tables=(_build_table(result),),
@@ -145,61 +189,6 @@ def _build_verdict(
     return Verdict("tight" if late else "fits", "Just in time." if late else "In time.", text)
 
 
-def _build_figures(
-    inputs: TrainingTimeInputs, gpu: Accelerator, result: TrainingTimeResult, kind: str
-) -> tuple[Figure, ...]:
-    rate = result.plan.tokens / result.step.total
-    hours = result.seconds * inputs.gpus / 3600
-    spent = energy(result.seconds * inputs.gpus, result.watts, inputs.pue) / 3600
-    least, most = (share * result.memory for share in _MEMORY)
-    return (
-        _time_figure("step_time", result.step.total, kind),
-        _rate_figure("tokens_per_second", rate, kind),
-        _rate_figure("tokens_per_second_per_gpu", rate / inputs.gpus, kind),
-        _rate_figure("mfu", result.mfu, kind),
-        _rate_figure("hfu", result.hfu, kind),
-        _time_figure("time", result.seconds, "run", primary=True),
-        _scaled_figure("gpu_hours", hours, "run"),
-        Figure(_OUT["goodput"], result.useful),
-        Figure(_OUT["total_flops"], result.flops * inputs.tokens),
-        Figure(_OUT["flops_per_token"], result.flops),
-        _time_figure("communication", result.step.communicating, kind),
-        _time_figure("bubble", result.step.bubble, kind),
-        Figure(_OUT["bubble_share"], _ideal_bubble(result.plan)),
-        Figure(_OUT["memory"], result.memory, least, most),
-        Figure(
-            _OUT["fits"],
-            result.memory <= gpu.capacity,
-            note=close_note(gpu.capacity, least, most),
-        ),
-        _cost_figure(gpu, inputs, hours),
-        _scaled_figure("energy", spent, "run"),
-        Figure(_OUT["checkpoint_interval"], result.interval),
-    )
-
-
-def _cost_figure(gpu: Accelerator, inputs: TrainingTimeInputs, hours: float) -> Figure:
-    price = hourly_price(gpu, inputs.usd_per_gpu_hour)
-    if price is None:
-        return Figure(_OUT["cost"], None, note=UNKNOWN)
-    return _scaled_figure("cost", rent(hours, price), "run")
-
-
-def _ideal_bubble(plan: TrainingPlan) -> float:
-    """Return the bubble over ideal time if every micro-batch takes equally long [1]."""
-    return bubble(plan.pipeline, plan.micro_batches, plan.pieces)
-
-
-def _time_figure(name: str, value: float, kind: str, *, primary: bool = False) -> Figure:
-    low, high = error_range(kind, value)
-    return Figure(_OUT[name], value, low, high, primary=primary)
-
-
-def _scaled_figure(name: str, value: float, kind: str) -> Figure:
-    low, high = error_range(kind, value)
-    return Figure(_OUT[name], value, low, high)
-
-
 def stage_time(plan: TrainingPlan, step: StepTime) -> float:
     """Return the time of one micro-batch on a stage [s]."""
     busy = step.total - step.bubble - step.data - step.optimizer
@@ -216,18 +205,13 @@ def step_time_steps(plan: TrainingPlan, step: StepTime) -> FormulaStep:
         average = step.bubble * plan.pieces / (plan.pipeline - 1)
         numbers += f" + ({plan.pipeline} − 1) ÷ {plan.pieces} × "
         numbers += format_term(average, "s")
-    return _WORKING.line(
+    return _STEPS.line(
         "step_time",
         f"{rule} + gradients and weights + optimizer",
         f"{numbers} + {format_terms((step.data, step.optimizer), 's')}",
         step.total,
         "megatron-2021",
     )
-
-
-def _rate_figure(name: str, value: float, kind: str) -> Figure:
-    low, high = around_rate(kind, value)
-    return Figure(_OUT[name], value, low, high)
 
 
 def _build_steps(
@@ -237,7 +221,7 @@ def _build_steps(
     rate = plan.tokens / step.total / plan.gpus
     peak = gpu.peak(plan.number_format) or 1.0
     return (
-        _WORKING.line(
+        _STEPS.line(
             "flops_per_token",
             "6 × weights that multiply a token + causal attention",
             format_training_flops(model, result.flops),
@@ -246,7 +230,7 @@ def _build_steps(
         ),
         _stage_step(result),
         step_time_steps(plan, step),
-        _WORKING.line(
+        _STEPS.line(
             "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
             f"{format_term(result.flops, 'FLOP')} × {format_term(rate)} ÷ {format_term(peak, 'FLOP/s')}",
@@ -279,7 +263,7 @@ def _run_steps(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[
     save, apart = format_term(inputs.checkpoint_time, "s"), format_term(result.mtbf, "s")
     every = format_term(result.interval, "s")
     return (
-        _WORKING.line(
+        _STEPS.line(
             "checkpoint_interval",
             "√(2 × checkpoint × time between failures), at least a checkpoint",
             f"max(√(2 × {save} × {apart}), {save})",
@@ -287,7 +271,7 @@ def _run_steps(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[
             "young-1974",
             topic="cluster-components",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "goodput",
             "(1 − evaluation and repeats) ÷ (1 + checkpoint ÷ interval + (interval ÷ 2 "
             "+ restart) ÷ time between failures)",
@@ -297,7 +281,7 @@ def _run_steps(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[
             "daly-2006",
             topic="cluster-components",
         ),
-        _WORKING.line(
+        _STEPS.line(
             "time",
             "tokens ÷ tokens per step × step ÷ useful share",
             f"{format_term(inputs.tokens)} ÷ {format_term(result.plan.tokens)} × "
@@ -311,16 +295,15 @@ def _run_steps(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[
 def _cost_step(
     inputs: TrainingTimeInputs, gpu: Accelerator, result: TrainingTimeResult
 ) -> tuple[FormulaStep, ...]:
-    hours = result.seconds * inputs.gpus / 3600
     price = hourly_price(gpu, inputs.usd_per_gpu_hour)
     if price is None:
         return ()
     return (
-        _WORKING.line(
+        _STEPS.line(
             "cost",
             "GPU-hours × price",
-            f"{format_term(hours)} × {format_term(price, 'USD/h')}",
-            rent(hours, price),
+            f"{format_term(result.hours)} × {format_term(price, 'USD/h')}",
+            rent(result.hours, price),
             "deepseek-v3",
             topic="cluster-components",
         ),

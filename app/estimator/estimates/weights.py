@@ -72,12 +72,12 @@ class WeightsResult:
     padding: float
 
     @property
-    def bits(self) -> float:
+    def bits_per_parameter(self) -> float:
         """Return the average bits per parameter [1]."""
         return 8 * self.total / self.parameters
 
     @property
-    def narrow(self) -> float | None:
+    def bits_per_weight(self) -> float | None:
         """Return the bits of a weight in the format, with scales [1]; None if no weight has it."""
         return 8 * self.quantized / self.covered if self.covered else None
 
@@ -96,10 +96,7 @@ def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult
         total = quantized = number_formats.file_bytes(model, mixture)
         each, covered = total / gpus, model.parameters
     else:
-        table, form = (
-            weight_table(model, inputs.weights),
-            find_format(model, inputs.weights),
-        )
+        table, form = (weight_table(model, inputs.weights), find_format(model, inputs.weights))
         padding = padding_bytes(model, form, gpus) if inputs.repacked else 0.0
         covered = model.parameters if form.covers == "all" else table.quantized
         total, quantized = table.total + padding, covered * form.bits / 8 + padding

@@ -17,40 +17,25 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
     Estimate,
-    Figure,
     FormulaStep,
     Output,
     ResultTable,
     StackedBar,
     Verdict,
-    outputs_by_name,
+    read_figures,
 )
 from app.estimator.units import format_number, format_value
 
-OUTPUTS = (
-    Output("total", "All weights", "B", better="less"),
-    Output("quantised", "In the format", "B"),
+OUTPUTS: tuple[Output[WeightsResult], ...] = (
+    Output("total", "All weights", "B", "less", primary=True),
+    Output("quantised", "In the format", "B", read=lambda r: r.quantized),
     Output("rest", "Kept wider", "B"),
-    Output("per_gpu", "On one GPU", "B", better="less"),
+    Output("per_gpu", "On one GPU", "B", "less"),
     Output("bits_per_parameter", "Bits per parameter"),
     Output("bits_per_weight", "Bits per weight in the format"),
-    Output("saved", "Saved against BF16", "%", better="more"),
+    Output("saved", "Saved against BF16", "%", "more"),
 )
-_OUT = outputs_by_name(OUTPUTS)
-_WORKING = StepBuilder(_OUT, "number-formats")
-
-
-def build_figures(result: WeightsResult) -> tuple[Figure, ...]:
-    """Return bytes and bits of a model in its format."""
-    return (
-        Figure(_OUT["total"], result.total, primary=True),
-        Figure(_OUT["quantised"], result.quantized),
-        Figure(_OUT["rest"], result.rest),
-        Figure(_OUT["per_gpu"], result.per_gpu),
-        Figure(_OUT["bits_per_parameter"], result.bits),
-        Figure(_OUT["bits_per_weight"], result.narrow),
-        Figure(_OUT["saved"], result.saved),
-    )
+_STEPS = StepBuilder(OUTPUTS, "number-formats")
 
 
 def build_steps(
@@ -69,8 +54,8 @@ def build_steps(
     bits = "8 × bytes ÷ parameters"
     return (
         *(_in_format(result, form) if form else (_file_step(count, result),)),
-        _WORKING.line("bits_per_parameter", bits, per, result.bits, "shape"),
-        _WORKING.line("per_gpu", rule, numbers, result.per_gpu, "shape", topic="parallelism"),
+        _STEPS.line("bits_per_parameter", bits, per, result.bits_per_parameter, "shape"),
+        _STEPS.line("per_gpu", rule, numbers, result.per_gpu, "shape", topic="parallelism"),
     )
 
 
@@ -81,8 +66,8 @@ def _chosen_format(model: Architecture, inputs: WeightsInputs) -> WeightFormat |
 
 def _file_step(count: str, result: WeightsResult) -> FormulaStep:
     formula = "weights × bits of their block formats on average ÷ 8"
-    numbers = f"{count} × {format_term(result.bits)} ÷ 8"
-    return _WORKING.line("total", formula, numbers, result.total, "gguf", label="File")
+    numbers = f"{count} × {format_term(result.bits_per_parameter)} ÷ 8"
+    return _STEPS.line("total", formula, numbers, result.total, "gguf", label="File")
 
 
 _SOURCE = {
@@ -115,13 +100,7 @@ def _in_format(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, 
             result.quantized,
             "quantised",
         ),
-        (
-            "Kept wider",
-            _kept_wider(form),
-            rest,
-            result.rest,
-            "rest",
-        ),
+        ("Kept wider", _kept_wider(form), rest, result.rest, "rest"),
         *_tower_line(result, form),
         (
             "All weights",
@@ -166,17 +145,7 @@ def build_bar(result: WeightsResult) -> StackedBar:
     return StackedBar("Weights", segments, None, "")
 
 
-_SHOWN_FORMATS = (
-    "fp32",
-    "bf16",
-    "fp8",
-    "int8",
-    "gptq-int4",
-    "awq-int4",
-    "nf4",
-    "mxfp4",
-    "nvfp4",
-)
+_SHOWN_FORMATS = ("fp32", "bf16", "fp8", "int8", "gptq-int4", "awq-int4", "nf4", "mxfp4", "nvfp4")
 
 
 def build_table(model: Architecture) -> ResultTable:
@@ -220,18 +189,18 @@ def estimate(inputs: WeightsInputs) -> Estimate:
     problem = tensor_parallel_problem(model, inputs.tensor_parallel)
     if problem:
         raise input_error("tensor_parallel", inputs.tensor_parallel, problem)
-    found = compute_weights(model, inputs)
+    result = compute_weights(model, inputs)
     return Estimate(
         name="weights",
         verdict=Verdict(
             "info",
-            f"{format_value(found.total, 'B')}.",
+            f"{format_value(result.total, 'B')}.",
             f"{model.name} in {_format_label(model, inputs.weights)}: "
-            f"{format_number(found.bits)} bits for each parameter.",
+            f"{format_number(result.bits_per_parameter)} bits for each parameter.",
         ),
-        figures=build_figures(found),
-        steps=build_steps(model, inputs, found),
-        pictures=(build_bar(found),),
+        figures=read_figures(OUTPUTS, result),
+        steps=build_steps(model, inputs, result),
+        pictures=(build_bar(result),),
         tables=(build_table(model),),
         notes=build_notes(model, inputs),
     )

@@ -342,7 +342,6 @@ _NETWORK_UNITS: dict[str, tuple[str, float]] = {
 # One way over 16 lanes, after line coding.
 _PCIE: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
 
-
 # Keys that describe the entry's values and are not values themselves.
 _ABOUT = frozenset({"aliases", "cited", "sparse", "unknown"})
 

@@ -236,11 +236,7 @@ def collective_time(
 
 
 def engine_collective_time(
-    operation: Collective,
-    ranks: int,
-    message: float,
-    fabric: Interconnect,
-    latency: float,
+    operation: Collective, ranks: int, message: float, fabric: Interconnect, latency: float
 ) -> float:
     """Time of one collective with the kernels of an inference engine [s].
 

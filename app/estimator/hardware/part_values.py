@@ -44,10 +44,7 @@ RATES = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 _MEMORY, _COMPUTE, _LINKS = "Memory", "Dense compute", "Links"
 _POWER, _BUILD = "Power and partitions", "Build"
 
-_MADE = (
-    CatalogField("vendor", "Maker", _BUILD),
-    CatalogField("launch_year", "Launched", _BUILD),
-)
+_MADE = (CatalogField("vendor", "Maker", _BUILD), CatalogField("launch_year", "Launched", _BUILD))
 
 _ACCELERATOR = (
     CatalogField("memory", "Memory as sold", _MEMORY, "B"),
@@ -65,11 +62,7 @@ _ACCELERATOR = (
     CatalogField("architecture", "Architecture", _BUILD),
     CatalogField("form_factor", "Form", _BUILD),
     CatalogField(
-        "host",
-        "Time to launch a kernel",
-        _BUILD,
-        says="times that of an x86 server",
-        optional=True,
+        "host", "Time to launch a kernel", _BUILD, says="times that of an x86 server", optional=True
     ),
     *_MADE,
 )

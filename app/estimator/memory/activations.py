@@ -14,12 +14,7 @@ from app.estimator.models.layers import Layer, Mlp, TokenMixer
 
 
 def gpt_layer_bytes(
-    sequence: float,
-    micro_batch: float,
-    hidden: float,
-    heads: float,
-    tensor: int,
-    technique: str,
+    sequence: float, micro_batch: float, hidden: float, heads: float, tensor: int, technique: str
 ) -> float:
     """Activations of one GPT layer without flash attention, 16 bit, with dropout.
 

@@ -79,11 +79,7 @@ def elements_per_sequence(
 
 
 def longest_context(
-    model: Architecture,
-    elements: float,
-    tensor_parallel: int,
-    block: int = 1,
-    width: float = 2.0,
+    model: Architecture, elements: float, tensor_parallel: int, block: int = 1, width: float = 2.0
 ) -> int | None:
     """The longest context whose cache has at most `elements` on one GPU.
 

@@ -463,7 +463,6 @@ _BLOCKS: dict[str, tuple[str, str]] = {
     "moe": ("none", "routed"),
 }
 
-
 # Each layer of LongCat-Flash has attention and a dense MLP twice, the first with routed
 # experts in parallel. It is counted as two layers.
 _DOUBLE = "longcat_flash"
@@ -525,7 +524,6 @@ def _mixer_words(config: Config, traits: FamilyTraits, count: int) -> list[str]:
 
 
 _UNIFORM = {**dict.fromkeys(ATTENTION_FREE, "linear"), "falcon_h1": "both"}
-
 
 _EVERY_FOURTH = ("qwen3_next", "qwen3_5")
 

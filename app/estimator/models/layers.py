@@ -204,11 +204,7 @@ def _attention_vectors(
     biases = (query + keys + values) if shape.qkv_bias else 0
     if shape.out_bias:
         biases += shape.hidden
-    norm_widths = {
-        "": (0, 0),
-        "head": (shape.head_dim, shape.head_dim),
-        "heads": (query, keys),
-    }
+    norm_widths = {"": (0, 0), "head": (shape.head_dim, shape.head_dim), "heads": (query, keys)}
     of_query, of_keys = norm_widths[shape.norm]
     norms = of_query + (0 if shares_cache else of_keys)
     return biases + norms * shape.norm_terms + (shape.heads if shape.sinks else 0)

@@ -60,10 +60,7 @@ def published_widths(model: Architecture) -> CheckpointWidths | None:
     totals: collections.Counter[NumberScheme] = collections.Counter()
     for counts in weights.values():
         totals.update({s: n for s, n in counts.items() if s is not None})
-    for scheme, number in (
-        (embedding, model.embedding_parameters),
-        (head, model.head_parameters),
-    ):
+    for scheme, number in ((embedding, model.embedding_parameters), (head, model.head_parameters)):
         if scheme and number:
             totals[scheme] += number
     return _checkpoint_widths(weights, totals, embedding, head) if totals else None

@@ -369,11 +369,7 @@ def lightning_mixer(hidden: int, heads: int, dim: int) -> TokenMixer:
         WeightMatrix("out", inner, hidden, "attention", "rows"),
     )
     return TokenMixer(
-        kind="lightning",
-        matrices=matrices,
-        vectors=inner,
-        state=heads * dim * dim,
-        scan=OUTER,
+        kind="lightning", matrices=matrices, vectors=inner, state=heads * dim * dim, scan=OUTER
     )
 
 
@@ -384,8 +380,5 @@ def short_convolution(hidden: int, length: int) -> TokenMixer:
         WeightMatrix("out", hidden, hidden, "attention", "rows"),
     )
     return TokenMixer(
-        kind="convolution",
-        matrices=matrices,
-        vectors=hidden * length,
-        convolution=hidden * length,
+        kind="convolution", matrices=matrices, vectors=hidden * length, convolution=hidden * length
     )

@@ -6,7 +6,7 @@ import heapq
 import math
 import random
 
-from app.estimator.serving.replica import OperatingPoint, ReplicaProfile
+from app.estimator.serving.replica import ReplicaProfile
 
 # Requests that are ignored at the start, until the replica has filled up.
 _WARM_UP = 0.2
@@ -148,10 +148,7 @@ def _sum_up_requests(done: list[_SimulatedRequest], batch: float) -> SimulationR
     first = sorted(r.first - r.arrival for r in counted)
     pace = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
     return SimulationResult(
-        ttft=tuple(first),
-        tpot=tuple(pace),
-        served=_served_rate(counted),
-        batch=batch,
+        ttft=tuple(first), tpot=tuple(pace), served=_served_rate(counted), batch=batch
     )
 
 
@@ -170,28 +167,3 @@ def quantile(values: tuple[float, ...], share: float) -> float | None:
     if not values:
         return None
     return values[max(0, math.ceil(share * len(values)) - 1)]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CapacityResult:
-    """The sizing of a service: replicas, operating point, and limits.
-
-    `memory`: the weights and one request fit; `met`: the targets are met; `alone`:
-    one request by itself; `enough`: GPUs per replica in which the weights fit.
-    """
-
-    replicas: int | None
-    settled: OperatingPoint | None
-    top: OperatingPoint | None
-    met: bool
-    memory: bool
-    simulated: SimulationResult | None
-    alone: OperatingPoint | None = None
-    enough: int | None = None
-
-    @property
-    def utilization(self) -> float | None:
-        """Return the load over the highest load that meets the targets [1]."""
-        if self.settled is None or self.top is None:
-            return None
-        return self.settled.rate / self.top.rate

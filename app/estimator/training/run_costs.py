@@ -155,10 +155,7 @@ def rent(gpu_hours: float, usd_per_gpu_hour: float) -> float:
 
 
 def usd_per_million_tokens(
-    tokens_per_second: float,
-    gpus: int,
-    usd_per_gpu_hour: float,
-    utilization: float = 1.0,
+    tokens_per_second: float, gpus: int, usd_per_gpu_hour: float, utilization: float = 1.0
 ) -> float:
     """Cost of a million tokens from a server of `gpus` [USD/Mtoken].
 

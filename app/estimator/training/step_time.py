@@ -408,7 +408,6 @@ _TOKENS_PER_STEP = 4_000_000
 _TOKENS_AT_ONCE = 8192
 _DEEPEST = 64  # Pipeline stages.
 
-
 USUAL = "usual"
 
 
