@@ -469,7 +469,7 @@ def _fits_with_data_parallel(
     """Return whether a load that is too large fits with data-parallel attention.
 
     A latent cache has no heads to divide: every GPU that shares attention stores all
-    of it. Source: DeepSeek-V3 (2024), section 3.4.2.
+    of it. From DeepSeek-V3 (2024), section 3.4.2.
     """
     gpus, apart = inputs.tensor_parallel, inputs.attention == DATA_PARALLEL
     if fits or apart or gpus == 1 or inputs.engine == TRANSFORMERS:

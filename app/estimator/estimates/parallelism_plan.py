@@ -518,13 +518,7 @@ def search_all_layouts(
     and ZeRO stage. Of layouts that differ only in recomputation, the one with the least
     that fits is ranked.
 
-    Where:
-        model: what is trained.
-        gpu: the accelerator.
-        job: cluster and batch.
-        fabric: the links.
-        most: how many layouts to rank [1].
-        steps: how much work may be done [1]; see `STEPS`.
+    `most`: how many layouts to rank; `steps`: how much work may be done; see `STEPS`.
     """
     every = tuple(list_splits(model, fabric, job))
     looking = _LayoutSearch(model, gpu, job, fabric, most)

@@ -26,12 +26,8 @@ def bytes_sent(operation: Collective, ranks: int, message: float) -> float:
     all-to-all, S for broadcast. S is the whole buffer: the reduced data, the
     gathered result, or the data that one rank exchanges.
 
-    Where:
-        operation: the collective.
-        ranks: ranks n that take part [1]; one rank sends nothing.
-        message: size S of the buffer [B].
-
-    Source: nccl-tests.
+    `ranks`: ranks n that take part; one rank sends nothing; `message`: size S of the buffer
+    [B]. From nccl-tests.
 
     >>> bytes_sent("all_reduce", 8, 1e9)
     1750000000.0
@@ -48,10 +44,8 @@ def bytes_sent(operation: Collective, ranks: int, message: float) -> float:
 def data_parallel(parameters: float, bytes_per_value: float, stage: int = 0) -> float:
     """Bytes sent per rank and step for gradients and weights, many ranks.
 
-    2Ψ·W for plain data parallelism and ZeRO 1 and 2 (reduce-scatter and
-    all-gather, or an all-reduce); 3Ψ·W for ZeRO 3, which gathers weights twice.
-
-    Source: zero, section 7.
+    2Ψ·W for plain data parallelism and ZeRO 1 and 2 (reduce-scatter and all-gather, or an
+    all-reduce); 3Ψ·W for ZeRO 3, which gathers weights twice. From zero, section 7.
 
     >>> data_parallel(7.5e9, 2)
     30000000000.0
@@ -62,10 +56,8 @@ def data_parallel(parameters: float, bytes_per_value: float, stage: int = 0) -> 
 def tensor_parallel(layers: int, message: float, ranks: int) -> float:
     """Bytes sent per rank for one micro-batch, forward and backward.
 
-    Four all-reduces per layer (two forward, two backward) of the activations
-    b·s·h·W; sequence parallelism sends the same as gathers and scatters.
-
-    Source: megatron-2019.
+    Four all-reduces per layer (two forward, two backward) of the activations b·s·h·W; sequence
+    parallelism sends the same as gathers and scatters. From megatron-2019.
 
     >>> tensor_parallel(1, 1e6, 2)
     4000000.0
@@ -76,9 +68,8 @@ def tensor_parallel(layers: int, message: float, ranks: int) -> float:
 def pipeline_hop(message: float, scatter_gather: int = 1) -> float:
     """Bytes per micro-batch over one stage boundary in one direction.
 
-    b·s·h·W, divided by the tensor-parallel ranks that each send their part.
-
-    Source: megatron-2021, section 4.1.
+    b·s·h·W, divided by the tensor-parallel ranks that each send their part. From megatron-2021,
+    section 4.1.
 
     >>> pipeline_hop(1e6, 8)
     125000.0
@@ -93,13 +84,9 @@ def expert_parallel(
 
     T·k·h·(W_dispatch + W_combine) when no expert is local.
 
-    Where:
-        tokens: tokens on the rank T [1].
-        experts_per_token: experts each token goes to k [1].
-        hidden: width h [1].
-        bytes_per_value: dispatch and combine together [B].
-
-    Source: deepseek-insights, section 2.3.2.
+    `tokens`: tokens on the rank T; `experts_per_token`: experts each token goes to k; `hidden`:
+    width h; `bytes_per_value`: dispatch and combine together [B]. From deepseek-insights,
+    section 2.3.2.
 
     >>> expert_parallel(32, 9, 7000, 3)
     6048000
@@ -187,12 +174,10 @@ def gpu_interconnect(
 ) -> Interconnect:
     """Return the links of a GPU: the inner links and one network adapter per GPU.
 
-    Where:
-        gpu: an accelerator; without NVLink its PCIe lanes are the link.
-        nic_rate: rate of the network per GPU, one way [B/s]; 50 GB/s is NDR.
-        nic: the kind of network, an id of `links`.
-        domain: GPUs connected by the inner link; 0 takes 72 for a rack-wide
-            domain and 8 otherwise.
+    `gpu`: an accelerator; without NVLink its PCIe lanes are the link; `nic_rate`: rate of the
+    network per GPU, one way [B/s]; 50 GB/s is NDR; `nic`: the kind of network, an id of
+    `links`; `domain`: GPUs connected by the inner link; 0 takes 72 for a rack-wide domain and 8
+    otherwise.
     """
     rate = gpu.nvlink or gpu.pcie or 15.75e9
     size = domain or (72 if "72" in gpu.interconnect else 8)
@@ -209,15 +194,9 @@ def collective_time(
     on the wire, and filling a pipeline of chunks. Over several domains the inner
     and the outer part overlap: (inner² + outer²)^½.
 
-    Where:
-        operation: the collective.
-        ranks: ranks that take part [1].
-        message: the buffer as in `bytes_sent` [B].
-        fabric: the links.
-        spread: neighbors of a rank in its domain that belong to other groups
-            [1]; 8 where tensor parallelism fills the domain.
-
-    Source: nccl-tests, ml-engineering.
+    `ranks`: ranks that take part; `message`: the buffer as in `bytes_sent` [B]; `spread`:
+    neighbors of a rank in its domain that belong to other groups; 8 where tensor parallelism
+    fills the domain. From nccl-tests, ml-engineering.
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> fabric = gpu_interconnect(find_accelerator("H100"))

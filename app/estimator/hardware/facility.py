@@ -14,11 +14,8 @@ def site_power(machines: float, pue: float) -> float:
 
     P = IT · PUE.
 
-    Where:
-        machines: power of the machines [W].
-        pue: power of the site over that of the machines [1], at least 1.
-
-    Source: iso-30134-2.
+    `machines`: power of the machines [W]; `pue`: power of the site over that of the machines,
+    at least 1. From iso-30134-2.
 
     >>> site_power(1e6, 1.6)
     1600000.0
@@ -33,12 +30,8 @@ def phase_current(watts: float, volts: float, power_factor: float = 1.0) -> floa
 
     I = P / (√3 · V · cos φ).
 
-    Where:
-        watts: power drawn [W].
-        volts: between two phases [V], positive.
-        power_factor: real over apparent power [1], above 0 and at most 1.
-
-    Source: ieee-1459.
+    `watts`: power drawn [W]; `volts`: between two phases [V], positive; `power_factor`: real
+    over apparent power, above 0 and at most 1. From ieee-1459.
 
     >>> round(phase_current(10_200.0, 415.0, 0.95), 1)
     14.9
@@ -62,11 +55,8 @@ def air_flow(watts: float, rise: float) -> float:
 
     V = P / (ρ · c · ΔT) with air at sea level.
 
-    Where:
-        watts: heat [W].
-        rise: temperature of the exhaust air above the intake air [°C], positive.
-
-    Source: ashrae-datacom.
+    `watts`: heat [W]; `rise`: temperature of the exhaust air above the intake air [°C],
+    positive. From ashrae-datacom.
 
     >>> round(air_flow(10_200.0, 16.2), 2)
     0.52
@@ -81,11 +71,8 @@ def coolant_flow(watts: float, rise: float) -> float:
 
     V = P / (ρ · c · ΔT).
 
-    Where:
-        watts: heat [W].
-        rise: return temperature above supply temperature [°C], positive.
-
-    Source: ashrae-datacom.
+    `watts`: heat [W]; `rise`: return temperature above supply temperature [°C], positive. From
+    ashrae-datacom.
 
     >>> round(coolant_flow(115_000.0, 10.0) * 60_000)
     166
@@ -98,11 +85,8 @@ def coolant_flow(watts: float, rise: float) -> float:
 def nodes_in_rack(limit: float, watts: float, rack_units: int, units: int) -> int:
     """Machines per rack: the smaller of what its power and its height allow [1].
 
-    Where:
-        limit: power of a rack [W].
-        watts: power of one machine, with its share of other equipment in the rack [W].
-        rack_units: height of the rack [1].
-        units: height of one machine [1].
+    `limit`: power of a rack [W]; `watts`: power of one machine, with its share of other
+    equipment in the rack [W]; `rack_units`: height of the rack; `units`: height of one machine.
 
     >>> nodes_in_rack(30e3, 14.3e3, 48, 10), nodes_in_rack(60e3, 14.3e3, 48, 10)
     (2, 4)
@@ -115,12 +99,9 @@ def energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
 
     E = GPU-time·P·PUE.
 
-    Where:
-        gpu_seconds: accelerators times their running time [s].
-        watts: power per accelerator, with its share of the host if wanted [W].
-        pue: power of the whole site over that of the machines [1], at least 1.
-
-    Source: llama-1, table 15.
+    `gpu_seconds`: accelerators times their running time [s]; `watts`: power per accelerator,
+    with its share of the host if wanted [W]; `pue`: power of the whole site over that of the
+    machines, at least 1. From llama-1, table 15.
 
     >>> round(energy(82432 * 3600.0, 400.0, 1.1) / 3.6e9, 3)
     36.27
@@ -133,11 +114,8 @@ def energy(gpu_seconds: float, watts: float, pue: float = 1.0) -> float:
 def carbon(energy_drawn: float, kg_per_kwh: float) -> float:
     """Carbon dioxide emitted for energy from a grid [kg].
 
-    Where:
-        energy_drawn: energy [W·s].
-        kg_per_kwh: carbon intensity of the grid [kg/kWh].
-
-    Source: llama-2, table 2.
+    `energy_drawn`: energy [W·s]; `kg_per_kwh`: carbon intensity of the grid [kg/kWh]. From
+    llama-2, table 2.
 
     >>> carbon(3.6e6, 0.385)
     0.385

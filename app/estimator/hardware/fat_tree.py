@@ -50,11 +50,8 @@ def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
 
     up = ⌈p / (1 + r)⌉, down = p − up, so that down/up never exceeds r.
 
-    Where:
-        ports: ports of the switch p [1], at least 2.
-        oversubscription: ratio r [1], at least 1.
-
-    Source: leiserson-1985.
+    `ports`: ports of the switch p, at least 2; `oversubscription`: ratio r, at least 1. From
+    leiserson-1985.
 
     >>> split_ports(64), split_ports(64, 3.0)
     ((32, 32), (48, 16))
@@ -96,12 +93,8 @@ def uplink_counts(ports: int, oversubscription: float) -> range:
 def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
     """Return a tree with every leaf connected to every spine; None if too large.
 
-    Where:
-        leaves: leaf switches [1].
-        ports: ports of every switch [1].
-        oversubscription: ratio at the leaves [1].
-
-    Source: superpod-h100, table 4.
+    `leaves`: leaf switches; `ports`: ports of every switch; `oversubscription`: ratio at the
+    leaves. From superpod-h100, table 4.
 
     >>> two_tiers(32, 64).spines, two_tiers(8, 64, 2.0).spines
     (16, 3)
@@ -118,11 +111,9 @@ def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree
 def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
     """Return a tree of pods connected by core switches; None if too large.
 
-    A pod has at most p/2 leaves, as a spine gives half of its ports to leaves and
-    half to cores. Pods are equally large, and the k-th spine of every pod shares its
-    cores.
-
-    Source: superpod-b200, table 3.
+    A pod has at most p/2 leaves, as a spine gives half of its ports to leaves and half to
+    cores. Pods are equally large, and the k-th spine of every pod shares its cores. From
+    superpod-b200, table 3.
 
     >>> tree = three_tiers(512, 64)
     >>> tree.spines, tree.cores
@@ -189,13 +180,8 @@ def rail_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
 
     A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
 
-    Where:
-        nodes: total nodes [1].
-        rails: adapters per node [1].
-        down: ports of a leaf towards nodes [1].
-        spare: links of other endpoints, such as fabric managers [1].
-
-    Source: superpod-h100.
+    `nodes`: total nodes; `rails`: adapters per node; `down`: ports of a leaf towards nodes;
+    `spare`: links of other endpoints, such as fabric managers. From superpod-h100.
 
     >>> rail_units(127, 8, 32, spare=4), rail_units(128, 8, 32, spare=4)
     (4, 5)

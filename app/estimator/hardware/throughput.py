@@ -70,10 +70,8 @@ def sustained_rates(
 
     Share of the dense peak, scaled by (power limit / usual limit)^0.43.
 
-    Where:
-        gpu: an accelerator with a 16-bit peak and a memory bandwidth.
-        number_format: bf16, fp16, fp8, mxfp8, nvfp4, ...
-        older_kernels: attention kernels of the previous generation.
+    `gpu`: an accelerator with a 16-bit peak and a memory bandwidth; `number_format`: bf16,
+    fp16, fp8, mxfp8, nvfp4, ...; `older_kernels`: attention kernels of the previous generation.
 
     Raises ValueError if the data sheet lacks a needed value.
 
@@ -131,12 +129,8 @@ def matmul_time(
     where few tiles leave multiprocessors idle; m = bytes of all three matrices in
     16 bit over the bandwidth.
 
-    Where:
-        rows: tokens m [1].
-        inputs: width k [1].
-        outputs: width n [1].
-        rate: sustained rate for large products [FLOP/s].
-        engine: the accelerator.
+    `rows`: tokens m; `inputs`: width k; `outputs`: width n; `rate`: sustained rate for large
+    products [FLOP/s].
 
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> engine = sustained_rates(find_accelerator("H100"))
@@ -158,12 +152,8 @@ def critical_batch(peak: float, bandwidth: float, weight_bytes: float) -> float:
     F·W / (2·B): the weights are read once, and each token needs two operations
     per weight.
 
-    Where:
-        peak: FLOP/s of the format of the multiplication.
-        bandwidth: memory bandwidth [B/s].
-        weight_bytes: bytes of one weight [B].
-
-    Source: pope-2022.
+    `peak`: FLOP/s of the format of the multiplication; `bandwidth`: memory bandwidth [B/s];
+    `weight_bytes`: bytes of one weight [B]. From pope-2022.
 
     >>> round(critical_batch(989.4e12, 3.35e12, 2), 1)
     295.3
@@ -183,7 +173,7 @@ def routed_critical_batch(dense: float, experts: float, experts_per_token: float
 def roofline(flops_per_byte: float, peak: float, bandwidth: float) -> float:
     """Highest rate at an arithmetic intensity [FLOP/s]: min(F, B·I).
 
-    Source: williams-2009.
+    From williams-2009.
 
     >>> roofline(100.0, 989e12, 3.35e12) / 1e12
     335.0

@@ -19,7 +19,7 @@ def gpt_layer_bytes(
     """Activations of one GPT layer without flash attention, 16 bit, with dropout.
 
     s·b·h·(34 + 5·a·s/h) and its divided and recomputed forms.
-    Source: Korthikanti (2022), table 2.
+    From Korthikanti (2022), table 2.
 
     >>> gpt_layer_bytes(2048, 1, 12288, 96, 1, "none")
     2868903936.0

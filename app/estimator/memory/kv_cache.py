@@ -18,7 +18,7 @@ def textbook_bytes_per_token(
 
     The textbook case, where all layers are equal: a named formula of the accuracy
     report. Calculators add up the layers of a model (`elements_per_token`).
-    2 · L · g · d · W. Source: Shazeer (2019); grouped heads: Ainslie et al. (2023).
+    2 · L · g · d · W. From Shazeer (2019); grouped heads: Ainslie et al. (2023).
 
     >>> textbook_bytes_per_token(80, 8, 128, 2)
     327680

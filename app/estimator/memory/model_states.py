@@ -67,7 +67,7 @@ def bytes_per_parameter(
     """Bytes per parameter for an optimizer and a precision.
 
     Adafactor's factored moments (a row and a column per matrix) round to nothing.
-    Sources: Rajbhandari (2020); Dettmers (2021); Shazeer and Stern (2018).
+    From Rajbhandari (2020); Dettmers (2021); Shazeer and Stern (2018).
 
     >>> bytes_per_parameter("adamw", "bf16-mixed").total
     16
@@ -85,7 +85,7 @@ def zero_bytes(
     """Weights, gradients and optimizer of one GPU under a ZeRO stage.
 
     Stage 1 divides the optimizer by the shards, stage 2 the gradients as well,
-    stage 3 the weights as well. Source: Rajbhandari (2020), section 5.
+    stage 3 the weights as well. From Rajbhandari (2020), section 5.
 
     >>> sum(zero_bytes(7.5e9, bytes_per_parameter(), 64, 3))
     1875000000.0
@@ -158,7 +158,7 @@ def full_training(host: str) -> FineTuning:
 def fine_tuning(model: Architecture, method: str, rank: int, targets: str, host: str) -> FineTuning:
     """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
 
-    Sources: Hu (2021); Dettmers (2023).
+    From Hu (2021); Dettmers (2023).
     """
     names = _TARGETS[targets]
     base = 2.0

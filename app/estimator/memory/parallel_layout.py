@@ -98,7 +98,7 @@ def micro_batches_in_flight(stage: int, layout: ParallelLayout, micro_batches: i
     """Micro-batches whose activations a stage stores at once.
 
     min(m, p − i) for one forward, one backward; interleaving adds
-    (p − 1 − 2i)/(p·v), at least nothing. Source: Narayanan (2021), Korthikanti (2022).
+    (p − 1 − 2i)/(p·v), at least nothing. From Narayanan (2021), Korthikanti (2022).
 
     >>> micro_batches_in_flight(0, ParallelLayout(pipeline=8, virtual=3), 64)
     10.333333333333334

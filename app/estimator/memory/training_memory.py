@@ -359,7 +359,7 @@ def _gathered_bytes(
 
     Two layers, the one in use and the prefetched one, and the embedding tables, which stay;
     in a pipeline the whole stage stays gathered and its gradients accumulate in FP32.
-    Source: Zhao (2023), section 3.
+    From Zhao (2023), section 3.
     """
     streamed = tuning.host == "all"
     if (layout.zero < 3 or layout.shards == 1) and not streamed:

@@ -143,7 +143,7 @@ def element_bytes(elements: float, bits: float) -> float:
 def grouped_bits(bits: float, group: int, scale_bits: float, zero_bits: float) -> float:
     """Bits per weight when every group of weights shares a scale and a zero point.
 
-    bits + (scale + zero) / group. Source: the definition of the format.
+    bits + (scale + zero) / group. From the definition of the format.
 
     >>> grouped_bits(4, 128, 16, 4)
     4.15625
@@ -386,7 +386,7 @@ def file_bytes(model: Architecture, mixture: str) -> float:
 
     Each matrix is stored in the block format that llama.cpp picks for its role and
     layer without an importance matrix; vectors and routers are FP32.
-    Source: llama.cpp, quantize. Raises KeyError for an unknown mixture.
+    From llama.cpp, quantize. Raises KeyError for an unknown mixture.
     """
     usual, rules = _MIXTURES[mixture]
     total = _gguf_tables(model, mixture, usual, rules)
@@ -501,7 +501,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def low_rank_parameters(inputs: float, outputs: float, rank: float) -> float:
-    """Parameters of one adapter: r · (in + out). Source: Hu (2021).
+    """Parameters of one adapter: r · (in + out). From Hu (2021).
 
     >>> low_rank_parameters(4096, 4096, 8)
     65536

@@ -28,7 +28,7 @@ def latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMi
     """Build latent attention: keys and values are unpacked from one small vector.
 
     Cache: r_kv + d_r elements per token, whatever the number of heads; it is not
-    divided by tensor parallelism. Source: DeepSeek-V2 (2024), section 2.1.
+    divided by tensor parallelism. From DeepSeek-V2 (2024), section 2.1.
     """
     wide = shape.nope_dim + shape.rope_dim
     down = shape.kv_rank + shape.rope_dim

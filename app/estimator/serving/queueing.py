@@ -12,11 +12,8 @@ def erlang_b(servers: int, load: float) -> float:
 
     1/B = Σₖ c·(c−1)···(c−k+1) / aᵏ for k from 0 to c, with the offered load a = λ·S.
 
-    Where:
-        servers: parallel servers c [1], at least 1.
-        load: arrival rate times mean service time [1], not negative.
-
-    Source: erlang-1917.
+    `servers`: parallel servers c, at least 1; `load`: arrival rate times mean service time, not
+    negative. From erlang-1917.
 
     >>> round(erlang_b(4, 3.0), 6)
     0.206107
@@ -36,9 +33,7 @@ def erlang_b(servers: int, load: float) -> float:
 def erlang_c(servers: int, load: float) -> float:
     """Probability that a request has to wait in an M/M/c queue.
 
-    C = B / (1 − ρ(1 − B)) with ρ = a/c; 1 when the load reaches the servers.
-
-    Source: erlang-1917.
+    C = B / (1 − ρ(1 − B)) with ρ = a/c; 1 when the load reaches the servers. From erlang-1917.
 
     >>> round(erlang_c(4, 3.0), 6)
     0.509434
@@ -62,10 +57,8 @@ def mean_wait(servers: int, arrival_rate: float, service_time: float) -> float:
     W = C·S / (c − a), by Erlang's formula for Poisson arrivals and exponential
     service times.
 
-    Where:
-        servers: parallel servers c [1].
-        arrival_rate: requests per second λ [1/s].
-        service_time: mean time S one server needs for one request [s].
+    `servers`: parallel servers c; `arrival_rate`: requests per second λ [1/s]; `service_time`:
+    mean time S one server needs for one request [s].
 
     >>> round(mean_wait(4, 3.0, 1.0), 6)
     0.509434

@@ -185,9 +185,7 @@ def time_per_token(timed: BatchTiming, answer: float) -> float:
     s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is generated, a prompt of
     each of b − 1 other requests is processed, in a share s of the steps.
 
-    Where:
-        timed: a group of GPUs at b requests.
-        answer: tokens of an answer n [1].
+    `answer`: tokens of an answer n.
 
     >>> round(time_per_token(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
     0.02
@@ -221,13 +219,8 @@ def first_token(placed: PlacedModel, step: float, cost: float, batch: float) -> 
     the engine, the steps until it checks and emits the token, the prompt itself, and
     the prompts before it. The engine checks for requests every p steps.
 
-    Where:
-        placed: model, GPUs and engine.
-        step: a step that continues `batch` answers [s].
-        cost: what a prompt adds to it [s].
-        batch: requests in the group [1].
-
-    Source: constants of data/engines.toml.
+    `step`: a step that continues `batch` answers [s]; `cost`: what a prompt adds to it [s];
+    `batch`: requests in the group. The constants are in data/engines.toml.
     """
     common = placed.steps
     prompts = (common.own + common.others * batch) * cost

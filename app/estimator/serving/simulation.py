@@ -45,11 +45,8 @@ def simulate(
     Consecutive steps without arrivals or ends take equally long and are simulated
     together, so the effort depends on the number of requests, not on answer lengths.
 
-    Where:
-        profile: the replica and its requests.
-        rate: requests per second [1/s], positive.
-        requests: how many to simulate [1].
-        seed: of the random numbers, so that the same inputs have the same result.
+    `rate`: requests per second [1/s], positive; `requests`: how many to simulate; `seed`: of
+    the random numbers, so that the same inputs have the same result.
     """
     line = _draw_arrivals(profile, rate, requests, random.Random(seed))  # noqa: S311 - not cryptographic
     waiting: collections.deque[_SimulatedRequest] = collections.deque()

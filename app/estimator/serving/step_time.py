@@ -204,15 +204,9 @@ class _StepSums:
 def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
     """Time of one engine step [s], part by part.
 
-    Per layer: products at (c³ + m³)^⅓ of computing and reading weights; attention
-    over the cache and over the prompt; two all-reduces; launches. Then the output
-    head and the host.
-
-    Where:
-        placed: model, GPUs and engine.
-        batch: prompts and sequences of this step.
-
-    Source: pope-2022; constants of data/engines.toml.
+    Per layer: products at (c³ + m³)^⅓ of computing and reading weights; attention over the
+    cache and over the prompt; two all-reduces; launches. Then the output head and the host.
+    From pope-2022; constants of data/engines.toml.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
@@ -359,11 +353,8 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
 
     (1 − α^{γ+1}) / (1 − α), and γ + 1 if everything is accepted.
 
-    Where:
-        acceptance: probability α that a proposed token is accepted [1], 0 to 1.
-        draft_tokens: proposed tokens per step γ [token], at least 0.
-
-    Source: leviathan-2023, equation 1.
+    `acceptance`: probability α that a proposed token is accepted, 0 to 1; `draft_tokens`:
+    proposed tokens per step γ [token], at least 0. From leviathan-2023, equation 1.
 
     >>> round(tokens_per_step(0.8, 4), 4)
     3.3616

@@ -7,7 +7,7 @@ from app.estimator.models.layers import Layer, TokenMixer
 def training_flops(parameters: float, tokens: float) -> float:
     """FLOPs to train on `tokens` [FLOP]: 6·N·D, without attention.
 
-    Source: kaplan-2020.
+    From kaplan-2020.
 
     >>> training_flops(1e9, 2e10)
     1.2e+20
@@ -18,10 +18,8 @@ def training_flops(parameters: float, tokens: float) -> float:
 def attention_flops(width: float, layers: float, context: float) -> float:
     """FLOPs of attention scores per token, forward and backward [FLOP].
 
-    12·L·w·s: the causal mask, which needs only half, is ignored. w is heads
-    times head width.
-
-    Source: palm, appendix B.
+    12·L·w·s: the causal mask, which needs only half, is ignored. w is heads times head width.
+    From palm, appendix B.
 
     >>> attention_flops(4096, 32, 2048)
     3221225472.0
@@ -45,12 +43,9 @@ def mean_visible_tokens(context: float, window: int | None) -> float:
 def score_flops(mixer: TokenMixer, context: float, *, causal: bool = True) -> float:
     """FLOPs of a mixer outside of its matrices, one token, forward [FLOP].
 
-    Attention: 2·a·(d_k + d_v) for each token attended to on average in a sequence
-    of `context`, of which an indexer chooses some at 2·a_i·d_i for each it scores.
-    Recurrence: its FLOPs per element of state, and 2 for each of its
-    convolution.
-
-    Source: megatron-lm.
+    Attention: 2·a·(d_k + d_v) for each token attended to on average in a sequence of `context`,
+    of which an indexer chooses some at 2·a_i·d_i for each it scores. Recurrence: its FLOPs per
+    element of state, and 2 for each of its convolution. From megatron-lm.
     """
     if not mixer.heads:
         return mixer.scan * mixer.state + 2.0 * mixer.convolution
@@ -77,11 +72,9 @@ def layer_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
 def flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
     """FLOPs to train on one token, forward and backward [FLOP].
 
-    3·(2 per active weight outside of the input table, with the output head, and
-    the attention scores): the convention of Megatron, with the causal half of the
-    scores and with windows.
-
-    Source: megatron-2021; megatron-bridge.
+    3·(2 per active weight outside of the input table, with the output head, and the attention
+    scores): the convention of Megatron, with the causal half of the scores and with windows.
+    From megatron-2021; megatron-bridge.
 
     >>> from app.estimator.models.lookup import find_model
     >>> round(flops_per_token(find_model("llama-3.1-405b"), 8192) / 1e12, 3)
@@ -96,9 +89,8 @@ def flops_per_token(model: Architecture, context: float, *, causal: bool = True)
 def predicting_flops(model: Architecture, context: float) -> float:
     """FLOPs that multi-token prediction adds to training on a token [FLOP].
 
-    For each module its layer, the projection of two inputs and the output head.
-
-    Source: megatron-bridge, which counts DeepSeek-V3 so.
+    For each module its layer, the projection of two inputs and the output head. From
+    megatron-bridge, which counts DeepSeek-V3 so.
     """
     layers = sum(layer_flops(layer, context) for layer in model.predicting)
     heads = 2 * model.embedding_parameters + 4 * model.hidden**2
@@ -108,11 +100,9 @@ def predicting_flops(model: Architecture, context: float) -> float:
 def recomputed_flops(model: Architecture, context: float, recompute: str) -> float:
     """FLOPs recomputed for one token in the backward pass [FLOP].
 
-    One more forward pass of the layers with full recomputation, of the attention
-    scores alone with selective, of every second product with `operators`; the
-    output head is never recomputed.
-
-    Source: korthikanti-2022.
+    One more forward pass of the layers with full recomputation, of the attention scores alone
+    with selective, of every second product with `operators`; the output head is never
+    recomputed. From korthikanti-2022.
 
     >>> from app.estimator.models.lookup import find_model
     >>> model = find_model("gpt3-175b")
@@ -148,11 +138,8 @@ def narayanan_flops(shape: tuple[int, int, int], context: int) -> float:
     3·L·(24·h² + 4·h·s) + 6·h·V: forward is one pass over the layers, backward two;
     nothing is recomputed.
 
-    Where:
-        shape: layers L, width h, vocabulary V.
-        context: sequence length s [token].
-
-    Source: megatron-2021, equation 3.
+    `shape`: layers L, width h, vocabulary V; `context`: sequence length s [token]. From
+    megatron-2021, equation 3.
 
     >>> round(narayanan_flops((96, 12288, 51200), 2048) / 1e12, 3)
     1.076

@@ -24,11 +24,9 @@ def read_rate(tokens_per_second: float, bytes_per_token: float) -> float:
 def checkpoint_bytes(parameters: float, bytes_per_parameter: float = 14.0) -> float:
     """Size of a checkpoint [B].
 
-    14 bytes per parameter store 16-bit weights, their 32-bit copy and both
-    moments of Adam; 12 without the 16-bit copy; 2 are weights alone.
-
-    Source: zero, whose 16 bytes include gradients, which are not saved. Checkpoints
-    of mlperf-storage have the same size.
+    14 bytes per parameter store 16-bit weights, their 32-bit copy and both moments of Adam; 12
+    without the 16-bit copy; 2 are weights alone. From zero, whose 16 bytes include gradients,
+    which are not saved. Checkpoints of mlperf-storage have the same size.
 
     >>> checkpoint_bytes(70e9)
     980000000000.0
@@ -52,9 +50,8 @@ def job_mtbf(mtbf_per_part: float, parts: float) -> float:
 
     M = m / N for independent parts.
 
-    Where:
-        mtbf_per_part: mean time between failures of one part [s], positive.
-        parts: parts the job needs at once [1], positive.
+    `mtbf_per_part`: mean time between failures of one part [s], positive; `parts`: parts the
+    job needs at once, positive.
 
     >>> job_mtbf(100_000.0, 1000)
     100.0
@@ -77,11 +74,8 @@ def observed_mtbf(duration: float, failures: float) -> float:
 def young_interval(checkpoint: float, mtbf: float) -> float:
     """Optimal time of work between checkpoints: τ = √(2CM) [s].
 
-    Where:
-        checkpoint: time C for which saving stops the work [s].
-        mtbf: mean time M between failures of the job [s].
-
-    Source: young-1974.
+    `checkpoint`: time C for which saving stops the work [s]; `mtbf`: mean time M between
+    failures of the job [s]. From young-1974.
 
     >>> young_interval(60.0, 7500.0)
     948.6832980505138
@@ -94,9 +88,7 @@ def young_interval(checkpoint: float, mtbf: float) -> float:
 def daly_interval(checkpoint: float, mtbf: float) -> float:
     """Young's interval with Daly's higher-order terms [s].
 
-    τ = √(2CM)·(1 + ⅓√(C/2M) + C/18M) − C while C < 2M, otherwise τ = M.
-
-    Source: daly-2006.
+    τ = √(2CM)·(1 + ⅓√(C/2M) + C/18M) − C while C < 2M, otherwise τ = M. From daly-2006.
 
     >>> daly_interval(60.0, 7500.0) < young_interval(60.0, 7500.0)
     True
@@ -125,9 +117,8 @@ def goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> 
 def exact_goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
     """Share of useful time with failures at any time, also during recovery [1].
 
-    G = τ / (M·e^{R/M}·(e^{(τ+C)/M} − 1)), for exponential times between failures.
-
-    Source: daly-2006.
+    G = τ / (M·e^{R/M}·(e^{(τ+C)/M} − 1)), for exponential times between failures. From
+    daly-2006.
 
     >>> exact_goodput(950.0, 60.0, 600.0, 11135.0) < 1
     True
@@ -161,11 +152,9 @@ def usd_per_million_tokens(
 
     price·GPUs / (3600·rate·utilization)·10⁶.
 
-    Where:
-        tokens_per_second: rate of the whole server when busy [token/s].
-        gpus: accelerators of the server [GPU].
-        usd_per_gpu_hour: price [USD/h].
-        utilization: share of the hours with full load [1], above 0.
+    `tokens_per_second`: rate of the whole server when busy [token/s]; `gpus`: accelerators of
+    the server [GPU]; `usd_per_gpu_hour`: price [USD/h]; `utilization`: share of the hours with
+    full load, above 0.
 
     >>> round(usd_per_million_tokens(2919, 8, 3.0), 4)
     2.2839
@@ -199,13 +188,8 @@ def capital_per_year(price: float, resale: float, rate: float, years: float) -> 
 
     (P − S/(1+i)ⁿ) · CRF(i, n).
 
-    Where:
-        price: paid at the start P [USD].
-        resale: received at the end S [USD].
-        rate: interest a year i [1].
-        years: life n [year], positive.
-
-    Source: barroso-2018.
+    `price`: paid at the start P [USD]; `resale`: received at the end S [USD]; `rate`: interest
+    a year i; `years`: life n [year], positive. From barroso-2018.
 
     >>> round(capital_per_year(100_000.0, 0.0, 0.08, 4.0))
     30192
@@ -221,10 +205,8 @@ def average_power(watts: float, idle: float, utilization: float) -> float:
 
     P · (q + (1 − q) · u).
 
-    Where:
-        watts: power under load P [W].
-        idle: idle over loaded power q [1].
-        utilization: share of the time under load u [1].
+    `watts`: power under load P [W]; `idle`: idle over loaded power q; `utilization`: share of
+    the time under load u.
 
     >>> average_power(1000.0, 0.5, 0.5)
     750.0
@@ -247,12 +229,9 @@ def break_even(fixed: float, owned_slope: float, rented_slope: float) -> float |
     u = F / (r − e): what owning costs more than renting when idle, over what each
     further share of use saves.
 
-    Where:
-        fixed: cost of owning less that of renting at no use [USD/year].
-        owned_slope: further cost of owning per share of use e [USD/year].
-        rented_slope: further cost of renting per share of use r [USD/year].
-
-    Source: barroso-2018.
+    `fixed`: cost of owning less that of renting at no use [USD/year]; `owned_slope`: further
+    cost of owning per share of use e [USD/year]; `rented_slope`: further cost of renting per
+    share of use r [USD/year]. From barroso-2018.
 
     >>> break_even(600.0, 100.0, 1100.0)
     0.6

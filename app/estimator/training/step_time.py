@@ -114,15 +114,10 @@ def step_time(
     of tensor, expert, context and data parallelism that is exposed; the bubble
     (p−1)/v of a stage; the optimizer. T = (m + (p−1)/v)·t_stage + t_data + t_opt.
 
-    Where:
-        model: its layers.
-        gpu: the accelerator, with known peak and bandwidth.
-        fabric: the links.
-        plan: the layout.
+    `gpu`: the accelerator, with known peak and bandwidth.
 
-    Raises ValueError if the accelerator lacks the format.
-
-    Source: megatron-2021; constants fitted on published runs.
+    Raises ValueError if the accelerator lacks the format. From megatron-2021; constants fitted
+    on published runs.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
@@ -380,12 +375,8 @@ def bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
 
     (p − 1) / (v·m) for GPipe, 1F1B (v = 1) and interleaved 1F1B (v > 1).
 
-    Where:
-        stages: pipeline stages p [1].
-        microbatches: micro-batches per step m [1].
-        virtual_stages: chunks of the model per stage v [1].
-
-    Source: megatron-2021, section 2.2.
+    `stages`: pipeline stages p; `microbatches`: micro-batches per step m; `virtual_stages`:
+    chunks of the model per stage v. From megatron-2021, section 2.2.
 
     >>> bubble(8, 64)
     0.109375
@@ -420,11 +411,7 @@ def usual_plans(
     recomputation for that. Dense models run as in compiled PyTorch, mixtures
     of experts as in the specialized software that they are trained with.
 
-    Where:
-        model: what is trained.
-        gpu: the accelerator.
-        number_format: of the products.
-        software: its id, or `USUAL` for what models of this kind run in.
+    `software`: its id, or `USUAL` for what models of this kind run in.
     """
     widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
     if software == USUAL:
@@ -501,11 +488,7 @@ def hours_per_token(
 
     1 / rate per GPU / 3600, in a run without lost time.
 
-    Where:
-        model: what is trained.
-        gpu: the accelerator.
-        number_format: of the products.
-        software: its id, or `USUAL` for what models of this kind run in.
+    `software`: its id, or `USUAL` for what models of this kind run in.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator

@@ -141,10 +141,7 @@ def fullest_stage_memory(
     Weights, gradients and optimizer as sharded by ZeRO, activations in flight,
     logits and overhead.
 
-    Where:
-        model: what is trained.
-        plan: the layout.
-        states: bytes per parameter; mixed precision with Adam by default.
+    `states`: bytes per parameter; mixed precision with Adam by default.
     """
     loads = stage_loads(
         model,
