@@ -8,8 +8,13 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from app.calculators.url_inputs import Typed
-from app.estimator import inputs as given_inputs
-from app.estimator.inputs import InputProblem, InvalidInputsError
+from app.estimator.inputs import (
+    InputProblem,
+    InvalidInputsError,
+    input_specs,
+    parse_inputs,
+    to_query,
+)
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, StackedBar
 from app.estimator.units import (
@@ -47,7 +52,12 @@ def is_better(one: Figure, other: Figure) -> bool:
 def comparison_sentence(estimates: Mapping[str, Estimate]) -> str:
     """Return the comparison in one sentence: what fits, has more room, or takes less."""
     rest = [s for s, e in estimates.items() if e.verdict.status == "no"]
-    doubtful = [s for s, e in estimates.items() if _is_doubtful(e)]
+    # A verdict is doubtful if it is tight and the figure says that it doesn't fit.
+    doubtful = [
+        s
+        for s, e in estimates.items()
+        if e.verdict.status == "tight" and (fits := e.find("fits")) and not fits.value
+    ]
     fit = [s for s in estimates if s not in {*rest, *doubtful}]
     if max(len(fit), len(doubtful), len(rest)) < len(estimates):
         return _compare_fit(fit, doubtful, rest)
@@ -56,12 +66,6 @@ def comparison_sentence(estimates: Mapping[str, Estimate]) -> str:
         or _compare_first_difference(estimates)
         or "There is no difference."
     )
-
-
-def _is_doubtful(estimate: Estimate) -> bool:
-    """Return whether the verdict is tight, so that it may or may not fit."""
-    fits = _find_figure(estimate, "fits")
-    return estimate.verdict.status == "tight" and fits is not None and not fits.value
 
 
 def _compare_fit(fit: Sequence[str], doubtful: Sequence[str], rest: Sequence[str]) -> str:
@@ -81,7 +85,7 @@ def _compare_fit(fit: Sequence[str], doubtful: Sequence[str], rest: Sequence[str
 
 
 def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
-    free = {s.upper(): _find_figure(e, "free") for s, e in estimates.items()}
+    free = {s.upper(): e.find("free") for s, e in estimates.items()}
     found = {s: f for s, f in free.items() if f and _comparable_number(f) is not None}
     values = {s: _comparable_number(f) or 0.0 for s, f in found.items()}
     if len(values) < len(estimates) or len(set(values.values())) == 1:
@@ -98,7 +102,7 @@ def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
 def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
     for leading in _leading_figures(estimates):
-        found = {s.upper(): _find_figure(e, leading.name) for s, e in estimates.items()}
+        found = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
         words = {s: format_value(f.value, f.unit) for s, f in found.items() if f}
         if len(set(words.values())) > 1:
             told = ", ".join(f"{value} with {s}" for s, value in words.items())
@@ -109,10 +113,6 @@ def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
 def _leading_figures(estimates: Mapping[str, Estimate]) -> list[Figure]:
     first = next(iter(estimates.values()))
     return sorted(first.figures, key=lambda figure: not figure.primary)
-
-
-def _find_figure(estimate: Estimate, name: str) -> Figure | None:
-    return next((f for f in estimate.figures if f.name == name), None)
 
 
 def _comparable_number(figure: Figure) -> float | None:
@@ -178,7 +178,7 @@ class Comparison:
     lead: str
     differs: tuple[str, ...]
     sides: tuple[ScenarioColumn, ...]
-    key: tuple[tuple[str, str], ...]
+    legend: tuple[tuple[str, str], ...]
     figures: tuple[FigureRow, ...]
 
 
@@ -201,7 +201,7 @@ def minimal_inputs(scenario: Scenario) -> Typed:
     """Return the shortest query of a scenario; the input as typed if it has problems."""
     if scenario.inputs is None:
         return scenario.typed
-    return given_inputs.to_query(scenario.inputs)
+    return to_query(scenario.inputs)
 
 
 def scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
@@ -218,17 +218,22 @@ def input_rows(
 ) -> tuple[InputRow, ...]:
     """Return the inputs of all scenarios, row by row, in form order."""
     columns = {
-        letter: {f.name: f for f in _scenario_fields(entry, scenario, letter, course)}
-        for letter, scenario in scenarios.items()
+        letter: {
+            field.name: field
+            for field in build_fields(
+                entry, s.typed, s.inputs, s.problems, id=letter, course=course
+            )
+        }
+        for letter, s in scenarios.items()
     }
     rows = []
-    for name, declared in given_inputs.input_specs(entry.inputs).items():
+    for name, spec in input_specs(entry.inputs).items():
         fields = tuple(
             dataclasses.replace(column[name], name=f"{letter}.{name}")
             for letter, column in columns.items()
         )
-        differs = len({_understood_value(s, name) for s in scenarios.values()}) > 1
-        rows.append(InputRow(name, declared.label, fields, differs, declared.advanced))
+        differs = _differs(scenarios, name)
+        rows.append(InputRow(name, spec.label, fields, differs, spec.advanced))
     return tuple(rows)
 
 
@@ -242,16 +247,17 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
     if len(estimates) < len(scenarios):
         return None
     differing = tuple(
-        declared.label
-        for name, declared in given_inputs.input_specs(entry.inputs).items()
-        if len({_understood_value(s, name) for s in scenarios.values()}) > 1
+        spec.label for name, spec in input_specs(entry.inputs).items() if _differs(scenarios, name)
     )
-    bars = {letter: _find_first_bar(e) for letter, e in estimates.items()}
+    bars = {
+        letter: next((p for p in e.pictures if isinstance(p, StackedBar)), None)
+        for letter, e in estimates.items()
+    }
     return Comparison(
         lead=comparison_sentence(estimates),
         differs=differing,
         sides=_scenario_columns(entry, scenarios, estimates, bars),
-        key=_shared_legend(bars),
+        legend=tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar))),
         figures=_figure_rows(list(estimates.values())),
     )
 
@@ -259,29 +265,19 @@ def compare_scenarios(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) ->
 def _answer_scenario(entry: EstimateSpec, typed: Typed) -> Scenario:
     inputs = None
     try:
-        inputs = given_inputs.parse_inputs(entry.inputs, typed)
+        inputs = parse_inputs(entry.inputs, typed)
         return Scenario(typed, inputs, entry.compute(inputs), ())
     except InvalidInputsError as bad:
         return Scenario(typed, inputs, None, bad.problems)
 
 
-def _scenario_fields(
-    entry: EstimateSpec, scenario: Scenario, letter: str, course: CourseLinks
-) -> tuple[FormField, ...]:
-    return build_fields(
-        entry, scenario.typed, scenario.inputs, scenario.problems, id=letter, course=course
-    )
-
-
-def _understood_value(scenario: Scenario, name: str) -> Any:
-    if scenario.inputs is None:
-        return scenario.typed.get(name, "")
-    return getattr(scenario.inputs, name)
-
-
-def _find_first_bar(estimate: Estimate) -> StackedBar | None:
-    bars = (p for p in estimate.pictures if isinstance(p, StackedBar))
-    return next(bars, None)
+def _differs(scenarios: Mapping[str, Scenario], name: str) -> bool:
+    """Return whether an input has not the same value, or text if it is invalid, everywhere."""
+    values = {
+        s.typed.get(name, "") if s.inputs is None else getattr(s.inputs, name)
+        for s in scenarios.values()
+    }
+    return len(values) > 1
 
 
 def _scenario_columns(
@@ -296,7 +292,6 @@ def _scenario_columns(
     for letter, estimate in estimates.items():
         bar = bars[letter]
         drawing = bar and draw_bar(bar, height=_BAR, reach=reach, ticks=letter == last)
-        words = given_inputs.to_query(scenarios[letter].inputs)
         sides.append(
             ScenarioColumn(
                 letter=letter.upper(),
@@ -304,28 +299,19 @@ def _scenario_columns(
                 lead=estimate.verdict.lead,
                 text=estimate.verdict.text,
                 bar=drawing.svg if drawing else None,
-                link=calculator_url(entry.name, urlencode(words)),
+                link=calculator_url(entry.name, urlencode(to_query(scenarios[letter].inputs))),
             )
         )
     return tuple(sides)
 
 
-def _shared_legend(bars: Mapping[str, StackedBar | None]) -> tuple[tuple[str, str], ...]:
-    return tuple(dict.fromkeys(k for bar in bars.values() if bar for k in bar_legend(bar)))
-
-
 def _figure_rows(estimates: Sequence[Estimate]) -> tuple[FigureRow, ...]:
-    found = []
+    rows = []
     for figure in estimates[0].figures:
-        figures = [_named_figure(e, figure.name) for e in estimates]
-        present = [f for f in figures if f is not None]
-        if len(present) == len(estimates):
-            found.append(FigureRow(figure.label, _scenario_figures(present)))
-    return tuple(found)
-
-
-def _named_figure(estimate: Estimate, name: str) -> Figure | None:
-    return next((f for f in estimate.figures if f.name == name), None)
+        figures = [f for e in estimates if (f := e.find(figure.name)) is not None]
+        if len(figures) == len(estimates):
+            rows.append(FigureRow(figure.label, _scenario_figures(figures)))
+    return tuple(rows)
 
 
 def _scenario_figures(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:

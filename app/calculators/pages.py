@@ -11,14 +11,11 @@ from starlette.routing import Route
 from app.accounts.current_learner import CurrentLearner, LearnerProfile
 from app.calculators import accuracy_page, calculator_list, comparison, exports
 from app.calculators.url_inputs import (
-    add_third_scenario,
     build_query,
     build_scenarios_query,
-    drop_third_scenario,
     inputs_from_query,
     read_posted_inputs,
     split_scenarios,
-    swap_scenarios,
 )
 from app.calculators.worker_pool import PACE, limit_concurrency
 from app.content.library import Library
@@ -275,18 +272,18 @@ def _side_links(
 ) -> dict[str, str]:
     """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
     sides = {letter: comparison.minimal_inputs(s) for letter, s in scenarios.items()}
-    third = drop_third_scenario(sides) if "c" in sides else add_third_scenario(sides)
-    views = {"here": sides, "swap": swap_scenarios(sides), "third": third}
-    part = "compare"
+    a, b = sides["a"], sides["b"]
+    views = {
+        "here": sides,
+        "swap": {**sides, "a": b, "b": a},
+        "third": {"a": a, "b": b} if "c" in sides else {**sides, "c": b},
+    }
     links = {
-        view: calculator_url(entry.name, build_scenarios_query(shown), part=part)
+        view: calculator_url(entry.name, build_scenarios_query(shown), part="compare")
         for view, shown in views.items()
     }
-    return {
-        **links,
-        "one": calculator_url(entry.name, build_query(sides["a"])),
-        "query": build_scenarios_query(sides),
-    }
+    one = calculator_url(entry.name, build_query(a))
+    return {**links, "one": one, "query": build_scenarios_query(sides)}
 
 
 def _render_calculator_page(

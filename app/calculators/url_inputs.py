@@ -92,18 +92,3 @@ def build_scenarios_query(sides: Mapping[str, Typed]) -> str:
     if len(sides) == len(LETTERS) and not any(n.startswith("c.") for n in pairs):
         pairs[_COUNT] = "3"
     return urlencode(pairs)
-
-
-def swap_scenarios(sides: Mapping[str, Typed]) -> dict[str, Typed]:
-    """Return the scenarios with A and B swapped."""
-    return {**sides, "a": sides["b"], "b": sides["a"]}
-
-
-def add_third_scenario(sides: Mapping[str, Typed]) -> dict[str, Typed]:
-    """Return the scenarios with a third one, a copy of B."""
-    return {**sides, "c": sides["b"]}
-
-
-def drop_third_scenario(sides: Mapping[str, Typed]) -> dict[str, Typed]:
-    """Return A and B alone."""
-    return {letter: sides[letter] for letter in LETTERS[:2]}

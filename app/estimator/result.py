@@ -254,8 +254,12 @@ class Estimate:
     notes: tuple[str, ...] = ()
     changes: tuple[VerdictFlip, ...] = ()
 
+    def find(self, name: str) -> Figure | None:
+        """Return the figure of an output, or None."""
+        return next((figure for figure in self.figures if figure.name == name), None)
+
     def __getitem__(self, name: str) -> Figure:
-        for figure in self.figures:
-            if figure.name == name:
-                return figure
-        raise KeyError(name)
+        figure = self.find(name)
+        if figure is None:
+            raise KeyError(name)
+        return figure
