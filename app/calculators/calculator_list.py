@@ -55,10 +55,10 @@ STARTS = tuple(
 
 def group_estimates() -> dict[str, list[EstimateSpec]]:
     """Return all estimates by group, in registry order."""
-    found: dict[str, list[EstimateSpec]] = {}
+    groups: dict[str, list[EstimateSpec]] = {}
     for entry in registry.entries():
-        found.setdefault(entry.group, []).append(entry)
-    return found
+        groups.setdefault(entry.group, []).append(entry)
+    return groups
 
 
 def calculator_position(entry: EstimateSpec) -> tuple[int, int]:
@@ -125,13 +125,13 @@ def _short_figure(figure: Figure) -> str:
 def _example_inputs(entry: EstimateSpec) -> str:
     """Return the catalog names among the default inputs of a calculator."""
     inputs = entry.inputs()
-    words = []
+    text = []
     for name, field in input_specs(entry.inputs).items():
         if field.kind in {"model", "gpu", "system", "network"} and not field.advanced:
             value = getattr(inputs, name)
             names = dict(c for group in catalog_options(field.kind) for c in group.choices)
-            words.append(names.get(value, value))
-    return ", ".join(w for w in words if w)
+            text.append(names.get(value, value))
+    return ", ".join(w for w in text if w)
 
 
 # The inputs that take a price of one accelerator, by billing unit.
@@ -164,14 +164,14 @@ def list_price_links(
     usable = [p for p in prices.prices if p.currency == _COMPUTED_IN]
     if "prices" in inputs:
         return _ranking_price_links(entry, typed, usable)
-    found = []
+    links = []
     for part in dict.fromkeys(p.part for p in usable if _is_card(p.part)):
         known = {p.per: p for p in usable if p.part == part}
-        given = {name: known[per] for name, per in fields.items() if per in known}
-        if given:
-            filled = _fill_prices(given, inputs)
-            found.append(_price_link(entry, typed, filled, list(given.values())))
-    return tuple(found)
+        chosen = {name: known[per] for name, per in fields.items() if per in known}
+        if chosen:
+            filled = _fill_prices(chosen, inputs)
+            links.append(_price_link(entry, typed, filled, list(chosen.values())))
+    return tuple(links)
 
 
 def _fill_prices(given: Mapping[str, PartPrice], inputs: Collection[str]) -> dict[str, str]:
@@ -191,8 +191,8 @@ def _ranking_price_links(
     hours = [p for p in usable if p.per == "hour" and p.part in ranked]
     if not hours:
         return ()
-    words = ", ".join(f"{p.part} {p.amount:.12g}" for p in hours)
-    return (_price_link(entry, typed, {"prices": words}, hours),)
+    text = ", ".join(f"{p.part} {p.amount:.12g}" for p in hours)
+    return (_price_link(entry, typed, {"prices": text}, hours),)
 
 
 def _price_link(
@@ -209,10 +209,10 @@ def _price_link(
 
 
 def _is_card(part: str) -> bool:
-    found = find_part(part)
-    return found is not None and found.kind == "accelerator"
+    known = find_part(part)
+    return known is not None and known.kind == "accelerator"
 
 
 def _part_name(part: str) -> str:
-    found = find_part(part)
-    return found.name if found else part
+    known = find_part(part)
+    return known.name if known else part

@@ -74,39 +74,39 @@ def _compare_fit(fit: Sequence[str], doubtful: Sequence[str], rest: Sequence[str
     >>> _compare_fit(["a"], ["b"], ["c"]), _compare_fit([], ["a"], ["b"])
     ('A fits, B may not, C does not.', 'A may fit, B does not.')
     """
-    said = []
+    clauses = []
     if fit:
-        said.append(f"{_join_letters(fit)} {'fits' if len(fit) == 1 else 'fit'}")
+        clauses.append(f"{_join_letters(fit)} {'fits' if len(fit) == 1 else 'fit'}")
     if doubtful:
-        said.append(f"{_join_letters(doubtful)} {'may not' if fit else 'may fit'}")
+        clauses.append(f"{_join_letters(doubtful)} {'may not' if fit else 'may fit'}")
     if rest:
-        said.append(f"{_join_letters(rest)} {'does' if len(rest) == 1 else 'do'} not")
-    return f"{', '.join(said)}."
+        clauses.append(f"{_join_letters(rest)} {'does' if len(rest) == 1 else 'do'} not")
+    return f"{', '.join(clauses)}."
 
 
 def _compare_free_memory(estimates: Mapping[str, Estimate]) -> str:
     free = {s.upper(): e.find("free") for s, e in estimates.items()}
-    found = {s: f for s, f in free.items() if f and _comparable_number(f) is not None}
-    values = {s: _comparable_number(f) or 0.0 for s, f in found.items()}
+    figures = {s: f for s, f in free.items() if f and _comparable_number(f) is not None}
+    values = {s: _comparable_number(f) or 0.0 for s, f in figures.items()}
     if len(values) < len(estimates) or len(set(values.values())) == 1:
         return ""
     best = max(values, key=lambda s: values[s])
     word = "the most" if len(values) > 2 else "more"
     rest = ", ".join(
-        f"{format_value(f.value, f.unit)} in {s}" for s, f in found.items() if s != best
+        f"{format_value(f.value, f.unit)} in {s}" for s, f in figures.items() if s != best
     )
-    first = found[best]
+    first = figures[best]
     return f"{best} has {word} room: {format_value(first.value, first.unit)} free, against {rest}."
 
 
 def _compare_first_difference(estimates: Mapping[str, Estimate]) -> str:
     """Return a sentence about the first figure that differs, most important figures first."""
     for leading in _leading_figures(estimates):
-        found = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
-        words = {s: format_value(f.value, f.unit) for s, f in found.items() if f}
-        if len(set(words.values())) > 1:
-            told = ", ".join(f"{value} with {s}" for s, value in words.items())
-            return f"{leading.label}: {told}."
+        figures = {s.upper(): e.find(leading.name) for s, e in estimates.items()}
+        text = {s: format_value(f.value, f.unit) for s, f in figures.items() if f}
+        if len(set(text.values())) > 1:
+            values = ", ".join(f"{value} with {s}" for s, value in text.items())
+            return f"{leading.label}: {values}."
     return ""
 
 

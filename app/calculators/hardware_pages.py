@@ -60,8 +60,8 @@ def compare_fields(chosen: Sequence[CatalogPart]) -> dict[str, list[ComparedFiel
 
 
 def _compare_field(field: CatalogField, values: tuple[PartValue | None, ...]) -> ComparedField:
-    words = {value.words if value else "" for value in values}
-    return ComparedField(field, values, len(words) > 1, _best_columns(field, values))
+    text = {value.words if value else "" for value in values}
+    return ComparedField(field, values, len(text) > 1, _best_columns(field, values))
 
 
 def _best_columns(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
@@ -96,15 +96,15 @@ def rates_markup(part: CatalogPart) -> Markup | None:
     if not isinstance(part.entry, Accelerator):
         return None
     stated = _stated_rates(part)
-    pairs, said = [], []
+    pairs, descriptions = [], []
     for label, names in _same_rates(part).items():
         value = part[names[0]]
         sparse = sparse_rate(part.entry, names[0], stated)
         beside = f", {value.beside}" if sparse else ""
         dense = f"{value.words} dense"
         pairs.append(DoubleBar(label, _number_or_zero(value.number), dense, sparse or 0.0))
-        said.append(f"{label} {dense}{beside}")
-    return draw_pairs(pairs, f"Peak rates: {'; '.join(said)}") if pairs else None
+        descriptions.append(f"{label} {dense}{beside}")
+    return draw_pairs(pairs, f"Peak rates: {'; '.join(descriptions)}") if pairs else None
 
 
 def has_sparse_rates(part: CatalogPart) -> bool:
@@ -116,11 +116,11 @@ def has_sparse_rates(part: CatalogPart) -> bool:
 
 def _same_rates(part: CatalogPart) -> dict[str, list[str]]:
     """Return the formats with a known peak; formats with the same rate are grouped."""
-    found: dict[str, list[str]] = {}
+    formats: dict[str, list[str]] = {}
     for name in RATES:
         if part[name].state == "known":
-            found.setdefault(part[name].words, []).append(name)
-    return {", ".join(n.upper() for n in names): names for names in found.values()}
+            formats.setdefault(part[name].words, []).append(name)
+    return {", ".join(n.upper() for n in names): names for names in formats.values()}
 
 
 def _stated_rates(part: CatalogPart) -> Mapping[str, float]:
@@ -140,12 +140,12 @@ _INPUT = {"accelerator": "gpu", "system": "system"}
 def calculator_links(part: CatalogPart) -> Links:
     """Return links to the calculators that take this kind of part, with it chosen."""
     wanted = _INPUT.get(part.kind, "network")
-    found = []
+    links = []
     for entry in registry.entries():
         asks = [n for n, one in input_specs(entry.inputs).items() if one.kind == wanted]
         if asks and _calculator_answers(entry.name, asks[0], part.id):
-            found.append((calculator_url(entry.name, f"{asks[0]}={part.id}"), entry.title))
-    return tuple(found)
+            links.append((calculator_url(entry.name, f"{asks[0]}={part.id}"), entry.title))
+    return tuple(links)
 
 
 @functools.cache
@@ -277,7 +277,7 @@ class PartQuery:
 
     def address(self, **changes: str) -> str:
         """Return the URL of the list with some parameters changed."""
-        words = {
+        text = {
             "kind": self.shelf.name,
             "vendor": self.vendor,
             "memory": self.least,
@@ -286,8 +286,8 @@ class PartQuery:
             "order": "rising" if self.rising else "",
         } | changes
         first = next(iter(SHELVES))
-        said = {k: v for k, v in words.items() if v and (k, v) != ("kind", first)}
-        return f"/hardware?{urlencode(said)}" if said else "/hardware"
+        query = {k: v for k, v in text.items() if v and (k, v) != ("kind", first)}
+        return f"/hardware?{urlencode(query)}" if query else "/hardware"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -339,9 +339,7 @@ def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     return PartQuery(
         shelf=shelf,
         vendor=_offered_or_empty(query.get("vendor", ""), list_vendors(shelf)),
-        least=_offered_or_empty(
-            query.get("memory", ""), [words for words, _ in MIN_MEMORY_CHOICES]
-        ),
+        least=_offered_or_empty(query.get("memory", ""), [text for text, _ in MIN_MEMORY_CHOICES]),
         columns=_offered_or_empty(query.get("columns", ""), [title for title, _ in shelf.groups]),
         sort=sort if sort in names else "",
         rising=query.get("order") == "rising",
@@ -367,43 +365,43 @@ def part_category(part: CatalogPart) -> PartCategory:
     return next(shelf for shelf in SHELVES.values() if part.kind in shelf.kinds)
 
 
-def build_part_list(asked: PartQuery) -> PartTable:
+def build_part_list(query: PartQuery) -> PartTable:
     """Return the list for a query."""
-    everything = parts_in_category(asked.shelf)
-    chosen = _sort_parts([part for part in everything if _matches_query(part, asked)], asked)
-    groups = [g for g in asked.shelf.groups if asked.columns in ("", g[0])]
+    everything = parts_in_category(query.shelf)
+    chosen = _sort_parts([part for part in everything if _matches_query(part, query)], query)
+    groups = [g for g in query.shelf.groups if query.columns in ("", g[0])]
     columns = [column for _, inside in groups for column in inside]
     letters = _reason_letters(chosen, [name for name, _, _ in columns])
-    heads = tuple(_column_head(column, asked) for column in columns)
+    heads = tuple(_column_head(column, query) for column in columns)
     return PartTable(
-        heads=(_column_head(("name", asked.shelf.one, ""), asked), *heads),
+        heads=(_column_head(("name", query.shelf.one, ""), query), *heads),
         groups=tuple((title, len(inside)) for title, inside in groups),
         rows=tuple(_part_row(part, columns, letters) for part in chosen),
         reasons=tuple((letter, reason) for reason, letter in letters.items()),
         total=len(everything),
-        sorted_by=_describe_sort_order(asked),
+        sorted_by=_describe_sort_order(query),
     )
 
 
-def _matches_query(part: CatalogPart, asked: PartQuery) -> bool:
-    if asked.vendor and part.vendor != asked.vendor:
+def _matches_query(part: CatalogPart, query: PartQuery) -> bool:
+    if query.vendor and part.vendor != query.vendor:
         return False
-    if not asked.least:
+    if not query.least:
         return True
     memory = part.get("memory") or part.get("gpu_memory")
     number = memory.number if memory else None
-    return isinstance(number, int | float) and number >= float(asked.least) * 1e9
+    return isinstance(number, int | float) and number >= float(query.least) * 1e9
 
 
-def _sort_parts(chosen: Sequence[CatalogPart], asked: PartQuery) -> list[CatalogPart]:
+def _sort_parts(chosen: Sequence[CatalogPart], query: PartQuery) -> list[CatalogPart]:
     """Sort by a value, largest first by default; parts without a value come last."""
-    name = asked.sort or asked.shelf.sort
+    name = query.sort or query.shelf.sort
     if name == "name":
         ordered = sorted(chosen, key=lambda part: part.name.casefold())
-        return ordered[::-1] if asked.rising else ordered
+        return ordered[::-1] if query.rising else ordered
     have = [part for part in chosen if _sort_value(part, name) is not None]
     lack = [part for part in chosen if _sort_value(part, name) is None]
-    return [*sorted(have, key=_sort_key(name), reverse=not asked.rising), *lack]
+    return [*sorted(have, key=_sort_key(name), reverse=not query.rising), *lack]
 
 
 def _sort_key(name: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
@@ -419,22 +417,22 @@ def _sort_value(part: CatalogPart, name: str) -> str | float | None:
     return value.number if value else None
 
 
-def _describe_sort_order(asked: PartQuery) -> str:
-    name = asked.sort or asked.shelf.sort
+def _describe_sort_order(query: PartQuery) -> str:
+    name = query.sort or query.shelf.sort
     if name == "name":
-        return "name, backward" if asked.rising else "name"
-    words = next((w for _, inside in asked.shelf.groups for n, w, _ in inside if n == name), name)
-    return f"“{words}”, {'smallest' if asked.rising else 'largest'} first"
+        return "name, backward" if query.rising else "name"
+    text = next((w for _, inside in query.shelf.groups for n, w, _ in inside if n == name), name)
+    return f"“{text}”, {'smallest' if query.rising else 'largest'} first"
 
 
-def _column_head(column: Column, asked: PartQuery) -> ColumnHead:
-    name, words, unit = column
-    now = (asked.sort or asked.shelf.sort) == name
-    falling = now and not asked.rising
+def _column_head(column: Column, query: PartQuery) -> ColumnHead:
+    name, text, unit = column
+    now = (query.sort or query.shelf.sort) == name
+    falling = now and not query.rising
     rises = name != "name"  # the first click sorts names ascending, numbers descending
     state = "" if not now else ("descending" if falling == rises else "ascending")
     order = "rising" if falling else ""
-    return ColumnHead(name, words, unit, asked.address(sort=name, order=order), state)
+    return ColumnHead(name, text, unit, query.address(sort=name, order=order), state)
 
 
 def _reason_letters(chosen: Iterable[CatalogPart], names: Sequence[str]) -> dict[str, str]:
@@ -460,11 +458,11 @@ def _part_cell(value: PartValue | None, unit: str, letters: Mapping[str, str]) -
     """Return a value without the unit that its column title shows."""
     if value is None:
         return PartCell("–", "", "", unverified=False)
-    words, beside = (
+    label, beside = (
         text.replace(f"{NBSP}{unit}", "") if unit else text for text in (value.words, value.beside)
     )
     letter = letters.get(value.reason, "")
-    return PartCell(words, beside, letter, unverified=value.unverified)
+    return PartCell(label, beside, letter, unverified=value.unverified)
 
 
 router = APIRouter(prefix="/hardware", include_in_schema=False)
@@ -481,17 +479,17 @@ _FACTS = {
 @router.get("")
 def list_hardware(request: Request, learner: CurrentLearner) -> Response:
     allow_caching(request)
-    asked = parse_part_query(request.query_params)
+    query = parse_part_query(request.query_params)
     return render_page(
         request,
         "hardware/index.html",
         learner=learner,
-        asked=asked,
+        asked=query,
         shelves=SHELVES.values(),
-        vendors=[(name, name) for name in list_vendors(asked.shelf)],
-        columns=[(title, title) for title, _ in asked.shelf.groups],
+        vendors=[(name, name) for name in list_vendors(query.shelf)],
+        columns=[(title, title) for title, _ in query.shelf.groups],
         least=MIN_MEMORY_CHOICES,
-        listed=build_part_list(asked),
+        listed=build_part_list(query),
         ticked=request.query_params.getlist("part"),
     )
 
@@ -503,8 +501,8 @@ def compare_parts(
     part: Chosen = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     allow_caching(request)
-    asked = {name: find_part(name) for name in dict.fromkeys(part)}
-    found = [known for known in asked.values() if known]
+    parts = {name: find_part(name) for name in dict.fromkeys(part)}
+    found = [known for known in parts.values() if known]
     chosen = found[:MAX_COMPARED_PARTS]
     return render_page(
         request,
@@ -512,7 +510,7 @@ def compare_parts(
         learner=learner,
         chosen=chosen,
         left_out=found[MAX_COMPARED_PARTS:],
-        unknown=[name for name, known in asked.items() if known is None],
+        unknown=[name for name, known in parts.items() if known is None],
         most=MAX_COMPARED_PARTS,
         groups=compare_fields(chosen),
         prices=[request.app.state.prices.of(part.id) for part in chosen],

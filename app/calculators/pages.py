@@ -52,8 +52,8 @@ def _require_calculator(name: str) -> EstimateSpec:
 
 def _raw_query(request: Request) -> str:
     # `request.url` would first build the whole URL.
-    words: bytes = request.scope["query_string"]
-    return words.decode(errors="replace")
+    text: bytes = request.scope["query_string"]
+    return text.decode(errors="replace")
 
 
 def _typed_inputs(request: Request) -> dict[str, str]:

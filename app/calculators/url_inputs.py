@@ -38,8 +38,8 @@ async def read_posted_inputs(request: Request) -> dict[str, str]:
     async with request.form(max_files=4, max_fields=_MOST_FIELDS) as form:
         items = form.multi_items()
         files = [(n, await _clean_text(n, v)) for n, v in items if isinstance(v, UploadFile)]
-    words = [(n, v) for n, v in items if isinstance(v, str)]
-    return keep_first_filled([*files, *words])
+    text = [(n, v) for n, v in items if isinstance(v, str)]
+    return keep_first_filled([*files, *text])
 
 
 async def _clean_text(name: str, value: UploadFile) -> str:

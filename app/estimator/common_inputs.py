@@ -150,22 +150,22 @@ def ask_degree(
 
 def ask_pipeline(maximum: int = 4096) -> Any:
     """Declare the number of pipeline stages."""
-    words = "Stages that the layers are divided into."
-    return ask_degree("Pipeline parallel", words, "pipeline-parallelism", maximum)
+    text = "Stages that the layers are divided into."
+    return ask_degree("Pipeline parallel", text, "pipeline-parallelism", maximum)
 
 
 def ask_context_parallel(maximum: int = 4096) -> Any:
     """Declare the number of GPUs that divide a sequence."""
-    words = "GPUs that divide each sequence."
+    text = "GPUs that divide each sequence."
     term = "context-parallelism"
-    return ask_degree("Context parallel", words, term, maximum, advanced=True)
+    return ask_degree("Context parallel", text, term, maximum, advanced=True)
 
 
 def ask_experts(maximum: int = 4096) -> Any:
     """Declare the number of GPUs that divide the experts."""
-    words = "GPUs that divide the experts of a layer."
+    text = "GPUs that divide the experts of a layer."
     term = "expert-parallelism"
-    return ask_degree("Expert parallel", words, term, maximum, advanced=True)
+    return ask_degree("Expert parallel", text, term, maximum, advanced=True)
 
 
 def ask_sequence_parallel() -> Any:

@@ -79,9 +79,9 @@ def alias_ids(file: str, table: str) -> dict[str, str]:
 def find_id(file: str, table: str, name: str, what: str) -> str:
     """Return the id for `name`; raises LookupError with the closest name."""
     names = alias_ids(file, table)
-    found = names.get(normalize_name(name))
-    if found is not None:
-        return found
+    key = names.get(normalize_name(name))
+    if key is not None:
+        return key
     near = difflib.get_close_matches(normalize_name(name), names, n=3, cutoff=0.5)
     ids = tuple(dict.fromkeys(names[n] for n in near))
     hint = f"nearest: {', '.join(ids)}" if ids else f"for example {next(iter(names))}"

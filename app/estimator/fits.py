@@ -37,32 +37,36 @@ class MemoryLimit:
 
 
 def memory_verdict(
-    need: float, room: MemoryLimit, gpus: int, least: float | None = None, most: float | None = None
+    need: float,
+    memory: MemoryLimit,
+    gpus: int,
+    least: float | None = None,
+    most: float | None = None,
 ) -> Verdict:
     r"""Return whether a GPU that needs `need` bytes has enough memory.
 
     `least` and `most` bound a modeled need. If the limit is within these bounds, the
     verdict is that it may fit.
 
-    >>> room = MemoryLimit(80e9, 80e9)
-    >>> memory_verdict(149.4e9, room, 8).text.replace("\u00a0", " ")
+    >>> memory = MemoryLimit(80e9, 80e9)
+    >>> memory_verdict(149.4e9, memory, 8).text.replace("\u00a0", " ")
     'Each GPU would need 149.4 GB and has 80 GB.'
-    >>> memory_verdict(80.012e9, room, 1).text.replace("\u00a0", " ")
+    >>> memory_verdict(80.012e9, memory, 1).text.replace("\u00a0", " ")
     'The GPU would need 12 MB more than 80 GB and has 80 GB.'
     >>> memory_verdict(39.45e9, MemoryLimit(85.52e9, 85.52e9), 1).text.replace("\u00a0", " ")
     'The GPU needs 39.45 GB and has 85.52 GB: 46.1 GB free.'
-    >>> close = memory_verdict(82e9, room, 8, least=74e9)
+    >>> close = memory_verdict(82e9, memory, 8, least=74e9)
     >>> close.status, close.lead
     ('tight', 'May not fit.')
     >>> close.text.replace("\u00a0", " ")
     'Each GPU would need 82 GB and has 80 GB; the estimate may be as low as 74 GB.'
-    >>> close = memory_verdict(76e9, room, 8, most=82e9)
+    >>> close = memory_verdict(76e9, memory, 8, most=82e9)
     >>> close.status, close.lead
     ('tight', 'May not fit.')
     >>> close.text.replace("\u00a0", " ")
     'Each GPU needs 76 GB and has 80 GB; the estimate may be as high as 82 GB.'
     """
-    limit, whole, label = room.limit, room.whole, room.label
+    limit, whole, label = memory.limit, memory.whole, memory.label
     status = memory_status(need, limit)
     subject = "Each GPU" if gpus > 1 else "The GPU"
     holds = decimals_that_hold((limit, -need), "B") if need <= limit else 0
@@ -70,20 +74,20 @@ def memory_verdict(
     has = f"has {capacity_text(whole, label, more)}"
     if limit < whole:
         has = f"may use {format_value(limit, 'B', more)} of {capacity_text(whole, label)}"
-    words = format_value(need, "B", more)
-    if status == "no" and words == format_value(limit, "B"):
-        words = f"{format_value(need - limit, 'B')} more than {words}"
+    texts = format_value(need, "B", more)
+    if status == "no" and texts == format_value(limit, "B"):
+        texts = f"{format_value(need - limit, 'B')} more than {texts}"
     if close := _crossed_limit_text(need, limit, least, most):
         verb = "would need" if need > limit else "needs"
-        text = f"{subject} {verb} {words} and {has}; {close}"
+        text = f"{subject} {verb} {texts} and {has}; {close}"
         return Verdict("tight", "May not fit.", text)
     if status == "no":
-        text = f"{subject} would need {words} and {has}."
+        text = f"{subject} would need {texts} and {has}."
     else:
         free = format_value(limit - need, "B")
         if holds > 1:
-            free = _printed_difference(words, format_value(limit, "B", more))
-        text = f"{subject} needs {words} and {has}: {free} free."
+            free = _printed_difference(texts, format_value(limit, "B", more))
+        text = f"{subject} needs {texts} and {has}: {free} free."
     return Verdict(status, _LEADS[status], text)
 
 
@@ -124,10 +128,10 @@ def capacity_text(capacity: float, label: float | None, more: int = 0) -> str:
     >>> capacity_text(85.52e9, 80e9).replace("\u00a0", " "), capacity_text(48e9, 48e9) == "48\u00a0GB"
     ('85.5 GB (80 GB on the label)', True)
     """
-    words = format_value(capacity, "B", more)
+    text = format_value(capacity, "B", more)
     if label is None or format_value(label, "B") == format_value(capacity, "B"):
-        return words
-    return f"{words} ({format_value(label, 'B')} on the label)"
+        return text
+    return f"{text} ({format_value(label, 'B')} on the label)"
 
 
 def capacity_note(gpu: Accelerator) -> str:
@@ -144,8 +148,8 @@ def capacity_note(gpu: Accelerator) -> str:
             "so the label counts."
         )
     who = "its driver" if gpu.driver_memory else "what programs are shown"
-    reading = f"{format_number(gpu.capacity / 2**20)} MiB"
-    read = f"{format_value(gpu.capacity, 'B')} ({reading})"
+    mebibytes = f"{format_number(gpu.capacity / 2**20)} MiB"
+    read = f"{format_value(gpu.capacity, 'B')} ({mebibytes})"
     return f"{gpu.name}: {label} on the label, {read} by {who}."
 
 
@@ -185,6 +189,6 @@ def round_past_limit(value: float, *, up: bool) -> str:
 
 def is_value_allowed(inputs: type, field: str, value: float) -> bool:
     """Return whether a value in base units is valid for a field after rounding."""
-    asked = input_specs(inputs)[field]
-    low, high = asked.minimum or 0.0, asked.maximum or math.inf
+    spec = input_specs(inputs)[field]
+    low, high = spec.minimum or 0.0, spec.maximum or math.inf
     return low * 1.01 <= value <= high * 0.99

@@ -76,8 +76,8 @@ def decimals_that_hold(parts: Iterable[float], unit: str) -> int:
     parts = tuple(parts)
     total = format_value(math.fsum(parts), unit)
     for more in range(3):
-        words = (format_value(value, unit, more) for value in parts)
-        read = math.fsum(parse_quantity(w.replace(NBSP, " "), unit) for w in words)
+        text = (format_value(value, unit, more) for value in parts)
+        read = math.fsum(parse_quantity(w.replace(NBSP, " "), unit) for w in text)
         # Some readers round half of the last place up, others down.
         either = (format_value(read * near, unit) for near in (1 - 1e-9, 1 + 1e-9))
         if set(either) == {total}:
@@ -98,8 +98,8 @@ def format_sum(values: Iterable[float], unit: str) -> str:
     """
     parts = [value for value in values if value]
     more = decimals_that_hold(parts, unit)
-    words = [format_value(value, unit, more) for value in parts]
-    return " + ".join(words) or format_value(0.0, unit)
+    text = [format_value(value, unit, more) for value in parts]
+    return " + ".join(text) or format_value(0.0, unit)
 
 
 def format_split(whole: str, total: float, each: float, ways: int) -> str:
@@ -113,8 +113,8 @@ def format_split(whole: str, total: float, each: float, ways: int) -> str:
     copied = (each - total / ways) / (1 - 1 / ways)
     if abs(copied) < 1e-9 * total:
         return f"{_put_in_brackets(whole)} ÷ {ways}"
-    kept = format_term(copied, "B")
-    return f"({whole} − {kept}) ÷ {ways} + {kept}"
+    copy = format_term(copied, "B")
+    return f"({whole} − {copy}) ÷ {ways} + {copy}"
 
 
 def format_cached_bytes(
@@ -130,17 +130,17 @@ def format_cached_bytes(
         mixer = layer.mixer
         ways = round(1 / cache_share(mixer.kv_heads, gpus))
         if mixer.cache:
-            kept = min(tokens, mixer.window) if mixer.window else tokens
+            cached = min(tokens, mixer.window) if mixer.window else tokens
             each = number * cached_elements(mixer, width)
-            groups[kept, ways] = groups.get((kept, ways), 0.0) + each
+            groups[cached, ways] = groups.get((cached, ways), 0.0) + each
         if mixer.near:
-            kept = min(tokens, mixer.near_tokens)
-            groups[kept, ways] = groups.get((kept, ways), 0.0) + number * mixer.near
+            cached = min(tokens, mixer.near_tokens)
+            groups[cached, ways] = groups.get((cached, ways), 0.0) + number * mixer.near
     parts = []
-    for (kept, ways), elements in groups.items():
+    for (cached, ways), elements in groups.items():
         over = f" ÷ {ways}" if gpus > 1 else ""
         size = format_term(elements * width, "B")
-        parts.append(f"{size} × {format_term(kept)}{over}")
+        parts.append(f"{size} × {format_term(cached)}{over}")
     if state:
         parts.append(format_term(state, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
     return " + ".join(parts) or format_term(0.0, "B")

@@ -149,12 +149,12 @@ def to_query(value: Any) -> dict[str, str]:
 
     The inverse of `parse_inputs`; fields at their default are left out.
     """
-    words = {}
+    text = {}
     for field in dataclasses.fields(value):
         current = getattr(value, field.name)
         if current != field.default and current is not None:
-            words[field.name] = format_input(field.metadata["input"], current)
-    return words
+            text[field.name] = format_input(field.metadata["input"], current)
+    return text
 
 
 def format_input(field: InputSpec, value: Any) -> str:
@@ -198,7 +198,7 @@ def describe_range(field: InputSpec) -> str:
 
 def _expand_card_count(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -> dict[str, Any]:
     """Split a counted GPU, `8x H100`, into the GPU and the count field."""
-    given = dict(typed)
+    values = dict(typed)
     for name, raw in typed.items():
         field = fields.get(name)
         if field is None or not field.count_field or not isinstance(raw, str):
@@ -207,11 +207,11 @@ def _expand_card_count(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -
             continue
         counted = _COUNTED.match(raw)
         if counted:
-            given[name] = counted["what"]
+            values[name] = counted["what"]
             count = typed.get(field.count_field)
             if count is None or count == "":
-                given[field.count_field] = counted["count"]
-    return given
+                values[field.count_field] = counted["count"]
+    return values
 
 
 _COUNTED = re.compile(r"^\s*(?P<count>\d[\d,]*)\s*[x×*]\s*(?P<what>\S.*)$")
@@ -232,8 +232,8 @@ def _unknown_field_problem(name: str, raw: Any, fields: dict[str, InputSpec]) ->
 
 def _shorten_value(raw: Any) -> str:
     """Shorten a value for error messages."""
-    words = str(raw)
-    return words if len(words) <= LONGEST_VALUE else f"{words[: LONGEST_VALUE - 1]}…"
+    text = str(raw)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
 def _parse_value(field: InputSpec, raw: Any) -> Any:

@@ -36,16 +36,16 @@ class EstimateSpec:
 
     def compute(self, inputs: Any) -> Estimate:
         """Compute the estimate, with notes on weight formats and unread configuration fields."""
-        found = self.answer(inputs)
+        estimate = self.answer(inputs)
         unclear = _model_caveats(inputs)
         counted = _counted_weights(inputs)
         if unclear:
-            found = dataclasses.replace(found, notes=found.notes + unclear)
+            estimate = dataclasses.replace(estimate, notes=estimate.notes + unclear)
         if counted:
-            text = f"{found.verdict.text} {counted}"
-            verdict = dataclasses.replace(found.verdict, text=text)
-            found = dataclasses.replace(found, verdict=verdict)
-        return found
+            text = f"{estimate.verdict.text} {counted}"
+            verdict = dataclasses.replace(estimate.verdict, text=text)
+            estimate = dataclasses.replace(estimate, verdict=verdict)
+        return estimate
 
 
 def _model_caveats(inputs: Any) -> tuple[str, ...]:
@@ -62,10 +62,10 @@ def _counted_weights(inputs: Any) -> str:
     field = input_specs(kind).get("weights")
     if field is None or getattr(inputs, "job", "serving") != "serving":
         return ""
-    words = dict(field.choices)
-    if PUBLISHED not in words:
+    text = dict(field.choices)
+    if PUBLISHED not in text:
         return ""
-    return weights_words(find_model(inputs.model), inputs.weights, words[inputs.weights])
+    return weights_words(find_model(inputs.model), inputs.weights, text[inputs.weights])
 
 
 # All estimates, in display order. Each module `estimates/NAME_report.py` is imported when

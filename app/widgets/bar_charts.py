@@ -89,13 +89,13 @@ def _lettered_styles(
     looks: Sequence[SegmentStyle], labels: Sequence[str]
 ) -> Iterator[SegmentStyle]:
     """Yield the styles with unique letters: the second S of a sum becomes St."""
-    taken: set[str] = set()
+    used: set[str] = set()
     for look, label in zip(looks, labels, strict=True):
         letter = look.letter
-        if letter in taken:
+        if letter in used:
             starts = (label[:length] for length in range(1, len(label) + 1))
-            letter = next((s for s in starts if s not in taken), letter)
-        taken |= {letter} - {""}
+            letter = next((s for s in starts if s not in used), letter)
+        used |= {letter} - {""}
         same = letter == look.letter
         yield look if same else dataclasses.replace(look, letter=letter)
 
@@ -125,10 +125,10 @@ def draw_stack(
         marks.append(draw_rect(f"{part.look.fill} gap", at, top, wide, height))
         # Text would be unreadable on the stripes that cover the part beyond the limit.
         seen = min(at + wide, cap) - at
-        words = _segment_text(part, seen)
-        if words:
+        text = _segment_text(part, seen)
+        if text:
             classes = " ".join(c for c in ("in-bar", part.look.words, "m") if c)
-            marks.append(draw_text(words, at + seen / 2, top + height / 2 + 4.5, classes))
+            marks.append(draw_text(text, at + seen / 2, top + height / 2 + 4.5, classes))
     return marks
 
 
@@ -137,8 +137,8 @@ def _segment_text(part: StackSegment, wide: float) -> str:
     if part.look.words == "none":
         return ""
     long = f"{part.label} {part.words}"
-    words = long if text_fits(long, wide) else part.look.letter or part.label
-    return words if text_fits(words, wide) else ""
+    text = long if text_fits(long, wide) else part.look.letter or part.label
+    return text if text_fits(text, wide) else ""
 
 
 _TOP = 24
@@ -213,8 +213,8 @@ def _bar_description(bar: StackedBar, axis: Axis, used: float) -> str:
 
 def _format_amount(axis: Axis, value: float) -> str:
     """Format a value with its unit; for a count the bar names what is counted."""
-    words = axis.one_decimal(value)
-    return words if axis.counted else f"{words} {axis.unit}"
+    text = axis.one_decimal(value)
+    return text if axis.counted else f"{text} {axis.unit}"
 
 
 def bar_table(bar: StackedBar) -> ResultTable:
@@ -241,8 +241,8 @@ def bar_legend(bar: StackedBar, looks: Sequence[SegmentStyle] = ()) -> tuple[tup
         if part.value:
             color = look.key
             before = names.get(color)
-            words = _legend_label(part.label, look.letter)
-            names[color] = f"{before}; {words}" if before else words
+            text = _legend_label(part.label, look.letter)
+            names[color] = f"{before}; {text}" if before else text
     free = bar.capacity is not None and bar.capacity > bar_total(bar)
     left = (("k-f", _left_word(bar).capitalize()),) if free else ()
     return (*names.items(), *left)
@@ -286,14 +286,14 @@ class _CapacityMark:
 def _draw_limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
     end = axis.place(used)
     if bar.capacity is None:
-        words = f"{axis.one_decimal(used)} {axis.unit}".strip()
-        return [_text_above(end, "", words)]
+        text = f"{axis.one_decimal(used)} {axis.unit}".strip()
+        return [_text_above(end, "", text)]
     limit = _CapacityMark(axis.place(bar.capacity), end, axis.round(bar.capacity), axis.unit)
     cap = draw_line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
     left = axis.one_decimal(abs(bar.capacity - used))
     if used <= bar.capacity:
-        words = f"{left} {_left_word(bar)}"
-        beside = _text_above(limit.cap, f"of {limit.size} {limit.unit}", words)
+        text = f"{left} {_left_word(bar)}"
+        beside = _text_above(limit.cap, f"of {limit.size} {limit.unit}", text)
         return [*_draw_free(limit, height), cap, beside]
     over = f"{_format_amount(axis, used - bar.capacity)} over"
     return [*_draw_overflow(limit, over, height), cap]
@@ -379,8 +379,8 @@ def draw_rows(rows: RowChart) -> Markup:
     marks += scale_below(axis, bottom - 6)
     if rows.limit is not None:
         at = axis.place(rows.limit)
-        words = f"{rows.written(rows.limit)}, {rows.limit_label}"
-        marks.append(draw_text(words, at, bottom + 31, "e" if at > 50 else ""))
+        text = f"{rows.written(rows.limit)}, {rows.limit_label}"
+        marks.append(draw_text(text, at, bottom + 31, "e" if at > 50 else ""))
     return svg_root(marks, bottom + _FOOT, rows.alt or rows_sentence(rows))
 
 
@@ -410,29 +410,29 @@ def _rows_inside(label: str) -> str:
 
 def rows_sentence(rows: RowChart) -> str:
     """Return the text alternative of the chart."""
-    said = []
+    sentences = []
     for row in rows.rows:
         parts = ", ".join(
             f"{_rows_inside(component_label(name))} {rows.written(value)}"
             for name, value in row.parts
         )
         alone = len(row.parts) == 1 and row.parts[0][0] == row.label
-        words = f"{row.label}: {rows.written(row.total)}"
-        said.append(words if alone else f"{words}, of which {parts}")
+        label = f"{row.label}: {rows.written(row.total)}"
+        sentences.append(label if alone else f"{label}, of which {parts}")
     if rows.limit is not None:
-        said.append(f"the limit is {rows.written(rows.limit)}")
-    told = "; ".join(said).replace(NBSP, " ")
-    return f"{rows.title}. {told}." if rows.title else f"{told}."
+        sentences.append(f"the limit is {rows.written(rows.limit)}")
+    text = "; ".join(sentences).replace(NBSP, " ")
+    return f"{rows.title}. {text}." if rows.title else f"{text}."
 
 
 def _draw_row(row: LabeledSum, rows: RowChart, axis: Axis, top: float) -> list[str]:
     limit = rows.limit
     over = row.total - limit if limit is not None else 0.0
-    words = f"{row.label}: {rows.written(row.total)}"
+    text = f"{row.label}: {rows.written(row.total)}"
     if over > 0:
-        words += f", {rows.written(over)} over"
+        text += f", {rows.written(over)} over"
     cap = 100.0 if limit is None else axis.place(limit)
-    marks = [draw_text(words, 0, top + 18, "b")]
+    marks = [draw_text(text, 0, top + 18, "b")]
     marks += draw_stack(map(_row_segment, row.parts), axis, top + 26, _BAR, cap)
     if over > 0:
         marks.append(draw_rect("over", cap, top + 26, axis.place(row.total) - cap, _BAR))
@@ -443,8 +443,8 @@ def _draw_row(row: LabeledSum, rows: RowChart, axis: Axis, top: float) -> list[s
 
 def _row_segment(part: tuple[str, float]) -> StackSegment:
     name, value = part
-    words = format_number(float(f"{value:.3g}"))
-    return StackSegment(component_label(name), value, _KNOWN.get(name, BARE), words)
+    text = format_number(float(f"{value:.3g}"))
+    return StackSegment(component_label(name), value, _KNOWN.get(name, BARE), text)
 
 
 _PAIRS_ROW, _PAIRS_BAR = 48, 16
@@ -471,8 +471,8 @@ def draw_pairs(pairs: Sequence[DoubleBar], says: str) -> Markup:
     """Draw all bars on one scale from zero; `says` is the text alternative."""
     most = max((max(p.value, p.beyond) for p in pairs), default=0.0) or 1.0
     letters = max((len(p.words) for p in pairs), default=0)
-    room = 1 - (_APART + _LETTER * letters) / _NARROWEST
-    widest = min(_WIDEST, 100 * room)
+    share = 1 - (_APART + _LETTER * letters) / _NARROWEST
+    widest = min(_WIDEST, 100 * share)
     marks: list[str] = []
     for place, pair in enumerate(pairs):
         top = place * _PAIRS_ROW

@@ -48,31 +48,31 @@ def _other_inputs(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
     """Yield other values for fields, starting with the fields that people vary first."""
     fields = given_inputs.input_specs(kind)
     for vary in (_other_choices, _other_counts, _other_names):
-        for name, declared in fields.items():
+        for name, spec in fields.items():
             value = getattr(inputs, name)
-            yield from ((name, other) for other in vary(declared, value))
+            yield from ((name, other) for other in vary(spec, value))
 
 
-def _other_choices(declared: InputSpec, value: Any) -> list[str]:
+def _other_choices(spec: InputSpec, value: Any) -> list[str]:
     """Return the choices after the current one, then those before it."""
-    if declared.kind != "choice" or declared.advanced:
+    if spec.kind != "choice" or spec.advanced:
         return []
-    choices = [choice for choice, _ in declared.choices]
+    choices = [choice for choice, _ in spec.choices]
     place = choices.index(value) if value in choices else -1
     return [*choices[place + 1 :], *choices[: max(0, place)]]
 
 
-def _other_counts(declared: InputSpec, value: Any) -> list[str]:
-    return [str(2 * value)] if declared.kind == "count" and value else []
+def _other_counts(spec: InputSpec, value: Any) -> list[str]:
+    return [str(2 * value)] if spec.kind == "count" and value else []
 
 
-def _other_names(declared: InputSpec, value: Any) -> list[str]:
+def _other_names(spec: InputSpec, value: Any) -> list[str]:
     """Return other models or GPUs, or the list without its last element."""
-    if declared.kind == "model":
+    if spec.kind == "model":
         return [name for name, _ in lookup.list_models()[:_TRIED]]
-    if declared.kind == "gpu":
+    if spec.kind == "gpu":
         return [card.id for card in list_accelerators()[:_TRIED]]
-    return [value.rpartition(",")[0]] if declared.kind == "text" and value else []
+    return [value.rpartition(",")[0]] if spec.kind == "text" and value else []
 
 
 def _changes_first_figure(
@@ -150,8 +150,8 @@ class FormField:
 
     @property
     def _longest(self) -> int:
-        words = (words for group in self.options for _, words in group.choices)
-        return max((len(some) for some in words), default=0)
+        text = (text for group in self.options for _, text in group.choices)
+        return max((len(some) for some in text), default=0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -202,10 +202,10 @@ def build_calculator_form(
     `block` builds the short form for use within a text: only the fields in `typed`, and
     the short result. `id` must be unique on the page.
     """
-    inputs, reading, other, problems = _answer_form(entry, typed, course, block=block)
+    inputs, view, other, problems = _answer_form(entry, typed, course, block=block)
     fields = build_fields(entry, typed, inputs, problems, id=id, course=course)
     near, far = _arrange_fields(entry, fields, typed if block else None)
-    query = reading.query if reading else urlencode({k: v for k, v in typed.items() if v})
+    query = view.query if view else urlencode({k: v for k, v in typed.items() if v})
     against = "&".join(part for part in (query, other) if part)
     return CalculatorForm(
         name=entry.name,
@@ -216,7 +216,7 @@ def build_calculator_form(
         groups=near,
         folded=far,
         unfolded=any(f.error or f.name in typed for g in far for f in g.fields),
-        reading=reading,
+        reading=view,
         problems=problems,
         link=calculator_url(entry.name, query),
         compare=calculator_url(entry.name, against, part="compare"),
@@ -239,61 +239,61 @@ def build_fields(
     wrong = {p.field: p.message for p in problems}
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields = []
-    for name, declared in given_inputs.input_specs(entry.inputs).items():
+    for name, spec in given_inputs.input_specs(entry.inputs).items():
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
-        words = field_text(declared, typed.get(name), meant, sure=inputs is not None)
-        field = build_field(name, declared, words, f"{id}-{name}")
+        text = field_text(spec, typed.get(name), meant, sure=inputs is not None)
+        field = build_field(name, spec, text, f"{id}-{name}")
         fields.append(
             dataclasses.replace(
                 field,
-                topic=declared.topic if declared.topic in course.topics else "",
-                term=declared.term if declared.term in course.terms else "",
+                topic=spec.topic if spec.topic in course.topics else "",
+                term=spec.term if spec.term in course.terms else "",
                 error=wrong.get(name, ""),
             )
         )
     return tuple(fields)
 
 
-def field_text(declared: InputSpec, typed: str | None, meant: Any, *, sure: bool) -> str:
+def field_text(spec: InputSpec, typed: str | None, meant: Any, *, sure: bool) -> str:
     """Return the value shown in a field: the typed text, or the parsed value as text.
 
     Catalog names are shown in the catalog's spelling once they are recognized.
     """
-    if typed and not (sure and declared.kind in _NAMED):
-        return _format_for_people(declared, typed)
+    if typed and not (sure and spec.kind in _NAMED):
+        return _format_for_people(spec, typed)
     if meant is None:
         return ""
-    if declared.kind == "flag" and typed == "":
+    if spec.kind == "flag" and typed == "":
         return "no"
-    return _format_for_people(declared, given_inputs.format_input(declared, meant))
+    return _format_for_people(spec, given_inputs.format_input(spec, meant))
 
 
-def _format_for_people(declared: InputSpec, words: str) -> str:
+def _format_for_people(spec: InputSpec, words: str) -> str:
     """Format a number with commas, and large counts as 15T or 70B."""
-    if declared.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
+    if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
         return words
     value = int(words)
-    if declared.unit in _WRITTEN_SHORT and not declared.typed_unit:
+    if spec.unit in _WRITTEN_SHORT and not spec.typed_unit:
         for size, letter in _SIZES_OF_COUNTS:
             if value >= size and value % (size // 100) == 0:
                 return f"{value / size:g}{letter}"
     return f"{value:,}"
 
 
-def build_field(name: str, declared: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
+def build_field(name: str, spec: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
     """Build one field without its problems and links."""
-    unit = declared.typed_unit or units.PLURALS.get(declared.unit, declared.unit)
+    unit = spec.typed_unit or units.PLURALS.get(spec.unit, spec.unit)
     return FormField(
         name=name,
         id=id,
-        widget=_choose_widget(declared),
-        label=declared.label,
+        widget=_choose_widget(spec),
+        label=spec.label,
         value=value,
         unit=unit,
-        options=_option_groups(declared, value),
-        help=declared.help,
-        accepts=_accepted_hint(declared),
-        least=f"{declared.minimum:g}" if declared.minimum is not None else "",
+        options=_option_groups(spec, value),
+        help=spec.help,
+        accepts=_accepted_hint(spec),
+        least=f"{spec.minimum:g}" if spec.minimum is not None else "",
         doubles=name.endswith(_DOUBLED),
     )
 
@@ -309,8 +309,8 @@ def _answer_form(
     except InvalidInputsError as bad:
         return inputs, None, "", bad.problems
     height = {"bar_height": _BLOCK_BAR} if block else {}
-    reading = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
-    return inputs, reading, _other_scenario_query(entry, inputs, estimate), ()
+    view = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
+    return inputs, view, _other_scenario_query(entry, inputs, estimate), ()
 
 
 def _other_scenario_query(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
@@ -331,22 +331,20 @@ def _arrange_fields(
     entry: EstimateSpec, fields: Sequence[FormField], named: Mapping[str, str] | None
 ) -> tuple[tuple[FieldGroup, ...], tuple[FieldGroup, ...]]:
     """Return the groups shown at once, and those behind “More inputs”."""
-    declared = given_inputs.input_specs(entry.inputs)
-    near = [f for f in fields if not declared[f.name].advanced]
-    far = [f for f in fields if declared[f.name].advanced]
+    spec = given_inputs.input_specs(entry.inputs)
+    near = [f for f in fields if not spec[f.name].advanced]
+    far = [f for f in fields if spec[f.name].advanced]
     if named is not None:
         chosen = [f for f in fields if f.name in named]
         return (FieldGroup("", tuple(chosen or near)),), ()
-    return _group_fields(near, declared), _group_fields(far, declared)
+    return _group_fields(near, spec), _group_fields(far, spec)
 
 
 def _group_fields(
-    fields: Sequence[FormField], declared: Mapping[str, InputSpec]
+    fields: Sequence[FormField], spec: Mapping[str, InputSpec]
 ) -> tuple[FieldGroup, ...]:
-    titles = dict.fromkeys(declared[f.name].group for f in fields)
-    return tuple(
-        FieldGroup(t, tuple(f for f in fields if declared[f.name].group == t)) for t in titles
-    )
+    titles = dict.fromkeys(spec[f.name].group for f in fields)
+    return tuple(FieldGroup(t, tuple(f for f in fields if spec[f.name].group == t)) for t in titles)
 
 
 def _has_text(*groups: tuple[FieldGroup, ...]) -> bool:
@@ -355,37 +353,37 @@ def _has_text(*groups: tuple[FieldGroup, ...]) -> bool:
     return any(f.widget == "text" for f in fields)
 
 
-def _choose_widget(declared: InputSpec) -> Widget:
-    most = math.inf if declared.maximum is None else declared.maximum
-    if declared.kind == "text":
+def _choose_widget(spec: InputSpec) -> Widget:
+    most = math.inf if spec.maximum is None else spec.maximum
+    if spec.kind == "text":
         return "line" if most <= _LINE else "text"
-    if declared.kind in {"count", "number"}:
-        counted = declared.kind == "count" and declared.unit in _STEPPED_UNITS
+    if spec.kind in {"count", "number"}:
+        counted = spec.kind == "count" and spec.unit in _STEPPED_UNITS
         return "step" if counted and most <= _MAX_STEPPED else "number"
-    if declared.kind == "model" and not declared.optional:
+    if spec.kind == "model" and not spec.optional:
         return "size"
-    return "tick" if declared.kind == "flag" else "select"
+    return "tick" if spec.kind == "flag" else "select"
 
 
-def _accepted_hint(declared: InputSpec) -> str:
+def _accepted_hint(spec: InputSpec) -> str:
     """Return the allowed range as a hint; fields with choices need none."""
-    if declared.kind in {"number", "count"}:
-        return given_inputs.describe_range(declared)
+    if spec.kind in {"number", "count"}:
+        return given_inputs.describe_range(spec)
     return ""
 
 
-def _option_groups(declared: InputSpec, value: str) -> tuple[OptionGroup, ...]:
+def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:
     """Return the choices of a field; an unknown value is added as another choice."""
-    if declared.kind == "choice":
-        groups: tuple[OptionGroup, ...] = (OptionGroup("", declared.choices),)
-    elif declared.kind in _NAMED:
-        groups = _limit_options(catalog_options(declared.kind), dict(declared.choices))
+    if spec.kind == "choice":
+        groups: tuple[OptionGroup, ...] = (OptionGroup("", spec.choices),)
+    elif spec.kind in _NAMED:
+        groups = _limit_options(catalog_options(spec.kind), dict(spec.choices))
     else:
         return ()
-    if declared.optional:
+    if spec.optional:
         groups = (OptionGroup("", (("", "Not set"),)), *groups)
     listed = {choice for group in groups for choice, _ in group.choices}
-    own_size = declared.kind == "model" and not declared.optional
+    own_size = spec.kind == "model" and not spec.optional
     if value in listed or own_size:
         return groups
     return (OptionGroup("", ((value, value),)), *groups) if value else groups

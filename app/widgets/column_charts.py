@@ -105,8 +105,8 @@ def error_position(error: float) -> float:
     >>> error_position(0.0), error_position(0.5), error_position(-3.0)
     (50.0, 99.0, 1.0)
     """
-    held = min(max(error, -_MAX_ERROR_SHOWN), _MAX_ERROR_SHOWN)
-    return 50 + held / _MAX_ERROR_SHOWN * 49
+    shown = min(max(error, -_MAX_ERROR_SHOWN), _MAX_ERROR_SHOWN)
+    return 50 + shown / _MAX_ERROR_SHOWN * 49
 
 
 def _draw_case(error: float, down: float, *, fitted: bool) -> str:
@@ -124,8 +124,8 @@ def _draw_band(bottom: float) -> str:
 def _draw_axis(bottom: float) -> list[str]:
     marks = []
     for tick in _TICKS:
-        words = "0" if not tick else f"{'+' if tick > 0 else '−'}{abs(tick):.0%}"
-        marks.append(draw_text(words, error_position(tick), 14, _tick_anchor(tick)))
+        text = "0" if not tick else f"{'+' if tick > 0 else '−'}{abs(tick):.0%}"
+        marks.append(draw_text(text, error_position(tick), 14, _tick_anchor(tick)))
         marks.append(draw_line("ax", error_position(tick), _TOP - 6, error_position(tick), bottom))
     return marks
 
@@ -135,11 +135,11 @@ def _tick_anchor(tick: float) -> str:
 
 
 def _describe_strips(strips: tuple[ErrorStrip, ...]) -> str:
-    told = "; ".join(
+    text = "; ".join(
         f"{s.name}, {len(s.errors)} cases, {sum(abs(e) <= 0.1 for e, _ in s.errors)} within 10%"
         for s in strips
     )
-    return f"Error of each prediction by kind: {told or 'no cases'}."
+    return f"Error of each prediction by kind: {text or 'no cases'}."
 
 
 _RANGES_TOP, _HEIGHT = 20, 18

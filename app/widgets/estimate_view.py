@@ -37,8 +37,8 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
     ]
     label = escaped(table.label)
     heads = "".join(
-        f'<th scope="col"{kind}>{escaped(words)}</th>'
-        for words, kind in zip(table.columns, kinds, strict=True)
+        f'<th scope="col"{kind}>{escaped(text)}</th>'
+        for text, kind in zip(table.columns, kinds, strict=True)
     )
     rows = "".join([_row_html(cells, kinds, keys) for cells in read])
     return Markup(  # noqa: S704 - every text in it is escaped
@@ -50,16 +50,16 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
 
 def _row_html(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) -> str:
     shown = [
-        f"<td{kind}>{escaped(words)}</td>" for (words, _), kind in zip(cells, kinds, strict=True)
+        f"<td{kind}>{escaped(text)}</td>" for (text, _), kind in zip(cells, kinds, strict=True)
     ]
     name, is_number = cells[0]
     if is_number:
         return f"<tr>{''.join(shown)}</tr>\n"
-    key, words = keys.get(name), escaped(name)
+    key, text = keys.get(name), escaped(name)
     if key:
-        words = f'<span class="key {key}">{words}</span>'
+        text = f'<span class="key {key}">{text}</span>'
     kind = ' class="sum"' if name in _SUMS else ""
-    return f'<tr{kind}><th scope="row">{words}</th>{"".join(shown[1:])}</tr>\n'
+    return f'<tr{kind}><th scope="row">{text}</th>{"".join(shown[1:])}</tr>\n'
 
 
 def _cell_text(cell: str | tuple[float, str]) -> _Cell:
@@ -76,8 +76,8 @@ def calculator_url(name: str, query: str = "", *, part: str = "", anchor: str = 
     '/calculators/kv-cache?context=8k#total'
     """
     path = f"/calculators/{name}{'/' if part else ''}{part}"
-    asked = f"{path}?{query}" if query else path
-    return f"{asked}#{anchor}" if anchor else asked
+    url = f"{path}?{query}" if query else path
+    return f"{url}#{anchor}" if anchor else url
 
 
 LONGEST_LINK = 2000
@@ -188,8 +188,8 @@ def build_estimate_view(
     bar_height: int = 44,
 ) -> EstimateView:
     """Prepare an estimate for display. `topics` are the concept pages that can be linked."""
-    words = given_inputs.to_query(inputs)
-    query = inputs_query(words)
+    text = given_inputs.to_query(inputs)
+    query = inputs_query(text)
     short = len(query) <= LONGEST_LINK
     sign = SIGNS[estimate.verdict.status]
     keys = _component_keys(estimate)
@@ -209,7 +209,7 @@ def build_estimate_view(
         parts=_hardware_links(entry, inputs),
         pictures=_chart_views(estimate, keys, bar_height),
         tables=tuple(show_table(t, keys) for t in estimate.tables),
-        changes=tuple(_flip_view(entry.name, c, words) for c in estimate.changes),
+        changes=tuple(_flip_view(entry.name, c, text) for c in estimate.changes),
         steps=tuple(_step_view(s, topics) for s in estimate.steps),
         notes=estimate.notes,
         link=calculator_url(entry.name, query) if short else "",
@@ -321,13 +321,13 @@ def _component_keys(estimate: Estimate) -> dict[str, str]:
 def _chart_views(
     estimate: Estimate, keys: Mapping[str, str], bar_height: int
 ) -> tuple[ChartView, ...]:
-    told = {row[0] for table in estimate.tables for row in table.rows if row}
-    told |= {f.label for f in estimate.figures}
+    labels = {row[0] for table in estimate.tables for row in table.rows if row}
+    labels |= {f.label for f in estimate.figures}
     shown = []
     for picture in estimate.pictures:
         if isinstance(picture, StackedBar):
             drawing = draw_bar(picture, height=bar_height)
-            repeated = all(s.label in told for s in picture.segments)
+            repeated = all(s.label in labels for s in picture.segments)
         else:
             drawing, repeated = draw_picture(picture), False
         table = None if repeated else show_table(drawing.table, keys)

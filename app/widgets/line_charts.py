@@ -77,10 +77,10 @@ def draw_chart(chart: Chart) -> SvgChart:
 
 def chart_sentence(chart: Chart) -> str:
     """Return the chart as a sentence: its axes, then each line from end to end."""
-    told = "; ".join(_line_sentence(one, chart) for one in chart.lines if one.points)
+    text = "; ".join(_line_sentence(one, chart) for one in chart.lines if one.points)
     below = chart.x_label[:1].lower() + chart.x_label[1:]
     axes = f"{chart.y_label} over {below}"
-    return f"{chart.label}: {axes}. {told}." if told else f"{chart.label}: no points."
+    return f"{chart.label}: {axes}. {text}." if text else f"{chart.label}: no points."
 
 
 def chart_table(chart: Chart) -> ResultTable:
@@ -257,11 +257,11 @@ def draw_curves(curves: Sequence[OptionCurve]) -> Markup:
 
 def curves_sentence(curves: Sequence[OptionCurve]) -> str:
     """Return the text alternative of option curves."""
-    told = "; ".join(
+    text = "; ".join(
         f"{c.letter}{', the key,' if c.right else ''} from {c.shares[0]:.0%} to {c.shares[-1]:.0%}"
         for c in curves
     )
-    return f"Share choosing each option, weakest to strongest fifth: {told}."
+    return f"Share choosing each option, weakest to strongest fifth: {text}."
 
 
 def _draw_option_lines(curves: Sequence[OptionCurve]) -> str:
@@ -283,8 +283,8 @@ def _option_shares_names(curves: Sequence[OptionCurve]) -> list[str]:
     for curve in sorted(curves, key=lambda c: c.shares[-1]):
         down = min(_PLANE.down(curve.shares[-1]) + 4, free)
         free = down - _APART
-        words = f"{curve.letter} key" if curve.right else curve.letter
-        made.append(draw_text(words, 94, down, "b" if curve.right else ""))
+        text = f"{curve.letter} key" if curve.right else curve.letter
+        made.append(draw_text(text, 94, down, "b" if curve.right else ""))
     return made
 
 
@@ -326,13 +326,13 @@ def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
 
 def read_timeline(timeline: Timeline) -> str:
     """Return the timeline as a sentence, lane by lane."""
-    told = "; ".join(
+    text = "; ".join(
         f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"
         + (", hidden" if is_hidden(s, timeline) else "")
         for s in timeline.spans
     )
     end = max((s.end for s in timeline.spans), default=0.0)
-    return f"{timeline.label}, {format_value(end, 's')} in all: {told or 'nothing'}."
+    return f"{timeline.label}, {format_value(end, 's')} in all: {text or 'nothing'}."
 
 
 def timeline_table(timeline: Timeline) -> ResultTable:

@@ -46,8 +46,8 @@ class Axis:
 
     def named(self, tick: float) -> str:
         """Return the label of a tick; the last one includes the unit."""
-        words = self.words(tick)
-        return f"{words} {self.unit}".strip() if tick == self.ticks[-1] else words
+        text = self.words(tick)
+        return f"{text} {self.unit}".strip() if tick == self.ticks[-1] else text
 
     def round(self, value: float) -> str:
         """Format a value for a label next to the axis: whole numbers from a thousand on."""
@@ -172,8 +172,8 @@ def scale_below(axis: Axis, top: float) -> tuple[str, ...]:
         at = axis.place(tick)
         last = tick == axis.ticks[-1]
         marks.append(draw_line("ax", at, top, at, top + 6))
-        words = axis.named(tick)
-        marks.append(draw_text(words, at, top + 21, "e" if last else "m" if at else ""))
+        text = axis.named(tick)
+        marks.append(draw_text(text, at, top + 21, "e" if last else "m" if at else ""))
     return tuple(marks)
 
 
@@ -278,13 +278,13 @@ def place_names(lines: Sequence[LabeledLine], top: float, bottom: float) -> list
     wanted = [one for one in lines if one.words and one.places]
     wanted.sort(key=lambda one: (not one.mark, -one.places[-1][1]))
     for one in wanted:
-        found = [
+        positions = [
             (_count_covered(name, lines) + _FAR * (place >= _NEAR), name)
             for place, name in enumerate(_label_positions(one))
             if _is_inside(name, top, bottom)
             and not any(_boxes_touch(name, other) for other in placed)
         ]
-        _, best = min(found, key=lambda cost: cost[0], default=(0, None))
+        _, best = min(positions, key=lambda cost: cost[0], default=(0, None))
         placed.append(best or _above_all(next(_label_positions(one)), placed))
     return placed
 

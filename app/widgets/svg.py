@@ -51,10 +51,10 @@ def svg_root(
     An empty `says` hides it from screen readers: the text next to it says the same.
     `width` is in pixels, 0 for the full width.
     """
-    told = f'role="img" aria-label="{escape(str(says))}"' if says else _SILENT
+    role = f'role="img" aria-label="{escape(str(says))}"' if says else _SILENT
     wide = f' width="{svg_number(width)}"' if width else ""
     return Markup(  # noqa: S704 - every text in it is escaped
-        f'<svg class="{classes}" {told}{wide} height="{svg_number(height)}">{"".join(content)}</svg>'
+        f'<svg class="{classes}" {role}{wide} height="{svg_number(height)}">{"".join(content)}</svg>'
     )
 
 
@@ -239,8 +239,8 @@ def chart_style(tokens: str, rules: str) -> str:
     '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
     """
     colors = dict(_TOKEN.findall(tokens))
-    found = " ".join(rule[0] for rule in _RULE.finditer(rules))
-    written = _USE.sub(lambda use: colors.get(use[1], "sans-serif"), found)
+    rules_text = " ".join(rule[0] for rule in _RULE.finditer(rules))
+    written = _USE.sub(lambda use: colors.get(use[1], "sans-serif"), rules_text)
     return f'{written} .g {{ font: 400 13px "Source Sans 3", sans-serif }}'
 
 
@@ -294,8 +294,8 @@ def draw_shares(options: Sequence[OptionBar], says: str) -> Markup:
     for place, option in enumerate(options):
         x, look = place * wide, "ink" if option.right else "soft"
         marks.append(draw_rect(look, x, 0, option.share * wide * 0.88, 12))
-        words = f"{option.letter} {option.share * 100:.0f}"
-        marks.append(draw_text(words, x, 27, "b" if option.right else ""))
+        text = f"{option.letter} {option.share * 100:.0f}"
+        marks.append(draw_text(text, x, 27, "b" if option.right else ""))
     return svg_root(marks, 32, says)
 
 

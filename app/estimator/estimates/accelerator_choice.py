@@ -279,9 +279,9 @@ def describe_gpu_count(gpu: Accelerator, count: int) -> str:
     >>> describe_gpu_count(find_accelerator("b300-sxm"), 4)
     '4x B300 SXM (Blackwell Ultra), of a board of 8'
     """
-    words = f"{format_number(count)}x {gpu.name}"
+    text = f"{format_number(count)}x {gpu.name}"
     whole, unit = round_up_to_unit(gpu, count)
-    return words if whole == count else f"{words}, of a {unit} of {whole}"
+    return text if whole == count else f"{text}, of a {unit} of {whole}"
 
 
 def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
@@ -418,19 +418,19 @@ def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
     prices = read_prices(inputs)
     loads = _loads_by_repacking(inputs, model) if inputs.job == "serving" else {}
     form = find_format(model, inputs.weights)
-    found: list[GpuCandidate] = []
-    against: list[tuple[Accelerator, str]] = []
+    candidates: list[GpuCandidate] = []
+    excluded: list[tuple[Accelerator, str]] = []
     for gpu in list_gpus():
         why = find_objection(inputs, gpu)
         load = loads.get(is_unpacked(gpu, form), {})
         tried = why or _try_gpu(inputs, model, gpu, load, prices.get(gpu.id))
         if isinstance(tried, str):
-            against.append((gpu, tried))
+            excluded.append((gpu, tried))
         else:
-            found.append(tried)
-    found.sort(key=lambda c: _ranking_key(inputs.rank, c))
-    best = loads.get(is_unpacked(found[0].gpu, form), {}) if found else {}
-    return GpuRanking(inputs, model, tuple(found), tuple(against), best)
+            candidates.append(tried)
+    candidates.sort(key=lambda c: _ranking_key(inputs.rank, c))
+    best = loads.get(is_unpacked(candidates[0].gpu, form), {}) if candidates else {}
+    return GpuRanking(inputs, model, tuple(candidates), tuple(excluded), best)
 
 
 def _loads_by_repacking(
@@ -579,9 +579,9 @@ def _try_training(
     if each is None or not math.isfinite(each):
         return "Its 16-bit rate is not published, so its speed is not known."
     hours = each * inputs.tokens / (1 - inputs.lost)
-    room = gpu.capacity * FOR_STATES
+    capacity = gpu.capacity * FOR_STATES
     states = model.parameters * STATES
-    count = max(1, math.ceil(states / room), math.ceil(hours * 3600 / inputs.days))
+    count = max(1, math.ceil(states / capacity), math.ceil(hours * 3600 / inputs.days))
     board = purchase_unit(gpu)
     count = -(-count // board) * board
     power = None if gpu.tdp is None else gpu.tdp * count
@@ -650,11 +650,11 @@ def _more_sequences(
 ) -> tuple[_Try, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""
     load = result.loads[best.count]
-    room = best.gpu.capacity * USABLE - load.fixed
+    free = best.gpu.capacity * USABLE - load.fixed
     each = load.cache / inputs.concurrent
-    if each <= 0 or room <= 0:
+    if each <= 0 or free <= 0:
         return ()
-    more = max(int(room // each), inputs.concurrent) + 1
+    more = max(int(free // each), inputs.concurrent) + 1
     if more > 1_000_000:
         return ()
     now, flips = format_number(inputs.concurrent), format_number(more)

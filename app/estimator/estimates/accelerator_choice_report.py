@@ -413,13 +413,13 @@ def _build_bar(
 ) -> StackedBar:
     memory = best.gpu.capacity
     if inputs.job == "training":
-        limit, words = memory * FOR_STATES, "for states"
+        limit, text = memory * FOR_STATES, "for states"
         parts: tuple[BarSegment, ...] = (
             BarSegment("optimizer", "Weights, gradients, optimizer", best.need),
         )
     else:
         load = result.loads[best.count]
-        limit, words = memory * USABLE, "usable"
+        limit, text = memory * USABLE, "usable"
         parts = (
             BarSegment("weights", "Weights", load.weights),
             BarSegment("kv", "KV cache", load.cache),
@@ -427,7 +427,7 @@ def _build_bar(
             BarSegment("overhead", "Overhead", load.overhead + load.padding),
         )
     label = f"Memory of each {best.gpu.name}"
-    return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {words}")
+    return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {text}")
 
 
 _RANKED = {
@@ -469,8 +469,8 @@ def _build_notes(inputs: AcceleratorChoiceInputs, best: GpuCandidate | None) -> 
 
 def _unsourced_values(gpu: Accelerator) -> str:
     """Return the names of values used in the ranking that lack a primary source."""
-    found = {field_for_key(key) for key in gpu.unverified} & _USED
-    return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in found)
+    names = {field_for_key(key) for key in gpu.unverified} & _USED
+    return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in names)
 
 
 _USED = {"memory", "memory_bandwidth", "nvlink", "tdp", *RATES} - {"fp32", "tf32"}

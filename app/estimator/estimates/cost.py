@@ -330,8 +330,8 @@ def _break_even_utilization(
 ) -> float | None:
     """Return the utilization at which both cost the same; None if there is none."""
     slopes = owned[1] - owned[0], rented[1] - rented[0]
-    found = break_even(owned[0] - rented[0], *slopes)
-    return found if found is not None and 0 < found <= 1 else None
+    utilization = break_even(owned[0] - rented[0], *slopes)
+    return utilization if utilization is not None and 0 < utilization <= 1 else None
 
 
 def find_flips(inputs: CostInputs, result: CostResult) -> tuple[VerdictFlip, ...]:

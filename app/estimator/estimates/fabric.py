@@ -355,8 +355,8 @@ def most_systems(way: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     leaves = most_leaves(way.ports, way.ratio, tiers)
     if way.layout == "rail":
         leaves -= leaves % hosts.rails
-    room = (leaves * down - way.managers) // hosts.rails
-    return max(0, room // hosts.per_system)
+    capacity = (leaves * down - way.managers) // hosts.rails
+    return max(0, capacity // hosts.per_system)
 
 
 def _too_many(way: PlaneWiring, hosts: FabricHosts) -> Exception:
@@ -427,10 +427,10 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
         (tree.spines * planes, "spine"),
         (tree.cores * planes, "core"),
     )
-    words = [f"{format_number(n)} {what}" for n, what in counts if n]
+    text = [f"{format_number(n)} {what}" for n, what in counts if n]
     if not tree.spines:
-        return "one switch" if planes * tree.leaves == 1 else f"{words[0]} switches"
-    return f"{', '.join(words[:-1])} and {words[-1]} switches"
+        return "one switch" if planes * tree.leaves == 1 else f"{text[0]} switches"
+    return f"{', '.join(text[:-1])} and {text[-1]} switches"
 
 
 def steps_chart(result: FabricResult) -> Chart:
@@ -462,8 +462,8 @@ def steps_chart(result: FabricResult) -> Chart:
 def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values that need a different number of switches."""
     hosts, way, tree = result.hosts, result.way, result.tree
-    room = (tree.leaves * tree.down - way.managers) // hosts.rails // hosts.per_system
-    more = max(room, hosts.systems) + 1
+    capacity = (tree.leaves * tree.down - way.managers) // hosts.rails // hosts.per_system
+    more = max(capacity, hosts.systems) + 1
     ratio = 1.0 if way.ratio > 1 else 2.0
     layout = "tree" if way.layout == "rail" else "rail"
     other = dataclasses.replace
@@ -488,10 +488,10 @@ def _describe_new_switches(result: FabricResult, way: PlaneWiring, systems: int)
     if tree is None:
         most = format_number(most_systems(way, hosts, way.tiers or 3))
         return f"Too many: {most} systems at most."
-    words = describe_switches(tree, result.planes)
-    if words == describe_switches(result.tree, result.planes):
+    text = describe_switches(tree, result.planes)
+    if text == describe_switches(result.tree, result.planes):
         return ""
-    return f"{words[:1].upper()}{words[1:]}."
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _format_choice(value: float | str) -> str:

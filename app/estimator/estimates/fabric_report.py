@@ -86,15 +86,15 @@ def build_report(inputs: FabricInputs, result: FabricResult) -> Estimate:
 
 def _build_verdict(result: FabricResult) -> Verdict:
     hosts = result.hosts
-    words = describe_switches(result.tree, result.planes)
+    text = describe_switches(result.tree, result.planes)
     gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
     size = f"{format_number(hosts.systems)} {hosts.system.name} with {gpus}"
     units = ""
     if result.units > 1:
         units = f" in {format_number(result.units)} scalable units"
     slow = result.share < 1
-    join = "It joins" if words == "one switch" else "They join"
-    lead = f"{words[:1].upper()}{words[1:]}"
+    join = "It joins" if text == "one switch" else "They join"
+    lead = f"{text[:1].upper()}{text[1:]}"
     return Verdict(
         "tight" if slow else "info",
         f"{lead}, slower than the adapters." if slow else f"{lead}.",

@@ -375,19 +375,19 @@ def find_limits(
     gpus = inputs.tensor_parallel
     limit = usable_memory_limit(inputs, gpu, load, gpus)
     sizes = _loads_by_gpu_count(model, inputs, gpu, load)
-    room = limit - load.fixed
+    free = limit - load.fixed
     if inputs.engine == TRANSFORMERS:
         longest, most = _search_limits(model, inputs, gpu)
     else:
-        longest, most = _solve_limits(model, inputs, load, room)
-    given = max(room, 0.0) if inputs.cache_memory is None else inputs.cache_memory
+        longest, most = _solve_limits(model, inputs, load, free)
+    cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
     width = CACHE_BITS[inputs.cache] / 8
     each = elements_per_token(model, sharing_gpus(inputs, gpus), width) * width
-    held = int(given // (each * inputs.block)) if each else None
+    blocks = int(cache_bytes // (each * inputs.block)) if each else None
     return InferenceLimits(
         usable=limit,
-        room=given,
-        tokens=None if held is None else held * inputs.block,
+        room=cache_bytes,
+        tokens=None if blocks is None else blocks * inputs.block,
         context=longest,
         concurrent=most if most is None else max(0, most),
         gpus=fewest_gpus(sizes, lambda load: load.total),
@@ -398,7 +398,7 @@ def find_limits(
 
 
 def _solve_limits(
-    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, room: float
+    model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse, free: float
 ) -> tuple[int | None, int | None]:
     """Solve for context and sequences if only the cache grows with them."""
     width = CACHE_BITS[inputs.cache] / 8
@@ -406,9 +406,9 @@ def _solve_limits(
     sharing, own = sharing_gpus(inputs, gpus), own_sequences(inputs, gpus)
     state = recurrent_bytes(model) / sharing
     per_sequence = load.cache / own
-    elements = (room / own - state) / width
+    elements = (free / own - state) / width
     longest = longest_context(model, elements, sharing, inputs.block, width)
-    most = int(room // per_sequence) * (gpus // sharing) if per_sequence else None
+    most = int(free // per_sequence) * (gpus // sharing) if per_sequence else None
     return longest, most
 
 
@@ -524,6 +524,6 @@ def find_flips(
         flips = FORMATS[limits.weights].label
         changes.append(VerdictFlip("weights", "Weights", now, flips, "Fits."))
     if limits.attention:
-        words = "Divided", "Data parallel", "Fits."
-        changes.append(VerdictFlip("attention", "Attention", *words))
+        text = "Divided", "Data parallel", "Fits."
+        changes.append(VerdictFlip("attention", "Attention", *text))
     return tuple(changes)

@@ -91,32 +91,32 @@ def build_table(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTabl
 def build_notes(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> tuple[str, ...]:
-    found = list(_weight_notes(model, inputs, load))
+    notes = list(_weight_notes(model, inputs, load))
     if inputs.overhead is None:
-        found.append(
+        notes.append(
             f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
             "start-up logs show 0.3 to 4 GB."
         )
     if load.started > load.activations + load.overhead:
-        kept = format_value(load.started, "B")
-        found.append(
-            f"vLLM 0.9 keeps {kept} beside weights and cache at its start, for "
+        startup = format_value(load.started, "B")
+        notes.append(
+            f"vLLM 0.9 keeps {startup} beside weights and cache at its start, for "
             "sampling many sequences; the upper end counts that."
         )
     if inputs.engine == TRANSFORMERS and inputs.tensor_parallel > 1:
-        found.append("Whole layers are dealt to the GPUs; none of them is divided.")
+        notes.append("Whole layers are dealt to the GPUs; none of them is divided.")
     if any(a.mixer.latent for a, _ in model.runs) and inputs.tensor_parallel > 1:
-        found.append("A latent cache is divided by data-parallel attention alone.")
+        notes.append("A latent cache is divided by data-parallel attention alone.")
     if model.is_routed:
-        found.append("All experts are in memory, although few work on one token.")
+        notes.append("All experts are in memory, although few work on one token.")
     if model.window:
-        found.append(
+        notes.append(
             f"Sliding layers keep at most {format_number(model.window)} tokens; an "
             "engine without support for it keeps all."
         )
     if model.max_context and inputs.context > model.max_context:
-        found.append(f"The model is configured for {format_number(model.max_context)} tokens.")
-    return tuple(found)
+        notes.append(f"The model is configured for {format_number(model.max_context)} tokens.")
+    return tuple(notes)
 
 
 def _weight_notes(
@@ -125,11 +125,11 @@ def _weight_notes(
     """Yield which weights stay wider, and what repacking adds."""
     form = find_format(model, inputs.weights)
     if form.widths is not None:
-        kept = "norms, and modules that the checkpoint leaves out,"
-        yield f"{form.label}: {kept} stay in 16 bit."
+        tensors = "norms, and modules that the checkpoint leaves out,"
+        yield f"{form.label}: {tensors} stay in 16 bit."
     elif form.covers != "all":
-        kept = "embeddings, output head, norms and routers"
-        yield f"{form.label}: {kept} stay in 16 bit."
+        tensors = "embeddings, output head, norms and routers"
+        yield f"{form.label}: {tensors} stay in 16 bit."
     if load.padding:
         more = format_value(load.padding, "B")
         yield (
@@ -286,11 +286,11 @@ def build_report(result: InferenceMemoryResult) -> Estimate:
     model, inputs, gpu, load = result.model, result.inputs, result.gpu, result.load
     limits = result.limits
     limit = limits.usable
-    room = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
+    memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
     bounds = _load_bounds(inputs, load)
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(load.total, room, inputs.tensor_parallel, *bounds),
+        verdict=memory_verdict(load.total, memory, inputs.tensor_parallel, *bounds),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(model, inputs, gpu, load, limit),
         pictures=(build_bar(gpu, load, limit),),
@@ -366,10 +366,10 @@ def _measured_step(
         prompt = min(inputs.prompt or inputs.context, inputs.context)
         running = prompt_bytes(model, inputs.concurrent * prompt)
         loading = loading_bytes(model, inputs.weights) / inputs.tensor_parallel
-        held = (load.weights, load.cache, load.overhead)
+        parts = (load.weights, load.cache, load.overhead)
         formula = "more of tokens × (6 × MLP width + 8 × width) and what loading adds"
         numbers = f"max({format_term(running, 'B')}, {format_term(loading, 'B')}"
-        numbers += "".join(f" − {format_term(part, 'B')}" for part in held) + ")"
+        numbers += "".join(f" − {format_term(part, 'B')}" for part in parts) + ")"
         return _activations_line(formula, numbers, load)
     engine = ENGINES[inputs.engine]
     formula = (

@@ -276,8 +276,8 @@ def _build_notes(
     if inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")
     if inputs.draft_tokens:
-        kept = format_number(result.accepted)
-        notes.append(f"{kept} tokens are kept of each step on average.")
+        count = format_number(result.accepted)
+        notes.append(f"{count} tokens are kept of each step on average.")
     if placed.model.is_routed:
         notes.append("Tokens choose experts unevenly, so fewer are read than could be.")
     return tuple(notes)

@@ -232,14 +232,14 @@ def _pipeline_cuts(
     layers: int, pipeline: int, data: int, each: int
 ) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
     """Return (chunks, ZeRO stage) pairs with the micro-batches that `each` replica can use."""
-    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    cuts: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for micro_batch in _MICRO_BATCHES:
         batches = each // micro_batch
         if each % micro_batch or batches < pipeline:
             continue
         for variant in _pipeline_variants(layers, pipeline, data, batches):
-            found.setdefault(variant, []).append((micro_batch, batches))
-    return tuple((variant, tuple(sizes)) for variant, sizes in found.items())
+            cuts.setdefault(variant, []).append((micro_batch, batches))
+    return tuple((variant, tuple(sizes)) for variant, sizes in cuts.items())
 
 
 def _pipeline_variants(
@@ -319,45 +319,45 @@ class MemoryFit:
     def _resident_bytes(self, family: LayoutFamily) -> _Stages:
         shared = (family.tensor, family.pipeline, family.pieces)
         key = (*shared, family.expert, family.zero)
-        found = self._standing.get(key)
-        if found is None:
+        resident = self._standing.get(key)
+        if resident is None:
             plan = family.plan(self._job, family.sizes[0])
             framework = plan_step(plan).framework
             stages = resident_memory(self._model, plan_layout(plan), framework, usual_states())
             beside = usual_overhead(plan.gpus)
-            found = tuple(stage.total + beside for stage in stages)
-            self._standing[key] = found
-            self.steps += _STAGE * len(found)
-        return found
+            resident = tuple(stage.total + beside for stage in stages)
+            self._standing[key] = resident
+            self.steps += _STAGE * len(resident)
+        return resident
 
     def _transient_bytes(
         self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute
     ) -> _Stages:
         shared = (family.tensor, family.pipeline, family.pieces, family.context)
         key = (*shared, size, recompute)
-        found = self._moving.get(key)
-        if found is None:
+        transient = self._moving.get(key)
+        if transient is None:
             layout, each = self._per_token(family, (*shared, recompute), recompute)
             micro_batch, batches = size
             tokens = self._job.sequence * micro_batch / family.context
-            found = tuple(
+            transient = tuple(
                 sum(moves.both(tokens, micro_batches_in_flight(moves.stage, layout, batches)))
                 for moves in each
             )
-            self._moving[key] = found
-            self.steps += _STAGE * len(found)
-        return found
+            self._moving[key] = transient
+            self.steps += _STAGE * len(transient)
+        return transient
 
     def _per_token(
         self, family: LayoutFamily, key: tuple[object, ...], recompute: Recompute
     ) -> tuple[ParallelLayout, tuple[TransientMemory, ...]]:
-        found = self._each.get(key)
-        if found is None:
+        per_token = self._each.get(key)
+        if per_token is None:
             plan = family.plan(self._job, family.sizes[0], recompute)
             layout = plan_layout(plan)
             each = transient_bytes_by_stage(self._model, layout, plan_step(plan))
-            found = self._each[key] = layout, each
-        return found
+            per_token = self._each[key] = layout, each
+        return per_token
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -521,16 +521,16 @@ def search_all_layouts(
     `most`: how many layouts to rank; `steps`: how much work may be done; see `STEPS`.
     """
     every = tuple(list_splits(model, fabric, job))
-    looking = _LayoutSearch(model, gpu, job, fabric, most)
+    search = _LayoutSearch(model, gpu, job, fabric, most)
     seen = 0
     for split in every:
         for family in split.families():
-            if looking.steps >= steps:
+            if search.steps >= steps:
                 break
-            looking.look_at(family)
+            search.look_at(family)
             seen += len(family.sizes)
     legal = sum(split.layouts for split in every)
-    return LayoutSearchResult(looking.best(), looking.fitting, seen, legal, looking.steps)
+    return LayoutSearchResult(search.best(), search.fitting, seen, legal, search.steps)
 
 
 def find_fewest_gpus(
@@ -628,7 +628,7 @@ def find_plans(
     fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
     job = training_job(inputs)
     searches = _search_cluster_sizes(inputs, model, gpu, job, fabric)
-    ranked = [c for found in searches for c in found.ranked]
+    ranked = [c for search in searches for c in search.ranked]
     if inputs.objective == "cost":
         ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
     return ParallelismPlanResult(
@@ -640,8 +640,8 @@ def find_plans(
         ranked=tuple(ranked[:10]),
         fewest=find_fewest_gpus(model, gpu, job, fabric, _STEPS_OF_FEWEST),
         count=searches[0].fitting,
-        seen=sum(found.seen for found in searches),
-        legal=sum(found.legal for found in searches),
+        seen=sum(search.seen for search in searches),
+        legal=sum(search.legal for search in searches),
     )
 
 
@@ -658,16 +658,16 @@ def _search_cluster_sizes(
     """
     halvings = _HALVINGS if inputs.objective == "cost" else 0
     sizes = [n for n in range(halvings + 1) if job.gpus >> n]
-    found: list[LayoutSearchResult] = []
+    searches: list[LayoutSearchResult] = []
     left = STEPS
     while sizes:
         steps = left // len(sizes)
         halving = sizes.pop()
         part = dataclasses.replace(job, gpus=job.gpus >> halving)
         most = _MOST_OF_PARTS if halving else _MOST
-        found.insert(0, search_all_layouts(model, gpu, part, fabric, most, steps))
-        left -= found[0].steps
-    return found
+        searches.insert(0, search_all_layouts(model, gpu, part, fabric, most, steps))
+        left -= searches[0].steps
+    return searches
 
 
 def find_flips(

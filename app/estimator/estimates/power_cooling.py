@@ -336,13 +336,13 @@ def _rack_changes(
 ) -> tuple[VerdictFlip, ...]:
     """Return the rack power for one system more, or for none, or the needed rack height."""
     now = format_value(inputs.rack_limit, "W")
-    room = inputs.rack_units // result.units
-    if room == 0:
+    capacity = inputs.rack_units // result.units
+    if capacity == 0:
         was, flips = str(inputs.rack_units), str(result.units)
         return (VerdictFlip("rack_units", "Height of a rack", was, flips, "Holds one."),)
     changes = []
     needed = (result.in_rack + 1) * result.node
-    if result.in_rack < room and is_value_allowed(type(inputs), "rack_limit", needed):
+    if result.in_rack < capacity and is_value_allowed(type(inputs), "rack_limit", needed):
         flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
         count = result.in_rack + 1
         racks = format_number(-(-inputs.nodes // count))

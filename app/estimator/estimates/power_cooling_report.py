@@ -277,14 +277,14 @@ def _build_bar(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Stacke
         BarSegment("overhead", "Cooling and losses", result.site - result.machines),
     )
     limit = inputs.site_limit
-    words = f"{format_value(limit, 'W')} of the site" if limit else ""
-    return StackedBar("Highest power of the site", parts, limit, words, "W")
+    text = f"{format_value(limit, 'W')} of the site" if limit else ""
+    return StackedBar("Highest power of the site", parts, limit, text, "W")
 
 
 def _build_table(result: PowerCoolingResult) -> ResultTable:
     rows = tuple(
-        (words, (watts, "W"), (watts * result.load, "W"), (round(heat_in_btu(watts)), "BTU/h"))
-        for words, watts in (
+        (text, (watts, "W"), (watts * result.load, "W"), (round(heat_in_btu(watts)), "BTU/h"))
+        for text, watts in (
             ("One system", result.node),
             ("A full rack", result.rack),
             ("All machines", result.machines),

@@ -372,9 +372,9 @@ def find_flips(inputs: StorageInputs, result: StorageResult) -> tuple[VerdictFli
     """
     good = result.losses.lost <= inputs.acceptable
     fed = result.needed_read <= inputs.read_bandwidth
-    saving = _saving_changes(inputs, result, good=good) if fed else ()
-    reading = _reading_changes(inputs, fed=fed) if good else ()
-    return (*saving, *reading)
+    saving_flips = _saving_changes(inputs, result, good=good) if fed else ()
+    reading_flips = _reading_changes(inputs, fed=fed) if good else ()
+    return (*saving_flips, *reading_flips)
 
 
 def describe_remedy(inputs: StorageInputs, result: StorageResult) -> str:
@@ -383,18 +383,18 @@ def describe_remedy(inputs: StorageInputs, result: StorageResult) -> str:
     share, limit = format_value(restarting, "%"), format_value(inputs.acceptable, "%")
     if restarting * 2 <= result.losses.lost and restarting <= inputs.acceptable:
         return f"Restarts alone cost {share}, saves and work done twice the rest."
-    said = f"Restarts alone cost {share}"
+    text = f"Restarts alone cost {share}"
     if restarting > inputs.acceptable:
-        said += f", more than the {limit} that are acceptable"
+        text += f", more than the {limit} that are acceptable"
     beside = dataclasses.replace(inputs, saving="beside", stall=None)
     longest = restart_within(inputs, result.losses)
     if longest is not None:
-        return f"{said}: a restart within {format_value(longest, 's')} would do."
+        return f"{text}: a restart within {format_value(longest, 's')} would do."
     longest = restart_within(beside, compute_losses(beside, result.checkpoint))
     if longest is None:
-        return f"{said}."
+        return f"{text}."
     return (
-        f"{said}: with saves beside the training, a restart within "
+        f"{text}: with saves beside the training, a restart within "
         f"{format_value(longest, 's')} would do."
     )
 
@@ -430,8 +430,8 @@ def _mode_change(
     beside = dataclasses.replace(inputs, saving="beside")
     if compute_losses(beside, result.checkpoint).lost > inputs.acceptable:
         return ()
-    words = dict(SAVING)
-    now, flips = words["wait"], words["beside"]
+    text = dict(SAVING)
+    now, flips = text["wait"], text["beside"]
     return (VerdictFlip("saving", "While saving", now, flips, "Fits."),)
 
 
@@ -445,8 +445,8 @@ def _pair_change(
     longest = restart_within(beside, compute_losses(beside, result.checkpoint))
     if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
         return ()
-    words = dict(SAVING)
-    now, flips = words["wait"], words["beside"]
+    text = dict(SAVING)
+    now, flips = text["wait"], text["beside"]
     minutes = f"{round_past_limit(longest / 60, up=False)} min"
     also = (("restart", "Restart", minutes),)
     return (VerdictFlip("saving", "While saving", now, flips, "Fits.", also),)

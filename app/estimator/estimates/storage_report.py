@@ -116,8 +116,8 @@ def _build_verdict(inputs: StorageInputs, result: StorageResult) -> Verdict:
     )
     if status == "no":
         text = f"{text} {describe_remedy(inputs, result)}"
-    words = lead[status]
-    return Verdict(status, words, text if words == every else f"{every} {text}")
+    label = lead[status]
+    return Verdict(status, label, text if label == every else f"{every} {text}")
 
 
 def _build_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaStep, ...]:
@@ -270,12 +270,12 @@ def _build_interval_table(result: StorageResult) -> ResultTable:
     losses = result.losses
     rows = tuple(
         (
-            words,
+            text,
             (losses.interval * factor, "s"),
             (1 - losses.goodput_at(losses.interval * factor), "%"),
             (86400 / (losses.interval * factor + losses.stall), ""),
         )
-        for words, factor in (
+        for text, factor in (
             ("A quarter of it", 0.25),
             ("Half of it", 0.5),
             ("The best", 1.0),

@@ -219,7 +219,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
     """Return single changes of the recipe with which a job that is too large fits."""
     limit = find_accelerator(inputs.gpu).capacity
-    found = []
+    remedies = []
     for field, value in _REMEDIES:
         if getattr(inputs, field) == value:
             continue
@@ -234,8 +234,8 @@ def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tu
             tuning=tuning_asked(model, changed),
         )
         if fullest_stage(loads).total <= limit:
-            found.append((field, value))
-    return tuple(found)
+            remedies.append((field, value))
+    return tuple(remedies)
 
 
 def tuning_asked(model: Architecture, inputs: TrainingMemoryInputs) -> FineTuning:
@@ -362,10 +362,10 @@ def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: f
             for stage, value in ((3, load.weights), (2, load.gradients), (1, load.optimizer))
             if layout.zero >= stage
         )
-        room = limit - (load.total - divided)
-        if room <= 0:
+        free = limit - (load.total - divided)
+        if free <= 0:
             return None
-        copies = max(copies, math.ceil(divided * layout.data / room - 1e-9))
+        copies = max(copies, math.ceil(divided * layout.data / free - 1e-9))
     each = layout.tensor * layout.context
     step = layout.expert // math.gcd(layout.expert, each)
     copies = -(-copies // step) * step
@@ -409,10 +409,10 @@ def _longest_sequence(result: TrainingMemoryResult, load: StageMemory, limit: fl
     Without flash attention, scores grow quadratically and this is a lower bound.
     """
     moving = load.activations + load.logits
-    room = limit - (load.total - moving)
-    if moving <= 0 or room <= 0:
+    free = limit - (load.total - moving)
+    if moving <= 0 or free <= 0:
         return 0
-    ratio = room / moving
+    ratio = free / moving
     if not result.inputs.flash_attention and result.inputs.recompute != "selective":
         ratio = ratio**0.5 if ratio > 1 else ratio
     return int(result.inputs.sequence * ratio)

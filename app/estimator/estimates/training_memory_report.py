@@ -169,11 +169,11 @@ def build_report(result: TrainingMemoryResult) -> Estimate:
     """Build the estimate: verdict, figures, bar and steps for the fullest stage."""
     load = fullest_stage(result.loads)
     limit = result.gpu.capacity
-    room = MemoryLimit(limit, limit, result.gpu.memory)
+    memory = MemoryLimit(limit, limit, result.gpu.memory)
     least, _ = _load_bounds(load)
     return Estimate(
         name="training-memory",
-        verdict=memory_verdict(load.total, room, result.inputs.gpus, least),
+        verdict=memory_verdict(load.total, memory, result.inputs.gpus, least),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result, load),
         pictures=(_build_bar(result, load, limit),),
@@ -241,8 +241,8 @@ def _tuning_source(result: TrainingMemoryResult, figure: str) -> str:
 def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
     """Return the fullest stage of the pipeline."""
     layout, index = result.layout, fullest_stage(result.loads).stage
-    found = pipeline_stages(result.model, layout.pipeline, layout.virtual)
-    return next(stage for stage in found if stage.index == index)
+    stages = pipeline_stages(result.model, layout.pipeline, layout.virtual)
+    return next(stage for stage in stages if stage.index == index)
 
 
 def _parameters_here(result: TrainingMemoryResult) -> ParameterShare:
@@ -290,11 +290,11 @@ def _moving_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Form
     states = (load.weights, load.gradients, load.optimizer)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
     shares = f"{format_term(load.overhead, 'B')} + {format_term(load.buffers, 'B')}"
-    held = load.overhead + load.buffers
+    overhead = load.overhead + load.buffers
     return (
         _STEPS.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
         _logits_step(result, load, tokens),
-        _STEPS.line("overhead", "given + buffers of the framework", shares, held, "fsdp"),
+        _STEPS.line("overhead", "given + buffers of the framework", shares, overhead, "fsdp"),
         _STEPS.line(
             "per_gpu",
             "states + activations + logits + overhead + buffers, on the fullest stage",

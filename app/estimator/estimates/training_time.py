@@ -252,8 +252,8 @@ def compute_run(
     """Compute the whole run: steps, losses, hours, money and energy."""
     mtbf = job_mtbf(inputs.mtbf_per_gpu, inputs.gpus)
     interval = max(young_interval(inputs.checkpoint_time, mtbf), inputs.checkpoint_time)
-    kept = goodput(interval, inputs.checkpoint_time, inputs.restart_time, mtbf)
-    useful = kept * (1 - inputs.other_time)
+    productive = goodput(interval, inputs.checkpoint_time, inputs.restart_time, mtbf)
+    useful = productive * (1 - inputs.other_time)
     computing = inputs.tokens / plan.tokens * step.total
     memory = plan_memory(model, inputs, plan)
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
@@ -322,7 +322,7 @@ def find_faster_pipelines(
         return ()
     batches = math.ceil((plan.pipeline - 1) / (plan.pieces * _IDLE))
     tries = {"global_batch": plan.data * plan.micro_batch * batches, "interleave": 2 * plan.pieces}
-    found = []
+    faster = []
     for field, value in tries.items():
         change: dict[str, Any] = {field: value}
         changed = dataclasses.replace(inputs, **change)
@@ -335,8 +335,8 @@ def find_faster_pipelines(
         rate = other.tokens / step.total / other.gpus
         mfu = utilization(result.flops, rate, gpu.peak(other.number_format) or 1.0)
         if mfu > result.mfu:
-            found.append((field, value, mfu))
-    return tuple(sorted(found, key=lambda one: -one[2]))
+            faster.append((field, value, mfu))
+    return tuple(sorted(faster, key=lambda one: -one[2]))
 
 
 def find_enough_gpus(
@@ -417,6 +417,6 @@ def find_flips(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[
     nows = {"global_batch": result.plan.global_batch, "interleave": result.plan.pieces}
     for field, value, mfu in result.faster:
         now, then = format_number(nows[field]), format_number(value)
-        words = f"{mfu:.0%} of the peak."
-        changes.append(VerdictFlip(field, _FASTER[field], now, then, words))
+        text = f"{mfu:.0%} of the peak."
+        changes.append(VerdictFlip(field, _FASTER[field], now, then, text))
     return tuple(changes)

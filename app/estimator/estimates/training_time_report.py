@@ -173,11 +173,11 @@ def _build_verdict(
     takes = format_value(result.seconds, "s")
     where = f"{format_number(inputs.gpus)} {gpu.name}"
     if result.memory > gpu.capacity:
-        room = MemoryLimit(gpu.capacity, gpu.capacity, gpu.memory)
+        memory = MemoryLimit(gpu.capacity, gpu.capacity, gpu.memory)
         least = _MEMORY[0] * result.memory
-        said = memory_verdict(result.memory, room, inputs.gpus, least)
-        text = f"{said.text} The run would take {takes}."
-        return dataclasses.replace(said, text=text)
+        verdict = memory_verdict(result.memory, memory, inputs.gpus, least)
+        text = f"{verdict.text} The run would take {takes}."
+        return dataclasses.replace(verdict, text=text)
     share = f"{result.mfu:.0%} of the peak"
     if inputs.deadline is None:
         return Verdict("info", f"{takes}.", f"On {where}, at {share}.")

@@ -94,10 +94,10 @@ def place_instances(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, 
     starts = _place_remaining([wanted[i] for i in order], frozenset())
     if starts is None:
         return None
-    found = [0] * len(wanted)
+    placed = [0] * len(wanted)
     for index, start in zip(order, starts, strict=True):
-        found[index] = start
-    return tuple(found)
+        placed[index] = start
+    return tuple(placed)
 
 
 def _place_remaining(left: list[MigProfile], taken: frozenset[int]) -> list[int] | None:

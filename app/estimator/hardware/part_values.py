@@ -229,10 +229,10 @@ class CatalogPart:
     @property
     def groups(self) -> dict[str, list[PartValue]]:
         """Return its values by group, in order of declaration."""
-        found: dict[str, list[PartValue]] = {}
+        groups: dict[str, list[PartValue]] = {}
         for value in self.values:
-            found.setdefault(value.field.group, []).append(value)
-        return found
+            groups.setdefault(value.field.group, []).append(value)
+        return groups
 
     @property
     def sources(self) -> tuple[str, ...]:

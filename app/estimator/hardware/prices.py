@@ -90,14 +90,14 @@ class _PriceRowError(Exception):
 
 def _parse_prices(text: str) -> tuple[PartPrice, ...]:
     try:
-        given = tomllib.loads(text)
+        table = tomllib.loads(text)
     except ValueError as error:  # Invalid TOML, or a number with thousands of digits.
         at = _AT_LINE.search(str(error))
         line = int(at[1]) if at and at[1] else len(text.splitlines())
         reason = _AT_LINE.sub("", str(error))
         raise _PriceRowError(f"it is not TOML: {reason}.", line) from None
-    rows = given.get("price")
-    if set(given) != {"price"} or not isinstance(rows, list):
+    rows = table.get("price")
+    if set(table) != {"price"} or not isinstance(rows, list):
         raise _PriceRowError("write one [[price]] for each price, and nothing beside it.")
     known: dict[tuple[str, Per], PartPrice] = {}
     for place, row in enumerate(rows):

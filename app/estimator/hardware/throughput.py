@@ -86,14 +86,14 @@ def sustained_rates(
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
     if peak is None:
         raise ValueError(f"the {gpu.name} does not compute in {number_format}")
-    held = 1.0
+    scale = 1.0
     if sustained.watts and gpu.tdp:
-        held = (gpu.tdp / _usual_watts(gpu, sustained)) ** _POWER
+        scale = (gpu.tdp / _usual_watts(gpu, sustained)) ** _POWER
     share = _attention_share(sustained, older_kernels)
     return SustainedRates(
-        matmul=peak * held * _sustained_share(sustained, number_format),
-        matmul16=peak16 * held * sustained.matmul_bf16,
-        attention=peak16 * held * share,
+        matmul=peak * scale * _sustained_share(sustained, number_format),
+        matmul16=peak16 * scale * sustained.matmul_bf16,
+        attention=peak16 * scale * share,
         bandwidth=gpu.memory_bandwidth * STREAMING,
         multiprocessors=peak16 / sustained.flops_per_multiprocessor,
         peak=peak,

@@ -25,12 +25,12 @@ def gpt_layer_bytes(
     2868903936.0
     """
     whole, divided, scores = 10.0, 24.0, 5 * heads * sequence / hidden
-    words = technique.split("+")
-    if "full" in words:
-        factor = 2.0 / (tensor if "sp" in words else 1)
+    text = technique.split("+")
+    if "full" in text:
+        factor = 2.0 / (tensor if "sp" in text else 1)
     else:
-        scores = 0.0 if "selective" in words else scores
-        whole = whole / tensor if "sp" in words else whole
+        scores = 0.0 if "selective" in text else scores
+        whole = whole / tensor if "sp" in text else whole
         factor = whole + (divided + scores) / tensor
     return sequence * micro_batch * hidden * factor
 
@@ -62,8 +62,8 @@ class SavedActivations:
             return 2 * self.boundary / split + self.products / layout.tensor
         scores = 0.0 if recompute == "selective" else self.scores * sequence
         statistics = 0.0 if recompute == "selective" else self.statistics
-        kept = self.whole / split
-        return kept + (self.divided + scores + statistics) / layout.tensor
+        saved = self.whole / split
+        return saved + (self.divided + scores + statistics) / layout.tensor
 
 
 @functools.lru_cache(maxsize=8192)
@@ -93,8 +93,8 @@ def _product_widths(mixer: TokenMixer, mlp: Mlp) -> float:
     """Queries, values, the attention output and the MLP's first product."""
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim
-    kept = queries + mixer.kv_heads * mixer.value_dim + values + _passed_mlp_width(mlp)
-    return 2.0 * kept + 4.0 * mixer.heads
+    saved = queries + mixer.kv_heads * mixer.value_dim + values + _passed_mlp_width(mlp)
+    return 2.0 * saved + 4.0 * mixer.heads
 
 
 def _passed_mlp_width(mlp: Mlp) -> float:
@@ -115,11 +115,11 @@ def _mixer_bytes(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float
     if mixer.kind == "latent":
         latents = 2.0 * (mixer.query_rank + mixer.cache) * 2
         expanded = mixer.heads * (mixer.head_dim + mixer.value_dim)
-        kept = 2.0 * (queries + expanded + values) + latents
+        saved = 2.0 * (queries + expanded + values) + latents
     else:
-        kept = 2.0 * (queries + mixer.cache + values)
+        saved = 2.0 * (queries + mixer.cache + values)
     scores = 0.0 if flash else 4.0 * mixer.heads
-    return kept, scores, 4.0 * mixer.heads if flash else 0.0
+    return saved, scores, 4.0 * mixer.heads if flash else 0.0
 
 
 def _recurrent_bytes(mixer: TokenMixer) -> float:
@@ -176,10 +176,10 @@ def layer_bytes(
 
     `eager` materializes the attention scores, `dropout` adds its masks.
     """
-    kept = _norm_bytes(model) + _attention_bytes(model, layer.mixer, sequence, eager, dropout)
-    kept += _module_activations_mlp(model, layer.mlp)
+    saved = _norm_bytes(model) + _attention_bytes(model, layer.mixer, sequence, eager, dropout)
+    saved += _module_activations_mlp(model, layer.mlp)
     masks = 2 if dropout and model.norm_terms == 2 else 0
-    return kept + masks * 2 * model.hidden
+    return saved + masks * 2 * model.hidden
 
 
 def _norm_bytes(model: Architecture) -> float:
@@ -203,17 +203,17 @@ def _attention_bytes(
     queries = mixer.heads * mixer.head_dim
     out = 2.0 * mixer.heads * mixer.value_dim
     if not eager:
-        kept = 2 * queries + 2 * mixer.cache + out + 4 * mixer.heads
-        return kept + _query_norm(model, mixer)
+        saved = 2 * queries + 2 * mixer.cache + out + 4 * mixer.heads
+        return saved + _query_norm(model, mixer)
     plain = model.norm_terms == 2
     scores = mixer.heads * sequence
     # Scores in FP32 and their 16-bit copy; older families stay in 16 bit.
-    kept = 2 * scores if plain else 6 * scores
-    kept += 4 * scores if dropout else 0
+    saved = 2 * scores if plain else 6 * scores
+    saved += 4 * scores if dropout else 0
     if plain:
-        return kept + 2 * queries + 2 * mixer.cache + out
+        return saved + 2 * queries + 2 * mixer.cache + out
     # Keys and values are repeated for every query head.
-    return kept + 6 * queries + out + _query_norm(model, mixer)
+    return saved + 6 * queries + out + _query_norm(model, mixer)
 
 
 def _query_norm(model: Architecture, mixer: TokenMixer) -> float:

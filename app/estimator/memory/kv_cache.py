@@ -71,9 +71,9 @@ def elements_per_sequence(
     for layer, number in model.runs:
         mixer = layer.mixer
         if mixer.cache:
-            kept = min(context, mixer.window) if mixer.window else context
+            cached = min(context, mixer.window) if mixer.window else context
             each = cached_elements(mixer, width) * cache_share(mixer.kv_heads, tensor_parallel)
-            total += number * each * kept
+            total += number * each * cached
         total += number * mixer.near * min(context, mixer.near_tokens)
     return total
 

@@ -70,7 +70,7 @@ def pipeline_stages(
     more micro-batches. Uneven layers go to the middle stages.
     """
     bounds = _chunk_bounds(model.layers, pipeline * virtual)
-    found: dict[tuple[object, ...], PipelineStage] = {}
+    stages: dict[tuple[object, ...], PipelineStage] = {}
     for index in range(pipeline):
         counts: dict[Layer, int] = {}
         for chunk in range(index, pipeline * virtual, pipeline):
@@ -79,8 +79,8 @@ def pipeline_stages(
         first, last = index == 0, index == pipeline - 1
         runs = tuple(counts.items())
         stage = PipelineStage(index, runs, sum(counts.values()), first, last)
-        found.setdefault((runs, first, last), stage)
-    return tuple(found.values())
+        stages.setdefault((runs, first, last), stage)
+    return tuple(stages.values())
 
 
 def _chunk_bounds(layers: int, chunks: int) -> list[int]:
@@ -199,8 +199,8 @@ def _list_divisors(model: Architecture) -> str:
     counts = [
         n for n in range(2, 129) if all(_divides_mixer(layer.mixer, n) for layer, _ in model.runs)
     ]
-    words = [str(n) for n in (1, *counts)]
-    return " or ".join((", ".join(words[:-1]), words[-1])) if counts else "1"
+    text = [str(n) for n in (1, *counts)]
+    return " or ".join((", ".join(text[:-1]), text[-1])) if counts else "1"
 
 
 def _divides_mixer(mixer: object, gpus: int) -> bool:

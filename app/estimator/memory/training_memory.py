@@ -190,14 +190,14 @@ def _stage_memory(
     stays: ResidentMemory, moves: tuple[float, float], overhead: float, tuning: FineTuning
 ) -> StageMemory:
     """Return everything on one stage, without what is offloaded to the host."""
-    kept = tuning.host == "none"
+    saved = tuning.host == "none"
     streamed = tuning.host == "all"
-    host = 0.0 if kept else stays.optimizer + (stays.weights if streamed else 0.0)
+    host = 0.0 if saved else stays.optimizer + (stays.weights if streamed else 0.0)
     return StageMemory(
         stage=stays.stage,
         weights=0.0 if streamed else stays.weights,
         gradients=stays.gradients,
-        optimizer=stays.optimizer if kept else 0.0,
+        optimizer=stays.optimizer if saved else 0.0,
         activations=moves[0],
         logits=moves[1],
         buffers=stays.buffers,
@@ -237,7 +237,7 @@ def transient_bytes_on_stage(
     temporaries are (or the recomputed layer). At both, the saved activations of all
     micro-batches in flight are in memory.
     """
-    kept = sum(n * _kept_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.runs)
+    saved = sum(n * _kept_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.runs)
     working = max(
         (_working_bytes_per_token(model, a, layout, step) for a, _ in stage.runs), default=0.0
     )
@@ -250,7 +250,7 @@ def transient_bytes_on_stage(
             beside, logits = around, each
     return TransientMemory(
         stage=stage.index,
-        kept=kept,
+        kept=saved,
         beside=beside + _eager_bytes_per_token(model, stage, layout, step),
         logits=logits,
     )
@@ -265,18 +265,18 @@ def _kept_bytes_per_token(
 ) -> float:
     """Return the bytes per token that one layer saves."""
     if step.framework.unfused and step.recompute == "none":
-        kept = layer_bytes(model, layer, step.sequence, eager=not step.flash)
-        return kept / layout.tensor
+        saved = layer_bytes(model, layer, step.sequence, eager=not step.flash)
+        return saved / layout.tensor
     fused = bytes_kept_by_layer(layer, model.hidden, flash=step.flash)
-    kept = fused.per_token(layout, step.sequence, step.recompute)
+    saved = fused.per_token(layout, step.sequence, step.recompute)
     if layout.context > 1 and step.recompute != "full":
         # Context-parallel GPUs exchange the output, so it is stored twice.
-        kept += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
+        saved += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
     if tuning.is_partial and step.recompute in {"none", "selective"}:
         whole, divided = tuning.saved_inputs(model.hidden, layer.mlp.width)
-        kept -= whole / (layout.tensor if layout.sequence_parallel else 1)
-        kept -= divided / layout.tensor
-    return kept
+        saved -= whole / (layout.tensor if layout.sequence_parallel else 1)
+        saved -= divided / layout.tensor
+    return saved
 
 
 def _working_bytes_per_token(

@@ -119,8 +119,8 @@ class Architecture:
         total = 0
         for layer, number in self.runs:
             mixer = layer.mixer
-            kept = min(context, mixer.window) if mixer.window else context
-            total += number * mixer.cache * kept
+            cached = min(context, mixer.window) if mixer.window else context
+            total += number * mixer.cache * cached
             total += number * mixer.near * min(context, mixer.near_tokens)
         return total
 

@@ -306,10 +306,10 @@ _NO_MIXER = TokenMixer(kind="none")
 def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
     """Return the layers of the decoder in order; equal layers are one shared object."""
     routing = moe_routing(config, layer_count(config))
-    words = layer_words(config, traits, routing)
+    text = layer_words(config, traits, routing)
     made: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
     stack = []
-    for index, (mixer_word, mlp_word) in enumerate(words):
+    for index, (mixer_word, mlp_word) in enumerate(text):
         mixer, beside = _layer_mixers(config, traits, index, mixer_word)
         mlp = _build_mlp(config, traits, routing, index, mlp_word)
         key = (mixer, beside, mlp)

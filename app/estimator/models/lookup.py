@@ -254,11 +254,11 @@ def weights_words(model: Architecture, name: str, label: str) -> str:
         return ""
     published = find_format(model, PUBLISHED)
     if name not in (PUBLISHED, PUBLISHED_OR_FP8):
-        said = f"Weights in {label}, as chosen; "
+        text = f"Weights in {label}, as chosen; "
         if how.problem:
-            return f"{said}how they are published, {how.problem}, cannot be read."
+            return f"{text}how they are published, {how.problem}, cannot be read."
         same = published is FORMATS.get(name)
-        return "" if same else f"{said}published in {published.label}."
+        return "" if same else f"{text}published in {published.label}."
     if how.problem:
         return f"Its quantization, {how.problem}, cannot be read: counted in BF16."
     return f"Weights as published: {published.label}."

@@ -52,10 +52,8 @@ def list_matrix_names(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
     if part == "attention" and layer.mixer.state and layer.mixer.kind != "attention":
         part = "linear" if matrix in layer.mixer.matrices else part
     table = _NAMES.get(part, _NAMES["mlp"])
-    words = table.get(matrix.name, [matrix.name])
-    return tuple(
-        f"model.{_IN_LAYER}{block}.{word}" for block in _CONTAINERS[part] for word in words
-    )
+    text = table.get(matrix.name, [matrix.name])
+    return tuple(f"model.{_IN_LAYER}{block}.{word}" for block in _CONTAINERS[part] for word in text)
 
 
 class ModulePatterns:
@@ -570,8 +568,8 @@ def _read_mlx(table: Config) -> Quantization:
             others.append((str(name), None))
         elif isinstance(values, Mapping):
             own, size = int(values["bits"]), int(values["group_size"])
-            words = f"INT{own}, groups of {size}"
-            others.append((str(name), NumberScheme(f"int{own}", words, own + 32 / size)))
+            text = f"INT{own}, groups of {size}"
+            others.append((str(name), NumberScheme(f"int{own}", text, own + 32 / size)))
     return Quantization(scheme, "everything", _overrides_by_scheme(others))
 
 
@@ -644,11 +642,11 @@ def _declared_table(config: Config) -> Config | None:
 def _read_dtype(config: Config, text: Config) -> Quantization | None:
     """Return the format of weights stored in 8 bits without scales."""
     for part in (text, config):
-        words = str(part.get("dtype") or part.get("torch_dtype") or "")
-        if "float8" in words:
+        label = str(part.get("dtype") or part.get("torch_dtype") or "")
+        if "float8" in label:
             return Quantization(FP8)
-        if any(name in words for name in ("int8", "int4", "float4", "float6")):
-            return Quantization(problem=f"weights of type {words[:40]}")
+        if any(name in label for name in ("int8", "int4", "float4", "float6")):
+            return Quantization(problem=f"weights of type {label[:40]}")
     return None
 
 

@@ -171,8 +171,8 @@ def list_engines() -> tuple[tuple[str, str], ...]:
 @functools.cache
 def _kernel_table(architecture: str) -> dict[str, Any]:
     rows = data_files.load_table("engines.toml", "kernels")
-    found = (r for r in rows.values() if architecture in r["architectures"])
-    return next(found, rows["other"])
+    tables = (r for r in rows.values() if architecture in r["architectures"])
+    return next(tables, rows["other"])
 
 
 def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:

@@ -65,8 +65,8 @@ def sequence_bytes(placed: PlacedModel, context: float) -> float:
 def cache_capacity(placed: PlacedModel, usable: float = _USABLE) -> float:
     """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
     tensor = placed.serving.tensor
-    kept = _LOGGED.outside_of(tensor) + peak_bytes(placed.model, _LOGGED, tensor)
-    return placed.gpu.shown * usable - weights_per_gpu(placed) - kept
+    outside = _LOGGED.outside_of(tensor) + peak_bytes(placed.model, _LOGGED, tensor)
+    return placed.gpu.shown * usable - weights_per_gpu(placed) - outside
 
 
 def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE) -> float:
@@ -285,11 +285,11 @@ def operating_point(
     rate, first, timed = profile.timed_rate(batch)
     busy = min(0.98, rate / profile.groups * timed.cost)
     waiting = _prompt_wait(profile.traffic, timed.cost, busy)
-    room = _memory_wait(profile, batch, rate)
+    memory_wait = _memory_wait(profile, batch, rate)
     return OperatingPoint(
         batch=batch,
         rate=rate,
-        ttft={q: first + waiting(q) + room(q) for q in shares},
+        ttft={q: first + waiting(q) + memory_wait(q) for q in shares},
         tpot={
             q: profile.tpot_at(min(profile.most, batch + _SPREAD[q] * math.sqrt(batch)))
             for q in shares

@@ -52,20 +52,20 @@ def simulate(
     waiting: collections.deque[_SimulatedRequest] = collections.deque()
     running: list[tuple[int, int, _SimulatedRequest]] = []
     done: list[_SimulatedRequest] = []
-    now, step, held, weight = 0.0, 0, 0.0, 0.0
+    now, step, occupied, weight = 0.0, 0, 0.0, 0.0
     most = max(1, int(profile.most))
     while len(done) < requests:
         if not running and not waiting and line:
             now = max(now, line[-1].arrival)
         while line and line[-1].arrival <= now:
             waiting.append(line.pop())
-        taken = _admit_prompts(waiting, most - len(running))
-        length = _step_time(profile, len(running), taken)
-        alike = 1 if taken else _count_equal_steps(running, step, line, now, length)
+        admitted = _admit_prompts(waiting, most - len(running))
+        length = _step_time(profile, len(running), admitted)
+        alike = 1 if admitted else _count_equal_steps(running, step, line, now, length)
         now += length * alike
-        held += length * alike * len(running)
+        occupied += length * alike * len(running)
         weight += length * alike
-        for request in taken:
+        for request in admitted:
             request.first = now
             heapq.heappush(running, (step + request.answer, request.number, request))
         step += alike
@@ -73,7 +73,7 @@ def simulate(
             request = heapq.heappop(running)[2]
             request.last = now
             done.append(request)
-    return _sum_up_requests(done, held / max(weight, 1e-12))
+    return _sum_up_requests(done, occupied / max(weight, 1e-12))
 
 
 def _count_equal_steps(
@@ -94,14 +94,14 @@ def _draw_arrivals(
     profile: ReplicaProfile, rate: float, requests: int, dice: random.Random
 ) -> list[_SimulatedRequest]:
     """Return all requests, in reverse order of arrival."""
-    traffic, now, found = profile.traffic, 0.0, []
+    traffic, now, requests_drawn = profile.traffic, 0.0, []
     for number in range(requests):
         now += dice.expovariate(rate)
         prompt = _draw_length(traffic.requests.prompt, traffic.prompt_variation, dice)
         answer = _draw_length(traffic.requests.answer, traffic.answer_variation, dice)
-        found.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
-    found.reverse()
-    return found
+        requests_drawn.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
+    requests_drawn.reverse()
+    return requests_drawn
 
 
 def _draw_length(mean: float, variation: float, dice: random.Random) -> float:
@@ -120,32 +120,32 @@ def _admit_prompts(
     waiting: collections.deque[_SimulatedRequest], room: int
 ) -> list[_SimulatedRequest]:
     """Return the prompts that the next step processes, in order of arrival."""
-    taken: list[_SimulatedRequest] = []
+    admitted: list[_SimulatedRequest] = []
     tokens = 0.0
-    while waiting and len(taken) < room:
-        if taken and tokens + waiting[0].prompt > _STEP_TOKENS:
+    while waiting and len(admitted) < room:
+        if admitted and tokens + waiting[0].prompt > _STEP_TOKENS:
             break
         tokens += waiting[0].prompt
-        taken.append(waiting.popleft())
-    return taken
+        admitted.append(waiting.popleft())
+    return admitted
 
 
-def _step_time(profile: ReplicaProfile, running: int, taken: list[_SimulatedRequest]) -> float:
+def _step_time(profile: ReplicaProfile, running: int, admitted: list[_SimulatedRequest]) -> float:
     """Return the time of one step, with all running answers and the prompts taken."""
     timed = profile.timed(max(1, running))
-    if not taken:
+    if not admitted:
         return timed.recorded
     cost = timed.cost / profile.traffic.requests.prompt
-    added = cost * sum(request.prompt for request in taken)
+    added = cost * sum(request.prompt for request in admitted)
     return max(timed.step + added, timed.launching)
 
 
 def _sum_up_requests(done: list[_SimulatedRequest], batch: float) -> SimulationResult:
     counted = done[int(len(done) * _WARM_UP) :] or done
     first = sorted(r.first - r.arrival for r in counted)
-    pace = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
+    tpot = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
     return SimulationResult(
-        ttft=tuple(first), tpot=tuple(pace), served=_served_rate(counted), batch=batch
+        ttft=tuple(first), tpot=tuple(tpot), served=_served_rate(counted), batch=batch
     )
 
 

@@ -272,12 +272,12 @@ def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> floa
     mixer, tensor, rates = layer.mixer, placed.serving.tensor, placed.rates
     total = 0.0
     if batch.sequences and (mixer.cache or mixer.near):
-        kept = min(batch.context, mixer.window) if mixer.window else batch.context
-        seen = min(kept, mixer.top * mixer.rate) if mixer.top else kept
+        cached = min(batch.context, mixer.window) if mixer.window else batch.context
+        seen = min(cached, mixer.top * mixer.rate) if mixer.top else cached
         near = mixer.near * min(batch.context, mixer.near_tokens)
         part = max(1 / tensor, 1 / max(1, mixer.kv_heads))
         chosen = (seen * mixer.cache + near) * placed.element
-        scored = kept * (cached_elements(mixer, 1.0) - mixer.cache)
+        scored = cached * (cached_elements(mixer, 1.0) - mixer.cache)
         read = batch.sequences * (chosen + scored) * part
         total += placed.steps.attention + max(
             read / rates.cache, _latent_time(placed, layer, batch.sequences * seen)

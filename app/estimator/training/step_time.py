@@ -330,8 +330,8 @@ def _expert_time(layer: Layer, message: float, fabric: Interconnect, plan: Train
 
 def _context_time(layer: Layer, tokens: float, fabric: Interconnect, plan: TrainingPlan) -> float:
     """Time to exchange keys and values in context parallelism, half of it overlapped [s]."""
-    kept = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
-    one = collective_time("all_gather", plan.context, kept, fabric, plan.tensor)
+    kv_bytes = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
+    one = collective_time("all_gather", plan.context, kv_bytes, fabric, plan.tensor)
     return _TENSOR_TRAFFIC * 1.5 * one
 
 
