@@ -1,7 +1,6 @@
 """An estimate as text, tables and charts; the URL of a calculator."""
 
 import dataclasses
-import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
@@ -220,15 +219,7 @@ def build_estimate_view(
 def inputs_query(words: Mapping[str, str]) -> str:
     """Return inputs as a query string."""
     # Field names need no quoting; most values were read from a URL before.
-    return "&".join([f"{name}={_quote_value(value)}" for name, value in words.items()])
-
-
-def _quote_value(value: str) -> str:
-    """Quote a value for a URL; long values are not cached, to limit memory."""
-    return quote_plus(value) if len(value) > given_inputs.LONGEST_VALUE else _kept_quoted(value)
-
-
-_kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
+    return "&".join([f"{name}={quote_plus(value)}" for name, value in words.items()])
 
 
 def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:

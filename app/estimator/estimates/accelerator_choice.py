@@ -212,13 +212,11 @@ def list_gpus() -> tuple[Accelerator, ...]:
     return tuple(a for a in list_accelerators() if a.architecture not in _OTHER_KINDS)
 
 
-@functools.cache
 def list_other_accelerators() -> tuple[Accelerator, ...]:
     """Return accelerators that are not GPUs, which are shown for context."""
     return tuple(a for a in list_accelerators() if a.architecture in _OTHER_KINDS)
 
 
-@functools.cache
 def gpu_cooling(name: str) -> str:
     """Return `air`, `liquid`, or "" if the catalog does not know.
 
@@ -551,7 +549,6 @@ def token_time(
     return decode_time(placed, inputs.concurrent, inputs.context).total
 
 
-@functools.lru_cache(maxsize=512)
 def _with_real_link(name: str, count: int) -> Accelerator:
     """Return the GPU with the link that connects so many: bridges connect only pairs."""
     gpu = find_accelerator(name)

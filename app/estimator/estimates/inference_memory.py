@@ -1,7 +1,6 @@
 """`inference-memory`: inputs, result, and the input values where the verdict changes."""
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable
 
@@ -219,7 +218,6 @@ def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int
     return max(running, sequences * model.vocabulary * 6 / gpus)
 
 
-@functools.lru_cache(maxsize=2048)
 def widest_mlp(model: Architecture) -> float:
     """Return the width of the widest MLP that a token passes through."""
     layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)

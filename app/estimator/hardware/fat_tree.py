@@ -44,7 +44,6 @@ class FatTree:
         return self.down / self.up if self.spines else 1.0
 
 
-@functools.lru_cache(maxsize=1024)
 def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
     """Return a leaf's ports towards nodes and towards spines.
 

@@ -1,7 +1,6 @@
 """Multi-Instance GPU profiles and placement."""
 
 import dataclasses
-import functools
 
 from app.estimator import data_files
 
@@ -53,7 +52,6 @@ class MigGpu:
         return min(named, key=lambda p: p.memory, default=None)
 
 
-@functools.cache
 def find_card(accelerator: str) -> MigGpu | None:
     """Return the partitions of an accelerator by its id; None if it has none."""
     row = data_files.load_table(*_CARDS).get(accelerator)
@@ -113,7 +111,6 @@ def _place_remaining(left: list[MigProfile], taken: frozenset[int]) -> list[int]
     return None
 
 
-@functools.lru_cache(maxsize=1024)
 def max_more_instances(
     card: MigGpu, profile: MigProfile, beside: tuple[MigProfile, ...] = ()
 ) -> int:

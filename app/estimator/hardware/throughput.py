@@ -1,7 +1,6 @@
 """Sustained FLOP/s and bandwidth of one accelerator; roofline."""
 
 import dataclasses
-import functools
 
 from app.estimator import data_files
 from app.estimator.hardware.catalog import Accelerator
@@ -49,7 +48,6 @@ class SustainedRates:
     peak: float
 
 
-@functools.cache
 def gpu_generation(architecture: str) -> GpuGeneration:
     """Return the sustained shares of an architecture.
 

@@ -45,7 +45,6 @@ def cached_elements(mixer: TokenMixer, width: float) -> float:
     return mixer.cache + mixer.index * _INDEX_BYTES / width
 
 
-@functools.lru_cache(maxsize=8192)
 def elements_per_token(model: Architecture, tensor_parallel: int = 1, width: float = 2.0) -> float:
     """Cache elements of one token on one GPU, all layers, without windows."""
     return sum(
@@ -115,7 +114,6 @@ def _elements_per_further_token(
     return total
 
 
-@functools.lru_cache(maxsize=2048)
 def recurrent_bytes(model: Architecture, state: float = 4.0) -> float:
     """Bytes that recurrent layers store for one sequence, independent of its length [B].
 

@@ -1,7 +1,6 @@
 """Weights, gradients and optimizer states per parameter; ZeRO, LoRA, offload, frameworks."""
 
 import dataclasses
-import functools
 
 from app.estimator import data_files
 from app.estimator.memory.parallel_layout import ParallelLayout, ParameterShare
@@ -148,13 +147,11 @@ _TARGETS: dict[str, tuple[str, ...]] = {
 }
 
 
-@functools.lru_cache(maxsize=8)
 def full_training(host: str) -> FineTuning:
     """All weights are trained."""
     return FineTuning(host=host)
 
 
-@functools.lru_cache(maxsize=1024)
 def fine_tuning(model: Architecture, method: str, rank: int, targets: str, host: str) -> FineTuning:
     """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
 

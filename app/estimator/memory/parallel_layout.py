@@ -168,7 +168,6 @@ def stage_share(
     return ParameterShare(dense, experts)
 
 
-@functools.lru_cache(maxsize=8192)
 def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
     """Return why `gpus` cannot share each layer of `model`; None if they can.
 

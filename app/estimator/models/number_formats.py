@@ -241,7 +241,6 @@ def add_published_hint(model: Architecture, name: str) -> str:
     return f", in which {model.name} is published: choose another format of weights"
 
 
-@functools.lru_cache(maxsize=256)
 def _published_format(model: Architecture) -> WeightFormat:
     """Return the format of a checkpoint: an equal one from the catalog if there is one."""
     widths = published_widths(model)
@@ -325,7 +324,6 @@ def _table_bytes(model: Architecture, form: WeightFormat) -> tuple[float, float]
     return size, covered
 
 
-@functools.lru_cache(maxsize=8192)
 def gpu_weights(model: Architecture, name: str, gpus: int, over: int | None = None) -> float:
     """Return the bytes of `model` in the format called `name` on one of `gpus` GPUs.
 
@@ -380,7 +378,6 @@ _WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})
 _EIGHT_EXPERTS = 8
 
 
-@functools.lru_cache(maxsize=1024)
 def file_bytes(model: Architecture, mixture: str) -> float:
     """Bytes of the tensors of a GGUF file in a mixture such as `Q4_K_M`.
 

@@ -168,7 +168,6 @@ def list_engines() -> tuple[tuple[str, str], ...]:
     return tuple((key, row["name"]) for key, row in rows.items())
 
 
-@functools.cache
 def _kernel_table(architecture: str) -> dict[str, Any]:
     rows = data_files.load_table("engines.toml", "kernels")
     tables = (r for r in rows.values() if architecture in r["architectures"])
