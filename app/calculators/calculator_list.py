@@ -81,7 +81,7 @@ def find_teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, s
     return {s: course.topics[s] for s in slugs if s in course.topics}
 
 
-def starting_inputs(entry: EstimateSpec, library: Library) -> dict[str, str]:
+def find_quizzes(entry: EstimateSpec, library: Library) -> dict[str, str]:
     """Return links to course questions on this calculator's topic: URL and label."""
     topic = library.topics.get(entry.topic)
     if topic is None or not topic.questions:
@@ -150,9 +150,9 @@ class PriceLink:
 
     link: str
     part: str
-    words: str
+    label: str
     day: dt.date
-    taken: bool
+    current: bool
 
 
 def list_price_links(
@@ -202,9 +202,9 @@ def _price_link(
     return PriceLink(
         link=calculator_url(entry.name, build_query({**typed, **filled})),
         part=", ".join(names),
-        words=", ".join(price.words for price in of),
+        label=", ".join(price.words for price in of),
         day=min(price.day for price in of),
-        taken=all(typed.get(name) == word for name, word in filled.items()),
+        current=all(typed.get(name) == word for name, word in filled.items()),
     )
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from app.calculators.url_inputs import Typed
+from app.calculators.url_inputs import Typed, build_query, build_scenarios_query
 from app.estimator.inputs import (
     InputProblem,
     InvalidInputsError,
@@ -202,6 +202,23 @@ def minimal_inputs(scenario: Scenario) -> Typed:
     if scenario.inputs is None:
         return scenario.typed
     return to_query(scenario.inputs)
+
+
+def comparison_links(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> dict[str, str]:
+    """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
+    sides = {letter: minimal_inputs(s) for letter, s in scenarios.items()}
+    a, b = sides["a"], sides["b"]
+    views = {
+        "here": sides,
+        "swap": {**sides, "a": b, "b": a},
+        "third": {"a": a, "b": b} if "c" in sides else {**sides, "c": b},
+    }
+    links = {
+        view: calculator_url(entry.name, build_scenarios_query(shown), part="compare")
+        for view, shown in views.items()
+    }
+    one = calculator_url(entry.name, build_query(a))
+    return {**links, "one": one, "query": build_scenarios_query(sides)}
 
 
 def scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:

@@ -235,9 +235,9 @@ class PartCategory:
     sort: str
 
 
-SHELVES: Mapping[str, PartCategory] = {
-    shelf.name: shelf
-    for shelf in (
+CATEGORIES: Mapping[str, PartCategory] = {
+    category.name: category
+    for category in (
         PartCategory(
             "accelerators", "Accelerators", "Accelerator", ("accelerator",), _CARD, "memory"
         ),
@@ -268,7 +268,7 @@ MIN_MEMORY_CHOICES = (("", "Any"), ("48", "48 GB"), ("80", "80 GB"), ("141", "14
 class PartQuery:
     """The query of the part list; every field has a valid value."""
 
-    shelf: PartCategory
+    category: PartCategory
     vendor: str = ""
     least: str = ""
     columns: str = ""
@@ -278,14 +278,14 @@ class PartQuery:
     def address(self, **changes: str) -> str:
         """Return the URL of the list with some parameters changed."""
         text = {
-            "kind": self.shelf.name,
+            "kind": self.category.name,
             "vendor": self.vendor,
             "memory": self.least,
             "columns": self.columns,
             "sort": self.sort,
             "order": "rising" if self.rising else "",
         } | changes
-        first = next(iter(SHELVES))
+        first = next(iter(CATEGORIES))
         query = {k: v for k, v in text.items() if v and (k, v) != ("kind", first)}
         return f"/hardware?{urlencode(query)}" if query else "/hardware"
 
@@ -333,14 +333,16 @@ class PartTable:
 
 def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     """Parse a query; unknown values are ignored."""
-    shelf = SHELVES.get(query.get("kind", ""), next(iter(SHELVES.values())))
-    names = {name for _, columns in shelf.groups for name, _, _ in columns} | {"name"}
+    category = CATEGORIES.get(query.get("kind", ""), next(iter(CATEGORIES.values())))
+    names = {name for _, columns in category.groups for name, _, _ in columns} | {"name"}
     sort = query.get("sort", "")
     return PartQuery(
-        shelf=shelf,
-        vendor=_offered_or_empty(query.get("vendor", ""), list_vendors(shelf)),
+        category=category,
+        vendor=_offered_or_empty(query.get("vendor", ""), list_vendors(category)),
         least=_offered_or_empty(query.get("memory", ""), [text for text, _ in MIN_MEMORY_CHOICES]),
-        columns=_offered_or_empty(query.get("columns", ""), [title for title, _ in shelf.groups]),
+        columns=_offered_or_empty(
+            query.get("columns", ""), [title for title, _ in category.groups]
+        ),
         sort=sort if sort in names else "",
         rising=query.get("order") == "rising",
     )
@@ -350,31 +352,31 @@ def _offered_or_empty(word: str, offered: Iterable[str]) -> str:
     return word if word in offered else ""
 
 
-def list_vendors(shelf: PartCategory) -> tuple[str, ...]:
+def list_vendors(category: PartCategory) -> tuple[str, ...]:
     """Return the vendors of the parts in a category."""
-    return tuple(dict.fromkeys(part.vendor for part in parts_in_category(shelf)))
+    return tuple(dict.fromkeys(part.vendor for part in parts_in_category(category)))
 
 
-def parts_in_category(shelf: PartCategory) -> tuple[CatalogPart, ...]:
+def parts_in_category(category: PartCategory) -> tuple[CatalogPart, ...]:
     """Return the parts of a category, in catalog order."""
-    return tuple(part for part in list_parts() if part.kind in shelf.kinds)
+    return tuple(part for part in list_parts() if part.kind in category.kinds)
 
 
 def part_category(part: CatalogPart) -> PartCategory:
     """Return the category of a part."""
-    return next(shelf for shelf in SHELVES.values() if part.kind in shelf.kinds)
+    return next(category for category in CATEGORIES.values() if part.kind in category.kinds)
 
 
 def build_part_list(query: PartQuery) -> PartTable:
     """Return the list for a query."""
-    everything = parts_in_category(query.shelf)
+    everything = parts_in_category(query.category)
     chosen = _sort_parts([part for part in everything if _matches_query(part, query)], query)
-    groups = [g for g in query.shelf.groups if query.columns in ("", g[0])]
+    groups = [g for g in query.category.groups if query.columns in ("", g[0])]
     columns = [column for _, inside in groups for column in inside]
     letters = _reason_letters(chosen, [name for name, _, _ in columns])
     heads = tuple(_column_head(column, query) for column in columns)
     return PartTable(
-        heads=(_column_head(("name", query.shelf.one, ""), query), *heads),
+        heads=(_column_head(("name", query.category.one, ""), query), *heads),
         groups=tuple((title, len(inside)) for title, inside in groups),
         rows=tuple(_part_row(part, columns, letters) for part in chosen),
         reasons=tuple((letter, reason) for reason, letter in letters.items()),
@@ -395,7 +397,7 @@ def _matches_query(part: CatalogPart, query: PartQuery) -> bool:
 
 def _sort_parts(chosen: Sequence[CatalogPart], query: PartQuery) -> list[CatalogPart]:
     """Sort by a value, largest first by default; parts without a value come last."""
-    name = query.sort or query.shelf.sort
+    name = query.sort or query.category.sort
     if name == "name":
         ordered = sorted(chosen, key=lambda part: part.name.casefold())
         return ordered[::-1] if query.rising else ordered
@@ -418,16 +420,16 @@ def _sort_value(part: CatalogPart, name: str) -> str | float | None:
 
 
 def _describe_sort_order(query: PartQuery) -> str:
-    name = query.sort or query.shelf.sort
+    name = query.sort or query.category.sort
     if name == "name":
         return "name, backward" if query.rising else "name"
-    text = next((w for _, inside in query.shelf.groups for n, w, _ in inside if n == name), name)
+    text = next((w for _, inside in query.category.groups for n, w, _ in inside if n == name), name)
     return f"“{text}”, {'smallest' if query.rising else 'largest'} first"
 
 
 def _column_head(column: Column, query: PartQuery) -> ColumnHead:
     name, text, unit = column
-    now = (query.sort or query.shelf.sort) == name
+    now = (query.sort or query.category.sort) == name
     falling = now and not query.rising
     rises = name != "name"  # the first click sorts names ascending, numbers descending
     state = "" if not now else ("descending" if falling == rises else "ascending")
@@ -484,12 +486,12 @@ def list_hardware(request: Request, learner: CurrentLearner) -> Response:
         request,
         "hardware/index.html",
         learner=learner,
-        asked=query,
-        shelves=SHELVES.values(),
-        vendors=[(name, name) for name in list_vendors(query.shelf)],
-        columns=[(title, title) for title, _ in query.shelf.groups],
+        query=query,
+        categories=CATEGORIES.values(),
+        vendors=[(name, name) for name in list_vendors(query.category)],
+        columns=[(title, title) for title, _ in query.category.groups],
         least=MIN_MEMORY_CHOICES,
-        listed=build_part_list(query),
+        table=build_part_list(query),
         ticked=request.query_params.getlist("part"),
     )
 
@@ -514,7 +516,7 @@ def compare_parts(
         most=MAX_COMPARED_PARTS,
         groups=compare_fields(chosen),
         prices=[request.app.state.prices.of(part.id) for part in chosen],
-        shelf=part_category(chosen[0]) if chosen else None,
+        category=part_category(chosen[0]) if chosen else None,
     )
 
 
@@ -524,15 +526,15 @@ def show_part(
 ) -> Response:
     part = _require_part(name)
     allow_caching(request)
-    shelf = part_category(part)
-    facts = [part.get(field) for field in _FACTS[shelf.name]]
+    category = part_category(part)
+    facts = [part.get(field) for field in _FACTS[category.name]]
     return render_page(
         request,
         "hardware/show.html",
         learner=learner,
         part=part,
         kind=KIND_WORDS[part.kind],
-        shelf=shelf,
+        category=category,
         prices=request.app.state.prices.of(part.id),
         facts=[value for value in facts if value and value.state == "known"],
         memory=memory_markup(part),
@@ -541,7 +543,7 @@ def show_part(
         calculators=calculator_links(part),
         pages=page_links(part, library),
         kin=related_part_links(part, list_parts()),
-        others=[p for p in parts_in_category(shelf) if p.id != part.id],
+        others=[p for p in parts_in_category(category) if p.id != part.id],
     )
 
 

@@ -12,7 +12,6 @@ from app.accounts.current_learner import CurrentLearner, LearnerProfile
 from app.calculators import accuracy_page, calculator_list, comparison, exports
 from app.calculators.url_inputs import (
     build_query,
-    build_scenarios_query,
     inputs_from_query,
     read_posted_inputs,
     split_scenarios,
@@ -107,18 +106,18 @@ def list_calculators(request: Request, learner: CurrentLearner) -> Response:
 @router.get("/accuracy")
 def show_accuracy(request: Request, learner: CurrentLearner) -> Response:
     allow_caching(request)
-    standing = accuracy_page.accuracy_summary()
-    return render_page(request, "calculators/accuracy.html", learner=learner, standing=standing)
+    summary = accuracy_page.accuracy_summary()
+    return render_page(request, "calculators/accuracy.html", learner=learner, summary=summary)
 
 
 @router.get("/accuracy/{kind}")
 def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> Response:
-    standing = accuracy_page.accuracy_of_kind(kind)
-    if standing is None:
+    accuracy = accuracy_page.accuracy_of_kind(kind)
+    if accuracy is None:
         raise NotFoundError(f"There are no cases of kind “{kind}”.")
     allow_caching(request)
     return render_page(
-        request, "calculators/accuracy_kind.html", learner=learner, standing=standing
+        request, "calculators/accuracy_kind.html", learner=learner, accuracy=accuracy
     )
 
 
@@ -213,7 +212,7 @@ def compare_calculators(
         letters=[letter.upper() for letter in sides],
         near=near,
         far=[r for r in rows if r not in near],
-        links=_side_links(entry, scenarios),
+        links=comparison.comparison_links(entry, scenarios),
         compared=comparison.compare_scenarios(entry, scenarios),
         problems=problems,
     )
@@ -234,7 +233,7 @@ def compare_result(request: Request, name: str, typed: Typed) -> Response:
         "calculators/_sides.html",
         name=name,
         compared=comparison.compare_scenarios(entry, scenarios),
-        links=_side_links(entry, scenarios),
+        links=comparison.comparison_links(entry, scenarios),
     )
 
 
@@ -267,25 +266,6 @@ def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _side_links(
-    entry: EstimateSpec, scenarios: Mapping[str, comparison.Scenario]
-) -> dict[str, str]:
-    """Return the URLs of a comparison: itself, swapped, with a third, and each one alone."""
-    sides = {letter: comparison.minimal_inputs(s) for letter, s in scenarios.items()}
-    a, b = sides["a"], sides["b"]
-    views = {
-        "here": sides,
-        "swap": {**sides, "a": b, "b": a},
-        "third": {"a": a, "b": b} if "c" in sides else {**sides, "c": b},
-    }
-    links = {
-        view: calculator_url(entry.name, build_scenarios_query(shown), part="compare")
-        for view, shown in views.items()
-    }
-    one = calculator_url(entry.name, build_query(a))
-    return {**links, "one": one, "query": build_scenarios_query(sides)}
-
-
 def _render_calculator_page(
     request: Request,
     entry: EstimateSpec,
@@ -295,20 +275,20 @@ def _render_calculator_page(
 ) -> Response:
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
     course = course_links(library)
-    shown = build_calculator_form(entry, typed, course=course)
+    form = build_calculator_form(entry, typed, course=course)
     number, total = calculator_list.calculator_position(entry)
     return render_page(
         request,
         "calculators/show.html",
-        status=422 if shown.problems else 200,
+        status=422 if form.problems else 200,
         learner=learner,
-        instrument=shown,
+        instrument=form,
         summary=entry.summary,
-        offers=calculator_list.list_price_links(entry, typed, request.app.state.prices),
+        price_links=calculator_list.list_price_links(entry, typed, request.app.state.prices),
         number=number,
         total=total,
-        explained=calculator_list.find_teaching_pages(entry, course),
-        asked=calculator_list.starting_inputs(entry, library),
+        lessons=calculator_list.find_teaching_pages(entry, course),
+        quizzes=calculator_list.find_quizzes(entry, library),
     )
 
 
@@ -326,10 +306,10 @@ def _render_reading(
         estimate = entry.compute(inputs)
     except InvalidInputsError as bad:
         return _render_input_problems(request, bad.problems)
-    shown = build_estimate_view(entry, inputs, estimate, topics=library.topics)
-    compare = comparison_url(entry, inputs, estimate, shown.query)
+    view = build_estimate_view(entry, inputs, estimate, topics=library.topics)
+    compare = comparison_url(entry, inputs, estimate, view.query)
     name = "calculators/_result.html"
-    return render_page(request, name, reading=shown, short=short, compare=compare)
+    return render_page(request, name, estimate=view, short=short, compare=compare)
 
 
 def _render_input_problems(request: Request, problems: tuple[InputProblem, ...]) -> Response:

@@ -82,13 +82,13 @@ def limit_concurrency(route: Callable[..., Answer]) -> Callable[..., Awaitable[A
     """Wrap a route with the parameter `name`, so that slow estimates run in threads."""
 
     @functools.wraps(route)
-    async def run(**asked: Any) -> Answer:
-        entry = registry.find_estimate(asked["name"])
+    async def run(**arguments: Any) -> Answer:
+        entry = registry.find_estimate(arguments["name"])
         # Unknown calculator names share one key. Otherwise made-up URLs would grow the table
         # without limit.
         name = f"{route.__name__} {entry.name if entry else ''}"
         is_search = entry is not None and entry.is_search
-        work = functools.partial(route, **asked)
+        work = functools.partial(route, **arguments)
         return await PACE.run(name, work, is_search=is_search)
 
     return run

@@ -191,7 +191,7 @@ def _estimate_reading(calculator: str, library: Library) -> EstimateView | None:
     if entry is None:
         return None
     inputs = dict(parse_qsl(address.query))
-    return build_calculator_form(entry, inputs, course=course_links(library), block=True).reading
+    return build_calculator_form(entry, inputs, course=course_links(library), block=True).estimate
 
 
 _PAGE, _PRACTICE = "the page", "your practice"

@@ -165,7 +165,7 @@ class CalculatorForm:
     """A calculator ready for `calculators/_instrument.html`.
 
     `part` is the fragment that the form requests: `result` on the calculator's page,
-    `reading` (shorter) within a text. `reading` is None while an input is invalid.
+    `reading` (shorter) within a text. `estimate` is None while an input is invalid.
     """
 
     name: str
@@ -176,7 +176,7 @@ class CalculatorForm:
     groups: tuple[FieldGroup, ...]
     folded: tuple[FieldGroup, ...]
     unfolded: bool
-    reading: EstimateView | None
+    estimate: EstimateView | None
     problems: tuple[InputProblem, ...]
     link: str
     compare: str
@@ -216,7 +216,7 @@ def build_calculator_form(
         groups=near,
         folded=far,
         unfolded=any(f.error or f.name in typed for g in far for f in g.fields),
-        reading=view,
+        estimate=view,
         problems=problems,
         link=calculator_url(entry.name, query),
         compare=calculator_url(entry.name, against, part="compare"),

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote_plus
 
 from markupsafe import Markup
@@ -81,8 +81,6 @@ def calculator_url(name: str, query: str = "", *, part: str = "", anchor: str = 
 
 LONGEST_LINK = 2000
 
-# Figures and steps are tuples, because the template unpacks them.
-
 _FIRST = 3
 _HARDWARE = frozenset({"gpu", "system", "network"})
 # Headings by what the unit of a figure measures; the last one takes all other units.
@@ -100,20 +98,25 @@ _WORDS = (bool, str)
 _NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?")
 
 
-class FigureView(NamedTuple):
-    """A figure as text; `span` is its interval, or “exact” for an exact number."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class FigureView:
+    """A figure as text; `interval` is its likely range, or “exact” for an exact number.
+
+    `color` is the CSS class of the component of a chart with this name.
+    """
 
     name: str
     label: str
     value: str
-    span: str
+    interval: str
     note: str
     primary: bool
-    key: str = ""
-    applies: bool = True
+    color: str
+    applies: bool
 
 
-class StepView(NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True)
+class StepView:
     """A formula step; `source` and `address` name and link its source."""
 
     label: str
@@ -193,7 +196,7 @@ def build_estimate_view(
     sign = SIGNS[estimate.verdict.status]
     keys = _component_keys(estimate)
     figures = tuple(show_figure(f, keys) for f in estimate.figures)
-    numbers = {f.value for f in figures if f.span}
+    numbers = {f.value for f in figures if f.interval}
     first = _first_figures(entry, estimate, figures)
     return EstimateView(
         name=entry.name,
@@ -228,14 +231,14 @@ def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
     A figure named like a component of a chart gets its color from `keys`.
     """
     return FigureView(
-        figure.name,
-        figure.label,
-        figure.words,
-        interval_text(figure),
-        figure.note,
-        figure.primary,
-        keys.get(figure.label, ""),
-        figure.applies,
+        name=figure.name,
+        label=figure.label,
+        value=figure.words,
+        interval=interval_text(figure),
+        note=figure.note,
+        primary=figure.primary,
+        color=keys.get(figure.label, ""),
+        applies=figure.applies,
     )
 
 

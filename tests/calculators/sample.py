@@ -95,9 +95,8 @@ def compute(inputs: SampleInputs) -> Estimate:
         ),
         figures=(
             Figure(
-                Output("per_gpu", "Needed per GPU", "B", better="less"),
+                Output("per_gpu", "Needed per GPU", "B", better="less", primary=True),
                 per_gpu,
-                primary=True,
             ),
             Figure(Output("free", "Free per GPU", "B", better="more"), capacity - per_gpu),
             Figure(

@@ -7,17 +7,15 @@ import pytest
 from app.calculators.comparison import (
     answer_all,
     compare_scenarios,
+    comparison_links,
     difference_from_first,
     input_rows,
     is_better,
     scenario_problems,
 )
 from app.calculators.url_inputs import (
-    add_third_scenario,
     build_scenarios_query,
-    drop_third_scenario,
     split_scenarios,
-    swap_scenarios,
 )
 from app.estimator import registry
 from app.estimator.inputs import parse_inputs
@@ -50,11 +48,13 @@ def test_what_is_shared_is_said_once():
     assert build_scenarios_query(sides) == "model=70B&b.gpus=4"
 
 
-def test_scenarios_are_swapped_added_and_dropped():
-    sides = {"a": {"gpus": "1"}, "b": {"gpus": "2"}}
-    assert swap_scenarios(sides) == {"a": {"gpus": "2"}, "b": {"gpus": "1"}}
-    assert add_third_scenario(sides)["c"] == {"gpus": "2"}
-    assert drop_third_scenario(add_third_scenario(sides)) == sides
+def test_links_swap_scenarios_and_add_or_drop_the_third():
+    two = comparison_links(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "2"}))
+    three = comparison_links(ENTRY, answered(a={"gpus": "1"}, b={"gpus": "2"}, c={"gpus": "4"}))
+
+    assert two["swap"].endswith("?a.gpus=2&b.gpus=1")
+    assert two["third"].endswith("?a.gpus=1&b.gpus=2&c.gpus=2")
+    assert three["third"] == two["here"]
 
 
 def test_the_one_that_fits_is_named_first():

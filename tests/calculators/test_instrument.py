@@ -79,7 +79,7 @@ def test_a_wrong_input_keeps_every_word_and_is_named_at_its_field(templates):
     typed = {"gpus": "0", "overhead": "lots", "weights": "int4", "gpu": "H9000"}
     shown = build_calculator_form(ENTRY, typed)
     fields = fields_by_name(shown)
-    assert shown.reading is None
+    assert shown.estimate is None
     assert {n: f.value for n, f in fields.items() if n in typed} == typed
     assert fields["gpus"].error == "“0” for GPUs is too small: 1 to 1,024 GPUs."
     html = html_of(templates, shown)
@@ -143,7 +143,7 @@ def test_the_verdict_marks_the_numbers_that_it_computed():
 
 
 def test_a_modeled_figure_has_its_interval_and_an_exact_one_says_so():
-    spans = {f.name: f.span for f in reading_of().figures}
+    spans = {f.name: f.interval for f in reading_of().figures}
     assert spans["rate"] == "800 to 1,300\u00a0tokens/s"
     assert spans["per_gpu"] == "exact"
     assert spans["fits"] == spans["unknown"] == ""

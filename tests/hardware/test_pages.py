@@ -32,12 +32,12 @@ def test_the_list_names_every_accelerator_with_the_largest_memory_first(client):
     assert 'aria-sort="descending"' in page
 
 
-@pytest.mark.parametrize("kind", listing.SHELVES)
+@pytest.mark.parametrize("kind", listing.CATEGORIES)
 def test_each_kind_has_its_list(client, kind):
     page = client.get(f"/hardware?kind={kind}")
 
     assert page.status_code == 200
-    kinds = listing.SHELVES[kind].kinds
+    kinds = listing.CATEGORIES[kind].kinds
     assert len(names(page.text)) == sum(part.kind in kinds for part in list_parts())
 
 
