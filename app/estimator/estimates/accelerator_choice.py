@@ -8,6 +8,7 @@ from typing import Any
 
 from app.estimator.common_inputs import (
     LOAD,
+    TRAINING_SOFTWARE,
     ask_cache,
     ask_context,
     ask_model,
@@ -113,8 +114,12 @@ class AcceleratorChoiceInputs:
         limits=(3600.0, 1e9),
         help="Within which the tokens have to be done.",
     )
-    number_format: str = ask_number_format(_TRAINING, advanced=True)
-    software: str = ask_training_software(_TRAINING, (USUAL, "Usual for the model"), default=USUAL)
+    number_format: str = ask_number_format(group="Training", advanced=True)
+    software: str = ask_training_software(
+        group="Training",
+        default=USUAL,
+        choices=((USUAL, "Usual for the model"), *TRAINING_SOFTWARE),
+    )
     lost: float = _TRAINING.ask_more(
         LOST,
         "Time lost",

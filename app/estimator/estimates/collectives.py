@@ -6,8 +6,8 @@ import math
 from app.estimator.common_inputs import (
     MODEL,
     NETWORK,
+    ask_counted_gpu,
     ask_domain,
-    ask_gpu,
     ask_gpus,
     ask_model,
     ask_network,
@@ -51,8 +51,8 @@ class CollectivesInputs:
         limits=(1, 1e15),
         help="The whole buffer of one GPU: what is reduced, or gathered in the end.",
     )
-    gpu: str = ask_gpu(count_field="gpus")
-    gpus: int = ask_gpus(8, "interconnects")
+    gpu: str = ask_counted_gpu(count_field="gpus")
+    gpus: int = ask_gpus(default=8, topic="interconnects")
     network_rate: float = ask_network_rate()
     network: str = ask_network()
     domain: int | None = ask_domain()
@@ -62,7 +62,7 @@ class CollectivesInputs:
         help="Switches between nodes add up an all-reduce (SHARP), which halves "
         "what each adapter sends.",
     )
-    model: str = ask_model("llama-3.1-8b")
+    model: str = ask_model(default="llama-3.1-8b")
     tokens: int = MODEL.ask_more(
         8192,
         "Tokens per micro-batch",

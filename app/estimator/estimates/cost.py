@@ -35,7 +35,7 @@ _YEAR = 365.25 * 86400
 class CostInputs:
     """The need for GPUs, rental prices, and the costs of ownership."""
 
-    gpus: int = ask_gpus(64, TOPIC)
+    gpus: int = ask_gpus(default=64, topic=TOPIC)
     utilisation: float = _USE.ask(
         0.6,
         "Utilization",
@@ -154,7 +154,7 @@ class CostInputs:
         help="Of a server without work, over its highest power.",
         topic="power-and-cooling",
     )
-    pue: float = ask_pue(_OWNING, topic="power-and-cooling")
+    pue: float = ask_pue(group="Owning", topic="power-and-cooling")
     place: float = _OWNING.ask_more(
         150.0,
         "Place",

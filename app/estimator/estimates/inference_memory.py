@@ -64,8 +64,10 @@ class InferenceMemoryInputs:
         help="Sequences that are answered at the same time.",
         term="batch-size",
     )
-    gpu: str = common_inputs.ask_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.ask_tensor_parallel(4, "GPUs that share the model")
+    gpu: str = common_inputs.ask_counted_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = common_inputs.ask_tensor_parallel(
+        default=4, label="GPUs that share the model"
+    )
     attention: str = HARDWARE.ask_more(
         DIVIDED,
         "Attention",

@@ -28,10 +28,10 @@ from app.estimator.units import format_number
 class LatencyInputs:
     """The model, the GPUs and one batch of requests."""
 
-    model: str = common_inputs.ask_model("llama-3.1-8b")
+    model: str = common_inputs.ask_model(default="llama-3.1-8b")
     weights: str = common_inputs.ask_weights()
     cache: str = common_inputs.ask_cache()
-    gpu: str = common_inputs.ask_gpu(count_field="tensor_parallel")
+    gpu: str = common_inputs.ask_counted_gpu(count_field="tensor_parallel")
     tensor_parallel: int = common_inputs.ask_tensor_parallel()
     beyond_heads: bool = HARDWARE.ask_more(
         False,
@@ -39,8 +39,12 @@ class LatencyInputs:
         help="A layer is divided over more chips than its heads divide into, as "
         "compilers for TPUs do.",
     )
-    prompt: int = common_inputs.ask_tokens(1024, "Prompt", "Tokens of the prompt.")
-    answer: int = common_inputs.ask_tokens(256, "Answer", "Tokens of the answer.")
+    prompt: int = common_inputs.ask_tokens(
+        default=1024, label="Prompt", help="Tokens of the prompt."
+    )
+    answer: int = common_inputs.ask_tokens(
+        default=256, label="Answer", help="Tokens of the answer."
+    )
     batch: int = LOAD.ask(
         1,
         "Sequences at once",

@@ -14,8 +14,7 @@ class MigInputs:
     """The GPU, and its instances."""
 
     gpu: str = ask_gpu(
-        "h100-sxm5-80",
-        offered=tuple((a.id, a.name) for a in list_accelerators() if a.mig_instances),
+        choices=tuple((a.id, a.name) for a in list_accelerators() if a.mig_instances),
         help="The GPU to divide; only GPUs that have MIG are listed.",
         topic="mig",
     )

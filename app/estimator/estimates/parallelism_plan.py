@@ -45,9 +45,9 @@ from app.estimator.units import format_number
 class ParallelismPlanInputs:
     """A training job and its cluster."""
 
-    model: str = common_inputs.ask_model("llama-3.1-70b")
-    gpu: str = common_inputs.ask_gpu(count_field="gpus")
-    gpus: int = common_inputs.ask_gpus(256)
+    model: str = common_inputs.ask_model(default="llama-3.1-70b")
+    gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
+    gpus: int = common_inputs.ask_gpus(default=256)
     sequence: int = BATCH.ask(
         8192,
         "Sequence",
@@ -66,7 +66,9 @@ class ParallelismPlanInputs:
         term="batch-size",
         topic="parallelism",
     )
-    tokens: float = common_inputs.ask_training_tokens("Tokens of the whole run, for time and cost.")
+    tokens: float = common_inputs.ask_training_tokens(
+        help="Tokens of the whole run, for time and cost."
+    )
     number_format: str = common_inputs.ask_number_format()
     objective: str = RECIPE.ask(
         "time",

@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.common_inputs import (
     HARDWARE,
-    ask_gpu,
+    ask_counted_gpu,
     ask_model,
     ask_tensor_parallel,
     input_error,
@@ -33,8 +33,8 @@ class QuantizationInputs:
     before: str = _FORMATS.ask(
         "bf16", "From", choices=WEIGHT_CHOICES, help="The format to compare with."
     )
-    gpu: str = ask_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = ask_tensor_parallel(2)
+    gpu: str = ask_counted_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = ask_tensor_parallel(default=2)
     bandwidth_share: float = HARDWARE.ask_more(
         0.65,
         "Reached bandwidth",

@@ -12,7 +12,7 @@ from app.estimator.inputs import InputGroup
 from app.estimator.memory.parallel_layout import tensor_parallel_choices
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import PUBLISHED_OR_FP8
+from app.estimator.models.number_formats import PUBLISHED_CHOICES, PUBLISHED_OR_FP8
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
 from app.estimator.serving.replica import (
@@ -58,11 +58,14 @@ class ServingCapacityInputs:
 
     model: str = common_inputs.ask_model()
     weights: str = common_inputs.ask_weights(
-        PUBLISHED_OR_FP8, (PUBLISHED_OR_FP8, "As published, or FP8")
+        default=PUBLISHED_OR_FP8,
+        choices=((PUBLISHED_OR_FP8, "As published, or FP8"), *PUBLISHED_CHOICES),
     )
-    cache: str = common_inputs.ask_cache("fp8")
-    gpu: str = common_inputs.ask_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = common_inputs.ask_tensor_parallel(4, "GPUs that share the model")
+    cache: str = common_inputs.ask_cache(default="fp8")
+    gpu: str = common_inputs.ask_counted_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = common_inputs.ask_tensor_parallel(
+        default=4, label="GPUs that share the model"
+    )
     attention_parallel: int = HARDWARE.ask_more(
         1,
         "Attention data parallel",
@@ -95,8 +98,12 @@ class ServingCapacityInputs:
         help="Copies of the model; left empty: as few as keep the targets.",
         topic="batching-and-latency",
     )
-    prompt_tokens: int = common_inputs.ask_tokens(1000, "Prompt", "Tokens of a prompt on average.")
-    output_tokens: int = common_inputs.ask_tokens(300, "Answer", "Tokens of an answer on average.")
+    prompt_tokens: int = common_inputs.ask_tokens(
+        default=1000, label="Prompt", help="Tokens of a prompt on average."
+    )
+    output_tokens: int = common_inputs.ask_tokens(
+        default=300, label="Answer", help="Tokens of an answer on average."
+    )
     concurrent: int = LOAD.ask(
         100,
         "Users at once",

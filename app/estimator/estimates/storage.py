@@ -60,7 +60,7 @@ class StorageInputs:
     """The training job, its data, and its storage."""
 
     model: str = ask_model()
-    gpus: int = ask_gpus(1024, "training-memory")
+    gpus: int = ask_gpus(default=1024, topic="training-memory")
     gpu_rate: float = input_field(
         900.0,
         "Tokens per second of a GPU",

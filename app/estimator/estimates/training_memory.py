@@ -57,8 +57,8 @@ class TrainingMemoryInputs:
         term="mixed-precision",
         topic="number-formats",
     )
-    gpu: str = common_inputs.ask_gpu(count_field="gpus")
-    gpus: int = common_inputs.ask_gpus(32, "training-memory")
+    gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
+    gpus: int = common_inputs.ask_gpus(default=32, topic="training-memory")
     zero: str = LAYOUT.ask(
         "3",
         "ZeRO stage",
@@ -72,9 +72,9 @@ class TrainingMemoryInputs:
         term="zero",
     )
     tensor_parallel: int = common_inputs.ask_tensor_parallel()
-    pipeline_parallel: int = common_inputs.ask_pipeline(1024)
-    context_parallel: int = common_inputs.ask_context_parallel(1024)
-    expert_parallel: int = common_inputs.ask_experts(1024)
+    pipeline_parallel: int = common_inputs.ask_pipeline(limits=(1, 1024))
+    context_parallel: int = common_inputs.ask_context_parallel(limits=(1, 1024))
+    expert_parallel: int = common_inputs.ask_experts(limits=(1, 1024))
     interleave: int = LAYOUT.ask_more(
         1, "Interleaving", limits=(1, 64), help="Chunks of layers on each pipeline stage."
     )
@@ -95,7 +95,7 @@ class TrainingMemoryInputs:
         help="Left empty: about four million tokens, at least one for each stage.",
         topic="parallelism",
     )
-    recompute: str = common_inputs.ask_recompute("full")
+    recompute: str = common_inputs.ask_recompute(default="full")
     framework: str = RECIPE.ask(
         USUAL,
         "Framework",

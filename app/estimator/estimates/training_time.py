@@ -49,19 +49,20 @@ def _batch_field(default: int | None, label: str, help_text: str, maximum: int) 
 class TrainingTimeInputs:
     """A training run: model, GPUs, layout, and lost time."""
 
-    model: str = common_inputs.ask_model("llama-3.1-8b")
-    tokens: float = common_inputs.ask_training_tokens("Tokens of the whole run.")
-    gpu: str = common_inputs.ask_gpu(count_field="gpus")
-    gpus: int = common_inputs.ask_gpus(64)
+    model: str = common_inputs.ask_model(default="llama-3.1-8b")
+    tokens: float = common_inputs.ask_training_tokens(help="Tokens of the whole run.")
+    gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
+    gpus: int = common_inputs.ask_gpus(default=64)
     tensor_parallel: int = common_inputs.ask_tensor_parallel()
     pipeline_parallel: int = common_inputs.ask_pipeline()
     context_parallel: int = common_inputs.ask_context_parallel()
     expert_parallel: int = common_inputs.ask_experts()
-    interleave: int = common_inputs.ask_degree(
+    interleave: int = LAYOUT.ask_more(
+        1,
         "Interleaving",
-        "Chunks of layers on each pipeline stage.",
-        "pipeline-parallelism",
-        advanced=True,
+        limits=(1, 4096),
+        help="Chunks of layers on each pipeline stage.",
+        term="pipeline-parallelism",
     )
     sequence: int = common_inputs.ask_sequence()
     micro_batch: int = _batch_field(1, "Micro-batch", "Sequences in one forward pass.", 10**5)
@@ -144,7 +145,7 @@ class TrainingTimeInputs:
         limits=(1.0, 1e5),
         help="With its share of the server; left empty: 1.7 times the card's limit.",
     )
-    pue: float = common_inputs.ask_pue(COST)
+    pue: float = common_inputs.ask_pue()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
