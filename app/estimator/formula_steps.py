@@ -6,6 +6,7 @@ value before rounding.
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,9 @@ from app.estimator.memory.kv_cache import cache_share, cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import FormulaStep, Output
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
+
+Term = float | str | tuple[float, str]
+"""A number, a number with its base unit, or a formatted term."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,6 +43,33 @@ class StepBuilder:
             figure=figure,
             **{"label": output.label, "topic": self.topic, **other},
         )
+
+    def fill(
+        self,
+        figure: str,
+        template: str,
+        terms: tuple[Term, ...],
+        value: float,
+        source: str,
+        **other: str,
+    ) -> FormulaStep:
+        """Build a line from one template: its [names] are the formula, their values the numbers.
+
+        `terms` are the values of the names in the order in which these first occur.
+        """
+        names = dict.fromkeys(_NAME.findall(template))
+        texts = dict(zip(names, map(_term_text, terms), strict=True))
+        numbers = _NAME.sub(lambda name: texts[name[1]], template)
+        return self.line(figure, _NAME.sub(r"\1", template), numbers, value, source, **other)
+
+
+_NAME = re.compile(r"\[([^]]+)\]")
+
+
+def _term_text(term: Term) -> str:
+    if isinstance(term, str):
+        return term
+    return format_term(*term) if isinstance(term, tuple) else format_term(term)
 
 
 def format_term(value: float, unit: str = "") -> str:

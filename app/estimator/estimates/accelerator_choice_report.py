@@ -251,8 +251,9 @@ OUTPUTS: tuple[Output[GpuRanking], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
 
-def build_report(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> Estimate:
-    """Build the estimate: ranking, figures, tables, and steps for the best GPU."""
+def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
+    """Rank the GPUs of the catalog for a job, with reasons for and against."""
+    result = rank_gpus(inputs)
     best = result.best
     tables = (build_ranking_table(inputs, result),) if best else ()
     return Estimate(
@@ -319,12 +320,10 @@ def _build_steps(
             "training-memory",
             "need",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "gpu_hours",
-            "tokens ÷ (tokens per second of a GPU × (1 − time lost)) ÷ 3,600",
-            f"{format_term(inputs.tokens)} ÷ ("
-            f"{format_term(inputs.tokens / (best.hours * 3600 * useful))} × "
-            f"(1 − {format_term(inputs.lost, '%')})) ÷ 3,600",
+            "[tokens] ÷ ([tokens per second of a GPU] × (1 − [time lost])) ÷ 3,600",
+            (inputs.tokens, inputs.tokens / (best.hours * 3600 * useful), (inputs.lost, "%")),
             best.hours,
             "megatron-2021",
         ),
@@ -359,19 +358,19 @@ def _serving_steps(
             "vllm-memory",
             topic="inference-memory",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "need",
-            "memory × usable share",
-            f"{format_term(best.gpu.capacity, 'B')} × {format_term(USABLE, '%')}",
+            "[memory] × [usable share]",
+            ((best.gpu.capacity, "B"), (USABLE, "%")),
             best.gpu.capacity * USABLE,
             "catalogue",
             label="Usable on each",
             topic="cluster-components",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "token_time",
-            "sequences at once ÷ tokens per second of all",
-            f"{format_term(inputs.concurrent)} ÷ {format_term(inputs.concurrent / (best.seconds or 1.0))}",
+            "[sequences at once] ÷ [tokens per second of all]",
+            (inputs.concurrent, inputs.concurrent / (best.seconds or 1.0)),
             best.seconds or 0.0,
             "pope-2022",
             topic="batching-and-latency",
@@ -384,10 +383,10 @@ def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
     if best.power is None:
         return ()
     return (
-        _STEPS.line(
+        _STEPS.fill(
             "power",
-            "GPUs × TDP",
-            f"{format_term(best.count)} × {format_term(best.gpu.tdp or 0.0, 'W')}",
+            "[GPUs] × [TDP]",
+            (best.count, (best.gpu.tdp or 0.0, "W")),
             best.power,
             "catalogue",
             topic="power-and-cooling",
@@ -479,11 +478,6 @@ _OTHERS = (
     "TPUs, LPUs, wafers and others are shown beside the ranking: their speed follows "
     "other rules than those fitted on GPUs."
 )
-
-
-def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
-    """Rank the GPUs of the catalog for a job, with reasons for and against."""
-    return build_report(inputs, rank_gpus(inputs))
 
 
 ENTRY = EstimateSpec(

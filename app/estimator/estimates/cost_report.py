@@ -84,8 +84,9 @@ _YEAR = 365.25 * 86400
 _EQUAL = 0.05
 
 
-def build_report(inputs: CostInputs, result: CostResult) -> Estimate:
-    """Build the estimate: verdict, figures, charts and steps of both options."""
+def estimate(inputs: CostInputs) -> Estimate:
+    """Compare a year of renting with a year of owning."""
+    result = compute_cost(inputs)
     return Estimate(
         name="cost",
         verdict=_build_verdict(inputs, result),
@@ -142,10 +143,10 @@ def _build_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
             result.tokens_cost(result.owned_hour),
             "barroso-2018",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "run_owned",
-            "hours of the run × owned GPU-hour",
-            f"{format_term(inputs.run)} × {format_term(result.owned_hour, 'USD/h')}",
+            "[hours of the run] × [owned GPU-hour]",
+            (inputs.run, (result.owned_hour, "USD/h")),
             inputs.run * result.owned_hour,
             "deepseek-v3",
         ),
@@ -216,10 +217,10 @@ def _rented_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, 
             "barroso-2018",
             label="A year of renting",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "rented_hour",
-            "a year of renting ÷ used GPU-hours",
-            f"{format_term(result.rented, 'USD/year')} ÷ {format_term(result.hours)}",
+            "[a year of renting] ÷ [used GPU-hours]",
+            ((result.rented, "USD/year"), result.hours),
             result.rented_hour,
             "barroso-2018",
         ),
@@ -231,12 +232,10 @@ def _break_even_steps(result: CostResult) -> tuple[FormulaStep, ...]:
         return ()
     (idle, full), (none, every) = result.ends, result.rent_ends
     return (
-        _STEPS.line(
+        _STEPS.fill(
             "break_even",
-            "(owning − renting, a year at 0%) ÷ (rise of renting − rise of owning, "
-            "from 0% to 100%)",
-            f"({format_term(idle, 'USD')} − {format_term(none, 'USD')}) ÷ "
-            f"({format_term(every - none, 'USD')} − {format_term(full - idle, 'USD')})",
+            "([owning] − [renting, a year at 0%]) ÷ ([rise of renting] − [rise of owning, from 0% to 100%])",
+            ((idle, "USD"), (none, "USD"), (every - none, "USD"), (full - idle, "USD")),
             result.meets,
             "barroso-2018",
         ),
@@ -320,11 +319,6 @@ def _build_notes(inputs: CostInputs, result: CostResult) -> tuple[str, ...]:
         "generation, which lowers rents and resale."
     )
     return tuple(notes)
-
-
-def estimate(inputs: CostInputs) -> Estimate:
-    """Compare a year of renting with a year of owning."""
-    return build_report(inputs, compute_cost(inputs))
 
 
 ENTRY = EstimateSpec(

@@ -70,8 +70,9 @@ OUTPUTS: tuple[Output[FabricResult], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "interconnects")
 
 
-def build_report(inputs: FabricInputs, result: FabricResult) -> Estimate:
-    """Build the estimate: verdict, figures, chart and steps of all networks."""
+def estimate(inputs: FabricInputs) -> Estimate:
+    """Count switches, cables and transceivers of the four networks."""
+    result = compute_fabric(inputs)
     return Estimate(
         name="fabric",
         verdict=_build_verdict(result),
@@ -127,12 +128,10 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
     if tree.spines:
         steps += _tree_steps(inputs, result)
     steps.append(
-        _STEPS.line(
+        _STEPS.fill(
             "bisection",
-            "adapters × rate ÷ 2 ÷ oversubscription",
-            f"{format_term(hosts.ports)} × "
-            f"{format_term(result.link * result.planes, 'B/s')} ÷ 2 ÷ "
-            f"{format_term(tree.oversubscription)}",
+            "[adapters] × [rate] ÷ 2 ÷ [oversubscription]",
+            (hosts.ports, (result.link * result.planes, "B/s"), tree.oversubscription),
             result.bisection,
             "leiserson-1985",
         )
@@ -325,11 +324,6 @@ _MANAGEMENT = (
     "server, oversubscribed 3:1. Out-of-band: one for each node, server and switch; "
     "power strips and storage controllers come on top."
 )
-
-
-def estimate(inputs: FabricInputs) -> Estimate:
-    """Count switches, cables and transceivers of the four networks."""
-    return build_report(inputs, compute_fabric(inputs))
 
 
 ENTRY = EstimateSpec(

@@ -141,10 +141,10 @@ def _build_steps(
             result.memory_time,
             "pope-2022",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "communication_time",
-            "exchanges, two for each layer × time of one",
-            f"{exchanges} × {format_term(each, 's')}",
+            "[exchanges, two for each layer] × [time of one]",
+            (str(exchanges), (each, "s")),
             result.decode.communication,
             "aiconfigurator",
             topic="interconnects",
@@ -166,10 +166,10 @@ def _token_steps(
     tokens = format_term(result.accepted)
     return (
         _step_parts_line("decode_time", result.decode),
-        _STEPS.line(
+        _STEPS.fill(
             "tpot",
-            "one step ÷ tokens kept per step",
-            f"{format_term(result.per_token * result.accepted, 's')} ÷ {tokens}",
+            "[one step] ÷ [tokens kept per step]",
+            ((result.per_token * result.accepted, "s"), tokens),
             result.per_token,
             "leviathan-2023" if inputs.draft_tokens else "pope-2022",
         ),

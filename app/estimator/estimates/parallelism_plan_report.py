@@ -364,19 +364,18 @@ def _build_steps(
             "korthikanti-2022",
         ),
         step_time_steps(plan, step),
-        _STEPS.line(
+        _STEPS.fill(
             "time",
-            "tokens ÷ tokens per step × step",
-            f"{format_term(inputs.tokens)} ÷ {format_term(plan.tokens)} × {format_term(step.total, 's')}",
+            "[tokens] ÷ [tokens per step] × [step]",
+            (inputs.tokens, plan.tokens, (step.total, "s")),
             inputs.tokens / first.tokens_per_second,
             "megatron-2021",
             topic="parallelism",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "mfu",
-            "operations per token × tokens per second and GPU ÷ peak",
-            f"{format_term(each, 'FLOP')} × {format_term(rate)} ÷ "
-            f"{format_term(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
+            "[operations per token] × [tokens per second and GPU] ÷ [peak]",
+            ((each, "FLOP"), rate, (gpu.peak(plan.number_format) or 0.0, "FLOP/s")),
             _best_mfu(result, first),
             "palm",
             topic="number-formats",

@@ -89,8 +89,9 @@ OUTPUTS: tuple[Output[PowerCoolingResult], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "power-and-cooling")
 
 
-def build_report(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Estimate:
-    """Build the estimate: verdict, figures, bar and steps of a site."""
+def estimate(inputs: PowerCoolingInputs) -> Estimate:
+    """Size racks, feeds, cooling and energy for a number of systems."""
+    result = compute_site(inputs)
     return Estimate(
         name="power-cooling",
         verdict=_build_verdict(inputs, result),
@@ -168,17 +169,17 @@ def _build_steps(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tupl
             result.machines,
             "catalogue",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "machines_typical",
-            "highest × typical load",
-            f"{format_term(result.machines, 'W')} × {format_term(result.load, '%')}",
+            "[highest] × [typical load]",
+            ((result.machines, "W"), (result.load, "%")),
             result.typical,
             "latif-2025",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "site_power",
-            "machines × PUE",
-            f"{format_term(result.machines, 'W')} × {format_term(inputs.pue)}",
+            "[machines] × [PUE]",
+            ((result.machines, "W"), inputs.pue),
             result.site,
             "iso-30134-2",
         ),
@@ -248,10 +249,10 @@ def _energy_steps(
     inputs: PowerCoolingInputs, result: PowerCoolingResult
 ) -> tuple[FormulaStep, ...]:
     return (
-        _STEPS.line(
+        _STEPS.fill(
             "energy",
-            "site, typical × running time",
-            f"{format_term(result.site_typical, 'W')} × {format_term(inputs.duration, 's')}",
+            "[site, typical] × [running time]",
+            ((result.site_typical, "W"), (inputs.duration, "s")),
             result.energy,
             "patterson-2021",
         ),
@@ -322,11 +323,6 @@ _HIGHEST = (
     "Racks, feeds and cooling are planned for the highest power; energy and carbon "
     "follow from the typical one."
 )
-
-
-def estimate(inputs: PowerCoolingInputs) -> Estimate:
-    """Size racks, feeds, cooling and energy for a number of systems."""
-    return build_report(inputs, compute_site(inputs))
 
 
 ENTRY = EstimateSpec(

@@ -99,11 +99,10 @@ def build_steps(
     if new.floor is None:
         return (weights,)
     active = new.language * model.active_parameters / model.parameters
-    floor = _STEPS.line(
+    floor = _STEPS.fill(
         "decode_floor",
-        "bytes that one GPU reads ÷ (bandwidth × share of it that is reached)",
-        f"{format_term(active, 'B')} ÷ ({format_term(gpu.memory_bandwidth or 0.0, 'B/s')} × "
-        f"{format_term(inputs.bandwidth_share, '%')})",
+        "[bytes that one GPU reads] ÷ ([bandwidth] × [share of it that is reached])",
+        ((active, "B"), (gpu.memory_bandwidth or 0.0, "B/s"), (inputs.bandwidth_share, "%")),
         new.floor,
         "pope-2022",
         topic="batching-and-latency",

@@ -81,8 +81,9 @@ OUTPUTS: tuple[Output[StorageResult], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 
-def build_report(inputs: StorageInputs, result: StorageResult) -> Estimate:
-    """Build the estimate: verdict, figures and steps for sizes, rates and losses."""
+def estimate(inputs: StorageInputs) -> Estimate:
+    """Size data and checkpoints, and find the best checkpoint interval."""
+    result = compute_storage(inputs)
     return Estimate(
         name="storage",
         verdict=_build_verdict(inputs, result),
@@ -139,10 +140,10 @@ def _build_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaS
             losses.mtbf,
             "llama-3",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "young",
-            "√(2 × stall × time between failures)",
-            f"√(2 × {stall} × {mtbf})",
+            "√(2 × [stall] × [time between failures])",
+            (stall, mtbf),
             losses.young,
             "young-1974",
         ),
@@ -320,11 +321,6 @@ _OPTIMIZER_NOTES = {
     "weights": "Weights alone serve a model but do not resume its training: the "
     "optimizer would start afresh.",
 }
-
-
-def estimate(inputs: StorageInputs) -> Estimate:
-    """Size data and checkpoints, and find the best checkpoint interval."""
-    return build_report(inputs, compute_storage(inputs))
 
 
 ENTRY = EstimateSpec(

@@ -230,10 +230,10 @@ def _build_steps(
         ),
         _stage_step(result),
         step_time_steps(plan, step),
-        _STEPS.line(
+        _STEPS.fill(
             "mfu",
-            "operations per token × tokens per second and GPU ÷ peak",
-            f"{format_term(result.flops, 'FLOP')} × {format_term(rate)} ÷ {format_term(peak, 'FLOP/s')}",
+            "[operations per token] × [tokens per second and GPU] ÷ [peak]",
+            ((result.flops, "FLOP"), rate, (peak, "FLOP/s")),
             result.mfu,
             "palm",
             topic="number-formats",
@@ -271,21 +271,19 @@ def _run_steps(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[
             "young-1974",
             topic="cluster-components",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "goodput",
-            "(1 − evaluation and repeats) ÷ (1 + checkpoint ÷ interval + (interval ÷ 2 "
-            "+ restart) ÷ time between failures)",
-            f"(1 − {format_term(inputs.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
-            f"({every} ÷ 2 + {format_term(inputs.restart_time, 's')}) ÷ {apart})",
+            "(1 − [evaluation and repeats]) ÷ (1 + [checkpoint] ÷ [interval] + ([interval] ÷ 2 "
+            "+ [restart]) ÷ [time between failures])",
+            ((inputs.other_time, "%"), save, every, (inputs.restart_time, "s"), apart),
             result.useful,
             "daly-2006",
             topic="cluster-components",
         ),
-        _STEPS.line(
+        _STEPS.fill(
             "time",
-            "tokens ÷ tokens per step × step ÷ useful share",
-            f"{format_term(inputs.tokens)} ÷ {format_term(result.plan.tokens)} × "
-            f"{format_term(result.step.total, 's')} ÷ {format_term(result.useful, '%')}",
+            "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
+            (inputs.tokens, result.plan.tokens, (result.step.total, "s"), (result.useful, "%")),
             result.seconds,
             "megatron-2021",
         ),
@@ -299,10 +297,10 @@ def _cost_step(
     if price is None:
         return ()
     return (
-        _STEPS.line(
+        _STEPS.fill(
             "cost",
-            "GPU-hours × price",
-            f"{format_term(result.hours)} × {format_term(price, 'USD/h')}",
+            "[GPU-hours] × [price]",
+            (result.hours, (price, "USD/h")),
             rent(result.hours, price),
             "deepseek-v3",
             topic="cluster-components",
