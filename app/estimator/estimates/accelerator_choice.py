@@ -590,13 +590,13 @@ def _try_training(
     return GpuCandidate(gpu, count, states / count, None, hours, power, price)
 
 
-def find_flips(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> tuple[VerdictFlip, ...]:
+def find_flips(result: GpuRanking) -> tuple[VerdictFlip, ...]:
     """Return nearby input values for which another GPU is the best."""
     changes = []
-    for field, label, value, now, flips in _flip_candidates(inputs, result):
+    for field, label, value, now, flips in _flip_candidates(result):
         changed: dict[str, Any] = {field: value}
         try:
-            other = rank_gpus(dataclasses.replace(inputs, **changed))
+            other = rank_gpus(dataclasses.replace(result.inputs, **changed))
         except InvalidInputsError:
             continue
         if _best_choice(other) != _best_choice(result):
@@ -619,13 +619,14 @@ def _describe_new_best(result: GpuRanking) -> str:
 _Try = tuple[str, str, Any, str, str]
 
 
-def _flip_candidates(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> tuple[_Try, ...]:
+def _flip_candidates(result: GpuRanking) -> tuple[_Try, ...]:
+    inputs = result.inputs
     best = result.best
     if inputs.job == "training":
         return _training_tries(inputs)
     tries: list[_Try] = []
     if best is not None:
-        tries += _more_sequences(inputs, result, best)
+        tries += _more_sequences(result, best)
     form = find_format(result.model, inputs.weights)
     lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
@@ -647,10 +648,9 @@ def _training_tries(inputs: AcceleratorChoiceInputs) -> tuple[_Try, ...]:
     return (("days", "Time for the training", half, now, days),)
 
 
-def _more_sequences(
-    inputs: AcceleratorChoiceInputs, result: GpuRanking, best: GpuCandidate
-) -> tuple[_Try, ...]:
+def _more_sequences(result: GpuRanking, best: GpuCandidate) -> tuple[_Try, ...]:
     """Return the first number of sequences that no longer fits on the best GPUs."""
+    inputs = result.inputs
     load = result.loads[best.count]
     free = best.gpu.capacity * USABLE - load.fixed
     each = load.cache / inputs.concurrent

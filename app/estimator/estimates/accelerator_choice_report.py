@@ -45,10 +45,10 @@ _ROWS = 12
 _Cell = str | tuple[float, str]
 
 
-def build_ranking_table(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> ResultTable:
+def build_ranking_table(result: GpuRanking) -> ResultTable:
     """Return the best candidates, each with its difference from the first."""
     best = result.found[0]
-    training = inputs.job == "training"
+    training = result.inputs.job == "training"
     work = "GPU-hours" if training else "Time per token"
     money = "USD" if training else "USD/h"
     priced = any(one.price for one in result.found)
@@ -62,7 +62,7 @@ def build_ranking_table(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> 
             _work_cell(one),
             _known_cell(one.power, "W"),
             *((_known_cell(one.compared_cost, money),) if priced else ()),
-            _against_best(inputs, best, one),
+            _against_best(result.inputs, best, one),
         )
         for place, one in enumerate(result.found[:_ROWS], 1)
     )
@@ -126,12 +126,12 @@ def against_table(result: GpuRanking) -> ResultTable:
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
 
-def context_table(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> ResultTable:
+def context_table(result: GpuRanking) -> ResultTable:
     """Return accelerators that are not GPUs, with whether their memory fits the job."""
-    if inputs.job == "training":
+    if result.inputs.job == "training":
         need = result.model.parameters * STATES
     else:
-        need = weight_table(result.model, inputs.weights).total
+        need = weight_table(result.model, result.inputs.weights).total
     rows = tuple(_other_chip_cells(chip, need) for chip in list_other_accelerators())
     columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
     return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
@@ -255,30 +255,30 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
     """Rank the GPUs of the catalog for a job, with reasons for and against."""
     result = rank_gpus(inputs)
     best = result.best
-    tables = (build_ranking_table(inputs, result),) if best else ()
+    tables = (build_ranking_table(result),) if best else ()
     return Estimate(
         name="accelerator-choice",
-        verdict=_build_verdict(inputs, result),
+        verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(inputs, result, best) if best else _excluded_steps(result),
-        pictures=(_build_bar(inputs, result, best),) if best else (),
-        tables=(*tables, against_table(result), context_table(inputs, result)),
+        steps=_build_steps(result, best) if best else _excluded_steps(result),
+        pictures=(_build_bar(result, best),) if best else (),
+        tables=(*tables, against_table(result), context_table(result)),
         notes=_build_notes(inputs, best),
-        changes=find_flips(inputs, result),
+        changes=find_flips(result),
     )
 
 
-def _build_verdict(inputs: AcceleratorChoiceInputs, result: GpuRanking) -> Verdict:
+def _build_verdict(result: GpuRanking) -> Verdict:
     tried = len(result.found) + len(result.against)
     if not result.found:
         return Verdict("no", _NONE, f"All {tried} are left out; the table says why each.")
     best, *rest = result.found
-    job = "train" if inputs.job == "training" else "serve"
+    job = "train" if result.inputs.job == "training" else "serve"
     text = f"It can {job} {result.model.name}"
     if rest:
         text = (
             f"Of the {len(result.found)} GPUs of the catalog that can {job} "
-            f"{result.model.name}, it comes first by {_ranking_criterion(inputs)}; next comes "
+            f"{result.model.name}, it comes first by {_ranking_criterion(result.inputs)}; next comes "
             f"{describe_gpu_count(rest[0].gpu, rest[0].count)}"
         )
     return Verdict("fits", f"{describe_gpu_count(best.gpu, best.count)}.", f"{text}.")
@@ -300,9 +300,8 @@ def _is_measured(best: GpuCandidate) -> bool:
     return best.gpu.vendor == "NVIDIA"
 
 
-def _build_steps(
-    inputs: AcceleratorChoiceInputs, result: GpuRanking, best: GpuCandidate
-) -> tuple[FormulaStep, ...]:
+def _build_steps(result: GpuRanking, best: GpuCandidate) -> tuple[FormulaStep, ...]:
+    inputs = result.inputs
     if best.hours is None:
         return _serving_steps(inputs, best, result.loads[best.count])
     parameters = format_term(result.model.parameters)
@@ -407,11 +406,9 @@ def _excluded_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
     )
 
 
-def _build_bar(
-    inputs: AcceleratorChoiceInputs, result: GpuRanking, best: GpuCandidate
-) -> StackedBar:
+def _build_bar(result: GpuRanking, best: GpuCandidate) -> StackedBar:
     memory = best.gpu.capacity
-    if inputs.job == "training":
+    if result.inputs.job == "training":
         limit, text = memory * FOR_STATES, "for states"
         parts: tuple[BarSegment, ...] = (
             BarSegment("optimizer", "Weights, gradients, optimizer", best.need),

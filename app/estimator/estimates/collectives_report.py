@@ -106,19 +106,17 @@ _NAMES = {
 }
 
 
-def build_report(
-    inputs: CollectivesInputs,
-    gpu: Accelerator,
-    fabric: Interconnect,
-    result: CollectivesResult,
-    model: Architecture,
-) -> Estimate:
-    """Build the estimate: verdict, figures, bandwidth curve and steps."""
+def estimate(inputs: CollectivesInputs) -> Estimate:
+    """Compute the time of the collective, and which links bound it."""
+    gpu = find_accelerator(inputs.gpu)
+    fabric = gpu_links(inputs, gpu)
+    result = time_collective(inputs, fabric, inputs.message)
+    model = find_model(inputs.model)
     return Estimate(
         name="collectives",
-        verdict=_build_verdict(inputs, gpu, result),
+        verdict=_build_verdict(gpu, result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(inputs, fabric, result),
+        steps=_build_steps(result),
         pictures=(_build_bandwidth_curve(inputs, fabric),),
         tables=(_parallelism_traffic_table(inputs, fabric, model),),
         notes=_build_notes(result),
@@ -126,9 +124,8 @@ def build_report(
     )
 
 
-def _build_verdict(
-    inputs: CollectivesInputs, gpu: Accelerator, result: CollectivesResult
-) -> Verdict:
+def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
+    inputs = result.inputs
     leads = {
         "latency": "Bound by latency.",
         "network": "Bound by the network.",
@@ -196,9 +193,8 @@ _INSIDE = "(latency^1.5 + transfer^1.5)^⅔"
 _BOTH = "(within domains² + between them²)^½"
 
 
-def _build_steps(
-    inputs: CollectivesInputs, fabric: Interconnect, result: CollectivesResult
-) -> tuple[FormulaStep, ...]:
+def _build_steps(result: CollectivesResult) -> tuple[FormulaStep, ...]:
+    inputs, fabric = result.inputs, result.fabric
     operation, ranks = chosen_operation(inputs), inputs.gpus
     size, crosses = format_term(inputs.message, "B"), result.crosses
     empty = (
@@ -224,14 +220,14 @@ def _build_steps(
 
 
 def _across_step(result: CollectivesResult) -> FormulaStep:
-    inputs, fabric = result.inputs, result.fabric
-    groups = math.ceil(inputs.gpus / fabric.domain)
+    inputs = result.inputs
+    groups = math.ceil(inputs.gpus / result.fabric.domain)
     operation, size = chosen_operation(inputs), format_term(inputs.message, "B")
     formula = "what each of the domains sends of message ÷ GPUs of a domain"
     if operation == "alltoall":
         formula = "(domains − 1) ÷ domains × message"
     else:
-        size += f" ÷ {fabric.domain}"
+        size += f" ÷ {result.fabric.domain}"
     numbers = _share_text(operation, groups, size)
     if inputs.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
@@ -316,15 +312,6 @@ def _build_notes(result: CollectivesResult) -> tuple[str, ...]:
     if inputs.in_network and inputs.gpus <= fabric.domain:
         notes.append("Within one link domain the network reduces nothing.")
     return tuple(notes)
-
-
-def estimate(inputs: CollectivesInputs) -> Estimate:
-    """Compute the time of the collective, and which links bound it."""
-    gpu = find_accelerator(inputs.gpu)
-    fabric = gpu_links(inputs, gpu)
-    result = time_collective(inputs, fabric, inputs.message)
-    model = find_model(inputs.model)
-    return build_report(inputs, gpu, fabric, result, model)
 
 
 ENTRY = EstimateSpec(

@@ -334,8 +334,9 @@ def _break_even_utilization(
     return utilization if utilization is not None and 0 < utilization <= 1 else None
 
 
-def find_flips(inputs: CostInputs, result: CostResult) -> tuple[VerdictFlip, ...]:
+def find_flips(result: CostResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest utilization, rent and price at which the cheaper option changes."""
+    inputs = result.inputs
     buys = result.buying
     # Near the break-even point the verdict still says that both cost about the same.
     becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
@@ -345,12 +346,12 @@ def find_flips(inputs: CostInputs, result: CostResult) -> tuple[VerdictFlip, ...
         now = f"{format_number(100 * inputs.utilisation)}%"
         flips = f"{round_past_limit(100 * meets, up=not buys)}%"
         changes.append(VerdictFlip("utilisation", "Utilization", now, flips, becomes))
-    rent = _break_even_rent(inputs, result)
+    rent = _break_even_rent(result)
     if is_value_allowed(type(inputs), "rent", rent):
         now = f"{format_number(inputs.rent)} USD/h"
         flips = f"{round_past_limit(rent, up=not buys)} USD/h"
         changes.append(VerdictFlip("rent", "Rent of a GPU-hour", now, flips, becomes))
-    price = _break_even_price(inputs, result)
+    price = _break_even_price(result)
     if is_value_allowed(type(inputs), "price", price):
         now = f"{format_number(inputs.price)} USD"
         flips = f"{round_past_limit(price, up=buys)} USD"
@@ -358,15 +359,17 @@ def find_flips(inputs: CostInputs, result: CostResult) -> tuple[VerdictFlip, ...
     return tuple(changes)
 
 
-def _break_even_rent(inputs: CostInputs, result: CostResult) -> float:
+def _break_even_rent(result: CostResult) -> float:
     """Return the rent at which both cost the same [USD/h]; negative if there is none."""
+    inputs = result.inputs
     share = 1.0 if inputs.commitment == "all" else inputs.utilisation
     hours = inputs.gpus * HOURS_PER_YEAR * share
     return (result.owned.total - result.egress) / hours / (1 - inputs.discount)
 
 
-def _break_even_price(inputs: CostInputs, result: CostResult) -> float:
+def _break_even_price(result: CostResult) -> float:
     """Return the price at which both cost the same [USD]; negative if there is none."""
+    inputs = result.inputs
     bought = purchase_price(inputs) / inputs.price
     sold = inputs.gpus * inputs.resale / (1 + inputs.interest) ** result.years
     yearly = annuity(inputs.interest, result.years)

@@ -89,17 +89,17 @@ def estimate(inputs: CostInputs) -> Estimate:
     result = compute_cost(inputs)
     return Estimate(
         name="cost",
-        verdict=_build_verdict(inputs, result),
+        verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(inputs, result),
-        pictures=(_build_chart(inputs, result), _build_bar(result)),
-        tables=(_build_table(inputs, result),),
-        notes=_build_notes(inputs, result),
-        changes=find_flips(inputs, result),
+        steps=_build_steps(result),
+        pictures=(_build_chart(result), _build_bar(result)),
+        tables=(_build_table(result),),
+        notes=_build_notes(result),
+        changes=find_flips(result),
     )
 
 
-def _build_verdict(inputs: CostInputs, result: CostResult) -> Verdict:
+def _build_verdict(result: CostResult) -> Verdict:
     owned, rented = result.owned_hour, result.rented_hour
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
@@ -108,13 +108,14 @@ def _build_verdict(inputs: CostInputs, result: CostResult) -> Verdict:
     return Verdict(
         "info",
         lead,
-        f"At {format_value(inputs.utilisation, '%')} utilization a used GPU-hour costs "
+        f"At {format_value(result.inputs.utilisation, '%')} utilization a used GPU-hour costs "
         f"{format_value(owned, 'USD/h')} owned and {format_value(rented, 'USD/h')} "
         f"rented{meet}",
     )
 
 
-def _build_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, ...]:
+def _build_steps(result: CostResult) -> tuple[FormulaStep, ...]:
+    inputs = result.inputs
     gpus = format_term(inputs.gpus)
     share = format_term(inputs.utilisation, "%")
     return (
@@ -125,7 +126,7 @@ def _build_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
             result.purchase,
             "barroso-2018",
         ),
-        *_owned_steps(inputs, result),
+        *_owned_steps(result),
         _STEPS.line(
             "owned_hour",
             "a year of owning ÷ used GPU-hours",
@@ -134,7 +135,7 @@ def _build_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
             result.owned_hour,
             "barroso-2018",
         ),
-        *_rented_steps(inputs, result),
+        *_rented_steps(result),
         *_break_even_steps(result),
         _STEPS.line(
             "tokens_owned",
@@ -153,7 +154,8 @@ def _build_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
     )
 
 
-def _owned_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, ...]:
+def _owned_steps(result: CostResult) -> tuple[FormulaStep, ...]:
+    inputs = result.inputs
     owned = result.owned
     sold = inputs.gpus * inputs.price * inputs.resale
     kilowatts = inputs.gpus * inputs.power / 1000
@@ -164,7 +166,7 @@ def _owned_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
             "growth: 1 + interest"
             if inputs.interest
             else "(purchase − resale) ÷ years",
-            _yearly_share_text(inputs, result, sold),
+            _yearly_share_text(result, sold),
             owned.capital,
             "barroso-2018",
             label="Machines, a year",
@@ -193,8 +195,9 @@ def _owned_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, .
     )
 
 
-def _yearly_share_text(inputs: CostInputs, result: CostResult, sold: float) -> str:
+def _yearly_share_text(result: CostResult, sold: float) -> str:
     """Return the yearly share of a price with interest, as a formula with numbers."""
+    inputs = result.inputs
     bought, resale = format_term(result.purchase, "USD"), format_term(sold, "USD")
     years, growth = format_term(result.years), format_term(1 + inputs.interest)
     if not inputs.interest:
@@ -203,7 +206,8 @@ def _yearly_share_text(inputs: CostInputs, result: CostResult, sold: float) -> s
     return f"({bought} − {resale} ÷ {growth}^{years}) × {interest} ÷ (1 − {growth}^(−{years}))"
 
 
-def _rented_steps(inputs: CostInputs, result: CostResult) -> tuple[FormulaStep, ...]:
+def _rented_steps(result: CostResult) -> tuple[FormulaStep, ...]:
+    inputs = result.inputs
     every = inputs.commitment == "all"
     share = "" if every else f" × {format_term(inputs.utilisation, '%')}"
     return (
@@ -247,7 +251,8 @@ _SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _CHART_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def _build_chart(inputs: CostInputs, result: CostResult) -> Chart:
+def _build_chart(result: CostResult) -> Chart:
+    inputs = result.inputs
     hours = inputs.gpus * HOURS_PER_YEAR
     theirs = tuple((share, result.hour_at(share, hours)[1]) for share in _SHARES)
     up = [share for share in _SHARES if share < inputs.availability]
@@ -284,13 +289,13 @@ def _build_bar(result: CostResult) -> StackedBar:
     )
 
 
-def _build_table(inputs: CostInputs, result: CostResult) -> ResultTable:
+def _build_table(result: CostResult) -> ResultTable:
     rows = []
     for share in _CHART_UTILIZATIONS:
-        owned, rented = result.hour_at(share, inputs.gpus * HOURS_PER_YEAR)
+        owned, rented = result.hour_at(share, result.inputs.gpus * HOURS_PER_YEAR)
         cheaper = "Owned" if owned < rented else "Rented"
         mine: str | tuple[float, str] = (owned, "USD/h")
-        if share > inputs.availability:
+        if share > result.inputs.availability:
             mine, cheaper = "never up so long", "Rented"
         rows.append(((share, "%"), mine, (rented, "USD/h"), cheaper))
     columns = ("Utilization", "Owned", "Rented", "Cheaper")
@@ -303,7 +308,8 @@ _PRICES = (
 )
 
 
-def _build_notes(inputs: CostInputs, result: CostResult) -> tuple[str, ...]:
+def _build_notes(result: CostResult) -> tuple[str, ...]:
+    inputs = result.inputs
     of = f"They are of {inputs.priced_in}"
     if inputs.rent == example_price().usd_per_hour:
         of += f"; the rent is {example_price().words}"

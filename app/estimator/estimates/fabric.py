@@ -435,7 +435,7 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
 
 def steps_chart(result: FabricResult) -> Chart:
     """Return the chart of compute switches by number of systems."""
-    hosts, planes = result.hosts, result.planes
+    hosts = result.hosts
     unit = max(1, result.per_group // hosts.per_system)
     reach = max(2 * hosts.systems, 2 * unit)
     stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
@@ -446,7 +446,7 @@ def steps_chart(result: FabricResult) -> Chart:
         tree = plane_tree(way, nodes * hosts.per_system, hosts.rails)
         if tree is None:
             break
-        height = float(tree.switches * planes)
+        height = float(tree.switches * result.planes)
         points += [(float(nodes - stride), height), (float(nodes), height)]
     here = (float(hosts.systems), float(result.switches))
     return Chart(
@@ -461,8 +461,10 @@ def steps_chart(result: FabricResult) -> Chart:
 
 def find_flips(inputs: FabricInputs, result: FabricResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values that need a different number of switches."""
-    hosts, way, tree = result.hosts, result.way, result.tree
-    capacity = (tree.leaves * tree.down - way.managers) // hosts.rails // hosts.per_system
+    hosts, way = result.hosts, result.way
+    capacity = (
+        (result.tree.leaves * result.tree.down - way.managers) // hosts.rails // hosts.per_system
+    )
     more = max(capacity, hosts.systems) + 1
     ratio = 1.0 if way.ratio > 1 else 2.0
     layout = "tree" if way.layout == "rail" else "rail"

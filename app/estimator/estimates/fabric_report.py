@@ -112,7 +112,7 @@ def _describe_blocking(result: FabricResult) -> str:
 
 
 def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaStep, ...]:
-    hosts, tree = result.hosts, result.tree
+    hosts = result.hosts
     nodes = "hosts × adapters + links of the fabric manager"
     steps = [
         _STEPS.line(
@@ -125,13 +125,13 @@ def _build_steps(inputs: FabricInputs, result: FabricResult) -> tuple[FormulaSte
             "superpod-h100",
         )
     ]
-    if tree.spines:
+    if result.tree.spines:
         steps += _tree_steps(inputs, result)
     steps.append(
         _STEPS.fill(
             "bisection",
             "[adapters] × [rate] ÷ 2 ÷ [oversubscription]",
-            (hosts.ports, (result.link * result.planes, "B/s"), tree.oversubscription),
+            (hosts.ports, (result.link * result.planes, "B/s"), result.tree.oversubscription),
             result.bisection,
             "leiserson-1985",
         )

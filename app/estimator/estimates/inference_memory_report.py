@@ -281,10 +281,14 @@ OUTPUTS: tuple[Output[_Result], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "inference-memory")
 
 
-def build_report(result: InferenceMemoryResult) -> Estimate:
-    """Build the estimate: verdict, figures, bar and steps for one GPU."""
-    model, inputs, gpu, load = result.model, result.inputs, result.gpu, result.load
-    limits = result.limits
+def estimate(inputs: InferenceMemoryInputs) -> Estimate:
+    """Compare weights, cache, activations and overhead with one GPU's memory."""
+    model = find_model(inputs.model)
+    gpu = find_accelerator(inputs.gpu)
+    validate_inputs(model, inputs, gpu)
+    load = gpu_memory_use(model, inputs, inputs.tensor_parallel)
+    limits = find_limits(model, inputs, gpu, load)
+    result = InferenceMemoryResult(model, inputs, gpu, load, limits)
     limit = limits.usable
     memory = MemoryLimit(limit, visible_memory(inputs, gpu), gpu.memory)
     bounds = _load_bounds(inputs, load)
@@ -292,10 +296,10 @@ def build_report(result: InferenceMemoryResult) -> Estimate:
         name="inference-memory",
         verdict=memory_verdict(load.total, memory, inputs.tensor_parallel, *bounds),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(model, inputs, gpu, load, limit),
+        steps=_build_steps(result.model, inputs, gpu, load, limit),
         pictures=(build_bar(gpu, load, limit),),
         tables=(build_table(inputs, load),),
-        notes=(*build_notes(model, inputs, load), capacity_note(gpu)),
+        notes=(*build_notes(result.model, inputs, load), capacity_note(gpu)),
         changes=find_flips(inputs, limits, load.total <= limit),
     )
 
@@ -467,16 +471,6 @@ def _weights_step(
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
     numbers = format_split(numbers, table.total, load.weights, gpus)
     return _STEPS.line("weights", formula, numbers, load.weights, "shape", topic="number-formats")
-
-
-def estimate(inputs: InferenceMemoryInputs) -> Estimate:
-    """Compare weights, cache, activations and overhead with one GPU's memory."""
-    model = find_model(inputs.model)
-    gpu = find_accelerator(inputs.gpu)
-    validate_inputs(model, inputs, gpu)
-    load = gpu_memory_use(model, inputs, inputs.tensor_parallel)
-    limits = find_limits(model, inputs, gpu, load)
-    return build_report(InferenceMemoryResult(model, inputs, gpu, load, limits))
 
 
 ENTRY = EstimateSpec(

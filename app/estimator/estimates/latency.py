@@ -273,10 +273,10 @@ def largest_step_part(step: InferenceStep) -> str:
     return max(parts, key=lambda name: parts[name])
 
 
-def find_flips(inputs: LatencyInputs, result: LatencyResult) -> tuple[VerdictFlip, ...]:
+def find_flips(result: LatencyResult) -> tuple[VerdictFlip, ...]:
     """Return the batch from which a decode step is no longer memory-bound."""
     if result.bound != "memory" or result.flips is None:
         return ()
-    now, then = format_number(inputs.batch), format_number(result.flips)
+    now, then = format_number(result.inputs.batch), format_number(result.flips)
     becomes = "Memory no longer bounds it."
     return (VerdictFlip("batch", "Sequences at once", now, then, becomes),)

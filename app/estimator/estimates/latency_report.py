@@ -81,17 +81,30 @@ OUTPUTS: tuple[Output[LatencyResult], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 
-def build_report(inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult) -> Estimate:
-    """Build the estimate: latencies, figures, roofline and steps."""
+def estimate(inputs: LatencyInputs) -> Estimate:
+    """Compute the times of prompt and answer, and what bounds each."""
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
+    validate_inputs(model, gpu, inputs.weights, tensor)
+    fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
+    serving = ServingSetup(
+        weights=inputs.weights,
+        cache=inputs.cache,
+        tensor=inputs.tensor_parallel,
+        expert_tensor=inputs.tensor_parallel,
+        software=inputs.engine,
+    )
+    placed = place_model(model, gpu, fabric, serving)
+    result = compute_latency(inputs, placed)
     return Estimate(
         name="latency",
-        verdict=_build_verdict(inputs, placed, result),
+        verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(inputs, placed, result),
+        steps=_build_steps(result),
         pictures=(_build_roofline(inputs, placed),),
         tables=(_build_table(result),),
-        notes=(*_build_notes(inputs, placed, result), capacity_note(placed.gpu)),
-        changes=find_flips(inputs, result),
+        notes=(*_build_notes(result), capacity_note(placed.gpu)),
+        changes=find_flips(result),
     )
 
 
@@ -103,14 +116,14 @@ _LEADS = {
 }
 
 
-def _build_verdict(inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult) -> Verdict:
+def _build_verdict(result: LatencyResult) -> Verdict:
     first = format_value(result.first, "s")
     then = (
         f"after {first}, then one every {format_value(result.per_token, 's')} "
         f"({format_number(1 / result.per_token)} tokens/s for each sequence)."
     )
     if not result.fits:
-        where = f"{inputs.tensor_parallel} {placed.gpu.name}"
+        where = f"{result.inputs.tensor_parallel} {result.placed.gpu.name}"
         text = f"Too large for {where}. With enough memory: first token {then}"
         return Verdict("no", "Does not fit.", text)
     return Verdict("info", _LEADS[result.bound], f"First token {then}")
@@ -128,10 +141,8 @@ def _critical_sequences(placed: PlacedModel) -> float:
     return routed_critical_batch(dense, placed.model.experts, per_token)
 
 
-def _build_steps(
-    inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult
-) -> tuple[FormulaStep, ...]:
-    exchanges = 2 * placed.model.layers
+def _build_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
+    exchanges = 2 * result.placed.model.layers
     each = result.decode.communication / exchanges if exchanges else 0.0
     return (
         _STEPS.line(
@@ -156,13 +167,11 @@ def _build_steps(
             result.overhead_time,
             "inferencex",
         ),
-        *_token_steps(inputs, placed, result),
+        *_token_steps(result),
     )
 
 
-def _token_steps(
-    inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult
-) -> tuple[FormulaStep, ...]:
+def _token_steps(result: LatencyResult) -> tuple[FormulaStep, ...]:
     tokens = format_term(result.accepted)
     return (
         _step_parts_line("decode_time", result.decode),
@@ -171,13 +180,13 @@ def _token_steps(
             "[one step] ÷ [tokens kept per step]",
             ((result.per_token * result.accepted, "s"), tokens),
             result.per_token,
-            "leviathan-2023" if inputs.draft_tokens else "pope-2022",
+            "leviathan-2023" if result.inputs.draft_tokens else "pope-2022",
         ),
         _step_parts_line("prefill_time", result.prefill),
         _STEPS.line(
             "ttft",
             "way to the engine and launches + prompt in its chunks",
-            format_sum((placed.front, result.first - placed.front), "s"),
+            format_sum((result.placed.front, result.first - result.placed.front), "s"),
             result.first,
             "inferencex",
         ),
@@ -260,9 +269,8 @@ def _build_table(result: LatencyResult) -> ResultTable:
     return ResultTable("Parts of a step", ("Part", "Prompt", "Answer"), rows)
 
 
-def _build_notes(
-    inputs: LatencyInputs, placed: PlacedModel, result: LatencyResult
-) -> tuple[str, ...]:
+def _build_notes(result: LatencyResult) -> tuple[str, ...]:
+    placed = result.placed
     notes = [
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
@@ -273,31 +281,14 @@ def _build_notes(
     if result.turns is not None:
         turns = format_number(result.turns)
         notes.append(f"From {turns} sequences on, computing outweighs the weights.")
-    if inputs.beyond_heads:
+    if result.inputs.beyond_heads:
         notes.append("Layers may be divided over more chips than there are heads.")
-    if inputs.draft_tokens:
+    if result.inputs.draft_tokens:
         count = format_number(result.accepted)
         notes.append(f"{count} tokens are kept of each step on average.")
     if placed.model.is_routed:
         notes.append("Tokens choose experts unevenly, so fewer are read than could be.")
     return tuple(notes)
-
-
-def estimate(inputs: LatencyInputs) -> Estimate:
-    """Compute the times of prompt and answer, and what bounds each."""
-    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
-    validate_inputs(model, gpu, inputs.weights, tensor)
-    fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
-    serving = ServingSetup(
-        weights=inputs.weights,
-        cache=inputs.cache,
-        tensor=inputs.tensor_parallel,
-        expert_tensor=inputs.tensor_parallel,
-        software=inputs.engine,
-    )
-    placed = place_model(model, gpu, fabric, serving)
-    return build_report(inputs, placed, compute_latency(inputs, placed))
 
 
 ENTRY = EstimateSpec(

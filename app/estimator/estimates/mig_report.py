@@ -63,11 +63,11 @@ def build_verdict(result: MigResult) -> Verdict:
 
 def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
     """Return the sum of slices, compared with those of the GPU."""
-    card, wanted = result.card, result.wanted
+    wanted = result.wanted
     return (
         _STEPS.line(
             "compute_slices",
-            f"compute slices of each, at most {card.compute_slices} in all",
+            f"compute slices of each, at most {result.card.compute_slices} in all",
             " + ".join(str(p.compute_slices) for p in wanted),
             result.compute_slices,
             "mig-guide",
@@ -75,7 +75,7 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.line(
             "memory_slices",
-            f"memory slices of each, at most {card.memory_slices} in all",
+            f"memory slices of each, at most {result.card.memory_slices} in all",
             " + ".join(str(p.memory_slices) for p in wanted),
             result.memory_slices,
             "mig-guide",
@@ -94,10 +94,9 @@ def build_steps(result: MigResult) -> tuple[FormulaStep, ...]:
 
 def build_bar(result: MigResult) -> StackedBar:
     """Return the memory slices of the instances and of the GPU as a bar."""
-    card = result.card
     segments = tuple(BarSegment("other", p.name, p.memory_slices) for p in result.wanted)
-    limit = f"{card.memory_slices} memory slices"
-    return StackedBar("Memory slices", segments, card.memory_slices, limit, unit="slice")
+    limit = f"{result.card.memory_slices} memory slices"
+    return StackedBar("Memory slices", segments, result.card.memory_slices, limit, unit="slice")
 
 
 def build_table(result: MigResult) -> ResultTable:

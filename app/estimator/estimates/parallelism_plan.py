@@ -672,12 +672,10 @@ def _search_cluster_sizes(
     return searches
 
 
-def find_flips(
-    inputs: ParallelismPlanInputs, result: ParallelismPlanResult
-) -> tuple[VerdictFlip, ...]:
+def find_flips(result: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
     """Return the cluster size at which no layout fits any more."""
     fewest = result.fewest.gpus
-    if result.first is None or fewest is None or not 2 <= fewest < inputs.gpus:
+    if result.first is None or fewest is None or not 2 <= fewest < result.inputs.gpus:
         return ()
-    now, then = format_number(inputs.gpus), format_number(fewest // 2)
+    now, then = format_number(result.inputs.gpus), format_number(fewest // 2)
     return (VerdictFlip("gpus", "GPUs", now, then, "No layout fits any more."),)

@@ -18,7 +18,6 @@ from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
 from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
 from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
-from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -262,39 +261,36 @@ _DESIGNS = {
 }
 
 
-def build_report(
-    inputs: ParallelismPlanInputs,
-    model: Architecture,
-    gpu: Accelerator,
-    result: ParallelismPlanResult,
-) -> Estimate:
-    """Build the estimate: ranking, figures, timeline and steps."""
+def estimate(inputs: ParallelismPlanInputs) -> Estimate:
+    """Search all layouts, and describe the best."""
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    validate_inputs(inputs, gpu)
+    result = find_plans(inputs, model, gpu)
     first = result.first
     return Estimate(
         name="parallelism-plan",
-        verdict=_build_verdict(inputs, gpu, result),
+        verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(inputs, model, gpu, result),
+        steps=_build_steps(result),
         pictures=_build_pictures(gpu, first) if first else (),
         tables=(build_ranking_table(result.ranked),) if first else (),
         notes=(
-            *_build_notes(inputs, result),
+            *_build_notes(result),
             *price_note(gpu, inputs.usd_per_gpu_hour),
             capacity_note(gpu),
         ),
-        changes=find_flips(inputs, result),
+        changes=find_flips(result),
     )
 
 
-def _build_verdict(
-    inputs: ParallelismPlanInputs, gpu: Accelerator, result: ParallelismPlanResult
-) -> Verdict:
+def _build_verdict(result: ParallelismPlanResult) -> Verdict:
+    gpu = result.gpu
     first = result.first
-    where = f"{format_number(inputs.gpus)} {gpu.name}"
+    where = f"{format_number(result.inputs.gpus)} {gpu.name}"
     if first is None:
         return _no_layout_verdict(where, result)
     plan = first.plan
-    limit = gpu.capacity * inputs.usable_memory
+    limit = gpu.capacity * result.inputs.usable_memory
     rate = format_number(first.tokens_per_second / plan.gpus)
     count = format_number(plan.gpus)
     text = f"{describe_layout(first)} on {count} {gpu.name}: {rate} tokens/s each."
@@ -334,17 +330,12 @@ def reference_design(gpu: Accelerator, gpus: int) -> str:
     return f"{design.name}, {format_number(units)} scalable {word}"
 
 
-def _build_steps(
-    inputs: ParallelismPlanInputs,
-    model: Architecture,
-    gpu: Accelerator,
-    result: ParallelismPlanResult,
-) -> tuple[FormulaStep, ...]:
+def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
     first = result.first
     if first is None:
         return (_layouts_tried_step(result),)
     plan, step = first.plan, first.step
-    each = flops_per_token(model, plan.sequence)
+    each = flops_per_token(result.model, plan.sequence)
     rate = first.tokens_per_second / plan.gpus
     return (
         _layouts_tried_step(result),
@@ -367,15 +358,15 @@ def _build_steps(
         _STEPS.fill(
             "time",
             "[tokens] ÷ [tokens per step] × [step]",
-            (inputs.tokens, plan.tokens, (step.total, "s")),
-            inputs.tokens / first.tokens_per_second,
+            (result.inputs.tokens, plan.tokens, (step.total, "s")),
+            result.inputs.tokens / first.tokens_per_second,
             "megatron-2021",
             topic="parallelism",
         ),
         _STEPS.fill(
             "mfu",
             "[operations per token] × [tokens per second and GPU] ÷ [peak]",
-            ((each, "FLOP"), rate, (gpu.peak(plan.number_format) or 0.0, "FLOP/s")),
+            ((each, "FLOP"), rate, (result.gpu.peak(plan.number_format) or 0.0, "FLOP/s")),
             _best_mfu(result, first),
             "palm",
             topic="number-formats",
@@ -424,22 +415,15 @@ def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline 
     return Timeline("Where one step goes", tuple(spans)), bar
 
 
-def _build_notes(inputs: ParallelismPlanInputs, result: ParallelismPlanResult) -> tuple[str, ...]:
+def _build_notes(result: ParallelismPlanResult) -> tuple[str, ...]:
     notes = [
         f"{format_number(result.job.global_batch)} sequences per step.",
         "Failures, checkpoints and evaluation are left out; training-time adds them.",
         "Tensor parallelism stays within the inner links.",
     ]
-    if inputs.objective == "cost":
+    if result.inputs.objective == "cost":
         notes.append("Fewer GPUs take longer and lose less to communication.")
     return tuple(notes)
-
-
-def estimate(inputs: ParallelismPlanInputs) -> Estimate:
-    """Search all layouts, and describe the best."""
-    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    validate_inputs(inputs, gpu)
-    return build_report(inputs, model, gpu, find_plans(inputs, model, gpu))
 
 
 ENTRY = EstimateSpec(

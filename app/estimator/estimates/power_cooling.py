@@ -326,15 +326,14 @@ def _liquid_share(inputs: PowerCoolingInputs, system: System) -> float:
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
 
 
-def find_flips(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+def find_flips(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the limits and sizes at which the verdict on racks or site flips."""
-    return (*_rack_changes(inputs, result), *_site_changes(inputs, result))
+    return (*_rack_changes(result), *_site_changes(result))
 
 
-def _rack_changes(
-    inputs: PowerCoolingInputs, result: PowerCoolingResult
-) -> tuple[VerdictFlip, ...]:
+def _rack_changes(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
     """Return the rack power for one system more, or for none, or the needed rack height."""
+    inputs = result.inputs
     now = format_value(inputs.rack_limit, "W")
     capacity = inputs.rack_units // result.units
     if capacity == 0:
@@ -355,9 +354,8 @@ def _rack_changes(
     return tuple(changes)
 
 
-def _site_changes(
-    inputs: PowerCoolingInputs, result: PowerCoolingResult
-) -> tuple[VerdictFlip, ...]:
+def _site_changes(result: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+    inputs = result.inputs
     limit = inputs.site_limit
     if limit is None or result.racks is None:
         return ()

@@ -94,21 +94,22 @@ def estimate(inputs: PowerCoolingInputs) -> Estimate:
     result = compute_site(inputs)
     return Estimate(
         name="power-cooling",
-        verdict=_build_verdict(inputs, result),
+        verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(inputs, result),
-        pictures=(_build_bar(inputs, result),),
+        steps=_build_steps(result),
+        pictures=(_build_bar(result),),
         tables=(_build_table(result),),
-        notes=_build_notes(inputs, result),
-        changes=find_flips(inputs, result),
+        notes=_build_notes(result),
+        changes=find_flips(result),
     )
 
 
-def _build_verdict(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Verdict:
+def _build_verdict(result: PowerCoolingResult) -> Verdict:
+    inputs = result.inputs
     status = result.status
     name, most = result.system.name, format_value(result.node, "W")
     if result.racks is None:
-        return Verdict(status, "Too dense for the racks.", _too_dense(inputs, result))
+        return Verdict(status, "Too dense for the racks.", _too_dense(result))
     site = format_value(result.site, "W")
     if status == "no":
         text = (
@@ -125,16 +126,16 @@ def _build_verdict(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Ve
         f"{racks} of {each}.",
         f"{format_number(inputs.nodes)} {name} of {most} draw at most "
         f"{format_value(result.machines, 'W')} with their network and storage, and the "
-        f"site {site}{of}.{_lost_feed_text(inputs, result)}",
+        f"site {site}{of}.{_lost_feed_text(result)}",
     )
 
 
-def _lost_feed_text(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> str:
+def _lost_feed_text(result: PowerCoolingResult) -> str:
     """Return what fails if one of two feeds fails and a system needs over half its supplies.
 
     Half of the supplies are connected to each feed.
     """
-    if inputs.feeds != "2n" or result.short is None:
+    if result.inputs.feeds != "2n" or result.short is None:
         return ""
     left, needed = result.short
     return (
@@ -144,7 +145,8 @@ def _lost_feed_text(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> s
     )
 
 
-def _too_dense(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> str:
+def _too_dense(result: PowerCoolingResult) -> str:
+    inputs = result.inputs
     name = result.system.name
     if result.units > inputs.rack_units:
         return f"The {name} is {result.units} units high and a rack {inputs.rack_units}."
@@ -152,7 +154,8 @@ def _too_dense(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> str:
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
-def _build_steps(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
+def _build_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
+    inputs = result.inputs
     node, nodes = format_term(result.node, "W"), format_term(inputs.nodes)
     return (
         _STEPS.line(
@@ -183,13 +186,14 @@ def _build_steps(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tupl
             result.site,
             "iso-30134-2",
         ),
-        *_rack_steps(inputs, result),
-        *_cooling_steps(inputs, result),
-        *_energy_steps(inputs, result),
+        *_rack_steps(result),
+        *_cooling_steps(result),
+        *_energy_steps(result),
     )
 
 
-def _rack_steps(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
+def _rack_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
+    inputs = result.inputs
     breaker = f"{format_term(inputs.circuit)} A × {format_term(CONTINUOUS, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[inputs.feeds]
     return (
@@ -211,9 +215,7 @@ def _rack_steps(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple
     )
 
 
-def _cooling_steps(
-    inputs: PowerCoolingInputs, result: PowerCoolingResult
-) -> tuple[FormulaStep, ...]:
+def _cooling_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     shown = format_term(result.systems, "W")
     air = f"{shown} × {format_term(1 - result.liquid, '%')}"
     steps = [
@@ -227,7 +229,7 @@ def _cooling_steps(
         _STEPS.line(
             "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
-            f"{air} ÷ (1.2 × 1,005 × {format_term(inputs.air_rise)})",
+            f"{air} ÷ (1.2 × 1,005 × {format_term(result.inputs.air_rise)})",
             result.air_flow(result.systems),
             "ashrae-datacom",
         ),
@@ -237,7 +239,7 @@ def _cooling_steps(
             _STEPS.line(
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
-                f"{shown} × {format_term(result.liquid, '%')} ÷ (997 × 4,180 × {format_term(inputs.liquid_rise)})",
+                f"{shown} × {format_term(result.liquid, '%')} ÷ (997 × 4,180 × {format_term(result.inputs.liquid_rise)})",
                 result.coolant,
                 "ashrae-datacom",
             )
@@ -245,28 +247,26 @@ def _cooling_steps(
     return tuple(steps)
 
 
-def _energy_steps(
-    inputs: PowerCoolingInputs, result: PowerCoolingResult
-) -> tuple[FormulaStep, ...]:
+def _energy_steps(result: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     return (
         _STEPS.fill(
             "energy",
             "[site, typical] × [running time]",
-            ((result.site_typical, "W"), (inputs.duration, "s")),
+            ((result.site_typical, "W"), (result.inputs.duration, "s")),
             result.energy,
             "patterson-2021",
         ),
         _STEPS.line(
             "carbon",
             "energy × carbon intensity",
-            f"{format_term(result.energy, 'Wh')} × {format_term(inputs.carbon_intensity * 1000)} g/kWh",
+            f"{format_term(result.energy, 'Wh')} × {format_term(result.inputs.carbon_intensity * 1000)} g/kWh",
             result.carbon,
             "patterson-2021",
         ),
     )
 
 
-def _build_bar(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> StackedBar:
+def _build_bar(result: PowerCoolingResult) -> StackedBar:
     """Return the maximum power of the site as a bar, GPUs first."""
     gpus = result.gpus or 0.0
     named = BarSegment("weights", "GPUs", gpus)
@@ -277,7 +277,7 @@ def _build_bar(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> Stacke
         BarSegment("activations", "Network and storage", result.others),
         BarSegment("overhead", "Cooling and losses", result.site - result.machines),
     )
-    limit = inputs.site_limit
+    limit = result.inputs.site_limit
     text = f"{format_value(limit, 'W')} of the site" if limit else ""
     return StackedBar("Highest power of the site", parts, limit, text, "W")
 
@@ -296,9 +296,9 @@ def _build_table(result: PowerCoolingResult) -> ResultTable:
     return ResultTable("From the system to the site", columns, rows)
 
 
-def _build_notes(inputs: PowerCoolingInputs, result: PowerCoolingResult) -> tuple[str, ...]:
+def _build_notes(result: PowerCoolingResult) -> tuple[str, ...]:
     notes = [_HIGHEST]
-    if inputs.load is None:
+    if result.inputs.load is None:
         notes.append(
             "Typical load is taken as 80%; measured servers with eight GPUs lie between 60 and 90%."
         )

@@ -252,33 +252,31 @@ class CapacityResult:
 _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
-def find_flips(inputs: ServingCapacityInputs, result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     if not result.memory:
-        return _more_memory(inputs, result)
+        return _more_memory(result)
     if result.top is None or result.replicas is None:
-        return _relaxed_target_flips(inputs, result)
-    return _more_load(inputs, result, result.top, result.replicas)
+        return _relaxed_target_flips(result)
+    return _more_load(result, result.top, result.replicas)
 
 
-def _more_memory(inputs: ServingCapacityInputs, result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _more_memory(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs per replica on which weights and a request fit."""
     if result.enough is None:
         return ()
-    now, then = str(inputs.tensor_parallel), str(result.enough)
+    now, then = str(result.inputs.tensor_parallel), str(result.enough)
     label = "GPUs that share the model"
     return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit."),)
 
 
-def _relaxed_target_flips(
-    inputs: ServingCapacityInputs, result: CapacityResult
-) -> tuple[VerdictFlip, ...]:
+def _relaxed_target_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the tightest latency targets that a single request meets."""
     if result.alone is None:
         return ()
-    changes, share = [], _SHARES[inputs.percentile]
+    changes, share = [], _SHARES[result.inputs.percentile]
     for kind, label in (("ttft", "first token"), ("tpot", "per token")):
-        limit = getattr(inputs, f"{kind}_target")
+        limit = getattr(result.inputs, f"{kind}_target")
         value = getattr(result.alone, kind)[share]
         if limit is not None and value > limit:
             now, then = format_value(limit, "s"), format_value(value, "s")
@@ -289,8 +287,9 @@ def _relaxed_target_flips(
 
 
 def _more_load(
-    inputs: ServingCapacityInputs, result: CapacityResult, top: OperatingPoint, replicas: int
+    result: CapacityResult, top: OperatingPoint, replicas: int
 ) -> tuple[VerdictFlip, ...]:
+    inputs = result.inputs
     if inputs.requests_per_second is not None:
         most = top.rate * replicas / inputs.peak
         field, label = "requests_per_second", "Requests per second"

@@ -51,17 +51,15 @@ def target_share(inputs: ServingCapacityInputs) -> float:
     return next(share for name, share in SHARES if name == inputs.percentile)
 
 
-def build_tables(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
-) -> tuple[ResultTable, ...]:
+def build_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
     """Return a replica by load, with a simulation next to it if requested."""
     if not result.memory:
         return ()
-    share, rows = target_share(inputs), []
+    share, rows = target_share(result.inputs), []
     batch = 1.0
-    top = best_batch(profile)
+    top = best_batch(result.profile)
     while batch < 2 * top:
-        settled = operating_point(profile, min(batch, top), (share,))
+        settled = operating_point(result.profile, min(batch, top), (share,))
         rows.append(
             (
                 format_number(round(settled.batch)),
@@ -205,30 +203,32 @@ _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 _HOURS = 730.5
 
 
-def build_report(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
-) -> Estimate:
-    """Build the estimate: verdict, figures, latency curve and steps."""
+def estimate(inputs: ServingCapacityInputs) -> Estimate:
+    """Find the number of replicas that meet the targets, and their latencies."""
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    validate_inputs(model, gpu, inputs.weights, inputs.tensor_parallel)
+    check_experts(model, inputs)
+    profile = profile_for(inputs)
+    result = compute_capacity(inputs, profile)
     return Estimate(
         name="serving-capacity",
-        verdict=_build_verdict(inputs, profile, result),
+        verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(inputs, profile, result),
-        pictures=_build_pictures(inputs, profile, result),
-        tables=build_tables(inputs, profile, result),
+        steps=_build_steps(result),
+        pictures=_build_pictures(result),
+        tables=build_tables(result),
         notes=(
-            *_build_notes(inputs, profile, result),
+            *_build_notes(result),
             *price_note(profile.placed.gpu, inputs.cost_per_gpu_hour),
             capacity_note(profile.placed.gpu),
         ),
-        changes=find_flips(inputs, result),
+        changes=find_flips(result),
     )
 
 
-def _build_verdict(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
-) -> Verdict:
-    gpu = profile.placed.gpu.name
+def _build_verdict(result: CapacityResult) -> Verdict:
+    inputs = result.inputs
+    gpu = result.profile.placed.gpu.name
     if not result.memory:
         gpus = serving_setup(inputs).gpus
         text = f"The weights leave no room for a request on {gpus} {gpu}."
@@ -257,9 +257,8 @@ def _build_verdict(
     )
 
 
-def _build_steps(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
-) -> tuple[FormulaStep, ...]:
+def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
+    profile = result.profile
     batch = result.settled.batch if result.settled else 1.0
     timed = profile.timed(batch)
     steps = [
@@ -281,12 +280,12 @@ def _build_steps(
             "inferencex",
             "batching-and-latency",
         ),
-        *_time_per_token_steps(profile, timed, inputs.output_tokens),
+        *_time_per_token_steps(profile, timed, result.inputs.output_tokens),
         FormulaStep(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
             f"{format_term(batch)} ÷ ({format_term(profile.ttft_at(batch), 's')} + "
-            f"{format_term(inputs.output_tokens)} × "
+            f"{format_term(result.inputs.output_tokens)} × "
             f"{format_term(profile.tpot_at(batch), 's')})",
             profile.rate_at(batch),
             "request/s",
@@ -295,7 +294,7 @@ def _build_steps(
         ),
     ]
     if result.top is not None and result.replicas is not None:
-        steps.append(_replica_step(inputs, result, result.top))
+        steps.append(_replica_step(result, result.top))
     return tuple(steps)
 
 
@@ -351,9 +350,8 @@ def _interpolation_text(values: tuple[float, ...], batch: float) -> str:
     return f"{low} + {format_term(part)} × ({high} − {low})"
 
 
-def _replica_step(
-    inputs: ServingCapacityInputs, result: CapacityResult, top: OperatingPoint
-) -> FormulaStep:
+def _replica_step(result: CapacityResult, top: OperatingPoint) -> FormulaStep:
+    inputs = result.inputs
     if inputs.requests_per_second is not None:
         formula = "⌈rate × peak factor ÷ highest rate of one replica⌉"
         load, most = inputs.requests_per_second, top.rate
@@ -370,16 +368,15 @@ def _replica_step(
     )
 
 
-def _build_pictures(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
-) -> tuple[Chart, ...]:
+def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     """Return latency over the load of one replica."""
+    inputs = result.inputs
     if not result.memory:
         return ()
-    share, top = target_share(inputs), best_batch(profile)
+    share, top = target_share(inputs), best_batch(result.profile)
     first, each = [], []
     for part in range(1, 21):
-        settled = operating_point(profile, max(1.0, top * (part / 20) ** 2), (share,))
+        settled = operating_point(result.profile, max(1.0, top * (part / 20) ** 2), (share,))
         first.append((settled.rate, settled.ttft[share]))
         each.append((settled.rate, settled.tpot[share] * inputs.output_tokens))
     lines = [ChartLine("First token", tuple(first)), ChartLine("Whole answer", tuple(each), "dash")]
@@ -399,10 +396,12 @@ def _build_pictures(
     )
 
 
-def _build_notes(
-    inputs: ServingCapacityInputs, profile: ReplicaProfile, result: CapacityResult
-) -> list[str]:
-    label, front = profile.placed.engine.label, format_value(profile.placed.front, "s")
+def _build_notes(result: CapacityResult) -> list[str]:
+    inputs = result.inputs
+    label, front = (
+        result.profile.placed.engine.label,
+        format_value(result.profile.placed.front, "s"),
+    )
     notes = [
         f"{label}: {front} pass on the way to the engine and to launch a prompt.",
         "Requests arrive at random; bursts beyond that need the peak factor.",
@@ -414,15 +413,6 @@ def _build_notes(
         served = format_number(result.simulated.served)
         notes.append(f"The simulated replica served {served} requests/s.")
     return notes
-
-
-def estimate(inputs: ServingCapacityInputs) -> Estimate:
-    """Find the number of replicas that meet the targets, and their latencies."""
-    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    validate_inputs(model, gpu, inputs.weights, inputs.tensor_parallel)
-    check_experts(model, inputs)
-    profile = profile_for(inputs)
-    return build_report(inputs, profile, compute_capacity(inputs, profile))
 
 
 ENTRY = EstimateSpec(

@@ -365,20 +365,22 @@ def needed_write(inputs: StorageInputs, size: float, losses: GoodputLosses) -> f
     return None if found is None else math.exp(found)
 
 
-def find_flips(inputs: StorageInputs, result: StorageResult) -> tuple[VerdictFlip, ...]:
+def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which storage becomes sufficient or insufficient.
 
     If both reading and checkpoints are insufficient, no single input helps.
     """
+    inputs = result.inputs
     good = result.losses.lost <= inputs.acceptable
     fed = result.needed_read <= inputs.read_bandwidth
-    saving_flips = _saving_changes(inputs, result, good=good) if fed else ()
+    saving_flips = _saving_changes(result, good=good) if fed else ()
     reading_flips = _reading_changes(inputs, fed=fed) if good else ()
     return (*saving_flips, *reading_flips)
 
 
-def describe_remedy(inputs: StorageInputs, result: StorageResult) -> str:
+def describe_remedy(result: StorageResult) -> str:
     """Return what costs most, and what would reduce the loss."""
+    inputs = result.inputs
     restarting = result.losses.restarting
     share, limit = format_value(restarting, "%"), format_value(inputs.acceptable, "%")
     if restarting * 2 <= result.losses.lost and restarting <= inputs.acceptable:
@@ -399,32 +401,29 @@ def describe_remedy(inputs: StorageInputs, result: StorageResult) -> str:
     )
 
 
-def _saving_changes(
-    inputs: StorageInputs, result: StorageResult, *, good: bool
-) -> tuple[VerdictFlip, ...]:
+def _saving_changes(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     becomes = "Too much is lost." if good else "Fits."
-    changes = [*_mode_change(inputs, result, good=good)]
-    changes = changes or [*_pair_change(inputs, result, good=good)]
+    changes = [*_mode_change(result, good=good)]
+    changes = changes or [*_pair_change(result, good=good)]
     if result.needed_write and 1e6 < result.needed_write < 1e15:
         rate = round_past_limit(result.needed_write / 1e9, up=not good)
-        now = f"{format_number(inputs.write_bandwidth / 1e9)} GB/s"
+        now = f"{format_number(result.inputs.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
         changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
-    restart = _restart_change(inputs, result, becomes)
+    restart = _restart_change(result, becomes)
     decides = result.losses.restarting * 2 > result.losses.lost
     changes = [*restart, *changes] if decides else [*changes, *restart]
-    gpus = _flipping_gpus(inputs, result, good=good)
+    gpus = _flipping_gpus(result, good=good)
     if gpus:
-        now, flips = format_number(inputs.gpus), format_number(gpus)
+        now, flips = format_number(result.inputs.gpus), format_number(gpus)
         changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     return tuple(changes)
 
 
-def _mode_change(
-    inputs: StorageInputs, result: StorageResult, *, good: bool
-) -> tuple[VerdictFlip, ...]:
+def _mode_change(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints, if they are sufficient alone."""
+    inputs = result.inputs
     if good or inputs.saving == "beside" or inputs.stall is not None:
         return ()
     beside = dataclasses.replace(inputs, saving="beside")
@@ -435,10 +434,9 @@ def _mode_change(
     return (VerdictFlip("saving", "While saving", now, flips, "Fits."),)
 
 
-def _pair_change(
-    inputs: StorageInputs, result: StorageResult, *, good: bool
-) -> tuple[VerdictFlip, ...]:
+def _pair_change(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints with a faster restart, if both are sufficient."""
+    inputs = result.inputs
     if good or inputs.saving == "beside" or inputs.stall is not None:
         return ()
     beside = dataclasses.replace(inputs, saving="beside")
@@ -452,10 +450,9 @@ def _pair_change(
     return (VerdictFlip("saving", "While saving", now, flips, "Fits.", also),)
 
 
-def _restart_change(
-    inputs: StorageInputs, result: StorageResult, becomes: str
-) -> tuple[VerdictFlip, ...]:
+def _restart_change(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:
     """Return the restart time at which the loss becomes acceptable or unacceptable."""
+    inputs = result.inputs
     longest = restart_within(inputs, result.losses)
     if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
         return ()
@@ -480,8 +477,9 @@ def _reading_changes(inputs: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, 
     )
 
 
-def _flipping_gpus(inputs: StorageInputs, result: StorageResult, *, good: bool) -> int | None:
+def _flipping_gpus(result: StorageResult, *, good: bool) -> int | None:
     """Return the number of GPUs at which the loss becomes acceptable or unacceptable."""
+    inputs = result.inputs
 
     def excess(log_gpus: float) -> float:
         other = compute_losses(inputs, result.checkpoint, gpus=math.exp(log_gpus))

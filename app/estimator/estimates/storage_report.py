@@ -86,29 +86,28 @@ def estimate(inputs: StorageInputs) -> Estimate:
     result = compute_storage(inputs)
     return Estimate(
         name="storage",
-        verdict=_build_verdict(inputs, result),
+        verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(inputs, result),
-        pictures=(_build_chart(inputs, result),),
-        tables=(_build_tier_table(inputs, result), _build_interval_table(result)),
-        notes=_build_notes(inputs, result),
-        changes=find_flips(inputs, result),
+        steps=_build_steps(result),
+        pictures=(_build_chart(result),),
+        tables=(_build_tier_table(result), _build_interval_table(result)),
+        notes=_build_notes(result),
+        changes=find_flips(result),
     )
 
 
-def _build_verdict(inputs: StorageInputs, result: StorageResult) -> Verdict:
-    losses = result.losses
+def _build_verdict(result: StorageResult) -> Verdict:
     status = result.status
-    every = f"Save every {format_value(losses.interval, 's')}."
-    if result.needed_read > inputs.read_bandwidth:
+    every = f"Save every {format_value(result.losses.interval, 's')}."
+    if result.needed_read > result.inputs.read_bandwidth:
         return Verdict(
             status,
             "The GPUs starve.",
             f"Training reads {format_value(result.needed_read, 'B/s')} and the storage "
-            f"gives {format_value(inputs.read_bandwidth, 'B/s')}.",
+            f"gives {format_value(result.inputs.read_bandwidth, 'B/s')}.",
         )
     lead = {"no": "Too much is lost.", "tight": "Tight.", "fits": every}
-    lost = format_value(losses.lost, "%")
+    lost = format_value(result.losses.lost, "%")
     size = format_value(result.checkpoint, "B")
     takes = format_value(result.write_time, "s")
     text = (
@@ -116,20 +115,21 @@ def _build_verdict(inputs: StorageInputs, result: StorageResult) -> Verdict:
         f"{lost} of the time."
     )
     if status == "no":
-        text = f"{text} {describe_remedy(inputs, result)}"
+        text = f"{text} {describe_remedy(result)}"
     label = lead[status]
     return Verdict(status, label, text if label == every else f"{every} {text}")
 
 
-def _build_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaStep, ...]:
+def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
+    inputs = result.inputs
     losses = result.losses
     stall, mtbf = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
     every = format_term(losses.interval, "s")
     return (
-        *_size_steps(inputs, result),
+        *_size_steps(result),
         _STEPS.line(
             "stall",
-            *_stall_words(inputs, result),
+            *_stall_words(result),
             losses.stall,
             "mlperf-storage" if inputs.saving == "wait" else "pytorch-async",
         ),
@@ -147,7 +147,7 @@ def _build_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaS
             losses.young,
             "young-1974",
         ),
-        _STEPS.line("interval", *_interval_words(inputs, result), losses.interval, "daly-2006"),
+        _STEPS.line("interval", *_interval_words(result), losses.interval, "daly-2006"),
         _STEPS.line(
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
@@ -160,7 +160,7 @@ def _build_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaS
     )
 
 
-def _interval_words(inputs: StorageInputs, result: StorageResult) -> tuple[str, str]:
+def _interval_words(result: StorageResult) -> tuple[str, str]:
     """Return Daly's interval as formula and numbers, at least the write time."""
     losses = result.losses
     stall, apart = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
@@ -169,13 +169,14 @@ def _interval_words(inputs: StorageInputs, result: StorageResult) -> tuple[str, 
     numbers = rule.format(stall, apart)
     if losses.stall >= 2 * losses.mtbf:
         formula, numbers = "time between failures", apart
-    if inputs.saving == "beside":
+    if result.inputs.saving == "beside":
         formula += "; at least the write"
         numbers = f"max({numbers}, {format_term(result.write_time, 's')})"
     return formula, numbers
 
 
-def _stall_words(inputs: StorageInputs, result: StorageResult) -> tuple[str, str]:
+def _stall_words(result: StorageResult) -> tuple[str, str]:
+    inputs = result.inputs
     if inputs.stall is not None:
         return "given", format_term(inputs.stall, "s")
     size = format_term(result.checkpoint, "B")
@@ -191,7 +192,8 @@ def _stall_words(inputs: StorageInputs, result: StorageResult) -> tuple[str, str
     )
 
 
-def _size_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaStep, ...]:
+def _size_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
+    inputs = result.inputs
     parts = CONTENTS[inputs.content].parts
     added = " + ".join(f"{format_term(size)} B" for _, size in parts)
     named = " + ".join(what for what, _ in parts)
@@ -222,10 +224,10 @@ def _size_steps(inputs: StorageInputs, result: StorageResult) -> tuple[FormulaSt
     )
 
 
-def _build_chart(inputs: StorageInputs, result: StorageResult) -> Chart:
+def _build_chart(result: StorageResult) -> Chart:
     losses = result.losses
     points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
-    allowed = tuple((x, inputs.acceptable) for x in (points[0], points[-1]))
+    allowed = tuple((x, result.inputs.acceptable) for x in (points[0], points[-1]))
     return Chart(
         "Lost time by interval",
         "Time between checkpoints",
@@ -241,9 +243,9 @@ def _build_chart(inputs: StorageInputs, result: StorageResult) -> Chart:
     )
 
 
-def _build_tier_table(inputs: StorageInputs, result: StorageResult) -> ResultTable:
-    newest = format_number(inputs.kept)
-    rest = format_number(inputs.copies - 1)
+def _build_tier_table(result: StorageResult) -> ResultTable:
+    newest = format_number(result.inputs.kept)
+    rest = format_number(result.inputs.copies - 1)
     return ResultTable(
         "Capacity by tier",
         ("Tier", "Holds", "Capacity"),
@@ -288,7 +290,8 @@ def _build_interval_table(result: StorageResult) -> ResultTable:
     return ResultTable("What another interval costs", columns, rows)
 
 
-def _build_notes(inputs: StorageInputs, result: StorageResult) -> tuple[str, ...]:
+def _build_notes(result: StorageResult) -> tuple[str, ...]:
+    inputs = result.inputs
     notes = []
     if inputs.mtbf is None:
         notes.append(

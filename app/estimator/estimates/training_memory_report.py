@@ -165,10 +165,30 @@ OUTPUTS: tuple[Output[TrainingMemoryResult], ...] = (
 _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 
-def build_report(result: TrainingMemoryResult) -> Estimate:
-    """Build the estimate: verdict, figures, bar and steps for the fullest stage."""
+def estimate(inputs: TrainingMemoryInputs) -> Estimate:
+    """Compare states, activations, logits and overhead with one GPU's memory."""
+    model = find_model(inputs.model)
+    gpu = find_accelerator(inputs.gpu)
+    layout = requested_layout(inputs)
+    validate_inputs(model, inputs, layout, gpu)
+    each = bytes_per_parameter(inputs.optimizer, inputs.precision)
+    tuning = tuning_asked(model, inputs)
+    loads = stage_loads(
+        model, layout, requested_step(inputs), each, requested_overhead(inputs), tuning=tuning
+    )
+    limit = gpu.capacity
+    result = TrainingMemoryResult(
+        model=model,
+        inputs=inputs,
+        gpu=gpu,
+        layout=layout,
+        recipe=each,
+        tuning=tuning,
+        loads=loads,
+        fewest=fewest_gpus(layout, loads, limit),
+        remedies=find_remedies(model, inputs) if fullest_stage(loads).total > limit else (),
+    )
     load = fullest_stage(result.loads)
-    limit = result.gpu.capacity
     memory = MemoryLimit(limit, limit, result.gpu.memory)
     least, _ = _load_bounds(load)
     return Estimate(
@@ -274,10 +294,10 @@ def _adapter_numbers(
 
 
 def _moving_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
-    model, layout = result.model, result.layout
+    layout = result.layout
     step = requested_step(result.inputs)
     moves = transient_bytes_on_stage(
-        model, _fullest_pipeline_stage(result), layout, step, result.tuning
+        result.model, _fullest_pipeline_stage(result), layout, step, result.tuning
     )
     tokens = micro_batch_tokens(layout, step)
     flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
@@ -375,32 +395,6 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
     if inputs.optimizer == "muon":
         notes.append("Muon's one moment is counted for every parameter.")
     return tuple(notes)
-
-
-def estimate(inputs: TrainingMemoryInputs) -> Estimate:
-    """Compare states, activations, logits and overhead with one GPU's memory."""
-    model = find_model(inputs.model)
-    gpu = find_accelerator(inputs.gpu)
-    layout = requested_layout(inputs)
-    validate_inputs(model, inputs, layout, gpu)
-    each = bytes_per_parameter(inputs.optimizer, inputs.precision)
-    tuning = tuning_asked(model, inputs)
-    loads = stage_loads(
-        model, layout, requested_step(inputs), each, requested_overhead(inputs), tuning=tuning
-    )
-    limit = gpu.capacity
-    case = TrainingMemoryResult(
-        model=model,
-        inputs=inputs,
-        gpu=gpu,
-        layout=layout,
-        recipe=each,
-        tuning=tuning,
-        loads=loads,
-        fewest=fewest_gpus(layout, loads, limit),
-        remedies=find_remedies(model, inputs) if fullest_stage(loads).total > limit else (),
-    )
-    return build_report(case)
 
 
 ENTRY = EstimateSpec(

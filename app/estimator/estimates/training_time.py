@@ -311,13 +311,12 @@ _LIGHTER: tuple[tuple[str, Any], ...] = (
 _IDLE = 0.1
 
 
-def find_faster_pipelines(
-    model: Architecture, gpu: Accelerator, inputs: TrainingTimeInputs, result: TrainingTimeResult
-) -> tuple[tuple[str, int, float], ...]:
+def find_faster_pipelines(result: TrainingTimeResult) -> tuple[tuple[str, int, float], ...]:
     """Return inputs that reduce the pipeline bubble: (input, value, MFU), best first.
 
     Tries more micro-batches, until the bubble is a tenth, and twice the chunks per stage.
     """
+    model, gpu = result.model, result.gpu
     plan = result.plan
     if result.step.bubble <= _IDLE * result.step.total:
         return ()
@@ -326,7 +325,7 @@ def find_faster_pipelines(
     faster = []
     for field, value in tries.items():
         change: dict[str, Any] = {field: value}
-        changed = dataclasses.replace(inputs, **change)
+        changed = dataclasses.replace(result.inputs, **change)
         if field == "interleave" and plan.pipeline * value > model.layers + FREE_PLACES:
             continue
         other = requested_plan(changed)
@@ -405,15 +404,15 @@ _CHANGES_LIGHTER = {
 _FASTER = {"global_batch": "Global batch", "interleave": "Interleaving"}
 
 
-def find_flips(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
+def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
     """Return what meets the deadline, fits in memory or reduces the bubble."""
     changes = []
     if result.enough is not None:
-        now, then = format_number(inputs.gpus), format_number(result.enough)
+        now, then = format_number(result.inputs.gpus), format_number(result.enough)
         changes.append(VerdictFlip("gpus", "GPUs", now, then, "In time."))
     if result.lighter is not None:
         field, then = result.lighter
-        label, now = _CHANGES_LIGHTER[field], str(getattr(inputs, field))
+        label, now = _CHANGES_LIGHTER[field], str(getattr(result.inputs, field))
         changes.append(VerdictFlip(field, label, now, then, "Fits in memory."))
     nows = {"global_batch": result.plan.global_batch, "interleave": result.plan.pieces}
     for field, value, mfu in result.faster:

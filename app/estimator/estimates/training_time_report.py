@@ -23,9 +23,8 @@ from app.estimator.formula_steps import (
     format_terms,
     format_training_flops,
 )
-from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
-from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -147,29 +146,36 @@ _PARTS = (
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
-def build_report(
-    inputs: TrainingTimeInputs, model: Architecture, gpu: Accelerator, result: TrainingTimeResult
-) -> Estimate:
-    """Build the estimate: verdict, figures, timeline of a step and steps."""
+def estimate(inputs: TrainingTimeInputs) -> Estimate:
+    """Compute the step time of the plan, and from it the whole run."""
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    validate_inputs(model, inputs, gpu)
+    plan = requested_plan(inputs)
+    step = time_step(model, gpu, inputs, plan)
+    result = compute_run(model, gpu, inputs, plan, step)
+    if result.memory > gpu.capacity:
+        result = dataclasses.replace(result, lighter=find_lighter_plan(model, gpu, inputs))
+    elif inputs.deadline is not None and result.seconds > inputs.deadline:
+        result = dataclasses.replace(result, enough=find_enough_gpus(model, gpu, inputs))
+    result = dataclasses.replace(result, faster=find_faster_pipelines(result))
     return Estimate(
         name="training-time",
-        verdict=_build_verdict(inputs, gpu, result),
+        verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
-        steps=_build_steps(inputs, model, gpu, result),
+        steps=_build_steps(result),
         pictures=(_build_timeline(result),),
         tables=(_build_table(result),),
         notes=(
-            *_build_notes(inputs, result),
+            *_build_notes(result),
             *price_note(gpu, inputs.usd_per_gpu_hour),
             capacity_note(gpu),
         ),
-        changes=find_flips(inputs, result),
+        changes=find_flips(result),
     )
 
 
-def _build_verdict(
-    inputs: TrainingTimeInputs, gpu: Accelerator, result: TrainingTimeResult
-) -> Verdict:
+def _build_verdict(result: TrainingTimeResult) -> Verdict:
+    inputs, gpu = result.inputs, result.gpu
     takes = format_value(result.seconds, "s")
     where = f"{format_number(inputs.gpus)} {gpu.name}"
     if result.memory > gpu.capacity:
@@ -214,17 +220,15 @@ def step_time_steps(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     )
 
 
-def _build_steps(
-    inputs: TrainingTimeInputs, model: Architecture, gpu: Accelerator, result: TrainingTimeResult
-) -> tuple[FormulaStep, ...]:
+def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     plan, step = result.plan, result.step
     rate = plan.tokens / step.total / plan.gpus
-    peak = gpu.peak(plan.number_format) or 1.0
+    peak = result.gpu.peak(plan.number_format) or 1.0
     return (
         _STEPS.line(
             "flops_per_token",
             "6 × weights that multiply a token + causal attention",
-            format_training_flops(model, result.flops),
+            format_training_flops(result.model, result.flops),
             result.flops,
             "megatron-2021",
         ),
@@ -238,8 +242,8 @@ def _build_steps(
             "palm",
             topic="number-formats",
         ),
-        *_run_steps(inputs, result),
-        *_cost_step(inputs, gpu, result),
+        *_run_steps(result),
+        *_cost_step(result),
     )
 
 
@@ -259,7 +263,8 @@ def _stage_step(result: TrainingTimeResult) -> FormulaStep:
     )
 
 
-def _run_steps(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
+def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
+    inputs = result.inputs
     save, apart = format_term(inputs.checkpoint_time, "s"), format_term(result.mtbf, "s")
     every = format_term(result.interval, "s")
     return (
@@ -290,10 +295,8 @@ def _run_steps(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[
     )
 
 
-def _cost_step(
-    inputs: TrainingTimeInputs, gpu: Accelerator, result: TrainingTimeResult
-) -> tuple[FormulaStep, ...]:
-    price = hourly_price(gpu, inputs.usd_per_gpu_hour)
+def _cost_step(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
+    price = hourly_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if price is None:
         return ()
     return (
@@ -331,7 +334,7 @@ def _build_table(result: TrainingTimeResult) -> ResultTable:
     return ResultTable("Parts of one step", ("Part", "Time", "Share"), rows)
 
 
-def _build_notes(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tuple[str, ...]:
+def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     plan = result.plan
     notes = [
         _batch_note(plan),
@@ -340,7 +343,7 @@ def _build_notes(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tupl
     ]
     if plan.micro_batches < plan.pipeline:
         notes.append("Fewer micro-batches than stages: most of the pipeline idles.")
-    if inputs.watts_per_gpu is None:
+    if result.inputs.watts_per_gpu is None:
         notes.append(f"{format_value(result.watts, 'W')} per GPU with its server assumed.")
     return tuple(notes)
 
@@ -348,21 +351,6 @@ def _build_notes(inputs: TrainingTimeInputs, result: TrainingTimeResult) -> tupl
 def _batch_note(plan: TrainingPlan) -> str:
     tokens = format_number(plan.tokens)
     return f"{format_number(plan.global_batch)} sequences or {tokens} tokens per step."
-
-
-def estimate(inputs: TrainingTimeInputs) -> Estimate:
-    """Compute the step time of the plan, and from it the whole run."""
-    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    validate_inputs(model, inputs, gpu)
-    plan = requested_plan(inputs)
-    step = time_step(model, gpu, inputs, plan)
-    run = compute_run(model, gpu, inputs, plan, step)
-    if run.memory > gpu.capacity:
-        run = dataclasses.replace(run, lighter=find_lighter_plan(model, gpu, inputs))
-    elif inputs.deadline is not None and run.seconds > inputs.deadline:
-        run = dataclasses.replace(run, enough=find_enough_gpus(model, gpu, inputs))
-    run = dataclasses.replace(run, faster=find_faster_pipelines(model, gpu, inputs, run))
-    return build_report(inputs, model, gpu, run)
 
 
 ENTRY = EstimateSpec(
