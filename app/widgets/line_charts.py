@@ -92,16 +92,14 @@ def chart_table(chart: Chart) -> ResultTable:
         places = [places[round(i * step)] for i in range(_MOST_ROWS)]
     known = [dict(one.points) for one in lines]
     rows = tuple(
-        ((place, chart.x_unit), *_table_cells(place, known, chart.y_unit)) for place in places
+        (
+            (place, chart.x_unit),
+            *tuple((ys[place], chart.y_unit) if place in ys else "" for ys in known),
+        )
+        for place in places
     )
     columns = (chart.x_label, *(one.label for one in lines))
     return ResultTable(chart.label, columns, rows)
-
-
-def _table_cells(
-    place: float, known: list[dict[float, float]], unit: str
-) -> tuple[str | tuple[float, str], ...]:
-    return tuple((ys[place], unit) if place in ys else "" for ys in known)
 
 
 def _line_sentence(one: ChartLine, chart: Chart) -> str:

@@ -29,7 +29,7 @@ def found(**changed):
 
 def reason(name, **changed):
     """Why a GPU is left out; None where it is a candidate."""
-    reasons = {gpu.id: why for gpu, why in found(**changed).against}
+    reasons = {gpu.id: why for gpu, why in found(**changed).excluded}
     return reasons.get(name)
 
 
@@ -39,13 +39,13 @@ def test_examples_in_the_docstrings_hold():
 
 def test_every_accelerator_of_the_catalogue_is_ranked_left_out_or_shown_beside():
     result = found()
-    named = {c.gpu.id for c in result.found} | {g.id for g, _ in result.against}
+    named = {c.gpu.id for c in result.candidates} | {g.id for g, _ in result.excluded}
     named |= {a.id for a in terms.list_other_accelerators()}
     assert named == {a.id for a in list_accelerators()}
 
 
 def test_a_70b_model_in_16_bit_fits_on_none_of_80_gb_alone():
-    counts = {c.gpu.id: c.count for c in found().found}
+    counts = {c.gpu.id: c.count for c in found().candidates}
     assert counts["h100-sxm5-80"] == 4
     assert counts["h200-sxm5-141"] == 2
     assert counts["mi325x"] == 1
@@ -54,7 +54,7 @@ def test_a_70b_model_in_16_bit_fits_on_none_of_80_gb_alone():
 def test_a_7b_model_in_4_bit_runs_on_a_small_card():
     # 4 GB of weights: a card of 24 GB holds them with their cache.
     one = {"model": "7B", "weights": "int4", "concurrent": 1}
-    counts = {c.gpu.id: c.count for c in found(**one).found}
+    counts = {c.gpu.id: c.count for c in found(**one).candidates}
     assert counts["l4"] == 1
 
 
@@ -120,7 +120,7 @@ def test_training_takes_whole_boards_and_racks(only, unit):
 
 def test_prices_rank_and_budgets_exclude():
     priced = {"prices": "h100 4, h200 = 5.2; b200 9", "rank": "cost"}
-    best = found(**priced).found[0]
+    best = found(**priced).candidates[0]
     assert (best.gpu.id, best.cost) == ("h200-sxm5-141", 10.4)
     over = {**priced, "budget": 11.0}
     assert reason("b200-sxm", **over) == "2\u00a0GPUs cost 18.00\u00a0USD/h."
@@ -150,7 +150,7 @@ def test_one_gpu_alone_is_first_of_nothing():
 def test_a_cheap_hour_that_takes_long_makes_no_cheap_training():
     job = {"job": "training", "rank": "cost", "model": "llama-3.1-8b", "tokens": 1e9}
     answer = found(**job, prices="h100 4, a100-sxm4-80 2.2")
-    best, other = answer.found[:2]
+    best, other = answer.candidates[:2]
     assert (best.gpu.id, other.gpu.id) == ("h100-sxm5-80", "a100-sxm4-80")
     assert best.cost > other.cost
     assert best.hours * best.price < other.hours * other.price
@@ -191,14 +191,16 @@ def test_training_needs_gpus_for_states_and_for_time():
         found(job="training", model="llama-3.1-8b", tokens=1e13, days=d * 86400.0)
         for d in (300, 30)
     )
-    many = {c.gpu.id: c.count for c in hasty.found}
-    few = {c.gpu.id: c.count for c in patient.found}
+    many = {c.gpu.id: c.count for c in hasty.candidates}
+    few = {c.gpu.id: c.count for c in patient.candidates}
     assert all(many[key] >= few[key] for key in few)
 
 
 def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
     training = {"job": "training", "model": "deepseek-v3", "only": "h800-sxm-80"}
-    (wide,), (narrow,) = (found(**training, number_format=name).found for name in ("bf16", "fp8"))
+    (wide,), (narrow,) = (
+        found(**training, number_format=name).candidates for name in ("bf16", "fp8")
+    )
     assert 0.5 * wide.hours < narrow.hours < 0.8 * wide.hours
     older = {**training, "only": "a100-sxm4-80", "number_format": "fp8"}
     assert reason("a100-sxm4-80", **older) == "It does not compute in FP8."
@@ -206,7 +208,7 @@ def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
 
 def test_hours_follow_from_the_share_of_time_that_is_lost():
     training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
-    (lost,), (none,) = (found(**training, lost=share).found for share in (0.5, 0.0))
+    (lost,), (none,) = (found(**training, lost=share).candidates for share in (0.5, 0.0))
     assert lost.hours == pytest.approx(2 * none.hours)
 
 
@@ -214,7 +216,8 @@ def test_the_hours_are_of_the_software_that_is_named():
     # LLaMA (2023) was made before PyTorch compiled.
     training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
     usual, compiled, eager = (
-        found(**training, software=name).found[0].hours for name in ("usual", "compiled", "eager")
+        found(**training, software=name).candidates[0].hours
+        for name in ("usual", "compiled", "eager")
     )
     assert usual == compiled
     assert 1.02 < eager / compiled < 1.2
@@ -229,7 +232,7 @@ def test_nothing_that_does_it_is_a_no_and_not_an_error():
 
 @given(RANKS, MODELS)
 def test_the_order_is_that_of_the_ranking(rank, model):
-    result = found(rank=rank, model=model).found
+    result = found(rank=rank, model=model).candidates
     key = {
         "gpus": lambda c: c.count,
         "power": lambda c: c.power,
@@ -242,7 +245,7 @@ def test_the_order_is_that_of_the_ranking(rank, model):
 @given(MODELS, st.integers(1, 500))
 def test_more_sequences_never_need_fewer_gpus(model, concurrent):
     few, more = (
-        {c.gpu.id: c.count for c in found(model=model, concurrent=n).found}
+        {c.gpu.id: c.count for c in found(model=model, concurrent=n).candidates}
         for n in (concurrent, 2 * concurrent)
     )
     assert set(more) <= set(few)

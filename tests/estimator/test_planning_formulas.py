@@ -59,11 +59,11 @@ def test_the_pipeline_of_megatron_idles_an_eighth() -> None:
 
 @given(st.integers(1, 64), st.integers(1, 512), st.integers(1, 8))
 def test_more_microbatches_and_pieces_never_idle_more(
-    stages: int, batches: int, pieces: int
+    stages: int, batches: int, chunks: int
 ) -> None:
-    idle = pipeline.bubble(stages, batches, pieces)
-    assert pipeline.bubble(stages, batches + 1, pieces) <= idle
-    assert pipeline.bubble(stages, batches, pieces + 1) <= idle
+    idle = pipeline.bubble(stages, batches, chunks)
+    assert pipeline.bubble(stages, batches + 1, chunks) <= idle
+    assert pipeline.bubble(stages, batches, chunks + 1) <= idle
 
 
 @given(st.integers(1, 4096), st.floats(1, 1e12))

@@ -38,7 +38,7 @@ def test_llama_3_405b_trains_near_its_published_rate() -> None:
         pipeline=8,
         context=2,
         data=8,
-        pieces=8,
+        chunks=8,
         sequence=8192,
         micro_batches=192,
         number_format="fp8",
@@ -54,7 +54,7 @@ def test_deepseek_v3_keeps_its_published_pace_on_gb200() -> None:
         pipeline=4,
         data=64,
         expert=64,
-        pieces=4,
+        chunks=4,
         micro_batches=64,
         number_format="mxfp8",
     )

@@ -337,7 +337,9 @@ def read_prices(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
     Ranking by cost and a budget require at least one price.
     """
     prices: dict[str, float] = {}
-    for part in filter(None, (p.strip() for p in _split_list(inputs.prices))):
+    for part in filter(
+        None, (p.strip() for p in inputs.prices.replace(";", ",").replace("\n", ",").split(","))
+    ):
         name, _, price = part.rpartition(" ") if " " in part else part.rpartition("=")
         try:
             key = accelerator_id(name.strip(" =:"))
@@ -351,10 +353,6 @@ def read_prices(inputs: AcceleratorChoiceInputs) -> Mapping[str, float]:
         what = "Ranking by cost" if inputs.rank == "cost" else "A budget"
         raise input_error("prices", inputs.prices, f"{what} needs prices, such as h100 4.")
     return prices
-
-
-def _split_list(text: str) -> list[str]:
-    return text.replace(";", ",").replace("\n", ",").split(",")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -395,13 +393,13 @@ class GpuRanking:
 
     inputs: AcceleratorChoiceInputs
     model: Architecture
-    found: tuple[GpuCandidate, ...]
-    against: tuple[tuple[Accelerator, str], ...]
+    candidates: tuple[GpuCandidate, ...]
+    excluded: tuple[tuple[Accelerator, str], ...]
     loads: Mapping[int, GpuMemoryUse]
 
     @property
     def best(self) -> GpuCandidate | None:
-        return self.found[0] if self.found else None
+        return self.candidates[0] if self.candidates else None
 
 
 USABLE = 0.9  # Share of memory that an engine may use.
@@ -610,9 +608,9 @@ def _best_choice(result: GpuRanking) -> tuple[str, int]:
 
 
 def _describe_new_best(result: GpuRanking) -> str:
-    if not result.found:
+    if not result.candidates:
         return "No GPU of the catalog does it."
-    best = result.found[0]
+    best = result.candidates[0]
     return f"{describe_gpu_count(best.gpu, best.count)}."
 
 

@@ -47,11 +47,11 @@ _Cell = str | tuple[float, str]
 
 def build_ranking_table(result: GpuRanking) -> ResultTable:
     """Return the best candidates, each with its difference from the first."""
-    best = result.found[0]
+    best = result.candidates[0]
     training = result.inputs.job == "training"
     work = "GPU-hours" if training else "Time per token"
     money = "USD" if training else "USD/h"
-    priced = any(one.price for one in result.found)
+    priced = any(one.price for one in result.candidates)
     rows = tuple(
         (
             format_number(place),
@@ -64,7 +64,7 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             *((_known_cell(one.compared_cost, money),) if priced else ()),
             _against_best(result.inputs, best, one),
         )
-        for place, one in enumerate(result.found[:_ROWS], 1)
+        for place, one in enumerate(result.candidates[:_ROWS], 1)
     )
     cost = (("Training" if training else "Hour"),) if priced else ()
     first = ("Place", "GPU", "Number", "Bought")
@@ -122,7 +122,7 @@ def _slowdown_to_best(best: GpuCandidate, one: GpuCandidate) -> float | None:
 
 def against_table(result: GpuRanking) -> ResultTable:
     """Return every excluded GPU with the reason."""
-    rows = tuple((gpu.name, why) for gpu, why in result.against)
+    rows = tuple((gpu.name, why) for gpu, why in result.excluded)
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
 
@@ -245,8 +245,8 @@ OUTPUTS: tuple[Output[GpuRanking], ...] = (
     Output("duration", "Duration", "s", "less", _best(_duration), modeled=True),
     Output("cost", "Cost of an hour", "USD/h", "less", _best(_hourly_cost)),
     Output("run_cost", "Cost of the training", "USD", "less", _best(_run_cost), modeled=True),
-    Output("candidates", "That do it", read=lambda r: len(r.found)),
-    Output("excluded", "That do not", read=lambda r: len(r.against)),
+    Output("candidates", "That do it", read=lambda r: len(r.candidates)),
+    Output("excluded", "That do not", read=lambda r: len(r.excluded)),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
@@ -269,15 +269,15 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
 
 
 def _build_verdict(result: GpuRanking) -> Verdict:
-    tried = len(result.found) + len(result.against)
-    if not result.found:
+    tried = len(result.candidates) + len(result.excluded)
+    if not result.candidates:
         return Verdict("no", _NONE, f"All {tried} are left out; the table says why each.")
-    best, *rest = result.found
+    best, *rest = result.candidates
     job = "train" if result.inputs.job == "training" else "serve"
     text = f"It can {job} {result.model.name}"
     if rest:
         text = (
-            f"Of the {len(result.found)} GPUs of the catalog that can {job} "
+            f"Of the {len(result.candidates)} GPUs of the catalog that can {job} "
             f"{result.model.name}, it comes first by {_ranking_criterion(result.inputs)}; next comes "
             f"{describe_gpu_count(rest[0].gpu, rest[0].count)}"
         )
@@ -398,8 +398,8 @@ def _excluded_steps(result: GpuRanking) -> tuple[FormulaStep, ...]:
         _STEPS.line(
             "excluded",
             "GPUs of the catalog left out",
-            format_term(len(result.against)),
-            len(result.against),
+            format_term(len(result.excluded)),
+            len(result.excluded),
             "catalogue",
             topic="cluster-components",
         ),

@@ -271,8 +271,18 @@ def _parallelism_traffic_table(
         ("Data: gradients, once a step", "all_reduce", ranks, 2.0 * model.parameters),
         ("ZeRO-3: weights, each micro-batch", "all_gather", ranks, 2.0 * model.parameters),
         ("Tensor: activations, each layer", "all_reduce", inside, message),
-        ("Context: keys and values, each layer", "all_gather", inside, _kv_bytes(model, tokens)),
-        ("Expert: tokens, each layer", "alltoall", inside, _routed_bytes(model, message)),
+        (
+            "Context: keys and values, each layer",
+            "all_gather",
+            inside,
+            (2.0 * tokens * model.cache_elements / max(1, model.layers)),
+        ),
+        (
+            "Expert: tokens, each layer",
+            "alltoall",
+            inside,
+            (message * model.experts_per_token if model.is_routed else 0.0),
+        ),
         ("Pipeline: activations, each boundary", "broadcast", 2, message),
     )
     rows: list[tuple[str | tuple[float, str], ...]] = []
@@ -284,14 +294,6 @@ def _parallelism_traffic_table(
         rows.append((label, format_number(among), (sent, "B"), (seconds, "s")))
     columns = ("Traffic", "GPUs", "Sent per GPU", "Time")
     return ResultTable(f"What {model.name} sends", columns, tuple(rows))
-
-
-def _kv_bytes(model: Architecture, tokens: int) -> float:
-    return 2.0 * tokens * model.cache_elements / max(1, model.layers)
-
-
-def _routed_bytes(model: Architecture, message: float) -> float:
-    return message * model.experts_per_token if model.is_routed else 0.0
 
 
 def _build_notes(result: CollectivesResult) -> tuple[str, ...]:

@@ -171,7 +171,7 @@ Size = tuple[int, GpuMemoryUse, float]
 class InferenceLimits:
     """How far each input can go before the GPU is full; None if it never is.
 
-    Of `usable` bytes, `room` are left for the cache, enough for `tokens`. `sizes` are the
+    Of `usable` bytes, `cache_bytes` are left for the cache, enough for `tokens`. `sizes` are the
     numbers of GPUs tried. `attention`: a load that does not fit would fit with
     data-parallel attention.
     """
@@ -182,7 +182,7 @@ class InferenceLimits:
     weights: str | None
     attention: bool = False
     usable: float = 0.0
-    room: float = 0.0
+    cache_bytes: float = 0.0
     tokens: int | None = None
     sizes: tuple[Size, ...] = ()
 
@@ -386,7 +386,7 @@ def find_limits(
     blocks = int(cache_bytes // (each * inputs.block)) if each else None
     return InferenceLimits(
         usable=limit,
-        room=cache_bytes,
+        cache_bytes=cache_bytes,
         tokens=None if blocks is None else blocks * inputs.block,
         context=longest,
         concurrent=most if most is None else max(0, most),

@@ -262,7 +262,9 @@ OUTPUTS: tuple[Output[_Result], ...] = (
         lambda r: _limit(r.limits.concurrent),
     ),
     Output("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
-    Output("cache_room", "Room for the cache on each GPU", "B", "more", lambda r: r.limits.room),
+    Output(
+        "cache_room", "Room for the cache on each GPU", "B", "more", lambda r: r.limits.cache_bytes
+    ),
     Output(
         "cache_tokens",
         "Tokens that the cache holds",

@@ -120,7 +120,7 @@ class LayoutFamily:
     context: int
     data: int
     expert: int
-    pieces: int
+    chunks: int
     zero: int
     sizes: tuple[tuple[int, int], ...]
 
@@ -133,7 +133,7 @@ class LayoutFamily:
             data=self.data,
             context=self.context,
             expert=self.expert,
-            pieces=self.pieces,
+            chunks=self.chunks,
             sequence=job.sequence,
             micro_batch=size[0],
             micro_batches=size[1],
@@ -278,9 +278,9 @@ class MemoryFit:
     def __init__(self, model: Architecture, job: TrainingJob, limit: float) -> None:
         self.steps = 0
         self._model, self._job, self._limit = model, job, limit
-        self._standing: dict[tuple[int, ...], _Stages] = {}
-        self._moving: dict[tuple[object, ...], _Stages] = {}
-        self._each: dict[
+        self._resident: dict[tuple[int, ...], _Stages] = {}
+        self._transient: dict[tuple[object, ...], _Stages] = {}
+        self._per_token_memory: dict[
             tuple[object, ...], tuple[ParallelLayout, tuple[TransientMemory, ...]]
         ] = {}
 
@@ -314,30 +314,30 @@ class MemoryFit:
                 return  # A larger micro-batch needs even more memory.
             start = number
 
-    def has_room(self, family: LayoutFamily) -> bool:
+    def has_fit(self, family: LayoutFamily) -> bool:
         """Return whether any layout of a family fits; the smallest micro-batch needs least."""
         return next(self.lightest_fits(family), None) is not None
 
     def _resident_bytes(self, family: LayoutFamily) -> _Stages:
-        shared = (family.tensor, family.pipeline, family.pieces)
+        shared = (family.tensor, family.pipeline, family.chunks)
         key = (*shared, family.expert, family.zero)
-        resident = self._standing.get(key)
+        resident = self._resident.get(key)
         if resident is None:
             plan = family.plan(self._job, family.sizes[0])
             framework = plan_step(plan).framework
             stages = resident_memory(self._model, plan_layout(plan), framework, usual_states())
             beside = usual_overhead(plan.gpus)
             resident = tuple(stage.total + beside for stage in stages)
-            self._standing[key] = resident
+            self._resident[key] = resident
             self.steps += _STAGE * len(resident)
         return resident
 
     def _transient_bytes(
         self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute
     ) -> _Stages:
-        shared = (family.tensor, family.pipeline, family.pieces, family.context)
+        shared = (family.tensor, family.pipeline, family.chunks, family.context)
         key = (*shared, size, recompute)
-        transient = self._moving.get(key)
+        transient = self._transient.get(key)
         if transient is None:
             layout, each = self._per_token(family, (*shared, recompute), recompute)
             micro_batch, batches = size
@@ -346,19 +346,19 @@ class MemoryFit:
                 sum(moves.both(tokens, micro_batches_in_flight(moves.stage, layout, batches)))
                 for moves in each
             )
-            self._moving[key] = transient
+            self._transient[key] = transient
             self.steps += _STAGE * len(transient)
         return transient
 
     def _per_token(
         self, family: LayoutFamily, key: tuple[object, ...], recompute: Recompute
     ) -> tuple[ParallelLayout, tuple[TransientMemory, ...]]:
-        per_token = self._each.get(key)
+        per_token = self._per_token_memory.get(key)
         if per_token is None:
             plan = family.plan(self._job, family.sizes[0], recompute)
             layout = plan_layout(plan)
             each = transient_bytes_by_stage(self._model, layout, plan_step(plan))
-            per_token = self._each[key] = layout, each
+            per_token = self._per_token_memory[key] = layout, each
         return per_token
 
 
@@ -441,9 +441,9 @@ class _LayoutSearch:
             for _, _, _, plan, step in self._ranked
         )
 
-    def look_at(self, family: LayoutFamily) -> None:
+    def rank_family(self, family: LayoutFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
-        fill = (family.pipeline - 1) / family.pieces
+        fill = (family.pipeline - 1) / family.chunks
         stage = self._stage_share(family)
         for size, recompute, memory in self._fits.lightest_fits(family):
             self.fitting += 1
@@ -459,7 +459,7 @@ class _LayoutSearch:
 
     def _stage_share(self, family: LayoutFamily) -> float:
         """Return the share of the layers on the fullest stage."""
-        key = family.pipeline, family.pieces
+        key = family.pipeline, family.chunks
         if key not in self._stages:
             plan = family.plan(self._job, family.sizes[0])
             self._stages[key] = layers_per_stage(self._model, plan) / self._model.layers
@@ -494,7 +494,7 @@ def search_layouts(
     fabric: Interconnect | None = None,
     most: int = 10,
 ) -> tuple[LayoutCandidate, ...]:
-    """Return the fastest layouts that fit, best first; see `look`.
+    """Return the fastest layouts that fit, best first.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
@@ -529,7 +529,7 @@ def search_all_layouts(
         for family in split.families():
             if search.steps >= steps:
                 break
-            search.look_at(family)
+            search.rank_family(family)
             seen += len(family.sizes)
     legal = sum(split.layouts for split in every)
     return LayoutSearchResult(search.best(), search.fitting, seen, legal, search.steps)
@@ -547,7 +547,7 @@ def find_fewest_gpus(
         fits = MemoryFit(model, smaller, limit)
         if fits.holds_states:
             for split in list_splits(model, fabric, smaller):
-                if any(map(fits.has_room, split.families())):
+                if any(map(fits.has_fit, split.families())):
                     return FewestGpus(gpus)
                 if done + fits.steps >= steps:
                     return FewestGpus(None, sure=False)

@@ -65,7 +65,7 @@ def describe_layout(candidate: LayoutCandidate) -> str:
         ("context", plan.context),
         ("data", plan.data),
     )
-    chunks = f" ({plan.pieces} chunks a stage)" if plan.pieces > 1 else ""
+    chunks = f" ({plan.chunks} chunks a stage)" if plan.chunks > 1 else ""
     named = [
         f"{name} {degree}{chunks if name == 'pipeline' else ''}"
         for name, degree in degrees
@@ -201,7 +201,7 @@ OUTPUTS: tuple[Output[_Plan], ...] = (
     _degree("context_parallel", "Context parallel", "context"),
     _degree("expert_parallel", "Expert parallel", "expert"),
     _degree("micro_batch", "Micro-batch", unit="sequence"),
-    _degree("interleave", "Interleaving", "pieces"),
+    _degree("interleave", "Interleaving", "chunks"),
     _degree("recompute", "Recomputation"),
     _degree("zero", "ZeRO stage"),
     _degree("gpus", "GPUs", unit="GPU"),

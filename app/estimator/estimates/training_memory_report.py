@@ -301,12 +301,12 @@ def _moving_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Form
     )
     tokens = micro_batch_tokens(layout, step)
     flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
-    kept, beside = format_term(moves.kept, "B"), format_term(moves.beside, "B")
+    saved, working = format_term(moves.saved, "B"), format_term(moves.working, "B")
     rule = (
         "tokens × (bytes per token that all layers keep × micro-batches in flight + "
         "bytes per token of the layer at work)"
     )
-    numbers = f"{format_term(tokens)} × ({kept} × {format_term(flight)} + {beside})"
+    numbers = f"{format_term(tokens)} × ({saved} × {format_term(flight)} + {working})"
     states = (load.weights, load.gradients, load.optimizer)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
     shares = f"{format_term(load.overhead, 'B')} + {format_term(load.buffers, 'B')}"

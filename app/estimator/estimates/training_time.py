@@ -204,7 +204,7 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
         data=data,
         context=inputs.context_parallel,
         expert=inputs.expert_parallel,
-        pieces=inputs.interleave,
+        chunks=inputs.interleave,
         sequence=inputs.sequence,
         micro_batch=inputs.micro_batch,
         number_format=inputs.number_format,
@@ -320,8 +320,8 @@ def find_faster_pipelines(result: TrainingTimeResult) -> tuple[tuple[str, int, f
     plan = result.plan
     if result.step.bubble <= _IDLE * result.step.total:
         return ()
-    batches = math.ceil((plan.pipeline - 1) / (plan.pieces * _IDLE))
-    tries = {"global_batch": plan.data * plan.micro_batch * batches, "interleave": 2 * plan.pieces}
+    batches = math.ceil((plan.pipeline - 1) / (plan.chunks * _IDLE))
+    tries = {"global_batch": plan.data * plan.micro_batch * batches, "interleave": 2 * plan.chunks}
     faster = []
     for field, value in tries.items():
         change: dict[str, Any] = {field: value}
@@ -414,7 +414,7 @@ def find_flips(result: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
         field, then = result.lighter
         label, now = _CHANGES_LIGHTER[field], str(getattr(result.inputs, field))
         changes.append(VerdictFlip(field, label, now, then, "Fits in memory."))
-    nows = {"global_batch": result.plan.global_batch, "interleave": result.plan.pieces}
+    nows = {"global_batch": result.plan.global_batch, "interleave": result.plan.chunks}
     for field, value, mfu in result.faster:
         now, then = format_number(nows[field]), format_number(value)
         text = f"{mfu:.0%} of the peak."

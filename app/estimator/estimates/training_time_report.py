@@ -111,7 +111,7 @@ OUTPUTS: tuple[Output[TrainingTimeResult], ...] = (
         "Bubble over ideal time",
         "%",
         "less",
-        lambda r: bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.pieces),
+        lambda r: bubble(r.plan.pipeline, r.plan.micro_batches, r.plan.chunks),
     ),
     Output(
         "memory",
@@ -208,8 +208,8 @@ def step_time_steps(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     numbers += format_term(stage_time(plan, step), "s")
     if plan.pipeline > 1:
         rule += " + (stages − 1) ÷ chunks of a stage × one on an average stage"
-        average = step.bubble * plan.pieces / (plan.pipeline - 1)
-        numbers += f" + ({plan.pipeline} − 1) ÷ {plan.pieces} × "
+        average = step.bubble * plan.chunks / (plan.pipeline - 1)
+        numbers += f" + ({plan.pipeline} − 1) ÷ {plan.chunks} × "
         numbers += format_term(average, "s")
     return _STEPS.line(
         "step_time",

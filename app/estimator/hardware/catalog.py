@@ -365,7 +365,11 @@ def _to_base_units(row: dict[str, Any], factors: dict[str, tuple[str, float]]) -
         name, factor = factors.get(key, (key, 0.0))
         if not name or key in _ABOUT:
             continue
-        fields[name] = _drop_float_error(value * factor) if factor else _freeze_value(value)
+        fields[name] = (
+            _drop_float_error(value * factor)
+            if factor
+            else (tuple(value) if isinstance(value, list) else value)
+        )
     dates = {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
     return fields | dates
 
@@ -373,10 +377,6 @@ def _to_base_units(row: dict[str, Any], factors: dict[str, tuple[str, float]]) -
 def _drop_float_error(value: float) -> float:
     """Round away floating-point error left by scaling with a power of ten."""
     return float(f"{value:.12g}") if math.isfinite(value) else value
-
-
-def _freeze_value(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 # Formats whose dense rate doubles with sparsity: NVIDIA from Ampere, AMD from CDNA 3.

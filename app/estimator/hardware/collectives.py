@@ -207,7 +207,7 @@ def collective_time(
         return 0.0
     inside = max(1, min(ranks, fabric.domain // max(1, spread)))
     groups = math.ceil(ranks / inside)
-    inner = _inner_time(operation, inside, message, fabric)
+    inner = _combine_times(*parts_inside(operation, inside, message, fabric), OVERLAP)
     if groups == 1:
         return inner
     outer = time_between(operation, inside, groups, message, fabric)
@@ -228,10 +228,6 @@ def engine_collective_time(
         return collective_time(operation, ranks, message, fabric)
     _, transfer = parts_inside(operation, ranks, message, fabric)
     return _combine_times(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer, OVERLAP)
-
-
-def _inner_time(operation: Collective, ranks: int, message: float, fabric: Interconnect) -> float:
-    return _combine_times(*parts_inside(operation, ranks, message, fabric), OVERLAP)
 
 
 def parts_inside(

@@ -67,7 +67,7 @@ class SavedActivations:
 
 
 @functools.lru_cache(maxsize=8192)
-def bytes_kept_by_layer(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
+def saved_bytes_by_layer(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
     """Return what a layer saves per token in 16 bit, without dropout.
 
     Inputs of both norms and of both first products (8h), queries, keys, values and

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.memory.activations import bytes_kept_by_layer, layer_bytes, logits_bytes
+from app.estimator.memory.activations import layer_bytes, logits_bytes, saved_bytes_by_layer
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
     BytesPerParameter,
@@ -95,18 +95,18 @@ class ResidentMemory:
 class TransientMemory:
     """Temporary memory of a stage at its peak, in bytes per token.
 
-    `kept` by all layers, for all micro-batches in flight; in addition `beside`, what is
+    `saved` by all layers, for all micro-batches in flight; in addition `working`, what is
     in use at the peak, and `logits`.
     """
 
     stage: int
-    kept: float
-    beside: float
+    saved: float
+    working: float
     logits: float
 
     def both(self, tokens: float, flight: float) -> tuple[float, float]:
         """Return activations and logits of micro-batches of `tokens` tokens [B]."""
-        return tokens * (self.kept * flight + self.beside), tokens * self.logits
+        return tokens * (self.saved * flight + self.working), tokens * self.logits
 
 
 def stage_loads(
@@ -237,26 +237,26 @@ def transient_bytes_on_stage(
     temporaries are (or the recomputed layer). At both, the saved activations of all
     micro-batches in flight are in memory.
     """
-    saved = sum(n * _kept_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.runs)
+    saved = sum(n * _saved_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.runs)
     working = max(
         (_working_bytes_per_token(model, a, layout, step) for a, _ in stage.runs), default=0.0
     )
-    beside, logits = working, 0.0
+    during, logits = working, 0.0
     if stage.last:
         width = _loss_width(layout, step)
         each = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
         around = _loss_bytes_per_token(model, layout, step)
         if each + around >= working:
-            beside, logits = around, each
+            during, logits = around, each
     return TransientMemory(
         stage=stage.index,
-        kept=saved,
-        beside=beside + _eager_bytes_per_token(model, stage, layout, step),
+        saved=saved,
+        working=during + _eager_bytes_per_token(model, stage, layout, step),
         logits=logits,
     )
 
 
-def _kept_bytes_per_token(
+def _saved_bytes_per_token(
     model: Architecture,
     layer: Layer,
     layout: ParallelLayout,
@@ -267,7 +267,7 @@ def _kept_bytes_per_token(
     if step.framework.unfused and step.recompute == "none":
         saved = layer_bytes(model, layer, step.sequence, eager=not step.flash)
         return saved / layout.tensor
-    fused = bytes_kept_by_layer(layer, model.hidden, flash=step.flash)
+    fused = saved_bytes_by_layer(layer, model.hidden, flash=step.flash)
     saved = fused.per_token(layout, step.sequence, step.recompute)
     if layout.context > 1 and step.recompute != "full":
         # Context-parallel GPUs exchange the output, so it is stored twice.
@@ -287,7 +287,7 @@ def _working_bytes_per_token(
     All of a recomputed layer is in memory, otherwise the MLP's gradients. Whole sequences
     are gathered around the products of tensor parallelism.
     """
-    fused = bytes_kept_by_layer(layer, model.hidden, flash=step.flash)
+    fused = saved_bytes_by_layer(layer, model.hidden, flash=step.flash)
     hidden = 2.0 * model.hidden
     if step.recompute == "full":
         opened = fused.per_token(layout, step.sequence, "none")

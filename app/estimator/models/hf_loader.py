@@ -44,7 +44,7 @@ def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: 
         hidden=hidden,
         heads=heads,
         kv_heads=own.get("kv_heads") or _kv_heads(config, heads),
-        head_dim=own.get("head_dim") or _head_dim(config, hidden, heads),
+        head_dim=own.get("head_dim") or (config_int(config, "head_dim", 0) or hidden // heads),
         value_dim=own.get("value_dim") or config.get("v_head_dim") or 0,
         qkv_bias=traits.qkv_bias,
         out_bias=traits.out_bias,
@@ -114,10 +114,6 @@ def _layer_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, 
 def _gemma4_head_dim(config: Config) -> int:
     """Return the head width of full layers in Gemma 4: 512 unless configured."""
     return 512 if config.get("model_type") in {"gemma4_text", "gemma4"} else 0
-
-
-def _head_dim(config: Config, hidden: int, heads: int) -> int:
-    return config_int(config, "head_dim", 0) or hidden // heads
 
 
 def _kv_heads(config: Config, heads: int) -> int:

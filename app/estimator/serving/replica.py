@@ -373,7 +373,7 @@ class LatencyTargets:
     ttft: float | None
     tpot: float | None
 
-    def kept(self, profile: ReplicaProfile, batch: float) -> bool:
+    def are_met(self, profile: ReplicaProfile, batch: float) -> bool:
         """Return whether a replica meets both limits with `batch` requests."""
         return self.met(operating_point(profile, batch, (self.share,)))
 
@@ -386,15 +386,15 @@ class LatencyTargets:
 
 def highest_load(profile: ReplicaProfile, targets: LatencyTargets) -> OperatingPoint | None:
     """Return the highest load that meets the targets; None if not even one request does."""
-    if profile.most < 1 or not targets.kept(profile, 1.0):
+    if profile.most < 1 or not targets.are_met(profile, 1.0):
         return None
     top = best_batch(profile)
-    if targets.kept(profile, top):
+    if targets.are_met(profile, top):
         return operating_point(profile, top)
     low, high = 1.0, top
     for _ in range(_SEARCH):
         middle = (low + high) / 2
-        if targets.kept(profile, middle):
+        if targets.are_met(profile, middle):
             low = middle
         else:
             high = middle

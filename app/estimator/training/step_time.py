@@ -123,7 +123,7 @@ def step_time(
     >>> from app.estimator.hardware.catalog import find_accelerator
     >>> from app.estimator.hardware.collectives import gpu_interconnect
     >>> h100 = find_accelerator("H100")
-    >>> plan = TrainingPlan(tensor=4, pipeline=8, data=2, pieces=5, sequence=8192,
+    >>> plan = TrainingPlan(tensor=4, pipeline=8, data=2, chunks=5, sequence=8192,
     ...     micro_batches=128, number_format="fp8")
     >>> step = step_time(find_model("llama-3-70b"), h100, gpu_interconnect(h100), plan)
     >>> 1400 < plan.tokens / step.total / plan.gpus < 1900
@@ -159,7 +159,7 @@ def _assemble_step(
     times, stages = plan.micro_batches, plan.pipeline
     head_share = 1.0 / stages if is_balanced(model, plan) else 1.0
     on_stage = sums.busy * stage + gather
-    bubble = (stages - 1) / plan.pieces * (on_stage + head / stages)
+    bubble = (stages - 1) / plan.chunks * (on_stage + head / stages)
     parameters = local_parameters(model, plan)
     shards = plan.data * plan.context if plan.zero else 1
     return StepTime(
@@ -382,7 +382,7 @@ def bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
     0.109375
     """
     if min(stages, microbatches, virtual_stages) < 1:
-        raise ValueError("stages, micro-batches and pieces must be at least 1")
+        raise ValueError("stages, micro-batches and chunks must be at least 1")
     return (stages - 1) / (virtual_stages * microbatches)
 
 
@@ -469,7 +469,7 @@ def _with_pipeline_stages(model: Architecture, flat: TrainingPlan, pipeline: int
         pipeline=pipeline,
         data=data,
         expert=min(_expert_degree(model, _CLUSTER), data),
-        pieces=2 if pipeline > 1 else 1,
+        chunks=2 if pipeline > 1 else 1,
         micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
     )
 

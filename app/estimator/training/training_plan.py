@@ -51,7 +51,7 @@ SOFTWARE: dict[str, TrainingSoftware] = {
 class TrainingPlan:
     """One layout of a training step.
 
-    Degrees of tensor, pipeline, data, context and expert parallelism; `pieces` are chunks of
+    Degrees of tensor, pipeline, data, context and expert parallelism; `chunks` are chunks of
     the model per pipeline stage; `sequence` length [token]; `micro_batch`
     sequences at once and `micro_batches` of them per step and replica.
     """
@@ -61,7 +61,7 @@ class TrainingPlan:
     data: int = 1
     context: int = 1
     expert: int = 1
-    pieces: int = 1
+    chunks: int = 1
     sequence: int = 4096
     micro_batch: int = 1
     micro_batches: int = 1
@@ -104,7 +104,7 @@ def is_balanced(model: Architecture, plan: TrainingPlan) -> bool:
     For example, 126 layers on 16 stages leave 2 of 128 places free. Then the stage with the
     head has fewer layers, and no stage waits for it.
     """
-    chunks = plan.pipeline * plan.pieces
+    chunks = plan.pipeline * plan.chunks
     return 1 <= -model.layers % chunks <= FREE_PLACES
 
 
@@ -116,8 +116,8 @@ def layers_per_stage(model: Architecture, plan: TrainingPlan) -> float:
     """Return the layers of the fullest pipeline stage, whose chunks are of equal length."""
     if is_balanced(model, plan):
         return model.layers / plan.pipeline
-    chunks = plan.pipeline * plan.pieces
-    return float(math.ceil(model.layers / chunks) * plan.pieces)
+    chunks = plan.pipeline * plan.chunks
+    return float(math.ceil(model.layers / chunks) * plan.chunks)
 
 
 @functools.cache
@@ -161,7 +161,7 @@ def plan_layout(plan: TrainingPlan) -> ParallelLayout:
         pipeline=plan.pipeline,
         context=plan.context,
         expert=plan.expert,
-        virtual=plan.pieces,
+        virtual=plan.chunks,
         zero=plan.zero,
         sequence_parallel=plan.sequence_parallel,
     )
