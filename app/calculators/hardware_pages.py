@@ -183,43 +183,69 @@ def related_part_links(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) ->
     )
 
 
-Column = tuple[str, str, str]  # field, column title, unit
+@dataclasses.dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the part list: the field that it shows, its title, its unit."""
 
-_CARD: tuple[tuple[str, tuple[Column, ...]], ...] = (
-    (
+    field: str
+    title: str
+    unit: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ColumnGroup:
+    title: str
+    columns: tuple[Column, ...]
+
+
+_CARD: tuple[ColumnGroup, ...] = (
+    ColumnGroup(
         "Memory",
         (
-            ("memory", "As sold", "GB"),
-            ("driver_memory", "As the driver reports", "GB"),
-            ("memory_bandwidth", "Bandwidth", "GB/s"),
+            Column("memory", "As sold", "GB"),
+            Column("driver_memory", "As the driver reports", "GB"),
+            Column("memory_bandwidth", "Bandwidth", "GB/s"),
         ),
     ),
-    (
+    ColumnGroup(
         "Dense compute",
-        (("bf16", "BF16", "TFLOP/s"), ("fp8", "FP8", "TFLOP/s"), ("fp4", "FP4", "TFLOP/s")),
+        (
+            Column("bf16", "BF16", "TFLOP/s"),
+            Column("fp8", "FP8", "TFLOP/s"),
+            Column("fp4", "FP4", "TFLOP/s"),
+        ),
     ),
-    ("Link and power", (("nvlink", "Link, one way", "GB/s"), ("tdp", "Power", "W"))),
+    ColumnGroup(
+        "Link and power", (Column("nvlink", "Link, one way", "GB/s"), Column("tdp", "Power", "W"))
+    ),
 )
-_SYSTEM: tuple[tuple[str, tuple[Column, ...]], ...] = (
-    ("Accelerators", (("gpus", "Number", ""), ("accelerator", "Kind", ""))),
-    (
+_SYSTEM: tuple[ColumnGroup, ...] = (
+    ColumnGroup("Accelerators", (Column("gpus", "Number"), Column("accelerator", "Kind"))),
+    ColumnGroup(
         "Memory of all accelerators",
-        (("gpu_memory", "As sold", "GB"), ("capacity", "That can be filled", "GB")),
+        (Column("gpu_memory", "As sold", "GB"), Column("capacity", "That can be filled", "GB")),
     ),
-    ("Links", (("nvlink", "Link, one way", "GB/s"), ("nic", "Adapter, one way", "Gbit/s"))),
-    ("Power", (("power", "Highest planned", "kW"), ("rack_units", "Rack units", ""))),
+    ColumnGroup(
+        "Links",
+        (Column("nvlink", "Link, one way", "GB/s"), Column("nic", "Adapter, one way", "Gbit/s")),
+    ),
+    ColumnGroup(
+        "Power", (Column("power", "Highest planned", "kW"), Column("rack_units", "Rack units"))
+    ),
 )
-_NETWORK: tuple[tuple[str, tuple[Column, ...]], ...] = (
-    (
+_NETWORK: tuple[ColumnGroup, ...] = (
+    ColumnGroup(
         "Rates",
         (
-            ("ports", "Ports", ""),
-            ("port_rate", "Port, one way", "Gbit/s"),
-            ("bandwidth", "Bandwidth, one way", "GB/s"),
-            ("switching_capacity", "Switching capacity", "Tbit/s"),
+            Column("ports", "Ports"),
+            Column("port_rate", "Port, one way", "Gbit/s"),
+            Column("bandwidth", "Bandwidth, one way", "GB/s"),
+            Column("switching_capacity", "Switching capacity", "Tbit/s"),
         ),
     ),
-    ("Build", (("pcie_generation", "PCIe generation", ""), ("power", "Power", "W"))),
+    ColumnGroup(
+        "Build", (Column("pcie_generation", "PCIe generation"), Column("power", "Power", "W"))
+    ),
 )
 
 
@@ -231,7 +257,7 @@ class PartCategory:
     title: str
     one: str
     kinds: tuple[Kind, ...]
-    groups: tuple[tuple[str, tuple[Column, ...]], ...]
+    groups: tuple[ColumnGroup, ...]
     sort: str
 
 
@@ -334,14 +360,14 @@ class PartTable:
 def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     """Parse a query; unknown values are ignored."""
     category = CATEGORIES.get(query.get("kind", ""), next(iter(CATEGORIES.values())))
-    names = {name for _, columns in category.groups for name, _, _ in columns} | {"name"}
+    names = {c.field for group in category.groups for c in group.columns} | {"name"}
     sort = query.get("sort", "")
     return PartQuery(
         category=category,
         vendor=_offered_or_empty(query.get("vendor", ""), list_vendors(category)),
         least=_offered_or_empty(query.get("memory", ""), [text for text, _ in MIN_MEMORY_CHOICES]),
         columns=_offered_or_empty(
-            query.get("columns", ""), [title for title, _ in category.groups]
+            query.get("columns", ""), [group.title for group in category.groups]
         ),
         sort=sort if sort in names else "",
         rising=query.get("order") == "rising",
@@ -371,13 +397,13 @@ def build_part_list(query: PartQuery) -> PartTable:
     """Return the list for a query."""
     everything = parts_in_category(query.category)
     chosen = _sort_parts([part for part in everything if _matches_query(part, query)], query)
-    groups = [g for g in query.category.groups if query.columns in ("", g[0])]
-    columns = [column for _, inside in groups for column in inside]
-    letters = _reason_letters(chosen, [name for name, _, _ in columns])
+    groups = [g for g in query.category.groups if query.columns in ("", g.title)]
+    columns = [column for group in groups for column in group.columns]
+    letters = _reason_letters(chosen, [column.field for column in columns])
     heads = tuple(_column_head(column, query) for column in columns)
     return PartTable(
-        heads=(_column_head(("name", query.category.one, ""), query), *heads),
-        groups=tuple((title, len(inside)) for title, inside in groups),
+        heads=(_column_head(Column("name", query.category.one), query), *heads),
+        groups=tuple((group.title, len(group.columns)) for group in groups),
         rows=tuple(_part_row(part, columns, letters) for part in chosen),
         reasons=tuple((letter, reason) for reason, letter in letters.items()),
         total=len(everything),
@@ -423,18 +449,19 @@ def _describe_sort_order(query: PartQuery) -> str:
     name = query.sort or query.category.sort
     if name == "name":
         return "name, backward" if query.rising else "name"
-    text = next((w for _, inside in query.category.groups for n, w, _ in inside if n == name), name)
+    columns = (column for group in query.category.groups for column in group.columns)
+    text = next((column.title for column in columns if column.field == name), name)
     return f"“{text}”, {'smallest' if query.rising else 'largest'} first"
 
 
 def _column_head(column: Column, query: PartQuery) -> ColumnHead:
-    name, text, unit = column
+    name = column.field
     now = (query.sort or query.category.sort) == name
     falling = now and not query.rising
     rises = name != "name"  # the first click sorts names ascending, numbers descending
     state = "" if not now else ("descending" if falling == rises else "ascending")
     order = "rising" if falling else ""
-    return ColumnHead(name, text, unit, query.address(sort=name, order=order), state)
+    return ColumnHead(name, column.title, column.unit, query.address(sort=name, order=order), state)
 
 
 def _reason_letters(chosen: Iterable[CatalogPart], names: Sequence[str]) -> dict[str, str]:
@@ -452,7 +479,7 @@ def _letter_for(place: int) -> str:
 def _part_row(part: CatalogPart, columns: Iterable[Column], letters: Mapping[str, str]) -> PartRow:
     made = f"{part.vendor}, {part.year}" if part.year else part.vendor
     kind = "" if part.kind in ("accelerator", "system") else KIND_WORDS[part.kind]
-    cells = tuple(_part_cell(part.get(name), unit, letters) for name, _, unit in columns)
+    cells = tuple(_part_cell(part.get(c.field), c.unit, letters) for c in columns)
     return PartRow(part.id, part.name, f"{made}, {kind}" if kind else made, cells)
 
 
@@ -489,7 +516,7 @@ def list_hardware(request: Request, learner: CurrentLearner) -> Response:
         query=query,
         categories=CATEGORIES.values(),
         vendors=[(name, name) for name in list_vendors(query.category)],
-        columns=[(title, title) for title, _ in query.category.groups],
+        columns=[(group.title, group.title) for group in query.category.groups],
         least=MIN_MEMORY_CHOICES,
         table=build_part_list(query),
         ticked=request.query_params.getlist("part"),
