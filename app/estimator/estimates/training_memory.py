@@ -231,14 +231,14 @@ def find_remedies(model: Architecture, inputs: TrainingMemoryInputs) -> tuple[tu
             requested_step(changed),
             bytes_per_parameter(changed.optimizer, changed.precision),
             requested_overhead(changed),
-            tuning=tuning_asked(model, changed),
+            tuning=requested_tuning(model, changed),
         )
         if fullest_stage(loads).total <= limit:
             remedies.append((field, value))
     return tuple(remedies)
 
 
-def tuning_asked(model: Architecture, inputs: TrainingMemoryInputs) -> FineTuning:
+def requested_tuning(model: Architecture, inputs: TrainingMemoryInputs) -> FineTuning:
     """Return which part of the model is trained, and what is offloaded to the host."""
     if inputs.method == "full":
         return full_training(inputs.offload)

@@ -12,7 +12,7 @@ from app.estimator.estimates.training_memory import (
     requested_layout,
     requested_overhead,
     requested_step,
-    tuning_asked,
+    requested_tuning,
     validate_inputs,
 )
 from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
@@ -172,7 +172,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     layout = requested_layout(inputs)
     validate_inputs(model, inputs, layout, gpu)
     each = bytes_per_parameter(inputs.optimizer, inputs.precision)
-    tuning = tuning_asked(model, inputs)
+    tuning = requested_tuning(model, inputs)
     loads = stage_loads(
         model, layout, requested_step(inputs), each, requested_overhead(inputs), tuning=tuning
     )
