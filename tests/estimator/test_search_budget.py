@@ -14,7 +14,7 @@ from app.estimator.estimates.parallelism_plan import (
     ParallelismPlanInputs,
     TrainingJob,
     list_splits,
-    search_all_layouts,
+    search_layouts,
 )
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
@@ -41,7 +41,7 @@ def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -
     links = gpu_interconnect(gpu, domain=asked.domain or 0)
     job = TrainingJob(asked.gpus, asked.sequence, asked.global_batch or 1)
 
-    steps = search_all_layouts(model, gpu, job, links).steps
+    steps = search_layouts(model, gpu, job, links).steps
 
     # The family that was begun is finished: a handful of layouts.
     assert steps <= STEPS * 1.05
@@ -72,7 +72,7 @@ def test_nothing_found_early_is_not_called_impossible() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
     job = TrainingJob(gpus=10080, sequence=131072, global_batch=40320)
 
-    early = search_all_layouts(model, gpu, job, gpu_interconnect(gpu), steps=1)
+    early = search_layouts(model, gpu, job, gpu_interconnect(gpu), steps=1)
 
     assert early.seen < early.legal
 
@@ -96,7 +96,7 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
                 slow.append((step_time(model, gpu, links, tried).total, load.total))
                 break
 
-    found = search_all_layouts(model, gpu, job, links)
+    found = search_layouts(model, gpu, job, links)
 
     assert found.seen == found.legal == len(every)
     assert found.fitting == len(slow)
@@ -113,7 +113,9 @@ def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> No
     by_trying = next(
         n
         for n in (2**k for k in range(9))
-        if search.search_layouts(model, gpu, dataclasses.replace(job, gpus=n))
+        if search.search_layouts(
+            model, gpu, dataclasses.replace(job, gpus=n), gpu_interconnect(gpu)
+        ).ranked
     )
     assert fewest.gpus == by_trying
 

@@ -231,15 +231,17 @@ def test_a_faster_network_never_slows_a_plan() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = TrainingJob(gpus=64, sequence=8192, global_batch=512)
     slow = collectives.gpu_interconnect(gpu, nic_rate=6e9)
-    fast = search.search_layouts(model, gpu, job)[0]
-    worse = search.search_layouts(model, gpu, job, slow)[0]
+    links = collectives.gpu_interconnect(gpu)
+    fast = search.search_layouts(model, gpu, job, links).ranked[0]
+    worse = search.search_layouts(model, gpu, job, slow).ranked[0]
     assert fast.tokens_per_second >= worse.tokens_per_second
 
 
 def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
     job = TrainingJob(gpus=2048, sequence=4096, global_batch=15360, number_format="fp8")
-    ranked = search.search_layouts(model, gpu, job, most=50)
+    links = collectives.gpu_interconnect(gpu)
+    ranked = search.search_layouts(model, gpu, job, links, most=50).ranked
     assert ranked
     rates = [c.tokens_per_second for c in ranked]
     assert rates == sorted(rates, reverse=True)

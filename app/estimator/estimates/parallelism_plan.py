@@ -491,24 +491,6 @@ def search_layouts(
     model: Architecture,
     gpu: Accelerator,
     job: TrainingJob,
-    fabric: Interconnect | None = None,
-    most: int = 10,
-) -> tuple[LayoutCandidate, ...]:
-    """Return the fastest layouts that fit, best first.
-
-    >>> from app.estimator.models.lookup import find_model
-    >>> from app.estimator.hardware.catalog import find_accelerator
-    >>> job = TrainingJob(gpus=64, sequence=4096, global_batch=512)
-    >>> search_layouts(find_model("llama-3.1-8b"), find_accelerator("H100"), job)[0].plan.tensor
-    1
-    """
-    return search_all_layouts(model, gpu, job, fabric or gpu_interconnect(gpu), most).ranked
-
-
-def search_all_layouts(
-    model: Architecture,
-    gpu: Accelerator,
-    job: TrainingJob,
     fabric: Interconnect,
     most: int = 10,
     steps: int = STEPS,
@@ -667,7 +649,7 @@ def _search_cluster_sizes(
         halving = sizes.pop()
         part = dataclasses.replace(job, gpus=job.gpus >> halving)
         most = _MOST_OF_PARTS if halving else _MOST
-        searches.insert(0, search_all_layouts(model, gpu, part, fabric, most, steps))
+        searches.insert(0, search_layouts(model, gpu, part, fabric, most, steps))
         left -= searches[0].steps
     return searches
 
