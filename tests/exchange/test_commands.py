@@ -54,10 +54,10 @@ def test_what_was_taken_in_passes_the_check_and_is_reported(
 
     assert errors(course) == errors(TINY)
     assert capsys.readouterr().out.splitlines() == [
-        "2 items carried into topics/weights/quiz.md.",
+        "2 items imported into topics/weights/quiz.md.",
         "1 item refused:",
         "  line 5: Essay: an essay cannot be judged by a program",
-        "1 item carried with a loss; put right by hand what matters:",
+        "1 item with a loss; correct by hand what matters:",
         "  line 2: Weights of 7 B: unknown here: 9.9",
     ]
 
@@ -200,10 +200,10 @@ def test_rubbish_is_refused_in_our_words(
     status = take_in(course, path, form)
 
     said = capsys.readouterr()
-    assert status == 2 or "0 items carried; nothing was written." in said.out
+    assert status == 2 or "0 items imported; nothing was written." in said.out
     if status == 2:
         assert f"{path} cannot be used." in said.err
-        assert " is wanted." in said.err
+        assert " is needed." in said.err
     for foreign in ("zip file", "char 0", "codec", "Error"):
         assert foreign not in said.err + said.out
     assert (course / "topics" / "weights" / "quiz.md").read_bytes() == before

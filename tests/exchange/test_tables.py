@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 
-from app.cli.import_export import exchange_command
+from app.cli.import_export import export_attempts
 from app.import_export.formats.csv_json import read_csv, read_json, write_csv, write_json
 from app.import_export.items import Item, ItemOption, NumberRange, UnusableFileError
 from app.settings import Settings
@@ -73,11 +73,10 @@ def test_attempts_leave_as_rows(rosa: TestClient, settings: Settings, tmp_path: 
     page = rosa.get("/quiz/weights")
     assert page.status_code == 200
     target = tmp_path / "attempts.json"
-    words = ["export", "attempts-json", str(target)]
 
-    status = exchange_command(words, settings.content, settings.database)
+    report = export_attempts("attempts-json", target, settings.database, None)
 
-    assert status == 0
+    assert report == "0 attempts written."
     assert json.loads(target.read_text()) == []
 
 
