@@ -1,7 +1,12 @@
-"""Neutral form of a question or card, between two formats."""
+"""Neutral form of a question or card, between two formats.
+
+The annotations are the format of our JSON and CSV files.
+"""
 
 import dataclasses
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 Kind = Literal[
     "single",
@@ -20,7 +25,7 @@ Kind = Literal[
 class NumberRange:
     """The numbers low..high around `center`, all in `unit` ("" for none)."""
 
-    center: float
+    center: Annotated[float, Field(alias="centre")]  # its name in JSON and CSV files
     low: float
     high: float
     unit: str = ""
@@ -44,7 +49,7 @@ class ItemOption:
     right: bool
     feedback: str = ""
     span: NumberRange | None = None
-    credit: float = 0.0
+    credit: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     @property
     def weight(self) -> float:
