@@ -324,7 +324,7 @@ class _Qti12Reader:
         `place` may change them before they are read.
         """
         if next((n for n in node.iter() if element_name(n) in _MEDIA), None) is not None:
-            self.losses.add("a picture or recording is left out: say what it holds")
+            self.losses.add("a picture or recording is left out: describe what it holds")
         found = []
         for part in _text_nodes(node):
             is_html = "html" in find_attribute(part, "texttype").lower()
