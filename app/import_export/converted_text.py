@@ -2,13 +2,22 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
 from app.import_export.html_to_markdown import from_plain, join_formula_lines, to_markdown
 from app.import_export.images import ImageCollector
-from app.import_export.items import Item, ItemSkippedError, NumberRange
+from app.import_export.items import (
+    BLANK,
+    ImportResult,
+    Item,
+    ItemBlank,
+    ItemRemark,
+    ItemSkippedError,
+    NumberRange,
+)
 from app.import_export.markdown_to_html import to_html
 from app.markup.quantities import known_unit
 from app.questions.types import number_parsing
@@ -45,8 +54,42 @@ class ConversionLosses:
 
     def noted_in(self, item: Item) -> Item:
         """Return the item with its pictures and all recorded losses."""
-        lost = (*item.lost, *self.noted)
-        return dataclasses.replace(item, pictures=self.album.pictures, lost=lost)
+        pictures = (*item.pictures, *self.album.pictures)
+        return dataclasses.replace(item, pictures=pictures, lost=(*item.lost, *self.noted))
+
+
+class SourceItem(NamedTuple):
+    """An item of a file before it is read: its name and line for reports, and its pictures."""
+
+    name: str
+    line: int
+    read: Callable[[ConversionLosses], Item]
+    find_picture: Callable[[str], bytes | None] | None = None
+
+
+def read_each(sources: Iterable[SourceItem], *notes: str) -> ImportResult:
+    """Read items; one that raises ItemSkippedError is refused with its message."""
+    items: list[Item] = []
+    refused: list[ItemRemark] = []
+    for source in sources:
+        losses = ConversionLosses(ImageCollector(source.find_picture))
+        try:
+            item = dataclasses.replace(source.read(losses), line=source.line)
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(source.name or "(nameless)", source.line, str(error)))
+            continue
+        items.append(losses.noted_in(item))
+    return ImportResult(tuple(items), tuple(refused), notes=notes)
+
+
+def build_cloze(item: Item, text: str, blanks: Sequence[ItemBlank]) -> Item:
+    """Return the item as a cloze; its first paragraph is the stem if it has no gap."""
+    if text.count(BLANK) != len(blanks) or not all(blank.answers for blank in blanks):
+        raise ItemSkippedError("its gaps do not fit its text, or one of them is hidden")
+    head, _, rest = text.partition("\n\n")
+    if not rest or BLANK in head:
+        head, rest = from_plain(item.name or "Complete the text."), text
+    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
 
 
 def read_text(text: str, form: str, losses: ConversionLosses) -> str:

@@ -2,23 +2,23 @@
 
 import csv
 import dataclasses
+import functools
 import io
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from app.import_export.converted_text import span_between
+from app.import_export.converted_text import ConversionLosses, SourceItem, read_each, span_between
 from app.import_export.items import (
     ExportResult,
     ImportResult,
     Item,
     ItemOption,
-    ItemRemark,
     ItemSkippedError,
     Kind,
     UnusableFileError,
@@ -54,7 +54,7 @@ def read_json(text: str) -> ImportResult:
     rows = document.get("items") if isinstance(document, dict) else None
     if not isinstance(rows, list):
         raise UnusableFileError("The file has no list “items”.")
-    return _read_rows(enumerate(rows, 1))
+    return _read_rows([*enumerate(rows, 1)])
 
 
 def write_csv(items: tuple[Item, ...]) -> ExportResult:
@@ -123,22 +123,21 @@ def _item_row(item: Item) -> dict[str, Any]:
     return row
 
 
-def _read_rows(rows: Iterable[tuple[int, Any]]) -> ImportResult:
+def _read_rows(rows: Sequence[tuple[int, Any]]) -> ImportResult:
     """Read items from objects with their lines; a string is the reason to refuse its line."""
-    items: list[Item] = []
-    refused: list[ItemRemark] = []
-    for line, row in rows:
-        if len(items) >= _MOST:
-            raise UnusableFileError(f"The file has more than {_MOST:,} items.")
-        try:
-            items.append(_read_item(row, line))
-        except ItemSkippedError as error:
-            name = str(row.get("name", "")) if isinstance(row, dict) else ""
-            refused.append(ItemRemark(name or "(nameless)", line, str(error)))
-    return ImportResult(tuple(items), tuple(refused))
+    if len(rows) > _MOST:
+        raise UnusableFileError(f"The file has more than {_MOST:,} items.")
+    return read_each(
+        SourceItem(
+            str(row.get("name", "")) if isinstance(row, dict) else "",
+            line,
+            functools.partial(_read_item, row),
+        )
+        for line, row in rows
+    )
 
 
-def _read_item(row: Any, line: int) -> Item:
+def _read_item(row: Any, _losses: ConversionLosses) -> Item:
     if not isinstance(row, dict):
         raise ItemSkippedError(row if isinstance(row, str) else "it is not an object")
     values = {name: value for name, value in row.items() if value is not None}
@@ -151,7 +150,7 @@ def _read_item(row: Any, line: int) -> Item:
         name, value = ".".join(map(str, first["loc"])), json.dumps(first["input"])[:60]
         raise ItemSkippedError(f"its “{name}” cannot be {value}: {first['msg']}") from None
     options = tuple(map(_with_checked_range, item.options))
-    return dataclasses.replace(item, options=options, line=line, lost=unread)
+    return dataclasses.replace(item, options=options, lost=unread)
 
 
 def _with_checked_range(option: ItemOption) -> ItemOption:

@@ -1,6 +1,7 @@
 """Read and write GIFT."""
 
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,10 +9,12 @@ from typing import NamedTuple
 
 from app.import_export.converted_text import (
     ConversionLosses,
+    SourceItem,
     add_unit_to_stem,
     has_decimal_comma,
     move_default_feedback,
     plain_words_or_none,
+    read_each,
     read_number,
     read_text,
     read_weight,
@@ -43,7 +46,6 @@ from app.import_export.items import (
     Item,
     ItemOption,
     ItemPair,
-    ItemRemark,
     ItemSkippedError,
     NumberRange,
     credit_of_score,
@@ -168,15 +170,7 @@ def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
 
 def _find_unescaped(text: str, mark: str, start: int = 0) -> int:
     """Return the offset of the first unescaped `mark`, or -1."""
-    at = start
-    while at < len(text):
-        if text[at] == "\\":
-            at += 2
-        elif text[at] == mark:
-            return at
-        else:
-            at += 1
-    return -1
+    return next((at for at in _plain_places(text, start) if text[at] == mark), -1)
 
 
 def split_at_marks(text: str, marks: str) -> list[tuple[str, str]]:
@@ -191,9 +185,8 @@ def split_at_marks(text: str, marks: str) -> list[tuple[str, str]]:
     return [("", text[: cuts[0]] if cuts else text), *parts]
 
 
-def _plain_places(text: str) -> Iterator[int]:
-    """Yield the offsets of all unescaped characters."""
-    at = 0
+def _plain_places(text: str, at: int = 0) -> Iterator[int]:
+    """Yield the offsets of all unescaped characters from `at` on."""
     while at < len(text):
         if text[at] == "\\":
             at += 2
@@ -222,20 +215,20 @@ _TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 
 def read_gift(text: str) -> ImportResult:
     """Read every question of a GIFT file; essays and descriptions are refused."""
-    items: list[Item] = []
-    refused: list[ItemRemark] = []
     blocks = split_blocks(text)
     comma = any(map(has_decimal_comma, _find_numbers(blocks)))
-    for block in blocks:
-        losses = ConversionLosses()
-        name = block.title or " ".join(remove_escapes(block.before).split())[:50]
-        try:
-            item = _GiftReader(block, losses, comma).item()
-        except ItemSkippedError as error:
-            refused.append(ItemRemark(name or "(nameless)", block.line, str(error)))
-            continue
-        items.append(losses.noted_in(item))
-    return ImportResult(tuple(items), tuple(refused))
+    return read_each(
+        SourceItem(
+            block.title or " ".join(remove_escapes(block.before).split())[:50],
+            block.line,
+            functools.partial(_read_block, block, comma=comma),
+        )
+        for block in blocks
+    )
+
+
+def _read_block(block: GiftBlock, losses: ConversionLosses, *, comma: bool) -> Item:
+    return _GiftReader(block, losses, comma).item()
 
 
 @dataclasses.dataclass(slots=True)
@@ -256,7 +249,7 @@ class _GiftReader:
         inside, general = _split_general_feedback(inside)
         if not inside.strip():
             raise ItemSkippedError("an essay cannot be judged by a program")
-        item = Item(self.block.title, "single", self._stem(), line=self.block.line)
+        item = Item(self.block.title, "single", self._stem())
         if not item.stem:
             raise ItemSkippedError("it has no text")
         item = dataclasses.replace(item, explanation=self._text(general))

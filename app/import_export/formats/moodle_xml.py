@@ -1,6 +1,7 @@
 """Read and write Moodle XML."""
 
 import dataclasses
+import functools
 import html
 import re
 from collections.abc import Callable
@@ -9,9 +10,12 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import (
     ConversionLosses,
+    SourceItem,
     add_unit_to_stem,
+    build_cloze,
     has_decimal_comma,
     move_default_feedback,
+    read_each,
     read_html,
     read_number,
     read_text,
@@ -37,7 +41,7 @@ from app.import_export.formats.partial_credit import (
     convert_weighted_choices,
     is_near,
 )
-from app.import_export.images import ImageCollector, image_bytes
+from app.import_export.images import image_bytes
 from app.import_export.items import (
     BLANK,
     ExportResult,
@@ -47,7 +51,6 @@ from app.import_export.items import (
     ItemImage,
     ItemOption,
     ItemPair,
-    ItemRemark,
     ItemSkippedError,
     UnusableFileError,
     credit_of_score,
@@ -178,35 +181,30 @@ def read_moodle(data: bytes) -> ImportResult:
     document = read_xml(data, "question")
     if document.root.tag != "quiz":
         raise UnusableFileError(f"The file begins with <{document.root.tag}>, not with <quiz>.")
-    items: list[Item] = []
-    refused: list[ItemRemark] = []
-    found = document.root.iter("question")
-    for node, line in zip(found, document.lines, strict=True):
-        if node.get("type") == "category":
-            continue
-        losses = ConversionLosses(_collect_pictures(node))
-        try:
-            item = _read_item(node, line, losses)
-        except ItemSkippedError as error:
-            refused.append(ItemRemark(_question_name(node) or "(nameless)", line, str(error)))
-            continue
-        items.append(losses.noted_in(item))
-    return ImportResult(tuple(items), tuple(refused))
+    nodes = zip(document.root.iter("question"), document.lines, strict=True)
+    return read_each(
+        SourceItem(
+            _question_name(node),
+            line,
+            functools.partial(_read_item, node),
+            functools.partial(_find_picture, node),
+        )
+        for node, line in nodes
+        if node.get("type") != "category"
+    )
 
 
-def _collect_pictures(node: ET.Element) -> ImageCollector:
-    """Return the pictures in a question, by the URLs in its texts."""
-    files = {f.get("name", ""): f.text or "" for f in node.iter("file")}
-
-    def find(address: str) -> bytes | None:
-        name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
-        data = files.get(name) if address.startswith(_PLUGIN_FILE) else None
-        return image_bytes(ItemImage(name, "".join(data.split()))) if data else None
-
-    return ImageCollector(find)
+def _find_picture(node: ET.Element, address: str) -> bytes | None:
+    """Return the picture of a question that its texts show under this URL."""
+    if not address.startswith(_PLUGIN_FILE):
+        return None
+    name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
+    files = {file.get("name", ""): file.text or "" for file in node.iter("file")}
+    data = "".join(files.get(name, "").split())
+    return image_bytes(ItemImage(name, data)) if data else None
 
 
-def _read_item(node: ET.Element, line: int, losses: ConversionLosses) -> Item:
+def _read_item(node: ET.Element, losses: ConversionLosses) -> Item:
     kind = node.get("type", "")
     read = _READERS.get(kind)
     if read is None:
@@ -220,7 +218,6 @@ def _read_item(node: ET.Element, line: int, losses: ConversionLosses) -> Item:
         stem,
         hints=tuple(h for h in hints if h),
         explanation=_read_node_text(node.find("generalfeedback"), losses),
-        line=line,
     )
     made = read(node, item, losses)
     if not made.stem:
@@ -377,7 +374,7 @@ def _read_cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     source = node.find("questiontext")
     raw = source.findtext("text", "") if source is not None else ""
     marked, blanks = read_gaps(raw, losses)
-    return _split_gap_text(item, read_html(marked, losses), blanks, losses)
+    return build_cloze(item, read_html(marked, losses), blanks)
 
 
 def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
@@ -401,19 +398,7 @@ def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item
     text = read_html(_PLACED.sub(gap, raw), losses)
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
-    return _split_gap_text(item, text, tuple(blanks), losses)
-
-
-def _split_gap_text(
-    item: Item, text: str, blanks: tuple[ItemBlank, ...], losses: ConversionLosses
-) -> Item:
-    """Return the cloze; the first paragraph is the stem if it has no gap."""
-    if text.count(BLANK) != len(blanks):
-        raise ItemSkippedError("a gap stands where none can be, or where nobody sees it")
-    head, _, rest = text.partition("\n\n")
-    if not rest or BLANK in head:
-        head, rest = read_text(item.name or "Complete the text.", "plain", losses), text
-    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)
+    return build_cloze(item, text, blanks)
 
 
 _READERS: dict[str, Callable[[ET.Element, Item, ConversionLosses], Item]] = {

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import (
     ConversionLosses,
+    build_cloze,
     move_default_feedback,
     read_html,
     read_number,
@@ -285,12 +286,9 @@ class _Qti12Reader:
         spelled = {s for n in gaps for s in (n, html.escape(n, quote=False))}
         pattern = re.compile(rf"\[({'|'.join(map(re.escape, spelled))})\]")
         text = self._text(self.shown, lambda raw: pattern.sub(put, raw))
-        if len(blanks) != len(gaps) or text.count(BLANK) != len(blanks):
+        if len(blanks) != len(gaps):
             raise ItemSkippedError("a gap has no place in its text, or more than one")
-        head, _, rest = text.partition("\n\n")
-        if not rest or BLANK in head:
-            head, rest = from_plain(item.name or "Complete the text."), text
-        return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
+        return build_cloze(item, text, blanks)
 
     def _name(self, response: ET.Element) -> str:
         """Return the name of a gap in the text."""

@@ -5,12 +5,14 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import dirname, join, normpath
-from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import (
     ConversionLosses,
+    SourceItem,
+    build_cloze,
+    read_each,
     read_html,
     read_number,
     report_unused_feedback,
@@ -30,7 +32,6 @@ from app.import_export.formats.qti_elements import (
     is_hint,
     to_fragment,
 )
-from app.import_export.images import ImageCollector
 from app.import_export.items import (
     BLANK,
     ImportResult,
@@ -209,77 +210,51 @@ def read_qti(data: bytes) -> ImportResult:
     """Read the items of a QTI file or of a zipped package; raises UnusableFileError."""
     if not data.startswith(b"PK"):
         document = read_xml(data, *_ITEMS)
-        found = list(_read_items_in("", document))
-        if not found:
-            begin = element_name(document.root)
-            raise UnusableFileError(f"The file begins with <{begin}>, not with an item.")
-        return _build_import_result(found, [], {})
-    beside = {p: c for end in _PICTURES for p, c in list_archive_files(data, end)}
-    items: list[_LocatedItem] = []
-    broken: list[ItemRemark] = []
+        sources = list(_items_in("", document, {}))
+        if not sources:
+            name = element_name(document.root)
+            raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
+        return read_each(sources)
+    pictures = {p: c for end in _PICTURES for p, c in list_archive_files(data, end)}
+    sources, broken = [], []
     for path, content in list_archive_files(data, ".xml"):
         try:
-            items += _read_items_in(path, read_xml(content, *_ITEMS))
+            sources += _items_in(path, read_xml(content, *_ITEMS), pictures)
         except UnusableFileError as error:
             broken.append(ItemRemark(path, 0, str(error)))
-    if not items and not broken:
+    if not sources and not broken:
         raise UnusableFileError("The package holds no items.")
-    return _build_import_result(items, broken, beside)
+    result = read_each(sources)
+    return dataclasses.replace(result, refused=(*broken, *result.refused))
 
 
-class _LocatedItem(NamedTuple):
-    """An item in a file: its path and line, its title, and its reader."""
-
-    path: str
-    line: int
-    title: str
-    read: Callable[[ConversionLosses], Item]
-
-
-def _read_items_in(path: str, document: XmlDocument) -> Iterator[_LocatedItem]:
-    root = document.root
-    lines = itertools.chain(document.lines, itertools.repeat(0))
+def _items_in(
+    path: str, document: XmlDocument, pictures: Mapping[str, bytes]
+) -> Iterator[SourceItem]:
+    """Yield the items of a document; `path` is its path in a package, else empty."""
+    root, lines = document.root, itertools.chain(document.lines, itertools.repeat(0))
+    find = functools.partial(_find_picture, path, pictures)
+    where = f"{path}: " if path else ""
     if element_name(root) == qti12_reader.ROOT:
-        found = zip(qti12_reader.find_items(root), lines, strict=False)
-        for (title, name, node), line in found:
+        for (title, name, node), line in zip(qti12_reader.find_items(root), lines, strict=False):
             read = functools.partial(qti12_reader.read_item, name, node)
-            yield _LocatedItem(path, line, title, read)
+            yield SourceItem(f"{where}{title}", line, read, find)
     elif element_name(root) == _ITEM:
         title = find_attribute(root, "title") or find_attribute(root, "identifier") or path
-        read = functools.partial(_read_newer_item, title, root)
-        yield _LocatedItem(path, next(lines), title, read)
+        label = f"{where}{title}" if title != path else path
+        yield SourceItem(label, next(lines), functools.partial(_read_newer_item, title, root), find)
 
 
 def _read_newer_item(name: str, root: ET.Element, losses: ConversionLosses) -> Item:
     return _QtiItemReader(root, losses).item(name)
 
 
-def _picture_collector(path: str, beside: Mapping[str, bytes]) -> ImageCollector:
-    """Return the pictures of a package, by the names that an item at `path` uses."""
-
-    def find(address: str) -> bytes | None:
-        name = unquote(address).partition("?")[0]
-        rest = name.removeprefix(_BASE).lstrip("/")
-        places = (normpath(join(dirname(path), name)), rest, f"web_resources/{rest}")
-        return next((beside[place] for place in places if place in beside), None)
-
-    return ImageCollector(find)
-
-
-def _build_import_result(
-    found: list[_LocatedItem], refused: list[ItemRemark], beside: Mapping[str, bytes]
-) -> ImportResult:
-    items: list[Item] = []
-    for path, line, title, read in found:
-        losses = ConversionLosses(_picture_collector(path, beside))
-        try:
-            item = read(losses)
-        except ItemSkippedError as error:
-            where = f"{path}: {title}" if path and title != path else title
-            refused.append(ItemRemark(where, line, str(error)))
-            continue
-        items.append(losses.noted_in(dataclasses.replace(item, line=line)))
-    return ImportResult(tuple(items), tuple(refused))
+def _find_picture(path: str, pictures: Mapping[str, bytes], address: str) -> bytes | None:
+    """Return a picture of a package by the name that an item at `path` uses."""
+    name = unquote(address).partition("?")[0]
+    rest = name.removeprefix(_BASE).lstrip("/")
+    places = (normpath(join(dirname(path), name)), rest, f"web_resources/{rest}")
+    return next((pictures[place] for place in places if place in pictures), None)
 
 
 @dataclasses.dataclass(slots=True)
@@ -466,7 +441,7 @@ class _QtiItemReader:
             return BLANK if element_name(node) in _GAPS else self._without(node)
 
         text = read_html(to_fragment(body, gap), self.losses)
-        return _convert_cloze(item, text, tuple(blanks))
+        return build_cloze(item, text, blanks)
 
     def _standing_alone(self, body: ET.Element, found: list[ET.Element]) -> ET.Element | None:
         """Return the only text entry, if its paragraph has nothing else."""
@@ -531,14 +506,4 @@ class _QtiItemReader:
         self.losses.add("the words to choose from are not shown; they are typed")
         prompt = first_below(asked, "prompt")
         lead = self._text(prompt) if prompt is not None else ""
-        return _convert_cloze(item, "\n\n".join(p for p in (lead, text) if p), tuple(blanks))
-
-
-def _convert_cloze(item: Item, text: str, blanks: tuple[ItemBlank, ...]) -> Item:
-    """Return the cloze; the first paragraph is the stem if it has no gap."""
-    head, _, rest = text.partition("\n\n")
-    if not rest or BLANK in head:
-        head, rest = item.name, text
-    if text.count(BLANK) != len(blanks) or any(not b.answers for b in blanks):
-        raise ItemSkippedError("its gaps do not fit its text")
-    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)
+        return build_cloze(item, "\n\n".join(p for p in (lead, text) if p), blanks)

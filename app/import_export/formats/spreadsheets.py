@@ -6,12 +6,18 @@ its letter or its number. CSV and TSV are read as text, XLSX and ODS with a libr
 
 import csv
 import dataclasses
+import functools
 import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.import_export.converted_text import has_decimal_comma
+from app.import_export.converted_text import (
+    ConversionLosses,
+    SourceItem,
+    has_decimal_comma,
+    read_each,
+)
 from app.import_export.formats.table_header import TableHeader, parse_header
 from app.import_export.formats.text_lists import (
     choice_kind,
@@ -27,7 +33,6 @@ from app.import_export.items import (
     ImportResult,
     Item,
     ItemOption,
-    ItemRemark,
     ItemSkippedError,
     Kind,
     UnusableFileError,
@@ -66,7 +71,7 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     signs = told[1] if told else _SIGNS
     heads, rows, place = _find_header_row([_split_rows(text, sign) for sign in signs])
     table = _SheetTable(heads, list(rows), comma=signs[place] == ";")
-    return dataclasses.replace(table.reading(), notes=(note,) if note else ())
+    return read_each(table.sources(), *filter(None, (note,)))
 
 
 def _split_rows(text: str, sign: str) -> Iterator[Row]:
@@ -125,31 +130,24 @@ def _read_book(data: bytes) -> ImportResult:
         pass  # checks that it does not expand too much or leave its folder
     book = read_workbook(data, refusal)
     notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden]
-    readings: list[tuple[str, ImportResult]] = []
+    tables: dict[str, _SheetTable] = {}
     unread: UnusableFileError | None = None
     for name, cells in book.sheets:
         try:
-            heads, rows, _ = _find_header_row([iter([*enumerate(cells, 1)])])
+            header, rows, _ = _find_header_row([iter([*enumerate(cells, 1)])])
         except UnusableFileError as error:
             unread = unread or error
             notes.append(f"The sheet “{name}” is not read. {error}")
             continue
-        readings.append((name, _SheetTable(heads, list(rows)).reading()))
-    if not readings:
+        tables[name] = _SheetTable(header, list(rows))
+    if not tables:
         raise unread or UnusableFileError("The table is empty.")
-    return ImportResult(
-        tuple(item for _, reading in readings for item in reading.items),
-        tuple(_refused_rows(readings)),
-        notes=tuple(notes),
+    sources = (
+        source
+        for name, table in tables.items()
+        for source in table.sources(f"{name}: " if len(tables) > 1 else "")
     )
-
-
-def _refused_rows(readings: Sequence[tuple[str, ImportResult]]) -> Iterator[ItemRemark]:
-    """Yield the refused rows, with their sheet if there are several."""
-    for name, reading in readings:
-        for remark in reading.refused:
-            where = f"{name}: {remark.name}" if len(readings) > 1 else remark.name
-            yield dataclasses.replace(remark, name=where)
+    return read_each(sources, *notes)
 
 
 # --- rows ---
@@ -180,17 +178,12 @@ class _SheetTable:
         labels = any(by_label and not by_words for by_label, by_words in found)
         return labels and not any(w and not by_label for by_label, w in found)
 
-    def reading(self) -> ImportResult:
-        """Return the questions; a row that is ambiguous is refused."""
-        items: list[Item] = []
-        refused: list[ItemRemark] = []
+    def sources(self, prefix: str = "") -> Iterator[SourceItem]:
+        """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
-            try:
-                items.append(row.item(comma=self.comma, letters=self.letters))
-            except ItemSkippedError as error:
-                name = " ".join(row.raw("question").split())[:50]
-                refused.append(ItemRemark(name or "(nameless)", row.line, str(error)))
-        return ImportResult(tuple(items), tuple(refused))
+            name = " ".join(row.raw("question").split())[:50] or "(nameless)"
+            read = functools.partial(row.item, comma=self.comma, letters=self.letters)
+            yield SourceItem(f"{prefix}{name}", row.line, read)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -243,7 +236,7 @@ class _SheetRow:
             pass
         return frozenset(), frozenset()
 
-    def item(self, *, comma: bool, letters: bool) -> Item:
+    def item(self, _losses: ConversionLosses, *, comma: bool, letters: bool) -> Item:
         """Return the question of this row; raises ItemSkippedError."""
         if not self.cell("question"):
             raise ItemSkippedError("it has no question")
@@ -262,7 +255,6 @@ class _SheetRow:
             difficulty=self._read_difficulty(),
             objectives=_split_list_cell(self.cell("objectives")),
             tags=_split_list_cell(self.cell("tags")),
-            line=self.line,
             lost=(*lost, *self._typed(kind, options), *tell_words(kind, options)),
         )
 

@@ -1,11 +1,18 @@
-"""Read Aiken, mkdocs-quiz and numbered lists; write Aiken."""
+"""Match an answer with the choices that it names; read and write Aiken."""
 
 import dataclasses
+import functools
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from app.import_export.converted_text import plain_words_or_none, read_span
+from app.import_export.converted_text import (
+    ConversionLosses,
+    SourceItem,
+    plain_words_or_none,
+    read_each,
+    read_span,
+)
 from app.import_export.formats.metadata_tags import item_tags
 from app.import_export.formats.partial_credit import write_blocks
 from app.import_export.html_to_markdown import from_plain
@@ -14,7 +21,6 @@ from app.import_export.items import (
     ImportResult,
     Item,
     ItemOption,
-    ItemRemark,
     ItemSkippedError,
     Kind,
 )
@@ -209,15 +215,14 @@ class _AikenDraft:
 
 def read_aiken(text: str) -> ImportResult:
     """Read every question of an Aiken file; one without options or answer is refused."""
-    items: list[Item] = []
-    refused: list[ItemRemark] = []
-    for draft in _split_drafts(text):
-        name = " ".join(" ".join(draft.stem).split())[:50] or "(nameless)"
-        try:
-            items.append(_draft_to_item(draft))
-        except ItemSkippedError as error:
-            refused.append(ItemRemark(name, draft.line, str(error)))
-    return ImportResult(tuple(items), tuple(refused))
+    return read_each(
+        SourceItem(
+            " ".join(" ".join(draft.stem).split())[:50],
+            draft.line,
+            functools.partial(_draft_to_item, draft),
+        )
+        for draft in _split_drafts(text)
+    )
 
 
 def _split_drafts(text: str) -> list[_AikenDraft]:
@@ -263,7 +268,7 @@ def _is_next(letter: str, draft: _AikenDraft) -> bool:
     return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 
 
-def _draft_to_item(draft: _AikenDraft) -> Item:
+def _draft_to_item(draft: _AikenDraft, _losses: ConversionLosses) -> Item:
     """Return the question of a draft; raises ItemSkippedError."""
     letters = [letter for letter, _ in draft.options]
     if not letters:
@@ -281,9 +286,7 @@ def _draft_to_item(draft: _AikenDraft) -> Item:
     right = _right_label(draft.answer, plain)
     options = tuple(ItemOption(words, key in right) for key, words in texts.items())
     stem = from_plain("\n".join(draft.stem), wrapped=True)
-    kind = choice_kind(options)
-    why = from_plain(draft.why)
-    return Item("", kind, stem, options, explanation=why, line=draft.line)
+    return Item("", choice_kind(options), stem, options, explanation=from_plain(draft.why))
 
 
 def _right_label(answer: str, options: dict[str, str]) -> frozenset[str]:
