@@ -31,7 +31,7 @@ def refused(client: TestClient, content: bytes, name: str = "deck.apkg") -> str:
     assert answer.status_code == 422
     said = words(answer.text)
     assert f"“{name}” cannot be used." in said
-    assert "An .apkg or .colpkg file of Anki with at most 20 MB is wanted." in said
+    assert "An .apkg or .colpkg file of Anki with at most 20 MB is needed." in said
     return said
 
 
