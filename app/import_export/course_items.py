@@ -11,6 +11,7 @@ from app.content.front_matter import FileKind, FrontMatter, front_matter
 from app.content.item_reader import ParsedItem, Region, build_item, split_into_items
 from app.import_export.converted_text import span_around
 from app.import_export.html_to_markdown import join_into_one_line
+from app.import_export.images import map_item_texts
 from app.import_export.items import (
     BLANK,
     ImportResult,
@@ -64,19 +65,19 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
     `path` is relative to the content folder. Items that the course check refuses are refused here
     too, and so are design exercises, because no other program can grade them.
     """
-    sheet = SourceFile(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
-    front, body = front_matter(sheet)
+    source = SourceFile(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
+    front, body = front_matter(source)
     items: list[Item] = []
     refused: list[ItemRemark] = []
-    drafts = split_into_items(body, sheet)
+    drafts = split_into_items(body, source)
     # Building an item consumes its tokens, and a computed one is built twice.
-    others = split_into_items(body, sheet) if any(map(_is_computed_region, drafts)) else drafts
+    others = split_into_items(body, source) if any(map(_is_computed_region, drafts)) else drafts
     for first, second in zip(drafts, others, strict=True):
         if not isinstance(first, ItemDraft) or not isinstance(second, ItemDraft):
             continue
         name, line = first.comment.id or "(no id)", first.line
         try:
-            item = _convert_draft((first, second), front, sheet, seed)
+            item = _convert_draft(first, second, front, source, seed)
         except ItemSkippedError as error:
             refused.append(ItemRemark(name, line, str(error)))
             continue
@@ -88,12 +89,11 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
 
 
 def _convert_draft(
-    drafts: tuple[ItemDraft, ItemDraft], front: FrontMatter, sheet: SourceFile, seed: int
+    first: ItemDraft, second: ItemDraft, front: FrontMatter, source: SourceFile, seed: int
 ) -> Item:
-    first, second = drafts
-    parts = sheet.path.split("/")
+    parts = source.path.split("/")
     kind = _KINDS.get(parts[-1], "quiz")
-    scope = RenderContext(sheet, folder=parts[-2] if len(parts) > 1 else "")
+    scope = RenderContext(source, folder=parts[-2] if len(parts) > 1 else "")
     built = build_item(first, kind, front, scope)
     if built is None:
         raise ItemSkippedError("the check refuses it")
@@ -103,8 +103,10 @@ def _convert_draft(
         values = _draw_values(question, seed)
         plain = dataclasses.replace(second, comment=_comment_without_computed(second))
         built = build_item(plain, kind, front, scope) or built
-    made = _convert_question(built, question, values)
-    return _fill_item(made, values) if values else made
+    item = _convert_question(built, question, values)
+    if not values:
+        return item
+    return map_item_texts(item, lambda text: expressions.fill_template(text, values), answers=True)
 
 
 def _is_computed_region(region: Region) -> bool:
@@ -295,31 +297,6 @@ def _read_pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ..
         raise ItemSkippedError("it has no table")
     head, *rows = cells
     return (head[0], head[1]), tuple(ItemPair(r[0], r[1], r[2]) for r in rows)
-
-
-def _fill_item(item: Item, values: Mapping[str, Value]) -> Item:
-    """Return the item with the drawn numbers in all of its texts."""
-
-    def fill(text: str) -> str:
-        return expressions.fill_template(text, values)
-
-    def fill_all(options: tuple[ItemOption, ...]) -> tuple[ItemOption, ...]:
-        return tuple(
-            dataclasses.replace(o, text=fill(o.text), feedback=fill(o.feedback)) for o in options
-        )
-
-    pairs = tuple(ItemPair(fill(p.left), fill(p.right), fill(p.why)) for p in item.pairs)
-    return dataclasses.replace(
-        item,
-        stem=fill(item.stem),
-        options=fill_all(item.options),
-        steps=fill_all(item.steps),
-        pairs=pairs,
-        text=fill(item.text),
-        hints=tuple(map(fill, item.hints)),
-        explanation=fill(item.explanation),
-        mistake=fill(item.mistake),
-    )
 
 
 _ANSWERS: dict[str, Callable[[ItemParts, Question, Mapping[str, Value]], Fields]] = {

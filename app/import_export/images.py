@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from app.import_export.items import Item, ItemImage
+from app.import_export.items import Item, ItemImage, ItemOption, ItemPair
 from app.markup.ids import lies_within, slugify
 from app.markup.images import image_kind
 
@@ -109,9 +109,17 @@ def rename_images(item: Item, names: Mapping[str, str]) -> Item:
     return map_item_texts(item, lambda text: _SHOWN.sub(put, text))
 
 
-def map_item_texts(item: Item, change: Callable[[str], str]) -> Item:
-    """Return the item with each of its Markdown texts changed."""
-    plain = item.kind in {"short", "numeric"}  # these answers are plain text
+def map_item_texts(item: Item, change: Callable[[str], str], *, answers: bool = False) -> Item:
+    """Return the item with each of its Markdown texts changed.
+
+    With `answers`, also the answers that are plain text.
+    """
+    plain = item.kind in {"short", "numeric"} and not answers
+
+    def change_option(option: ItemOption) -> ItemOption:
+        text = option.text if plain else change(option.text)
+        return dataclasses.replace(option, text=text, feedback=change(option.feedback))
+
     return dataclasses.replace(
         item,
         stem=change(item.stem),
@@ -119,27 +127,9 @@ def map_item_texts(item: Item, change: Callable[[str], str]) -> Item:
         explanation=change(item.explanation),
         mistake=change(item.mistake),
         hints=tuple(map(change, item.hints)),
-        options=tuple(
-            dataclasses.replace(
-                option,
-                text=option.text if plain else change(option.text),
-                feedback=change(option.feedback),
-            )
-            for option in item.options
-        ),
-        steps=tuple(
-            dataclasses.replace(s, text=change(s.text), feedback=change(s.feedback))
-            for s in item.steps
-        ),
-        pairs=tuple(
-            dataclasses.replace(
-                pair,
-                left=change(pair.left),
-                right=change(pair.right),
-                why=change(pair.why),
-            )
-            for pair in item.pairs
-        ),
+        options=tuple(map(change_option, item.options)),
+        steps=tuple(map(change_option, item.steps)),
+        pairs=tuple(ItemPair(change(p.left), change(p.right), change(p.why)) for p in item.pairs),
     )
 
 

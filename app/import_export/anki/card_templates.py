@@ -171,8 +171,8 @@ def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tu
     values = dict(zip(kind.fields, fields, strict=False))
     template = kind.templates.get(0 if kind.cloze else ordinal)
     try:
-        front = _fill_template(template and template[0], values, (kind, ordinal, "front"))
-        back = _fill_template(template and template[1], values, (kind, ordinal, "back"))
+        front = _fill_template(template and template[0], values, ordinal, "front")
+        back = _fill_template(template and template[1], values, ordinal, "back")
     except _UnsupportedTemplateError:
         return _plain_sides(kind, fields, ordinal)
     return front, _RULE.split(back, maxsplit=1)[-1]
@@ -289,7 +289,7 @@ def render_cloze(text: str, number: int, side: Side, *, alone: bool = False) -> 
 
 
 def _fill_template(
-    template: str | None, values: Mapping[str, str], card: tuple[NoteType, int, Side]
+    template: str | None, values: Mapping[str, str], ordinal: int, side: Side
 ) -> str:
     """Return a template with its fields filled in; raises _UnsupportedTemplateError."""
     if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
@@ -299,17 +299,17 @@ def _fill_template(
     length = at = 0
     for token in _TOKEN.finditer(template):
         shown = all(is_on for _, is_on in stack)
-        words = template[at : token.start()] if shown else ""
+        text = template[at : token.start()] if shown else ""
         at = token.end()
         name = token[1].strip()
         if name[:1] in {"#", "^", "/", "=", "!"}:
-            _switch_condition(name, stack, values, card)
+            _switch_condition(name, stack, values, ordinal)
         elif shown:
-            words += _field_value(name, values, card)
-        length += len(words)
+            text += _field_value(name, values, ordinal, side)
+        length += len(text)
         if length > LONGEST_FACE:
             raise _UnsupportedTemplateError
-        out.append(words)
+        out.append(text)
     if stack:
         raise _UnsupportedTemplateError
     return "".join(out) + template[at:]
@@ -319,7 +319,7 @@ def _switch_condition(
     name: str,
     stack: list[tuple[str, bool]],
     values: Mapping[str, str],
-    card: tuple[NoteType, int, Side],
+    ordinal: int,
 ) -> None:
     """Push or pop a condition; comments are ignored."""
     sign, field = name[0], name[1:].strip()
@@ -329,7 +329,7 @@ def _switch_condition(
     elif sign in "#^":
         if len(stack) > 20:
             raise _UnsupportedTemplateError
-        stack.append((field, _is_filled(field, values, card[1]) == (sign == "#")))
+        stack.append((field, _is_filled(field, values, ordinal) == (sign == "#")))
     elif sign == "=":
         raise _UnsupportedTemplateError
 
@@ -344,7 +344,7 @@ def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
     raise _UnsupportedTemplateError
 
 
-def _field_value(name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side]) -> str:
+def _field_value(name: str, values: Mapping[str, str], ordinal: int, side: Side) -> str:
     *filters, field = (part.strip() for part in name.split(":"))
     if field in _SPECIAL or any(f.startswith("tts") for f in filters):
         return ""
@@ -352,7 +352,7 @@ def _field_value(name: str, values: Mapping[str, str], card: tuple[NoteType, int
         raise _UnsupportedTemplateError
     value = values[field]
     for word in reversed(filters):
-        value = _apply_filter(word, value, card[1] + 1, card[2])
+        value = _apply_filter(word, value, ordinal + 1, side)
     return value
 
 

@@ -137,13 +137,14 @@ def text_entry_options(
         return tuple(sorted(options, key=lambda o: not o.right))
     test = first_below(root, "equal")
     right = response.correct[:1] if response.base != "string" else response.right
-    made = [_build_option(v, (True, 0.0), "", response, (test, unit)) for v in right]
-    part = response.credits
-    for value, _ in response.worth:
-        if value not in right and (value in part or response.base == "string"):
-            worth_ = False, part.get(value, 0.0)
-            made.append(_build_option(value, worth_, "", response, (test, unit)))
-    return tuple(made)
+    partial = response.credits
+    options = [_build_option(value, 1.0, "", response, test, unit) for value in right]
+    options += [
+        _build_option(value, partial.get(value, 0.0), "", response, test, unit)
+        for value, _ in response.worth
+        if value not in right and (value in partial or response.base == "string")
+    ]
+    return tuple(options)
 
 
 def _options_from_conditions(
@@ -167,22 +168,25 @@ def _options_from_conditions(
         found.append((value, score, note, test))
     best = max((score for _, score, _, _ in found), default=0.0)
     return [
-        _build_option(value, credit_of_score(score, best), note, response, (test, unit))
+        _build_option(value, score / best if best > 0 else 0.0, note, response, test, unit)
         for value, score, note, test in found
     ]
 
 
 def _build_option(
     value: str,
-    worth_: tuple[bool, float],
+    score: float,
     note: str,
     response: ResponseDeclaration,
-    around: tuple[ET.Element | None, str],
+    test: ET.Element | None,
+    unit: str,
 ) -> ItemOption:
-    right, credit = worth_
+    """Return the option for a value; `score` is its share of the full score."""
+    right, credit = credit_of_score(score, 1.0)
     if response.base not in {"float", "integer"}:
         return ItemOption(value, right, note, credit=credit)
-    return ItemOption("", right, note, _tested_span(read_number(value), *around), credit)
+    span = _tested_span(read_number(value), test, unit)
+    return ItemOption("", right, note, span, credit)
 
 
 def _tested_span(center: float, test: ET.Element | None, unit: str) -> NumberRange:
