@@ -84,8 +84,8 @@ class DownloadQueue:
                 await stack.enter_async_context(place)
                 await turn.enter_async_context(self._making.occupy(client))
         except TimeoutError:
-            words = "Files of others are being made just now. Try again in a minute."
-            raise HTTPException(503, words, {"retry-after": "60"}) from None
+            message = "Files of others are being made just now. Try again in a minute."
+            raise HTTPException(503, message, {"retry-after": "60"}) from None
 
     def _write(self, write: WriteFile, file: IO[bytes]) -> None:
         self._storage.expect_disk()

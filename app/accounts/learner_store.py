@@ -105,13 +105,13 @@ def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[Bro
         )
         .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
     )
-    found = [
+    sessions = [
         BrowserSession(
             number, device, from_milliseconds(since), from_milliseconds(seen), bool(here)
         )
         for number, device, since, seen, here in rows
     ]
-    return sorted(found, key=lambda browser: not browser.here)
+    return sorted(sessions, key=lambda browser: not browser.here)
 
 
 def session_digests(db: Session, learner_id: int) -> frozenset[str]:
@@ -458,8 +458,8 @@ def _questions_in_papers(
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "now": to_milliseconds(now)}
-    found = db.connection().execute(papers, values).scalars()
-    return frozenset(slot[1] for paper in found for slot in json.loads(paper))
+    stored = db.connection().execute(papers, values).scalars()
+    return frozenset(slot[1] for paper in stored for slot in json.loads(paper))
 
 
 # Never exported: keys and hashes are for the server only. Picture contents are separate
@@ -490,16 +490,16 @@ def read_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping
     numbers = _row_ids(db, table, learner_id)
     for begin in range(0, len(numbers), _ROWS_AT_ONCE):
         some = table.c.id.in_(numbers[begin : begin + _ROWS_AT_ONCE])
-        wanted = select(*columns).where(some).order_by(table.c.id)
-        yield from db.execute(wanted).mappings()
+        query = select(*columns).where(some).order_by(table.c.id)
+        yield from db.execute(query).mappings()
 
 
 def read_pictures(db: Session, learner_id: int) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of a learner's pictures, each once."""
     seen = set()
     for number in _row_ids(db, _PICTURE, learner_id):
-        wanted = select(_PICTURE.c.name, _PICTURE.c.content)
-        name, content = db.execute(wanted.where(_PICTURE.c.id == number)).one()
+        query = select(_PICTURE.c.name, _PICTURE.c.content)
+        name, content = db.execute(query.where(_PICTURE.c.id == number)).one()
         if name not in seen:  # two courses may have the same picture
             yield name, base64.b64decode(content)
         seen.add(name)
@@ -511,10 +511,10 @@ def _row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
     Rows are loaded by id, because sorting whole rows in the database would take as much
     memory as they do.
     """
-    wanted = (
+    query = (
         select(table.c.id).where(_rows_of_learner_filter(table, learner_id)).order_by(table.c.id)
     )
-    return array("q", db.scalars(wanted.execution_options(yield_per=1000)))
+    return array("q", db.scalars(query.execution_options(yield_per=1000)))
 
 
 def count_records(db: Session, learner_id: int) -> dict[str, int]:

@@ -187,9 +187,9 @@ def _quote_typed(typed: str) -> str:
 def list_time_zones() -> tuple[str, ...]:
     """Return the time zones to choose from, by region and city."""
     regions = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian"
-    wanted = {*regions.split(), "Pacific"}
+    shown_regions = {*regions.split(), "Pacific"}
     known = zoneinfo.available_timezones()
-    return ("UTC", *sorted(z for z in known if z.split("/")[0] in wanted and "/" in z))
+    return ("UTC", *sorted(z for z in known if z.split("/")[0] in shown_regions and "/" in z))
 
 
 def settings_page(

@@ -168,14 +168,14 @@ def _input_model_field(spec: InputSpec, default: Any) -> Any:
         sentences.append(
             f"A number is in {spec.unit}; a bare number in a string in {spec.typed_unit}."
         )
-    shown: dict[str, Any] = {"x-unit": spec.unit} if spec.unit else {}
+    extra: dict[str, Any] = {"x-unit": spec.unit} if spec.unit else {}
     if spec.choices:
-        shown["enum"] = [value for value, _ in spec.choices]
+        extra["enum"] = [value for value, _ in spec.choices]
     return Field(
         default,
         title=spec.label,
         description=" ".join(sentences),
-        json_schema_extra=shown or None,
+        json_schema_extra=extra or None,
     )
 
 

@@ -90,8 +90,8 @@ def revoke_author_sessions(engine: Engine, session_id: int | None, now: dt.datet
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         active = [session.id for session in author_store.list_author_sessions(db, now)]
-        wanted = active if session_id is None else [session_id]
-        ended = author_store.revoke_author_sessions(db, wanted, COMMAND_LINE, now)
+        session_ids = active if session_id is None else [session_id]
+        ended = author_store.revoke_author_sessions(db, session_ids, COMMAND_LINE, now)
         db.commit()
     if session_id is not None and not ended:
         print(
@@ -192,22 +192,22 @@ def _create_login_code(
     )
 
 
-def _match_learners(people: Sequence[LearnerListRow], wanted: str) -> list[LearnerListRow]:
+def _match_learners(people: Sequence[LearnerListRow], name_or_id: str) -> list[LearnerListRow]:
     """Return the learners with this number or name. A number is never taken for a name."""
-    if wanted.isascii() and wanted.isdigit():
-        return [person for person in people if str(person.id) == wanted.lstrip("0")]
-    name = " ".join(wanted.split()).casefold()
-    return [person for person in people if name and person.name.casefold() == name]
+    if name_or_id.isascii() and name_or_id.isdigit():
+        return [person for person in people if str(person.id) == name_or_id.lstrip("0")]
+    folded = " ".join(name_or_id.split()).casefold()
+    return [person for person in people if folded and person.name.casefold() == folded]
 
 
-def _ambiguous_name_message(matches: Sequence[LearnerListRow], wanted: str) -> str:
+def _ambiguous_name_message(matches: Sequence[LearnerListRow], name_or_id: str) -> str:
     if not matches:
         return (
-            f"there is no learner “{wanted}”; `headroom learners list` shows "
+            f"there is no learner “{name_or_id}”; `headroom learners list` shows "
             "everybody with name and number."
         )
     each = ", ".join(f"{one.id} (last seen {format_moment(one.last_seen)})" for one in matches)
-    return f"several learners have the name “{wanted}”; give the number of one: {each}."
+    return f"several learners have the name “{name_or_id}”; give the number of one: {each}."
 
 
 def _strip_control_characters(name: str) -> str:

@@ -128,10 +128,10 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
     if settings.metrics_token and settings.workers > 1:
         begin_shared(settings.data / "metrics")
 
-    alone = settings.workers == 1  # several processes each create an app
+    single_process = settings.workers == 1  # several processes each create an app
     uvicorn.run(
-        app if alone else "app.cli.launcher:serve_app",
-        factory=not alone,
+        app if single_process else "app.cli.launcher:serve_app",
+        factory=not single_process,
         host=settings.host,
         port=settings.port,
         workers=settings.workers,

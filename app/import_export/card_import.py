@@ -183,40 +183,40 @@ def _expect_readable(card: PackageCard) -> None:
 
 
 def _imported_reviews(
-    found: PackageCard, left: collections.Counter[str]
+    card: PackageCard, left: collections.Counter[str]
 ) -> Iterator[ImportedReview]:
     """Yield the reviews and manual edits of a card; other rows are counted.
 
     A due date counts only if nothing came after it. A card that is new now was reset, whether its
     log says so or not. Anki has no log row for burying a card.
     """
-    log = found.log[-_MOST_GRADES:]
-    if len(found.log) > _MOST_GRADES:
-        left[_TOO_MANY] += len(found.log) - _MOST_GRADES
+    log = card.log[-_MOST_GRADES:]
+    if len(card.log) > _MOST_GRADES:
+        left[_TOO_MANY] += len(card.log) - _MOST_GRADES
     last = None
     for row in log:
-        came = _imported_review(row, found, is_last=row is log[-1])
-        if came is None:
+        review = _imported_review(row, card, is_last=row is log[-1])
+        if review is None:
             left[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
         else:
-            last = came
-            yield came
-    if last is not None and last.rating and found.is_new:
+            last = review
+            yield review
+    if last is not None and last.rating and card.is_new:
         last = ImportedReview(last.at + 1, 0, 0, "forget")
         yield last
-    if found.buried is not None:
-        yield ImportedReview(max(found.buried, last.at + 1 if last else 0), 0, 0, "bury")
+    if card.buried is not None:
+        yield ImportedReview(max(card.buried, last.at + 1 if last else 0), 0, 0, "bury")
 
 
 def _imported_review(
-    row: RevlogEntry, found: PackageCard, *, is_last: bool
+    row: RevlogEntry, card: PackageCard, *, is_last: bool
 ) -> ImportedReview | None:
     if row.ease in _EASES and row.kind in _KINDS:
         return ImportedReview(row.number, row.ease, row.time)
     if row.forgets:
         return ImportedReview(row.number, 0, 0, "forget")
-    if row.kind == BY_HAND and row.factor and found.due and is_last:
-        return ImportedReview(row.number, 0, 0, "due", found.due.isoformat())
+    if row.kind == BY_HAND and row.factor and card.due and is_last:
+        return ImportedReview(row.number, 0, 0, "due", card.due.isoformat())
     return None
 
 
@@ -279,8 +279,8 @@ class ImportRunner:
             try:
                 await room.enter_async_context(slot)
             except TimeoutError:
-                words = "Other files are being imported just now. Send yours in a minute."
-                raise HTTPException(503, words, {"retry-after": "60"}) from None
+                message = "Other files are being imported just now. Send yours in a minute."
+                raise HTTPException(503, message, {"retry-after": "60"}) from None
             yield room
 
     async def begin(

@@ -128,9 +128,9 @@ def _draw_values(question: Question, seed: int) -> Mapping[str, Value]:
 
 def _comment_without_computed(draft: ItemDraft) -> ItemComment:
     fields = draft.comment.fields
-    kept = {k: v for k, v in fields.values.items() if k not in _COMPUTED}
+    values = {k: v for k, v in fields.values.items() if k not in _COMPUTED}
     keys = {k: v for k, v in fields.keys.items() if k not in _COMPUTED}
-    mapped = YamlMapping(kept, keys, fields.line, fields.column)
+    mapped = YamlMapping(values, keys, fields.line, fields.column)
     return dataclasses.replace(draft.comment, fields=mapped)
 
 
@@ -265,18 +265,18 @@ def _number_options(
     )
 
 
-def _number_span(found: AcceptedRange) -> NumberRange:
-    factor = UNITS[found.unit][1]
+def _number_span(accepted: AcceptedRange) -> NumberRange:
+    factor = UNITS[accepted.unit][1]
     center, low, high = (
-        float(f"{bound / factor:.12g}") for bound in (found.center, found.low, found.high)
+        float(f"{bound / factor:.12g}") for bound in (accepted.center, accepted.low, accepted.high)
     )
-    span = NumberRange(center, low, high, found.unit)
+    span = NumberRange(center, low, high, accepted.unit)
     # Bounds this close come from rounding, so the range has no tolerance.
-    return span if span.tolerance else span_around(center, 0.0, found.unit)
+    return span if span.tolerance else span_around(center, 0.0, accepted.unit)
 
 
 def _step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
-    made = []
+    steps = []
     at = 1
     while at < len(tokens) - 1:
         end = closing_index(tokens, at)
@@ -286,9 +286,9 @@ def _step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
             len(inside),
         )
         why = tokens_to_markdown(inside[quote + 1 : -1])
-        made.append(ItemOption(tokens_to_markdown(inside[:quote]), True, why))
+        steps.append(ItemOption(tokens_to_markdown(inside[:quote]), True, why))
         at = end + 1
-    return tuple(made)
+    return tuple(steps)
 
 
 def _read_pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ...]]:
@@ -338,14 +338,14 @@ def with_heading(item: Item) -> Item:
 
 def new_id(item: Item, taken: Iterable[str]) -> str:
     """Return an unused id from the item's name or its first words."""
-    words = slugify(item.name) or slugify(item.stem) or "question"
-    if len(words) > _LONGEST_ID:
-        words = words[:_LONGEST_ID].rpartition("-")[0] or words[:_LONGEST_ID]
-    used, found, count = set(taken), words, 1
-    while found in used:
+    base = slugify(item.name) or slugify(item.stem) or "question"
+    if len(base) > _LONGEST_ID:
+        base = base[:_LONGEST_ID].rpartition("-")[0] or base[:_LONGEST_ID]
+    used, name, count = set(taken), base, 1
+    while name in used:
         count += 1
-        found = f"{words}-{count}"
-    return found
+        name = f"{base}-{count}"
+    return name
 
 
 def _split_heading(item: Item) -> tuple[str, str]:
@@ -357,11 +357,11 @@ def _split_heading(item: Item) -> tuple[str, str]:
 
 def _comment_lines(item: Item) -> list[str]:
     """Return the lines of the comment below the id, without default values."""
-    told = {"numeric", "short", "order", "match", "cloze", "card"}
+    named_types = {"numeric", "short", "order", "match", "cloze", "card"}
     lone = item.kind == "multiple" and sum(o.right for o in item.options) == 1
     named = lone or (item.kind == "single" and _says_true_or_false(item))
     rows = (
-        ("type", item.kind if item.kind in told or named else ""),
+        ("type", item.kind if item.kind in named_types or named else ""),
         ("objective", _quote_list(item.objectives)),
         ("source", _quote_list(item.sources)),
         ("tags", _quote_list(item.tags)),
@@ -380,9 +380,9 @@ def _says_true_or_false(item: Item) -> bool:
     return {o.text.strip(" .").lower() for o in item.options} == {"true", "false"}
 
 
-def _quote_list(words: tuple[str, ...]) -> str:
+def _quote_list(values: tuple[str, ...]) -> str:
     quoted = [
-        w if re.fullmatch(r"[\w.][\w. /+-]*", w) else '"' + _write_unquoted(w) + '"' for w in words
+        w if re.fullmatch(r"[\w.][\w. /+-]*", w) else '"' + _write_unquoted(w) + '"' for w in values
     ]
     if len(quoted) < 2:
         return "".join(quoted)
@@ -433,8 +433,8 @@ def _option_lines(mark: str, option: ItemOption) -> str:
     )
     lines = [mark + text]
     indent = "  " if mark.startswith("-") else " " * len(mark)
-    said = option.feedback.split("\n") if option.feedback else ()
-    lines += [f"{indent}> {line}".rstrip() for line in said]
+    feedback = option.feedback.split("\n") if option.feedback else ()
+    lines += [f"{indent}> {line}".rstrip() for line in feedback]
     return "\n".join(lines)
 
 
@@ -455,8 +455,8 @@ def _pair_table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:
         [join_into_one_line(p.left), join_into_one_line(p.right), join_into_one_line(p.why)]
         for p in pairs
     ]
-    kept = 3 if why else 2
-    return "\n".join("| " + " | ".join(row[:kept]) + " |" for row in rows)
+    columns = 3 if why else 2
+    return "\n".join("| " + " | ".join(row[:columns]) + " |" for row in rows)
 
 
 def _quiz_file_filled(text: str, blanks: tuple[ItemBlank, ...]) -> str:
@@ -464,9 +464,9 @@ def _quiz_file_filled(text: str, blanks: tuple[ItemBlank, ...]) -> str:
     out = pieces[0]
     for blank, piece in zip(blanks, pieces[1:], strict=False):
         hint = f" ?{escape_markdown(blank.hint)}" if blank.hint else ""
-        words = "|".join(map(escape_markdown, blank.answers))
+        answers = "|".join(map(escape_markdown, blank.answers))
         wrong = "".join(f" ~ {escape_markdown(word)}" for word in blank.wrong)
-        out += f"[[{words}{wrong}{hint}]]{piece}"
+        out += f"[[{answers}{wrong}{hint}]]{piece}"
     return out
 
 

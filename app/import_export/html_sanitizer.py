@@ -116,9 +116,9 @@ def clean_for_reading(text: str) -> str:
     )
 
 
-def _formula_html(found: re.Match[str]) -> str:
+def _formula_html(match: re.Match[str]) -> str:
     """Return a formula as its TeX; empty if it has none."""
-    tex = _TEX.search(found[0]) or _ALTTEXT.match(found[0])
+    tex = _TEX.search(match[0]) or _ALTTEXT.match(match[0])
     inside = html.unescape(tex[1]).strip() if tex else ""
     return f'<img {EQUATION}="{html.escape(inside)}">'
 

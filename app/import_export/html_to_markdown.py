@@ -276,8 +276,8 @@ class HtmlReader(HTMLParser):
         """Return text within code, with the line breaks and spaces that matter."""
         if self.open and self.open[-1][0]:
             return data.replace("\n", BREAK)
-        words = re.sub(r"[ \t\r\n]+", " ", data)
-        return words.lstrip(" ") if self.code and self.code[-1][-1:] == " " else words
+        text = re.sub(r"[ \t\r\n]+", " ", data)
+        return text.lstrip(" ") if self.code and self.code[-1][-1:] == " " else text
 
     def _is_left_out(self, tag: str, attributes: Attributes, *, colored: bool) -> bool:
         self.veiled = is_hidden(tag, attributes, colored=colored) or (
@@ -524,13 +524,13 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Conve
     return ConvertedHtml(text, tuple(dict.fromkeys(reader.lost)))
 
 
-def from_plain(words: str, *, wrapped: bool = False) -> str:
+def from_plain(text: str, *, wrapped: bool = False) -> str:
     """Convert plain text to Markdown: its lines, code and formulas stay.
 
     With `wrapped`, the lines of a paragraph are joined.
     """
     blocks: list[str] = []
-    for part in split_parts(join_formula_lines(words)):
+    for part in split_parts(join_formula_lines(text)):
         if part.kind == "code":
             blocks.append(fence_code("\n".join(part.lines)))
         elif part.kind == "table":
@@ -541,24 +541,24 @@ def from_plain(words: str, *, wrapped: bool = False) -> str:
     return "\n\n".join(blocks)
 
 
-def join_formula_lines(words: str) -> str:
+def join_formula_lines(text: str) -> str:
     """Return the same text with each formula on one line."""
     done, at = [], 0
-    for start, end in find_formulas(words):
-        done += [words[at:start], " ".join(words[start:end].split())]
+    for start, end in find_formulas(text):
+        done += [text[at:start], " ".join(text[start:end].split())]
         at = end
-    return "".join([*done, words[at:]])
+    return "".join([*done, text[at:]])
 
 
 def _split_paragraphs(lines: Sequence[str]) -> list[str]:
     """Return lines as paragraphs; a formula alone on its line is its own paragraph."""
     blocks: list[list[str]] = [[]]
     for line in escape_words("\n".join(lines)).split("\n"):
-        words = " ".join(line.split())
-        if is_display_formula(words):
-            blocks += [[write_line(words)], []]
-        elif words:
-            blocks[-1].append(write_line(words))
+        text = " ".join(line.split())
+        if is_display_formula(text):
+            blocks += [[write_line(text)], []]
+        elif text:
+            blocks[-1].append(write_line(text))
     return ["\\\n".join(block) for block in blocks if block]
 
 

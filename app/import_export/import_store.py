@@ -102,7 +102,7 @@ def _memory_rows(
 
 def load_logs(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, list[Row[Any]]]:
     """Return the log rows of each card that has any, oldest first."""
-    found: dict[str, list[Row[Any]]] = {}
+    logs: dict[str, list[Row[Any]]] = {}
     for names in split_into_parts(cards):
         rows = db.connection().execute(
             select(*LOGGED)
@@ -110,8 +110,8 @@ def load_logs(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, l
             .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
         )
         for card, log in itertools.groupby(rows, lambda r: str(r.card)):
-            found[card] = list(log)
-    return found
+            logs[card] = list(log)
+    return logs
 
 
 def sort_by_time(logs: Logs) -> list[Row[Any]]:
@@ -461,10 +461,10 @@ def list_imported(db: Session, learner_id: int) -> ImportedContent:
     """Return all imported content that still exists."""
     if not learner_id:
         return ImportedContent((), 0)
-    given = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
+    of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     decks = db.connection().execute(
         select(OWN.c.deck, func.count(OWN.c.card.distinct()), func.count(LOG.c.id))
-        .select_from(OWN.outerjoin(LOG, given & (LOG.c.rating > 0)))
+        .select_from(OWN.outerjoin(LOG, of_card & (LOG.c.rating > 0)))
         .where(OWN.c.learner_id == learner_id)
         .group_by(OWN.c.deck)
         .order_by(OWN.c.deck)
@@ -536,9 +536,9 @@ def remove_grades(
         LOG.c.card.in_(cards),
         LOG.c.token.not_like(f"{BROUGHT}%"),
     )
-    kept = set(connection.scalars(graded_here.distinct()))
-    _reset_cards(db, learner_id, kept)
-    for names in split_into_parts(set(cards) - kept):
+    reviewed_here = set(connection.scalars(graded_here.distinct()))
+    _reset_cards(db, learner_id, reviewed_here)
+    for names in split_into_parts(set(cards) - reviewed_here):
         of_cards = LOG.c.card.in_(names)
         connection.execute(delete(LOG).where(*_imported_rows_filter(learner_id), of_cards))
     after = {**{card: [] for card in cards}, **load_logs(db, learner_id, cards)}

@@ -206,8 +206,8 @@ def format_digits(number: float) -> str:
 
 def item_label(item: Item) -> str:
     """Return the name of an item in reports."""
-    words = item.stem.replace("\\\n", " ").split()
-    return item.name or " ".join(words)[:50] or "(nameless)"
+    text = item.stem.replace("\\\n", " ").split()
+    return item.name or " ".join(text)[:50] or "(nameless)"
 
 
 def list_losses(item: Item) -> tuple[ItemRemark, ...]:

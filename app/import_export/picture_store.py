@@ -106,6 +106,6 @@ def drop_pictures(db: Session, learner_id: int) -> None:
         OWN.c.learner_id == learner_id,
         OWN.c.front.contains("<img") | OWN.c.back.contains("<img"),
     )
-    shown = {n for row in connection.execute(faces) for f in row for n in find_picture_names(f)}
-    for name in sorted(stored - shown):
+    used = {n for row in connection.execute(faces) for f in row for n in find_picture_names(f)}
+    for name in sorted(stored - used):
         connection.execute(delete(PICTURE).where(mine, PICTURE.c.name == name))

@@ -178,19 +178,19 @@ def _begin_import(
 @router.get("/cards/import")
 def show_import(desk: Reader) -> Response:
     """The progress of the last import, or its result."""
-    found = progress_store.read_import(desk.db, desk.learner.id, desk.now)
-    if found is None:
+    progress = progress_store.read_import(desk.db, desk.learner.id, desk.now)
+    if progress is None:
         return RedirectResponse("/settings/cards", 303)
-    return desk.page("exchange/import.html", found=found)
+    return desk.page("exchange/import.html", found=progress)
 
 
 @router.get("/cards/import/progress")
 def show_progress(desk: Reader) -> Response:
     """The same as a fragment, for a page that polls it."""
-    found = progress_store.read_import(desk.db, desk.learner.id, desk.now)
-    if found is None:
+    progress = progress_store.read_import(desk.db, desk.learner.id, desk.now)
+    if progress is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
-    return render_page(desk.request, "exchange/_import.html", found=found)
+    return render_page(desk.request, "exchange/_import.html", found=progress)
 
 
 @router.post("/cards/import/cancellation")
@@ -209,15 +209,15 @@ def show_removal_form(
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
     brought = import_store.list_imported(db, learner.id)
-    found = next((d for d in brought.decks if d.name == deck), None)
-    if what == "deck" and found is None:
+    own_deck = next((d for d in brought.decks if d.name == deck), None)
+    if what == "deck" and own_deck is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
     return render_page(
         request,
         "exchange/removal.html",
         learner=learner,
         what=what,
-        deck=found,
+        deck=own_deck,
         grades=brought.grades,
     )
 

@@ -46,17 +46,17 @@ def note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
 def deck_names(db: sqlite3.Connection) -> dict[int, str]:
     """Return the name of every deck by id."""
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
-    found: Iterable[tuple[Any, Any]]
+    pairs: Iterable[tuple[Any, Any]]
     if decks:
-        found = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
+        pairs = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
     else:
-        found = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
-    return {_whole_number(number): _deck_title(name) for number, name in found}
+        pairs = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
+    return {_whole_number(number): _deck_title(name) for number, name in pairs}
 
 
 def _deck_title(name: Any) -> str:
-    words = " ".join(str(name).replace(_LEVELS, "::").split())
-    return "".join(c for c in words if c.isprintable())[:_LONGEST_NAME]
+    title = " ".join(str(name).replace(_LEVELS, "::").split())
+    return "".join(c for c in title if c.isprintable())[:_LONGEST_NAME]
 
 
 def _older_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteType]]:
@@ -113,10 +113,10 @@ def _decode_text(value: int | bytes | None) -> str:
 def _json_objects(text: Any) -> list[dict[str, Any]]:
     """Return the values of a JSON object that are objects themselves."""
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, TypeError, RecursionError):
         return []
-    return _dicts_only(list(found.values()) if isinstance(found, dict) else None)
+    return _dicts_only(list(document.values()) if isinstance(document, dict) else None)
 
 
 def _dicts_only(value: Any) -> list[dict[str, Any]]:
@@ -202,10 +202,10 @@ def find_pictures(fields: Sequence[str]) -> set[str]:
 
 
 def _picture_name(tag: str) -> str:
-    found = _NAMED.search(tag)
-    if found is None:
+    match = _NAMED.search(tag)
+    if match is None:
         return ""
-    return unquote(unescape(found[1] or found[2] or found[3] or ""))
+    return unquote(unescape(match[1] or match[2] or match[3] or ""))
 
 
 def replace_picture_urls(
@@ -217,18 +217,18 @@ def replace_picture_urls(
     """
     quiet, sounds = _SOUND.subn("", html)
     plain, others = _OTHER_MEDIA.subn("", quiet)
-    lost, kept = sounds + others, set[str]()
+    lost, used = sounds + others, set[str]()
 
-    def placed(found: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         nonlocal lost
-        name = _picture_name(found[0])
+        name = _picture_name(match[0])
         if name not in addresses:
             lost += 1
             return ""
-        kept.add(name)
+        used.add(name)
         return f'<img src="{addresses[name]}" alt="Picture">'
 
-    return _PICTURE.sub(placed, plain), lost, frozenset(kept)
+    return _PICTURE.sub(replace, plain), lost, frozenset(used)
 
 
 def convert_formulas(html: str) -> str:
@@ -243,12 +243,12 @@ def convert_formulas(html: str) -> str:
     return _LATEX.sub(_convert_latex, html)
 
 
-def _convert_latex(found: re.Match[str]) -> str:
-    if found["words"] is None:
-        tex = found["block"] or found["inline"]
-        return _formula_markup(tex, block=found["block"] is not None)
-    words: str = found["words"]
-    return _DOLLARS.sub(lambda m: _formula_markup(m[1] or m[2], block=m[1] is not None), words)
+def _convert_latex(match: re.Match[str]) -> str:
+    if match["words"] is None:
+        tex = match["block"] or match["inline"]
+        return _formula_markup(tex, block=match["block"] is not None)
+    text: str = match["words"]
+    return _DOLLARS.sub(lambda m: _formula_markup(m[1] or m[2], block=m[1] is not None), text)
 
 
 def _formula_markup(tex: str, *, block: bool) -> str:
@@ -269,13 +269,13 @@ def render_cloze(text: str, number: int, side: Side, *, alone: bool = False) -> 
     hit = False
     parts: list[str] = []
 
-    def shown(found: re.Match[str]) -> str:
+    def shown(match: re.Match[str]) -> str:
         nonlocal hit
-        words, _, hint = found[2].partition("::")
-        if str(number) not in found[1].split(","):
-            return words
+        answer, _, hint = match[2].partition("::")
+        if str(number) not in match[1].split(","):
+            return answer
         hit = True
-        hidden = f"[{hint or '…'}]" if side == "front" else f"<strong>{words}</strong>"
+        hidden = f"[{hint or '…'}]" if side == "front" else f"<strong>{answer}</strong>"
         parts.append(hidden)
         return hidden
 

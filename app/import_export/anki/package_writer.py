@@ -65,11 +65,11 @@ def note_columns(
     model: int, faces: tuple[str, ...], tags: Iterable[str], moment: int
 ) -> tuple[object, ...]:
     """Return the columns of a note after its id and GUID; `faces` are HTML."""
-    words = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
-    checksum = int(hashlib.sha1(words.encode(), usedforsecurity=False).hexdigest()[:8], 16)
+    text = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
+    checksum = int(hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:8], 16)
     joined = " ".join(re.sub(r"\s+", "-", t) for t in tags)
     written = f" {joined} " if joined else ""
-    return model, moment, -1, written, "\x1f".join(faces), words, checksum, 0, ""
+    return model, moment, -1, written, "\x1f".join(faces), text, checksum, 0, ""
 
 
 def note_guid(name: str) -> str:
@@ -271,8 +271,8 @@ def _card_data_json(card: CardHistory) -> str:
         }
     if card.aside is not None:
         own = {"seed": card.aside.seed, "since": card.aside.since}
-        kept = {name: value for name, value in own.items() if value is not None}
-        known["cd"] = json.dumps(kept, separators=(",", ":"))
+        stored = {name: value for name, value in own.items() if value is not None}
+        known["cd"] = json.dumps(stored, separators=(",", ":"))
     return json.dumps(known, separators=(",", ":")) if known else ""
 
 
@@ -429,8 +429,8 @@ def _side_html(card: Item, text: str) -> str:
     """Return a side as HTML, with pictures as package files."""
     face = to_html_with_pictures(text)
     for picture in card.pictures:
-        shown = f'src="{html.escape(picture.name)}"'
-        face = face.replace(shown, f'src="{_package_picture_name(picture)}"')
+        attribute = f'src="{html.escape(picture.name)}"'
+        face = face.replace(attribute, f'src="{_package_picture_name(picture)}"')
     return face
 
 

@@ -70,8 +70,8 @@ class ResponseDeclaration:
     def credits(self) -> dict[str, float]:
         """The values with partial credit, and how much."""
         best = max((w for _, w in self.worth), default=0.0)
-        found = {v: credit_of_score(w, best)[1] for v, w in self.worth}
-        return {v: part for v, part in found.items() if part and v not in self.right}
+        shares = {v: credit_of_score(w, best)[1] for v, w in self.worth}
+        return {v: part for v, part in shares.items() if part and v not in self.right}
 
 
 def response_declarations(root: ET.Element) -> dict[str, ResponseDeclaration]:
@@ -150,7 +150,7 @@ def text_entry_options(
 def _options_from_conditions(
     root: ET.Element, response: ResponseDeclaration, notes: dict[str, str], unit: str
 ) -> list[ItemOption]:
-    found = []
+    conditions = []
     for branch in elements_below(root, "response-if", "response-else-if"):
         test = branch[0] if len(branch) else None
         if test is None or element_name(test) not in {"equal", "string-match"}:
@@ -160,16 +160,16 @@ def _options_from_conditions(
             continue
         score, note = 0.0, ""
         for outcome in elements_below(branch, "set-outcome-value"):
-            said = bare_text(first_below(outcome, "base-value"))
+            outcome_value = bare_text(first_below(outcome, "base-value"))
             if find_attribute(outcome, "identifier") == "SCORE":
-                score = read_number(said)
-            elif said in notes:
-                note = notes[said]
-        found.append((value, score, note, test))
-    best = max((score for _, score, _, _ in found), default=0.0)
+                score = read_number(outcome_value)
+            elif outcome_value in notes:
+                note = notes[outcome_value]
+        conditions.append((value, score, note, test))
+    best = max((score for _, score, _, _ in conditions), default=0.0)
     return [
         _build_option(value, score / best if best > 0 else 0.0, note, response, test, unit)
-        for value, score, note, test in found
+        for value, score, note, test in conditions
     ]
 
 
@@ -283,8 +283,8 @@ class _QtiItemReader:
         if body is None:
             raise ItemSkippedError("it has no body")
         self._collect_notes()
-        found = self._find_interactions(body)
-        read = self._find_reader(found)
+        interactions = self._find_interactions(body)
+        read = self._find_reader(interactions)
         item = Item(
             name,
             "single",
@@ -293,12 +293,12 @@ class _QtiItemReader:
             explanation=self.notes.get(_EXPLAINED, ""),
             mistake=self.notes.get(_MISTAKEN, ""),
         )
-        made = read(item, body, found)
-        if not made.stem:
+        converted = read(item, body, interactions)
+        if not converted.stem:
             raise ItemSkippedError("it has no text")
-        report_unused_feedback(made, self.notes.values(), self.losses)
+        report_unused_feedback(converted, self.notes.values(), self.losses)
         tags = find_attribute(self.root, "label").split("; ")
-        return apply_tags(made, tuple(t for t in tags if t))
+        return apply_tags(converted, tuple(t for t in tags if t))
 
     def _find_interactions(self, body: ET.Element) -> list[ET.Element]:
         return [
@@ -312,9 +312,9 @@ class _QtiItemReader:
             self.notes[find_attribute(node, "identifier")] = self._text(node)
 
     def _find_reader(
-        self, found: list[ET.Element]
+        self, interactions: list[ET.Element]
     ) -> Callable[[Item, ET.Element, list[ET.Element]], Item]:
-        kinds = [element_name(n) for n in found]
+        kinds = [element_name(n) for n in interactions]
         if kinds and set(kinds) <= _GAPS:
             return self._gaps
         if not kinds:
@@ -349,36 +349,36 @@ class _QtiItemReader:
             self.losses.add("a note beside the question is left out: add it if needed")
         return "" if name.endswith("-interaction") else None
 
-    def _stem(self, body: ET.Element, asked: ET.Element) -> str:
-        prompt = first_below(asked, "prompt")
+    def _stem(self, body: ET.Element, interaction: ET.Element) -> str:
+        prompt = first_below(interaction, "prompt")
         parts = [self._text(body), self._text(prompt) if prompt is not None else ""]
         return "\n\n".join(p for p in parts if p)
 
     def _find_response(self, node: ET.Element) -> ResponseDeclaration:
-        found = self.responses.get(find_attribute(node, "response-identifier"))
-        if found is None or not found.right:
+        response = self.responses.get(find_attribute(node, "response-identifier"))
+        if response is None or not response.right:
             raise ItemSkippedError("it does not say which answer is right")
-        return found
+        return response
 
     # --- by type ---
 
-    def _choices(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
-        asked = found[0]
-        response = self._find_response(asked)
-        single = find_attribute(asked, "max-choices") == "1"
+    def _choices(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+        interaction = interactions[0]
+        response = self._find_response(interaction)
+        single = find_attribute(interaction, "max-choices") == "1"
         weights = weigh_choices(self.root, response, single=single)
         choices = [
             WeightedChoice(
                 self._text(n), weights.get(find_attribute(n, "identifier"), 0.0), self._note(n)
             )
-            for n in elements_below(asked, "simple-choice")
+            for n in elements_below(interaction, "simple-choice")
         ]
         if any(not choice.text for choice in choices):
             raise ItemSkippedError("its options are pictures")
-        item = dataclasses.replace(item, stem=self._stem(body, asked))
-        made = convert_weighted_choices(item, choices, self.losses, several=not single)
-        fixed = made.kind != "true-false" and find_attribute(asked, "shuffle") == "false"
-        return dataclasses.replace(made, shuffle=not fixed)
+        item = dataclasses.replace(item, stem=self._stem(body, interaction))
+        converted = convert_weighted_choices(item, choices, self.losses, several=not single)
+        fixed = converted.kind != "true-false" and find_attribute(interaction, "shuffle") == "false"
+        return dataclasses.replace(converted, shuffle=not fixed)
 
     def _note(self, choice: ET.Element) -> str:
         inline = first_below(choice, "feedback-inline", "feedback-block")
@@ -386,35 +386,35 @@ class _QtiItemReader:
             return self._text(inline)
         return self.notes.get(find_attribute(choice, "identifier"), "")
 
-    def _choice_notes(self, asked: ET.Element, name: str) -> dict[str, str]:
+    def _choice_notes(self, interaction: ET.Element, name: str) -> dict[str, str]:
         """Return the feedback on each step or match row."""
-        found = {}
-        for node in elements_below(asked, name):
-            said = first_below(node, "feedback-inline", "feedback-block")
-            note = "" if said is None else self._text(said)
-            found[find_attribute(node, "identifier")] = note
-        return found
+        notes = {}
+        for node in elements_below(interaction, name):
+            feedback = first_below(node, "feedback-inline", "feedback-block")
+            note = "" if feedback is None else self._text(feedback)
+            notes[find_attribute(node, "identifier")] = note
+        return notes
 
-    def _order(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
-        asked = found[0]
+    def _order(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+        interaction = interactions[0]
         steps = {
             find_attribute(n, "identifier"): self._text(n)
-            for n in elements_below(asked, "simple-choice")
+            for n in elements_below(interaction, "simple-choice")
         }
-        notes = self._choice_notes(asked, "simple-choice")
-        right = [i for i in self._find_response(asked).correct if i in steps]
+        notes = self._choice_notes(interaction, "simple-choice")
+        right = [i for i in self._find_response(interaction).correct if i in steps]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
         return dataclasses.replace(
             item,
             kind="order",
-            stem=self._stem(body, asked),
+            stem=self._stem(body, interaction),
             steps=tuple(ItemOption(steps[i], True, notes[i]) for i in right),
             options=tuple(wrong),
         )
 
-    def _match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
-        asked = found[0]
-        sets = list(elements_below(asked, "simple-match-set"))
+    def _match(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+        interaction = interactions[0]
+        sets = list(elements_below(interaction, "simple-match-set"))
         if len(sets) != 2:
             raise ItemSkippedError("it does not match two sets")
         lefts, rights = (
@@ -424,22 +424,22 @@ class _QtiItemReader:
             }
             for s in sets
         )
-        wanted = [pair.split() for pair in self._find_response(asked).correct]
-        made = [(a, b) for a, b in (p for p in wanted if len(p) == 2) if a in lefts]
-        if len({a for a, _ in made}) != len(made) or len(made) != len(lefts):
+        answers = [pair.split() for pair in self._find_response(interaction).correct]
+        matches = [(a, b) for a, b in (p for p in answers if len(p) == 2) if a in lefts]
+        if len({a for a, _ in matches}) != len(matches) or len(matches) != len(lefts):
             raise ItemSkippedError("not every left thing goes with one right thing")
-        notes = self._choice_notes(asked, "simple-associable-choice")
-        pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in made]
-        used = {b for _, b in made}
+        notes = self._choice_notes(interaction, "simple-associable-choice")
+        pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in matches]
+        used = {b for _, b in matches}
         pairs += [ItemPair("", text) for i, text in rights.items() if i not in used]
-        stem = self._stem(body, asked)
+        stem = self._stem(body, interaction)
         return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
 
-    def _gaps(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
-        alone = self._standing_alone(body, found)
-        if alone is not None:
-            return self._typed(item, body, alone)
-        blanks = [self._blank(n) for n in found]
+    def _gaps(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+        single = self._standing_alone(body, interactions)
+        if single is not None:
+            return self._typed(item, body, single)
+        blanks = [self._blank(n) for n in interactions]
 
         def gap(node: ET.Element) -> str | None:
             return BLANK if element_name(node) in _GAPS else self._without(node)
@@ -447,15 +447,17 @@ class _QtiItemReader:
         text = read_html(to_fragment(body, gap), self.losses)
         return build_cloze(item, text, blanks)
 
-    def _standing_alone(self, body: ET.Element, found: list[ET.Element]) -> ET.Element | None:
+    def _standing_alone(
+        self, body: ET.Element, interactions: list[ET.Element]
+    ) -> ET.Element | None:
         """Return the only text entry, if its paragraph has nothing else."""
-        if len(found) != 1 or element_name(found[0]) != "text-entry-interaction":
+        if len(interactions) != 1 or element_name(interactions[0]) != "text-entry-interaction":
             return None
-        parent = next((n for n in body.iter() if found[0] in list(n)), body)
-        return found[0] if not bare_text(parent) and parent is not body else None
+        parent = next((n for n in body.iter() if interactions[0] in list(n)), body)
+        return interactions[0] if not bare_text(parent) and parent is not body else None
 
-    def _typed(self, item: Item, body: ET.Element, asked: ET.Element) -> Item:
-        response = self._find_response(asked)
+    def _typed(self, item: Item, body: ET.Element, interaction: ET.Element) -> Item:
+        response = self._find_response(interaction)
         stem, unit = split_unit_from_stem(self._text(body))
         options = text_entry_options(self.root, response, self.notes, unit)
         kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
@@ -485,14 +487,15 @@ class _QtiItemReader:
         wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
         return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
 
-    def _gap_match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+    def _gap_match(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
         """Read words to drag into gaps as words to type."""
-        asked = found[0]
+        interaction = interactions[0]
         texts = {
-            find_attribute(n, "identifier"): bare_text(n) for n in elements_below(asked, "gap-text")
+            find_attribute(n, "identifier"): bare_text(n)
+            for n in elements_below(interaction, "gap-text")
         }
-        wanted = [pair.split() for pair in self._find_response(asked).correct]
-        filled = {p[1]: texts.get(p[0], "") for p in wanted if len(p) == 2}
+        answers = [pair.split() for pair in self._find_response(interaction).correct]
+        filled = {p[1]: texts.get(p[0], "") for p in answers if len(p) == 2}
         blanks: list[ItemBlank] = []
 
         def gap(node: ET.Element) -> str | None:
@@ -508,6 +511,6 @@ class _QtiItemReader:
         if any(not b.answers[0] for b in blanks):
             raise ItemSkippedError("a gap has no word that fits")
         self.losses.add("the words to choose from are not shown; they are typed")
-        prompt = first_below(asked, "prompt")
+        prompt = first_below(interaction, "prompt")
         lead = self._text(prompt) if prompt is not None else ""
         return build_cloze(item, "\n\n".join(p for p in (lead, text) if p), blanks)
