@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from app.cli.launcher import CommandError
 from app.database.backup import BackupManifest, create_backup, list_daily_backups, restore_backup
 from app.database.backup_schedule import copy_before_migration
-from app.database.doctor import CheckedDeployment, DoctorFinding, run_checks
+from app.database.doctor import CheckedDeployment, run_checks
 from app.database.engine import hide_passwords, make_engine, redact_url
 from app.database.errors import is_full
 from app.database.file_guards import (
@@ -297,16 +297,13 @@ def _run_doctor(installation: Installation, settings: Settings, now: dt.datetime
     )
     findings = list(run_checks(deployment, now))
     for finding in findings:
-        print(_format_finding(finding))
+        print(f"{finding.level:<8} {finding.subject}: {finding.words}")
+        if finding.remedy:
+            print(f"         → {finding.remedy}")
     worst = sum(f.level == "problem" for f in findings)
     warnings = sum(f.level == "warning" for f in findings)
     print(f"{worst} problem{'' if worst == 1 else 's'}, {warnings} warnings")
     return int(worst > 0)
-
-
-def _format_finding(finding: DoctorFinding) -> str:
-    line = f"{finding.level:<8} {finding.subject}: {finding.words}"
-    return f"{line}\n         → {finding.remedy}" if finding.remedy else line
 
 
 def health(_options: argparse.Namespace) -> int:

@@ -71,7 +71,11 @@ def _answer_arguments(arguments: Sequence[str]) -> str:
     as_json = "--json" in arguments
     if not arguments or arguments[0] in {"--list", "--help", "-h", "--json"}:
         entries = registry.entries()
-        return _json_list(entries) if as_json else _list_estimates_text(entries)
+        if not as_json:
+            return _list_estimates_text(entries)
+        return _dump_json(
+            [{"name": e.name, "title": e.title, "summary": e.summary} for e in entries]
+        )
     entry = _require_named_estimate(arguments[0])
     if "--help" in arguments or "-h" in arguments:
         return _estimate_help(entry)
@@ -192,10 +196,6 @@ def _describe_accepted(spec: InputSpec) -> str:
     return _NAMES.get(spec.kind) or describe_range(spec)
 
 
-def _json_list(entries: Sequence[EstimateSpec]) -> str:
-    return _dump_json([{"name": e.name, "title": e.title, "summary": e.summary} for e in entries])
-
-
 def _dump_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -286,18 +286,14 @@ def list_catalogue(options: argparse.Namespace) -> int:
 
 def _part_lines(parts: Sequence[CatalogPart]) -> list[str]:
     """Return one line per part, with the number of its unknown values."""
-    wide = max(len(part.id) for part in parts)
-    kinds = max(len(part.kind) for part in parts)
-    lines = [
-        f"{part.id:{wide}}  {part.kind:{kinds}}  {part.vendor}, {part.name}{_unknown_count_suffix(part)}"
-        for part in parts
-    ]
+    id_width = max(len(part.id) for part in parts)
+    kind_width = max(len(part.kind) for part in parts)
+    lines = []
+    for part in parts:
+        unknown = f" ({len(part.missing)} unknown)" if part.missing else ""
+        name = f"{part.vendor}, {part.name}{unknown}"
+        lines.append(f"{part.id:{id_width}}  {part.kind:{kind_width}}  {name}")
     return [*lines, f"{len(parts)} parts"]
-
-
-def _unknown_count_suffix(part: CatalogPart) -> str:
-    count = len(part.missing)
-    return f" ({count} unknown)" if count else ""
 
 
 def _unknown_value_lines(parts: Iterable[CatalogPart]) -> list[str]:

@@ -1,7 +1,7 @@
 """Read the items of a course, and add imported items to a topic."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.content.course_rules import NO_SYLLABUS
@@ -75,7 +75,11 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
     """
     texts = {name: _open_file_text(name, text, target) for name, text in target.files.items()}
     ids = set(target.ids)
-    known = {_item_likeness(rename_images(i, target.pictures)) for i in _existing_items(target)}
+    known = {
+        _item_likeness(rename_images(item, target.pictures))
+        for name, text in target.files.items()
+        for item in read_authored(text, f"topics/{target.slug}/{name}").items
+    }
     carried: list[tuple[str, Item]] = []
     refused = list(result.refused)
     lost: list[ItemRemark] = []
@@ -109,11 +113,6 @@ def _open_file_text(name: str, text: str, target: TargetTopic) -> str:
     what = "cards" if name == "cards.md" else "questions"
     title = f"{target.title}: {what}".replace('"', "'").replace("\\", "/")
     return f'---\ntitle: "{title}"\nobjective: {target.objective}\nsource: {target.source}\n---\n'
-
-
-def _existing_items(target: TargetTopic) -> Iterable[Item]:
-    for name, text in target.files.items():
-        yield from read_authored(text, f"topics/{target.slug}/{name}").items
 
 
 def _known_here(item: Item, target: TargetTopic) -> Item:
@@ -220,7 +219,9 @@ def read_target_topic(folder: Path, slug: str) -> TargetTopic:
         raise UnusableFileError(
             f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}."
         )
-    topic, objectives, sources = page.topic, _known_objectives(readings), _known_sources(readings)
+    topic = page.topic
+    syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    domains = syllabus.domains if syllabus else ()
     if not topic.objectives or not topic.sources:
         raise UnusableFileError(f"The page of “{slug}” names no objective or no source.")
     return TargetTopic(
@@ -230,8 +231,8 @@ def read_target_topic(folder: Path, slug: str) -> TargetTopic:
         frozenset(list_used_ids(readings)),
         topic.objectives[0],
         topic.sources[0],
-        objectives,
-        sources,
+        frozenset(o.number for d in domains for o in d.objectives),
+        frozenset(s.key for parsed in readings.values() for s in parsed.sources),
         _picture_digests(folder, slug),
     )
 
@@ -258,16 +259,6 @@ def attach_pictures(folder: Path, item: Item) -> Item:
 
 def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig") if path.is_file() else ""
-
-
-def _known_objectives(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
-    syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
-    domains = syllabus.domains if syllabus else ()
-    return frozenset(o.number for d in domains for o in d.objectives)
-
-
-def _known_sources(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
-    return frozenset(s.key for r in readings.values() for s in r.sources)
 
 
 def write_files(folder: Path, slug: str, update: TopicUpdate) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from markdown_it.token import Token
@@ -24,6 +24,7 @@ from app.import_export.items import (
     Kind,
     NumberRange,
     format_digits,
+    is_true_or_false,
 )
 from app.import_export.markdown_text import code_span, escape_markdown, line_escaped
 from app.import_export.markdown_to_html import tokens_to_markdown
@@ -50,7 +51,6 @@ _KINDS: dict[str, FileKind] = {
     "quiz.md": "quiz",
     "cards.md": "cards",
 }
-Fields = dict[str, Any]
 _COMPUTED = ("params", "let")
 # The type that other formats use instead, and what is lost.
 _INSTEAD: dict[str, tuple[Kind, str]] = {
@@ -141,107 +141,76 @@ def _convert_question(
     built: ParsedItem, question: Question | Flashcard, values: Mapping[str, Value]
 ) -> Item:
     draft, parts = built.written.draft, built.written.parts
-    front = tokens_to_markdown([draft.heading])
-    common = _common_fields(question, front, draft.line)
+    heading = tokens_to_markdown([draft.heading])
+    item = Item(
+        question.id,
+        "card",
+        heading,
+        objectives=question.objectives,
+        sources=question.sources,
+        tags=question.tags,
+        level=question.level,
+        line=draft.line,
+    )
     if isinstance(question, Flashcard):
         back = tokens_to_markdown([t for t in draft.body if t.type != "hr"])
-        twice = draft.comment.word("reverse").lower() in {"yes", "true"}
-        return dataclasses.replace(common, text=back, reverse=twice)
-    answer = _ANSWERS.get(question.type)
-    if answer is None:
-        raise ItemSkippedError("no other program can judge a design exercise")
+        reverse = draft.comment.word("reverse").lower() in {"yes", "true"}
+        return dataclasses.replace(item, text=back, reverse=reverse)
+    # The text between the heading and the answers, unless it is the answer.
+    is_answer = types.type_of(question).blank
+    below = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
+    instead = _INSTEAD.get(question.type)
     return dataclasses.replace(
-        common,
-        kind=_item_kind(question),
-        stem="\n\n".join(p for p in (front, _body_below_heading(parts, question)) if p),
+        item,
+        kind=instead[0] if instead else cast(Kind, question.type),
+        stem="\n\n".join(p for p in (heading, below) if p),
         hints=tuple(tokens_to_markdown(h) for h in parts.hints),
         explanation=tokens_to_markdown(parts.explanation),
         mistake=tokens_to_markdown(parts.mistake),
         partial=question.partial,
         difficulty=question.difficulty,
         use=question.use,
-        **answer(parts, question, values),
+        **_answer_fields(parts, question, values),
     )
 
 
-def _common_fields(item: Question | Flashcard, front: str, line: int) -> Item:
-    """Return the fields shared by questions and cards."""
-    return Item(
-        item.id,
-        "card",
-        front,
-        objectives=item.objectives,
-        sources=item.sources,
-        tags=item.tags,
-        level=item.level,
-        line=line,
+def _answer_fields(  # noqa: PLR0911 - one return per type
+    parts: ItemParts, question: Question, values: Mapping[str, Value]
+) -> dict[str, Any]:
+    """Return the fields of an item that hold its answer; raises ItemSkippedError."""
+    answer = question.answer
+    match question.type:
+        case "single" | "multiple" | "true-false":
+            shuffle = bool(getattr(answer, "shuffle", True))
+            return {"options": _choice_options(parts), "shuffle": shuffle}
+        case "numeric":
+            return {"options": _number_options(parts.options, answer, values)}
+        case "short":
+            texts = [(option_code(o) or o.words).strip() for o in parts.options]
+            case = bool(getattr(answer, "case_sensitive", False))
+            return {"options": _choice_options(parts, texts), "case": case}
+        case "order":
+            return {"steps": _step_options(parts.block), "options": _choice_options(parts)}
+        case "match":
+            titles, pairs = _read_pairs(parts.block)
+            return {"titles": titles, "pairs": pairs}
+        case "cloze":
+            blanks = getattr(answer, "blanks", ())
+            gaps = tuple(ItemBlank(b.answers, b.hint, b.wrong) for b in blanks)
+            return {"text": tokens_to_markdown(parts.stem), "blanks": gaps}
+        case "place":
+            labels = [tokens_to_markdown([split_label(o)[1]]) for o in parts.options]
+            return {"options": _choice_options(parts, labels), "shuffle": False}
+    raise ItemSkippedError("no other program can judge a design exercise")
+
+
+def _choice_options(parts: ItemParts, texts: Sequence[str] = ()) -> tuple[ItemOption, ...]:
+    """Return the options with their own texts, or with `texts`."""
+    texts = texts or [tokens_to_markdown([o.inline]) for o in parts.options]
+    return tuple(
+        ItemOption(text, o.ticked, tokens_to_markdown(o.feedback), credit=o.credit)
+        for text, o in zip(texts, parts.options, strict=True)
     )
-
-
-def _body_below_heading(parts: ItemParts, question: Question) -> str:
-    """Return the text between the heading and the answers, unless it is the answer."""
-    if types.type_of(question).blank:
-        return ""
-    return tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
-
-
-def _item_kind(question: Question) -> Kind:
-    instead = _INSTEAD.get(question.type)
-    return instead[0] if instead else cast(Kind, question.type)
-
-
-# The answer fields of an item, by type.
-
-
-def _number_fields(parts: ItemParts, question: Question, values: Mapping[str, Value]) -> Fields:
-    return {"options": _number_options(parts.options, question.answer, values)}
-
-
-def _word_fields(parts: ItemParts, question: Question, _: Mapping[str, Value]) -> Fields:
-    case = bool(getattr(question.answer, "case_sensitive", False))
-    return {"options": tuple(map(_word_option, parts.options)), "case": case}
-
-
-def _ordering_fields(parts: ItemParts, _: Question, __: Mapping[str, Value]) -> Fields:
-    wrong = tuple(map(_choice_option, parts.options))
-    return {"steps": _step_options(parts.block), "options": wrong}
-
-
-def _matching_fields(parts: ItemParts, _: Question, __: Mapping[str, Value]) -> Fields:
-    titles, pairs = _read_pairs(parts.block)
-    return {"titles": titles, "pairs": pairs}
-
-
-def _gap_fields(parts: ItemParts, question: Question, _: Mapping[str, Value]) -> Fields:
-    blanks = getattr(question.answer, "blanks", ())
-    gaps = tuple(ItemBlank(b.answers, b.hint, b.wrong) for b in blanks)
-    return {"text": tokens_to_markdown(parts.stem), "blanks": gaps}
-
-
-def _choice_fields(parts: ItemParts, question: Question, _: Mapping[str, Value]) -> Fields:
-    shuffle = bool(getattr(question.answer, "shuffle", True))
-    return {"options": tuple(map(_choice_option, parts.options)), "shuffle": shuffle}
-
-
-def _hotspot_fields(parts: ItemParts, _: Question, __: Mapping[str, Value]) -> Fields:
-    options = tuple(
-        ItemOption(
-            tokens_to_markdown([split_label(o)[1]]), o.ticked, tokens_to_markdown(o.feedback)
-        )
-        for o in parts.options
-    )
-    return {"options": options, "shuffle": False}
-
-
-def _choice_option(option: ParsedOption) -> ItemOption:
-    text, why = tokens_to_markdown([option.inline]), tokens_to_markdown(option.feedback)
-    return ItemOption(text, option.ticked, why, credit=option.credit)
-
-
-def _word_option(option: ParsedOption) -> ItemOption:
-    word = (option_code(option) or option.words).strip()
-    why = tokens_to_markdown(option.feedback)
-    return ItemOption(word, option.ticked, why, credit=option.credit)
 
 
 def _number_options(
@@ -299,19 +268,8 @@ def _read_pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ..
     return (head[0], head[1]), tuple(ItemPair(r[0], r[1], r[2]) for r in rows)
 
 
-_ANSWERS: dict[str, Callable[[ItemParts, Question, Mapping[str, Value]], Fields]] = {
-    "single": _choice_fields,
-    "multiple": _choice_fields,
-    "true-false": _choice_fields,
-    "numeric": _number_fields,
-    "short": _word_fields,
-    "order": _ordering_fields,
-    "match": _matching_fields,
-    "cloze": _gap_fields,
-    "place": _hotspot_fields,
-}
-
 _LONGEST_ID = 48
+_UNQUOTABLE = re.compile(r"[\"\\\s]+|--+>?")
 _OPTION = re.compile(r"^- \[", re.MULTILINE)
 _STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
@@ -359,7 +317,7 @@ def _comment_lines(item: Item) -> list[str]:
     """Return the lines of the comment below the id, without default values."""
     named_types = {"numeric", "short", "order", "match", "cloze", "card"}
     lone = item.kind == "multiple" and sum(o.right for o in item.options) == 1
-    named = lone or (item.kind == "single" and _says_true_or_false(item))
+    named = lone or (item.kind == "single" and is_true_or_false(item.options))
     rows = (
         ("type", item.kind if item.kind in named_types or named else ""),
         ("objective", _quote_list(item.objectives)),
@@ -376,21 +334,14 @@ def _comment_lines(item: Item) -> list[str]:
     return [f"{key}: {value}" for key, value in rows if value]
 
 
-def _says_true_or_false(item: Item) -> bool:
-    return {o.text.strip(" .").lower() for o in item.options} == {"true", "false"}
-
-
 def _quote_list(values: tuple[str, ...]) -> str:
     quoted = [
-        w if re.fullmatch(r"[\w.][\w. /+-]*", w) else '"' + _write_unquoted(w) + '"' for w in values
+        v if re.fullmatch(r"[\w.][\w. /+-]*", v) else f'"{_UNQUOTABLE.sub(" ", v).strip()}"'
+        for v in values
     ]
     if len(quoted) < 2:
         return "".join(quoted)
     return f"[{', '.join(quoted)}]"
-
-
-def _write_unquoted(word: str) -> str:
-    return re.sub(r"[\"\\\s]+|--+>?", " ", word).strip()
 
 
 def _answer_lines(item: Item) -> list[str]:

@@ -4,6 +4,7 @@ The annotations are the format of our JSON and CSV files.
 """
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -202,6 +203,11 @@ def format_digits(number: float) -> str:
     """
     text = f"{number:.12g}"
     return "0" if text == "-0" else text
+
+
+def is_true_or_false(options: Iterable[ItemOption]) -> bool:
+    """Return whether the choices are “true” and “false”, in any case and with a period."""
+    return {option.text.strip(" .").lower() for option in options} == {"true", "false"}
 
 
 def item_label(item: Item) -> str:

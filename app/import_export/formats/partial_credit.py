@@ -14,6 +14,7 @@ from app.import_export.items import (
     ItemSkippedError,
     Kind,
     credit_of_score,
+    is_true_or_false,
     item_label,
 )
 
@@ -82,7 +83,7 @@ def _convert_single_choice(
         right, credit = credit_of_score(choice.weight, best)
         options.append(ItemOption(choice.text, right, choice.feedback, credit=credit))
     converted = tuple(options)
-    kind: Kind = "true-false" if _is_true_or_false(converted) else "single"
+    kind: Kind = "true-false" if is_true_or_false(converted) else "single"
     if sum(o.right for o in converted) > 1:
         kind = "multiple"
         losses.add("either answer counted in full; here both must be ticked")
@@ -93,10 +94,6 @@ def _convert_single_choice(
                 losses.add(message)
         converted = tuple(dataclasses.replace(o, credit=0.0) for o in converted)
     return dataclasses.replace(item, kind=kind, options=converted)
-
-
-def _is_true_or_false(options: tuple[ItemOption, ...]) -> bool:
-    return {o.text.strip(" .").lower() for o in options} == {"true", "false"}
 
 
 def _nearest_rule(choices: Sequence[WeightedChoice], losses: ConversionLosses) -> str:

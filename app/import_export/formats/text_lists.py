@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from app.import_export.converted_text import (
     ConversionLosses,
@@ -23,6 +23,7 @@ from app.import_export.items import (
     ItemOption,
     ItemSkippedError,
     Kind,
+    is_true_or_false,
 )
 from app.import_export.markdown_to_html import to_html
 
@@ -151,13 +152,11 @@ def _plain_words(words: str) -> str:
     return text.strip(" .") or text
 
 
-def choice_kind(options: Iterable[ItemOption]) -> Kind:
+def choice_kind(options: Collection[ItemOption]) -> Kind:
     """Return the question type for these choices."""
-    chosen = list(options)
-    if sum(option.right for option in chosen) > 1:
+    if sum(option.right for option in options) > 1:
         return "multiple"
-    texts = {option.text.strip(" .").lower() for option in chosen}
-    return "true-false" if texts == {"true", "false"} else "single"
+    return "true-false" if is_true_or_false(options) else "single"
 
 
 def is_label(answer: str) -> bool:
