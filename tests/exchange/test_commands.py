@@ -183,9 +183,9 @@ def test_every_item_that_loses_something_is_named(
     said = capsys.readouterr().out
     line = next(x for x in said.splitlines() if "titles of its columns" in x)
     names = ["k-match", *(f"k-match-{n}" for n in range(6))]
-    assert line.endswith(f"stand in its tags: {', '.join(names)}")
-    assert "k-order: the steps that belong nowhere are not carried" in said
-    assert "hints stand behind the explanation" in said
+    assert line.endswith(f"are in its tags: {', '.join(names)}")
+    assert "k-order: the wrong steps among the right ones are not exported" in said
+    assert "hints are appended to the explanation" in said
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\x00rubbish\x80", b"PK\x03\x04"])

@@ -227,7 +227,7 @@ def test_an_order_has_the_field_without_which_moodle_breaks_off_the_import() -> 
     assert node.find("answer/feedback") is None
     assert "Why b" in (node.findtext("generalfeedback/text") or "")
     assert [r.reason for r in written.lost] == [
-        "what is said about single steps stands behind the explanation"
+        "feedback on single steps is appended to the explanation"
     ]
     again = read_moodle(written.content).items[0]
     assert (again.steps, again.explanation) == (steps, "So.")
@@ -259,7 +259,7 @@ def test_pictures_on_the_right_of_a_match_are_told_and_become_words() -> None:
 
     assert "<text>A rack one</text>" in written.content.decode()
     assert [r.reason for r in written.lost] == [
-        "the pictures on the right are not carried, only their words"
+        "the pictures on the right are not exported, only their descriptions"
     ]
 
 
@@ -268,7 +268,7 @@ def test_a_match_that_is_all_or_nothing_says_that_moodle_counts_each_row() -> No
     item = Item("m", "match", "Which?", pairs=pairs, partial="off")
 
     assert [r.reason for r in write_moodle((item,)).lost] == [
-        "elsewhere its credit is only near to the rule"
+        "there its rule of partial credit is only similar"
     ]
 
 

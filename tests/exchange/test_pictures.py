@@ -223,7 +223,7 @@ def test_formats_without_files_say_that_pictures_stay(
     text = send(course, form, tmp_path).read_text(encoding="utf-8")
 
     told = capsys.readouterr().out
-    assert "pic-marked: its pictures are not carried, only their words" in told
+    assert "pic-marked: its pictures are not exported, only their descriptions" in told
     assert words in text
     assert "rack.png" not in text
 

@@ -22,12 +22,12 @@ from app.import_export.converted_text import (
     span_between,
     split_unit_from_stem,
 )
+from app.import_export.formats.losses import write_blocks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
     explanation_with_extras,
     has_rule,
     item_tags,
-    lost_column_titles,
     restore_from_explanation,
 )
 from app.import_export.formats.partial_credit import (
@@ -37,8 +37,6 @@ from app.import_export.formats.partial_credit import (
     choice_weights,
     convert_ordering,
     convert_weighted_choices,
-    is_near,
-    write_blocks,
 )
 from app.import_export.items import (
     ExportResult,
@@ -426,7 +424,7 @@ _NO_STEP = re.compile(rf"{_WRITING_ENDS.pattern}|^//|^0$")
 
 def write_gift(items: tuple[Item, ...]) -> ExportResult:
     """Return a GIFT file of all items that it can express."""
-    return write_blocks(items, _write_gift_block, _list_gift_losses)
+    return write_blocks(items, _write_gift_block, "gift")
 
 
 def _write_gift_block(item: Item) -> str:
@@ -543,23 +541,6 @@ def _write_text(markdown: str) -> str:
 def _escape_text(text: str) -> str:
     quoted = re.sub(r"[\\~=#{}:]", lambda m: "\\" + m[0], text)
     return quoted.replace("\n", "\\n")
-
-
-def _list_gift_losses(item: Item) -> list[str]:
-    losses = []
-    if item.pictures:
-        losses.append("its pictures are not carried, only their words")
-    if item.hints:
-        losses.append("hints stand behind the explanation")
-    if item.mistake or any(p.why for p in item.pairs):
-        losses.append("common mistakes and reasons stand behind the explanation")
-    if item.kind == "order" and item.options:
-        losses.append("the steps that belong nowhere are not carried")
-    if any(s.feedback for s in item.steps):
-        losses.append("what is said about single steps stands behind the explanation")
-    if is_near(item) or (item.kind, item.partial) == ("order", "lcs"):
-        losses.append("elsewhere its credit is only near to the rule")
-    return losses + lost_column_titles(item)
 
 
 _WRITERS: dict[str, Callable[[Item], str]] = {

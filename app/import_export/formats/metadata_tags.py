@@ -27,21 +27,14 @@ def item_tags(item: Item) -> list[str]:
         tags.append("shuffle:no")
     if item.case:
         tags.append("case:yes")
-    if _titles_fit(item):
+    if titles_fit_tags(item):
         sides = zip(_SIDES, item.titles, strict=True)
         tags += [f"{side}:{title}" for side, title in sides if title]
     return tags
 
 
-def lost_column_titles(item: Item) -> list[str]:
-    """Return what happens to the column titles of a match question."""
-    if not any(item.titles):
-        return []
-    how = "stand in its tags" if _titles_fit(item) else "are not carried"
-    return [f"the titles of its columns {how}"]
-
-
-def _titles_fit(item: Item) -> bool:
+def titles_fit_tags(item: Item) -> bool:
+    """Return whether the titles of the columns can be tags."""
     return all(not title or _SHORT.fullmatch(title) for title in item.titles)
 
 

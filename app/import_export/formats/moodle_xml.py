@@ -24,22 +24,20 @@ from app.import_export.converted_text import (
     split_unit_from_stem,
 )
 from app.import_export.formats.gift import split_at_marks
+from app.import_export.formats.losses import convert_items
 from app.import_export.formats.metadata_tags import (
     apply_tags,
     explanation_with_extras,
     has_rule,
     item_tags,
-    lost_column_titles,
     restore_from_explanation,
 )
 from app.import_export.formats.partial_credit import (
     ORDERS,
     WeightedChoice,
     choice_weights,
-    convert_items,
     convert_ordering,
     convert_weighted_choices,
-    is_near,
 )
 from app.import_export.images import image_bytes
 from app.import_export.items import (
@@ -427,7 +425,7 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
     if category:
         node = add_child(root, "question", type="category")
         add_child(add_child(node, "category"), "text", f"$course$/top/{category}")
-    questions, refused, lost = convert_items(items, _question_element, _list_moodle_losses)
+    questions, refused, lost = convert_items(items, _question_element, "moodle")
     root.extend(questions)
     return ExportResult(document_bytes(root), len(questions), refused, lost)
 
@@ -562,25 +560,6 @@ def _write_ordering(node: ET.Element, item: Item) -> None:
 
 def _write_nothing(_node: ET.Element, _item: Item) -> None:
     """Write nothing: all of it is in the question text."""
-
-
-def _list_moodle_losses(item: Item) -> list[str]:
-    losses = []
-    if any(p.why for p in item.pairs):
-        losses.append("the reasons of the pairs stand behind the explanation")
-    if item.mistake and item.kind not in {*_COMBINED, *_WRITING_TYPED}:
-        losses.append("the common mistake stands behind the explanation")
-    if any(b.hint for b in item.blanks):
-        losses.append("the hint of a gap is shown after a wrong answer")
-    if item.kind == "order" and item.options:
-        losses.append("the steps that belong nowhere are not carried")
-    if any(step.feedback for step in item.steps):
-        losses.append("what is said about single steps stands behind the explanation")
-    if any("<img " in to_html_with_pictures(pair.right) for pair in item.pairs):
-        losses.append("the pictures on the right are not carried, only their words")
-    if is_near(item):
-        losses.append("elsewhere its credit is only near to the rule")
-    return losses + lost_column_titles(item)
 
 
 _WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {

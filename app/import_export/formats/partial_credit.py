@@ -2,20 +2,15 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
 
 from app.import_export.converted_text import ConversionLosses
 from app.import_export.items import (
-    ExportResult,
     Item,
     ItemOption,
-    ItemRemark,
-    ItemSkippedError,
     Kind,
     credit_of_score,
     is_true_or_false,
-    item_label,
 )
 
 ORDERS = {
@@ -148,42 +143,3 @@ def is_near(item: Item) -> bool:
     if item.kind == "multiple":
         return item.partial in {"", "off", "each", "coverage"}
     return item.kind in {"match", "cloze"} and item.partial not in {"", "each"}
-
-
-Made = TypeVar("Made")
-Losses = Callable[[Item], Iterable[str]]
-"""Returns what a format loses of an item, one sentence each."""
-
-
-class ConvertedItems(NamedTuple, Generic[Made]):
-    """The converted items, those that were refused, and what was lost."""
-
-    made: tuple[Made, ...]
-    refused: tuple[ItemRemark, ...]
-    lost: tuple[ItemRemark, ...]
-
-
-def convert_items(
-    items: Iterable[Item], write: Callable[[Item], Made], losses: Losses
-) -> ConvertedItems[Made]:
-    """Convert each item; one that raises ItemSkippedError is refused with its message."""
-    converted: list[Made] = []
-    refused: list[ItemRemark] = []
-    lost: list[ItemRemark] = []
-    for item in items:
-        try:
-            converted.append(write(item))
-        except ItemSkippedError as error:
-            refused.append(ItemRemark(item_label(item), item.line, str(error)))
-            continue
-        lost += [ItemRemark(item_label(item), item.line, what) for what in losses(item)]
-    return ConvertedItems(tuple(converted), tuple(refused), tuple(lost))
-
-
-def write_blocks(
-    items: Iterable[Item], block: Callable[[Item], str], losses: Losses
-) -> ExportResult:
-    """Return a text with one block per item that fits, separated by empty lines."""
-    blocks, refused, lost = convert_items(items, block, losses)
-    content = "\n\n".join(blocks) + "\n" if blocks else ""
-    return ExportResult(content.encode(), len(blocks), refused, lost)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import add_unit_to_stem
-from app.import_export.formats.metadata_tags import item_tags, lost_column_titles
-from app.import_export.formats.partial_credit import choice_weights, convert_items
+from app.import_export.formats.losses import LONGEST_LABEL, convert_items
+from app.import_export.formats.metadata_tags import item_tags
+from app.import_export.formats.partial_credit import choice_weights
 from app.import_export.formats.qti_elements import GAP, NAMESPACES, QtiBuilder
 from app.import_export.images import image_bytes
 from app.import_export.items import (
@@ -309,7 +310,6 @@ _MANIFESTS = {
     "2.1": "http://www.imsglobal.org/xsd/imscp_v1p1",
     "3.0": "http://www.imsglobal.org/xsd/qti/qtiv3p0/imscp_v1p1",
 }
-_LONGEST_LABEL = 256
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _WRITERS: dict[str, Callable[[QtiBuilder, ET.Element, Item], None]] = {
     "single": add_choices,
@@ -339,7 +339,7 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
         pictures[name] = _use_package_files(root, item)
         files[name] = document_bytes(root, indent=False)
 
-    added, refused, lost = convert_items(items, add_file, _list_qti_losses)
+    added, refused, lost = convert_items(items, add_file, "qti")
     return ExportResult(_write_package(files, pictures, version), len(added), refused, lost)
 
 
@@ -369,7 +369,7 @@ def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
     )
     root.set("xmlns", NAMESPACES[make.version])
     label = "; ".join(item_tags(item))
-    if label and len(label) <= _LONGEST_LABEL:
+    if label and len(label) <= LONGEST_LABEL:
         root.set("label", label)
     write(make, root, item)
     body = root.find(make.name("item_body"))
@@ -421,12 +421,3 @@ def _write_manifest(needed: dict[str, list[str]], version: str) -> bytes:
         for file in (name, *pictures):
             add_child(node, "file", href=file)
     return document_bytes(root)
-
-
-def _list_qti_losses(item: Item) -> list[str]:
-    losses = []
-    if item.hints:
-        losses.append("hints are shown to tutors only")
-    if len("; ".join(item_tags(item))) > _LONGEST_LABEL:
-        losses.append("its tags are too long for QTI")
-    return losses + lost_column_titles(item)

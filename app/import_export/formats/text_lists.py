@@ -9,12 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from app.import_export.converted_text import (
     ConversionLosses,
     SourceItem,
-    plain_words_or_none,
     read_each,
     read_span,
 )
-from app.import_export.formats.metadata_tags import item_tags
-from app.import_export.formats.partial_credit import write_blocks
+from app.import_export.formats.losses import write_blocks
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
     ExportResult,
@@ -300,7 +298,7 @@ def _right_label(answer: str, options: dict[str, str]) -> frozenset[str]:
 
 def write_aiken(items: tuple[Item, ...]) -> ExportResult:
     """Return an Aiken file of the single choices; only plain text is kept."""
-    return write_blocks(items, _write_aiken_block, _list_aiken_losses)
+    return write_blocks(items, _write_aiken_block, "aiken")
 
 
 def _write_aiken_block(item: Item) -> str:
@@ -322,19 +320,3 @@ def _write_aiken_block(item: Item) -> str:
 def _write_bare_words(markdown: str) -> str:
     """Return the plain text; formulas stay as TeX."""
     return " ".join(html.unescape(_TAG.sub(" ", to_html(markdown))).split())
-
-
-def _list_aiken_losses(item: Item) -> list[str]:
-    losses = []
-    if any(option.credit for option in item.options):
-        losses.append("what is worth a part of the mark is wrong there")
-    if item.pictures:
-        losses.append("its pictures are not carried, only their words")
-    if any(plain_words_or_none(t) is None for t in (item.stem, *(o.text for o in item.options))):
-        losses.append("its markup is not carried")
-    extras = (item.explanation, item.mistake, *item.hints)
-    if any(extras) or any(o.feedback for o in item.options):
-        losses.append("feedback, hints and explanation are not carried")
-    if item.name or item_tags(item):
-        losses.append("its name and its tags are not carried")
-    return losses
