@@ -279,7 +279,7 @@ class ImportRunner:
             try:
                 await room.enter_async_context(slot)
             except TimeoutError:
-                message = "Other files are being imported just now. Send yours in a minute."
+                message = "Other files are being imported. Send yours in a minute."
                 raise HTTPException(503, message, {"retry-after": "60"}) from None
             yield room
 

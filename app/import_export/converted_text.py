@@ -148,7 +148,7 @@ def move_default_feedback(item: Item, feedback: str, losses: ConversionLosses) -
     if feedback and not item.mistake:
         return dataclasses.replace(item, mistake=feedback)
     if feedback:
-        losses.add("what is said to any other answer is left out")
+        losses.add("feedback on any other answer is left out")
     return item
 
 

@@ -54,9 +54,9 @@ _KINDS: dict[str, FileKind] = {
 _COMPUTED = ("params", "let")
 # The type that other formats use instead, and what is lost.
 _INSTEAD: dict[str, tuple[Kind, str]] = {
-    "place": ("single", "its drawing is not carried; it asks for the label of a part"),
+    "place": ("single", "its drawing is not exported; it asks for the label of a part"),
 }
-_ONE_DRAW = "its numbers were drawn once; the parameters are not carried"
+_ONE_DRAW = "its numbers were drawn once; the parameters are not exported"
 
 
 def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:

@@ -17,7 +17,7 @@ MOST_BYTES = 100_000_000
 """Limit for all pictures of one learner in all courses, in bytes."""
 MOST_PICTURES = 20_000
 TOO_MANY = (
-    f"their pictures would make more than {MOST_BYTES // 1_000_000} MB of yours, or "
+    f"your pictures would take more than {MOST_BYTES // 1_000_000} MB, or "
     f"more than {MOST_PICTURES:,}"
 )
 

@@ -169,7 +169,7 @@ def _begin_import(
     began_at = progress_store.begin_import(db, learner.id, batch, now)
     if began_at is None:
         raise ConflictError(
-            "Another file of yours is still being imported.",
+            "Your last file is still being imported.",
             "Wait until it is done, or cancel it at Settings, Cards and Anki.",
         )
     return cards, began_at

@@ -313,7 +313,7 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
     answer = rosa.post("/settings/cards", files={"file": ("d.apkg", deck(1))})
 
     assert answer.status_code == 409
-    assert "Another file of yours is still being imported." in words(answer.text)
+    assert "Your last file is still being imported." in words(answer.text)
     rosa.post("/settings/cards/import/cancellation")
     assert "1 new card" in bring(rosa, deck(1))
 

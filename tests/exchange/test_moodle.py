@@ -168,7 +168,7 @@ def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) ->
             '<?xml version="1.0"?><!DOCTYPE quiz SYSTEM "file:///x"><quiz/>'.encode("utf-16"),
             "The file has a document type (DTD); remove it and try again.",
         ),
-        (b"<quiz><question>", "The file is no XML: no element found in line 1."),
+        (b"<quiz><question>", "The file is not XML: no element found in line 1."),
         (b"<html/>", "The file begins with <html>, not with <quiz>."),
         (
             b"<a>" * 200 + b"</a>" * 200,
@@ -182,7 +182,7 @@ def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) ->
             b"<quiz>\xff\xfa</quiz>",
             "The file is not UTF-8 text; save it with that encoding.",
         ),
-        (b"<qu\0iz/>", "The file holds zero bytes, so it is no text."),
+        (b"<qu\0iz/>", "The file contains zero bytes, so it is not text."),
     ]:
         with subtests.test(data=data, sentence=sentence):
             with pytest.raises(UnusableFileError) as refused:

@@ -16,7 +16,7 @@ from tests.exchange.test_cards_in import bring
 from tests.turns import count_open
 
 PNG = b"\x89PNG\r\n\x1a\n"
-LEFT = "their pictures would make more than 100 MB of yours"
+LEFT = "your pictures would take more than 100 MB"
 
 
 def illustrated(count: int, size: int = 1000, word: str = "p") -> bytes:

@@ -335,7 +335,7 @@ def test_names_of_columns_that_stand_again_are_no_question() -> None:
 
 
 def test_a_quotation_mark_that_is_not_closed_takes_no_rows_along() -> None:
-    with pytest.raises(UnusableFileError, match="line 3 cannot be parted into cells"):
+    with pytest.raises(UnusableFileError, match="line 3 cannot be split into cells"):
         read('question,A,B,answer\n"Q?,x,y,A\n"R?,x,y,B\n')
 
 

@@ -60,7 +60,7 @@ def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
             yield connection
         except (sqlite3.Error, OverflowError):
             raise UnusableFileError(
-                "The collection in the package is damaged, or was built to do harm:"
+                "The collection in the package is damaged, or was made to do harm:"
                 " it cannot be read as the tables that Anki writes."
             ) from None
 

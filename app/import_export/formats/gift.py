@@ -59,7 +59,7 @@ _BRACE = re.compile(r"\\.|[{}]")
 _SENTENCE = re.compile("(?:^|[.!?:…]['\")”»]?)\\s*$")
 _MOST_LINES = 400
 _NOT_CLOSED = "its answers are not closed: write a } behind them, and \\{ for a {"
-_NOT_PARTED = "several answers stand in it: put an empty line between questions"
+_NOT_PARTED = "it has several groups of answers: put an empty line between questions"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -265,13 +265,11 @@ class _GiftReader:
             before += "" if is_truth and at_end else "_____"
             rest_of_line, _, below = after.partition("\n")
             if rest_of_line.lstrip().startswith("//"):
-                raise ItemSkippedError(
-                    "a comment stands behind its answers: put it on a line of its own"
-                )
+                raise ItemSkippedError("a comment follows its answers: put it on a line of its own")
             if below.strip(_BLANKS + _ENDS) and not rest_of_line.strip(_BLANKS + _ENDS):
                 self.losses.add(
-                    "the words below its answers are taken for a part of it: put an "
-                    "empty line above them if they are not"
+                    "the text below its answers is read as part of it: put an "
+                    "empty line above it if it is not"
                 )
             return read_text((before + after).strip(), self.block.form, self.losses)
         return read_text(before.rstrip(), self.block.form, self.losses)
@@ -526,7 +524,7 @@ def _write_note(option: ItemOption) -> str:
 
 def _write_word(word: str) -> str:
     if "*" in word:
-        raise ItemSkippedError("a star in a short answer would stand for anything")
+        raise ItemSkippedError("a star in a short answer would match anything")
     return _escape_text(word)
 
 

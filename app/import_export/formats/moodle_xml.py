@@ -121,7 +121,7 @@ def _read_gap_answers(body: str, losses: ConversionLosses) -> list[tuple[str, fl
         answer, *notes = [text for _, text in split_at_marks(part, "#")]
         note = " ".join(_remove_gap_escapes(n) for n in notes if n.strip())
         if note and answer.strip() != "*":
-            losses.add("what is said about single answers of a gap is left out")
+            losses.add("feedback on single answers of a gap is left out")
         weight = 0.0
         answer = answer.strip()
         if answer.startswith("="):
@@ -227,7 +227,7 @@ def _read_item(node: ET.Element, losses: ConversionLosses) -> Item:
     for field in ("correctfeedback", "partiallycorrectfeedback"):
         feedback = _read_node_text(node.find(field), losses)
         if feedback and feedback.rstrip(".") not in _EMPTY_WORDS:
-            losses.add("what is said to a right answer is left out: explain it below")
+            losses.add("feedback on right answers is left out: move it to the explanation")
     if node.findtext("image_base64"):
         losses.add("a picture in a field of older files is left out")
     return apply_tags(converted, _read_tags(node))

@@ -131,7 +131,7 @@ class _Qti12Reader:
         if "matching" in named or (len(self.responses) > 1 and self._are_rows()):
             return self._match
         if len(self.responses) > 1:
-            raise ItemSkippedError("it asks several questions at once: take it apart")
+            raise ItemSkippedError("it asks several questions at once: divide it")
         if first == "response_lid":
             return self._choice
         bounds = next(elements_below(self.root, "vargte", "varlte", "vargt", "varlt"), None)

@@ -84,7 +84,7 @@ def _split_rows(text: str, separator: str) -> Iterator[Row]:
             yield line, [_unless_error(cell) for cell in cells]
             line = reader.line_num + 1
     except csv.Error:
-        reason = f"its line {reader.line_num} cannot be parted into cells"
+        reason = f"its line {reader.line_num} cannot be split into cells"
         raise UnusableFileError(
             f"The table cannot be read: {reason}. A quotation mark that begins a cell "
             "also ends it; double those inside of it."
@@ -334,7 +334,7 @@ class _SheetRow:
             return
         if chosen != bool(_CHOSEN.search(word)):
             has = f"{len(options)} choices" if chosen else "no choices"
-            raise ItemSkippedError(f"its type is “{named[:40]}”, but it has {has}: mend one")
+            raise ItemSkippedError(f"its type is “{named[:40]}”, but it has {has}: correct one")
         if chosen and _SEVERAL.search(word) and kind != "multiple":
             yield "several boxes could be ticked there; here it is a single choice"
 

@@ -277,7 +277,7 @@ def _draft_to_item(draft: _AikenDraft, _losses: ConversionLosses) -> Item:
             "missing above one of them?"
         )
     if not draft.answer:
-        raise ItemSkippedError("no line “ANSWER: X” stands below its options")
+        raise ItemSkippedError("there is no line “ANSWER: X” below its options")
     texts = {letter: from_plain("\n".join(lines)) for letter, lines in draft.options}
     plain = {letter: " ".join(lines) for letter, lines in draft.options}
     right = _right_label(draft.answer, plain)
