@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import main
+from app.authoring import scaffold
+from app.cli import EXPORT_FORMATS, IMPORT_FORMATS, PART_KINDS, QUESTION_TYPES, main
+from app.estimator.hardware.part_values import FIELDS
+from app.import_export.formats.registry import ATTEMPTS, READERS, WRITERS
 
 TINY = Path(__file__).parent / "courses" / "tiny"
 
@@ -174,10 +177,31 @@ def test_an_address_without_a_driver_says_what_to_install(capsys, monkeypatch, t
 def test_the_collector_passes_over_what_a_command_imports_and_runs_on() -> None:
     """Looking through it would take a third of the time of a start."""
     code = (
-        "import gc; from app.cli.launcher import load_attribute;"
-        "load_attribute('app.cli.database:list_settings');"
+        "import gc; from app.cli import main; main(['settings']);"
         "print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
-    assert said.stdout == b"True True\n"
+    assert said.stdout.endswith(b"\nTrue True\n")
+
+
+def test_the_parser_offers_what_the_commands_know() -> None:
+    assert set(IMPORT_FORMATS) == set(READERS)
+    assert set(EXPORT_FORMATS) == {*WRITERS, *ATTEMPTS}
+    assert QUESTION_TYPES == scaffold.KINDS
+    assert tuple(FIELDS) == PART_KINDS
+
+
+def test_the_list_of_commands_and_an_estimate_import_no_web_framework(
+    subtests: pytest.Subtests,
+) -> None:
+    for words in (["--help"], ["estimate", "kv-cache", "--json"]):
+        with subtests.test(words=words):
+            code = (
+                "import contextlib, sys; from app.cli import main\n"
+                f"with contextlib.suppress(SystemExit): main({words})\n"
+                "print({'fastapi', 'pydantic', 'sqlalchemy'} & set(sys.modules))"
+            )
+            ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+            assert ran.stdout.endswith(b"\nset()\n")

@@ -93,7 +93,7 @@ def test_a_new_course_passes_the_check(content: Path, capsys) -> None:
     assert main(words) == 2
     assert "is there already" in capsys.readouterr().err
     assert main([*words, "--dir", str(content / "aid")]) == 2
-    assert "is one course alone" in capsys.readouterr().err
+    assert "has a single course" in capsys.readouterr().err
 
 
 def test_a_course_alone_has_no_name(content: Path, capsys, monkeypatch) -> None:
@@ -101,7 +101,7 @@ def test_a_course_alone_has_no_name(content: Path, capsys, monkeypatch) -> None:
 
     assert main(["check"]) == 0
     assert main(["check", "--course", "aid"]) == 2
-    assert "is one course alone" in capsys.readouterr().err
+    assert "has a single course" in capsys.readouterr().err
 
 
 def test_attempts_are_those_of_the_course(content: Path, database: str, tmp_path: Path) -> None:

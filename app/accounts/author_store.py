@@ -160,12 +160,12 @@ def list_author_sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow
 
 
 def revoke_author_sessions(
-    db: Session, wanted: Sequence[int], by: int, now: dt.datetime
+    db: Session, session_ids: Sequence[int], by: int, now: dt.datetime
 ) -> list[int]:
     """End sessions; returns the ids of those that were valid. `by` is the revoking session."""
     ended = db.scalars(
         update(AuthorSession)
-        .where(col(AuthorSession.id).in_(wanted), *_active_session_filter(now))
+        .where(col(AuthorSession.id).in_(session_ids), *_active_session_filter(now))
         .values(revoked_at=to_milliseconds(now))
         .returning(col(AuthorSession.id))
     ).all()

@@ -1,4 +1,4 @@
-"""The learner of the request, their study habits, and the request context."""
+"""The learner of the request, and the request context."""
 
 import contextlib
 import dataclasses
@@ -13,19 +13,28 @@ from fastapi.responses import HTMLResponse
 from sqlalchemy import event
 from sqlmodel import Session
 
+from app.accounts.learner import (
+    DEFAULT_HABITS as DEFAULT_HABITS,
+)
+from app.accounts.learner import (
+    LearnerProfile as LearnerProfile,
+)
+from app.accounts.learner import (
+    StudyHabits as StudyHabits,
+)
 from app.accounts.learner_store import (
     BrowserVisit,
-    LearnerRecord,
-    NewLearnerSettings,
     bump_change_counter,
     derive_course_key,
     describe_records,
     enroll_learner,
     find_learner,
-    learner_numbered,
     touch_session,
 )
-from app.clock import RETENTION, Now, current_time, from_milliseconds, study_day_at, study_day_start
+from app.accounts.learner_store import (
+    load_learner_by_id as load_learner_by_id,
+)
+from app.clock import Now, current_time, from_milliseconds
 from app.content.library import Library
 from app.database.engine import DbSession, read_only_session, run_query
 from app.database.quotas import DailyQuota, StorageLimit
@@ -35,89 +44,7 @@ from app.web.rate_limits import RateLimiter, client_key
 from app.web.render import render_page
 from app.web.visitor import SessionCookies, Visitor, describe_user_agent
 
-LAST_WEEK = 7
-"""Days before the exam on which the study time may be doubled."""
-_WEEK = 7
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class StudyHabits:
-    """A learner's choices for the study plan.
-
-    `fill` uses all minutes of each day, `double` doubles the minutes in the last week,
-    `off` are the weekdays without study time (Monday is 0).
-    """
-
-    fill: bool = False
-    double: bool = False
-    off: frozenset[int] = frozenset()
-
-    def is_off(self, day: int) -> bool:
-        """Return whether a study day (a date ordinal) is a day off."""
-        return (day - 1) % _WEEK in self.off
-
-    def share_on(self, day: int, exam: int) -> int:
-        """Return the minutes of a study day as a multiple of the usual minutes: 0, 1 or 2.
-
-        The exam day is never a day off.
-        """
-        if self.is_off(day) and day < exam:
-            return 0
-        return 2 if self.double and 0 <= exam - day <= LAST_WEEK else 1
-
-
-DEFAULT_HABITS = StudyHabits()
-
 _A_DAY = dt.timedelta(days=1)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class LearnerProfile:
-    """The learner of a request. `id` is 0 until something is saved in this course.
-
-    `key` seeds draws and is the same in all of the learner's browsers. `calendar` shows
-    the study log; `missed` turns missed questions into cards. `last_seen` is when this
-    browser was last recorded, in milliseconds. `acts` counts manual edits of cards.
-    `person` is shared by the learner's rows in all courses. `home` is the id of their
-    row in any course, 0 for a new visitor.
-    """
-
-    key: str
-    id: int = 0
-    name: str = ""
-    zone: str = "UTC"
-    exam_day: dt.date | None = None
-    minutes_a_day: int = 30
-    retention: float = RETENTION
-    target: int | None = None
-    calendar: bool = True
-    missed: bool = True
-    habits: StudyHabits = DEFAULT_HABITS
-    last_seen: int = 0
-    acts: int = 0
-    person: str = ""
-    course: str = ""
-    home: int = 0
-
-    def study_day(self, now: dt.datetime) -> dt.date:
-        """Return the learner's study day at `now`. It changes at 04:00 local time."""
-        return study_day_at(now, self.zone)
-
-    def is_off(self, day: dt.date) -> bool:
-        """Return whether nothing is planned for a day: a day off before the exam."""
-        exam = self.exam_day
-        return exam is not None and day < exam and self.habits.is_off(day.toordinal())
-
-    def minutes_on(self, day: dt.date) -> int:
-        """Return the minutes of a study day. A day off counts like any other day."""
-        if self.exam_day is None:
-            return self.minutes_a_day
-        share = self.habits.share_on(day.toordinal(), self.exam_day.toordinal())
-        return self.minutes_a_day * max(1, share)
-
-    def next_study_day(self, now: dt.datetime) -> dt.datetime:
-        """Return when the study day after `now` begins."""
-        return study_day_start(self.study_day(now) + dt.timedelta(days=1), self.zone)
 
 
 async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
@@ -127,19 +54,20 @@ async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
     """
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
-    found = await run_query(db, lambda: find_learner(db, visitor.digest, course))
-    if found is not None and found.revoked_at is None:
-        return _learner_from_row(found)
-    if found is not None:
+    learner = await run_query(db, lambda: find_learner(db, visitor.digest, course))
+    if learner is not None and not learner.revoked:
+        return learner
+    if learner is not None:
         keeper: SessionCookies = request.app.state.doorkeeper
         visitor = keeper.newcomer(visitor)
         request.state.visitor = visitor
+    return _new_learner(visitor, course, visitor.zone or "UTC")
+
+
+def _new_learner(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
     person = learner_key(visitor.key)
     return LearnerProfile(
-        derive_course_key(person, course),
-        zone=visitor.zone or "UTC",
-        person=person,
-        course=course,
+        derive_course_key(person, course), person=person, course=course, zone=zone
     )
 
 
@@ -152,12 +80,6 @@ async def find_learner_at_once(request: Request) -> LearnerProfile:
         return await read_learner(request, db)
 
 
-def load_learner_by_id(db: Session, learner_id: int) -> LearnerProfile | None:
-    """Return a learner by id, without a browser; None if there is no such row."""
-    found = learner_numbered(db, learner_id)
-    return _learner_from_row(found) if found else None
-
-
 def learner_key(session_key: str) -> str:
     """Return the person key of a new session. The session key cannot be derived from it."""
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
@@ -167,29 +89,6 @@ def describe_browser_visit(request: Request, now: dt.datetime) -> BrowserVisit:
     """Return the requesting browser, as its session will be listed."""
     device = describe_user_agent(request.headers.get("user-agent", ""))
     return BrowserVisit(request.state.visitor.digest, device, now)
-
-
-def _learner_from_row(row: LearnerRecord) -> LearnerProfile:
-    return LearnerProfile(
-        key=row.key,
-        id=row.id,
-        name=row.name,
-        zone=row.zone,
-        exam_day=dt.date.fromisoformat(row.exam_day) if row.exam_day else None,
-        minutes_a_day=row.minutes_a_day,
-        retention=row.retention,
-        target=row.target,
-        calendar=row.calendar,
-        missed=row.missed,
-        habits=StudyHabits(
-            row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))
-        ),
-        last_seen=row.last_seen,
-        acts=row.acts,
-        person=row.person,
-        course=row.course,
-        home=row.home,
-    )
 
 
 async def enrolled_learner(
@@ -238,13 +137,8 @@ def _enroll_if_new(
     # The first write, or another request has just erased the learner.
     new = learner
     if learner.id:
-        person = learner_key(request.state.visitor.key)
-        key = derive_course_key(person, learner.course)
-        new = LearnerProfile(key, zone=learner.zone, person=person, course=learner.course)
-    arrival = describe_browser_visit(request, now)
-    number = enroll_learner(
-        db, NewLearnerSettings(new.person, new.course, new.name, new.zone, arrival)
-    )
+        new = _new_learner(request.state.visitor, learner.course, learner.zone)
+    number = enroll_learner(db, new, describe_browser_visit(request, now))
     bump_change_counter(db, number)
     return dataclasses.replace(new, id=number, home=new.home or number)
 

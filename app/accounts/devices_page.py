@@ -174,9 +174,9 @@ def _find_records(
 ) -> LearnerRecordCounts:
     """Return whose data a code gives access to. Raises _CodeError, and counts wrong codes."""
     if len(normalize_code(code)) != CODE_LENGTH:
-        given = f"“{code[:_MAX_CODE_LENGTH]}” is not a code." if code else "Enter a code."
+        problem = f"“{code[:_MAX_CODE_LENGTH]}” is not a code." if code else "Enter a code."
         raise _CodeError(
-            f"{given} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
+            f"{problem} A code has {CODE_LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = request.app.state.rates
     who = client_key(request.scope), _current_visitor(request).known_digest

@@ -56,7 +56,7 @@ class DownloadQueue:
         """
         if person in self._persons:
             raise ConflictError(
-                "Another file of yours is being made or sent.",
+                "Another file for you is being created or sent.",
                 "Wait until you have it, then ask for this one.",
             )
         self._persons.add(person)
@@ -84,8 +84,8 @@ class DownloadQueue:
                 await stack.enter_async_context(place)
                 await turn.enter_async_context(self._making.occupy(client))
         except TimeoutError:
-            words = "Files of others are being made just now. Try again in a minute."
-            raise HTTPException(503, words, {"retry-after": "60"}) from None
+            message = "Files for others are being created. Try again in a minute."
+            raise HTTPException(503, message, {"retry-after": "60"}) from None
 
     def _write(self, write: WriteFile, file: IO[bytes]) -> None:
         self._storage.expect_disk()

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func
 from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
+from app.accounts.learner import LearnerProfile
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, check_quota
@@ -57,17 +58,17 @@ class BrowserSession:
     here: bool
 
 
-def begin_session(db: Session, learner_id: int, arrival: BrowserVisit) -> None:
+def begin_session(db: Session, learner_id: int, visit: BrowserVisit) -> None:
     """Start a session for a browser of this learner.
 
     Raises ConflictError if the learner has reached the maximum number of sessions.
     Revoked ones count, because their rows remain.
     """
-    at = to_milliseconds(arrival.at)
+    at = to_milliseconds(visit.at)
     row = LearnerSession(
         learner_id=learner_id,
-        digest=arrival.digest,
-        device=arrival.device,
+        digest=visit.digest,
+        device=visit.device,
         created_at=at,
         last_seen=at,
     )
@@ -82,10 +83,10 @@ def learner_rows_filter(learner_id: int) -> Any:
     return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
 
 
-def touch_session(db: Session, arrival: BrowserVisit) -> None:
+def touch_session(db: Session, visit: BrowserVisit) -> None:
     """Update the last use of a session."""
-    now = to_milliseconds(arrival.at)
-    db.connection().execute(_SEEN, {"wanted": arrival.digest, "now": now, "named": arrival.device})
+    now = to_milliseconds(visit.at)
+    db.connection().execute(_SEEN, {"wanted": visit.digest, "now": now, "named": visit.device})
 
 
 def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
@@ -104,13 +105,13 @@ def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[Bro
         )
         .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
     )
-    found = [
+    sessions = [
         BrowserSession(
             number, device, from_milliseconds(since), from_milliseconds(seen), bool(here)
         )
         for number, device, since, seen, here in rows
     ]
-    return sorted(found, key=lambda browser: not browser.here)
+    return sorted(sessions, key=lambda browser: not browser.here)
 
 
 def session_digests(db: Session, learner_id: int) -> frozenset[str]:
@@ -160,27 +161,8 @@ def _revoke_statement(now: dt.datetime) -> Any:
     )
 
 
-_COLUMNS: tuple[Any, ...] = tuple(
-    col(column)
-    for column in (
-        Learner.id,
-        Learner.key,
-        Learner.name,
-        Learner.zone,
-        Learner.exam_day,
-        Learner.minutes_a_day,
-        Learner.retention,
-        Learner.target,
-        Learner.calendar,
-        Learner.missed,
-        Learner.all_minutes,
-        Learner.double_last_week,
-        Learner.days_off,
-        Learner.acts,
-        Learner.person,
-        Learner.course,
-    )
-)
+# What a learner can set is a column of the table and a field of `LearnerProfile`.
+_COLUMNS = tuple(c for c in TABLES["learner"].c if c.name not in {"created_at", "changes"})
 # Precompiled: every request runs the first and every write the second.
 _FIND = (
     select(
@@ -198,46 +180,6 @@ _COUNT = (
     .values(changes=Learner.changes + 1)
     .returning(col(Learner.id))
 )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class LearnerRecord:
-    """A session and its learner, as stored.
-
-    `id` is 0 if the person has rows only in other courses; `home` is the id of such a
-    row.
-    """
-
-    revoked_at: int | None
-    last_seen: int
-    id: int
-    key: str
-    name: str
-    zone: str
-    exam_day: str | None
-    minutes_a_day: int
-    retention: float
-    target: int | None
-    calendar: bool
-    missed: bool
-    all_minutes: bool
-    double_last_week: bool
-    days_off: str
-    acts: int
-    person: str
-    course: str
-    home: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class NewLearnerSettings:
-    """Values for a new learner row. `arrival` is the learner's browser."""
-
-    person: str
-    course: str
-    name: str
-    zone: str
-    arrival: BrowserVisit
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -288,38 +230,47 @@ def list_people(db: Session) -> list[LearnerListRow]:
     ]
 
 
-def find_learner(db: Session, digest: str, course: str = "") -> LearnerRecord | None:
-    """Return the session with this key hash and its learner; None before the first write."""
-    row = db.connection().execute(_FIND, {"wanted": digest}).first()
+def find_learner(db: Session, digest: str, course: str = "") -> LearnerProfile | None:
+    """Return the learner of the session with this key hash; None before the first write.
+
+    In another course than the one the session began in, `id` is 0 if the person has
+    saved nothing there.
+    """
+    row = db.connection().execute(_FIND, {"wanted": digest}).mappings().first()
     if row is None:
         return None
-    found = LearnerRecord(*[*row, row[2]])
-    return found if found.course == course else _learner_in_other_course(db, found, course)
+    columns = dict(row)
+    session = {
+        "revoked": columns.pop("revoked_at") is not None,
+        "last_seen": columns.pop("last_seen"),
+        "home": columns["id"],
+    }
+    if columns["course"] != course:
+        columns = _columns_in_course(db, columns, course)
+    return _build_learner(columns, **session)
 
 
-def _learner_in_other_course(db: Session, known: LearnerRecord, course: str) -> LearnerRecord:
-    """Return the person's record in another course than the one their session began in."""
-    wanted = {"person": known.person, "course": course}
-    row = db.connection().execute(_OF_COURSE, wanted).first()
-    if row:
-        return LearnerRecord(*[known.revoked_at, known.last_seen, *row, known.home])
-    fresh = Learner(key=derive_course_key(known.person, course), created_at=0)
-    return dataclasses.replace(
-        known,
-        id=0,
-        key=fresh.key,
-        course=course,
-        exam_day=None,
-        minutes_a_day=fresh.minutes_a_day,
-        retention=fresh.retention,
-        target=None,
-        calendar=fresh.calendar,
-        missed=fresh.missed,
-        all_minutes=fresh.all_minutes,
-        double_last_week=fresh.double_last_week,
-        days_off=fresh.days_off,
-        acts=fresh.acts,
+def _columns_in_course(db: Session, columns: dict[str, Any], course: str) -> dict[str, Any]:
+    """Return the person's row in another course, or a new one with what courses share."""
+    person = columns["person"]
+    row = (
+        db.connection().execute(_OF_COURSE, {"person": person, "course": course}).mappings().first()
     )
+    if row:
+        return dict(row)
+    shared = {name: columns[name] for name in ("person", *_SHARED)}
+    key = derive_course_key(person, course)
+    new = Learner(key=key, course=course, created_at=0, **shared).model_dump()
+    return {c.name: new[c.name] for c in _COLUMNS} | {"id": 0}
+
+
+def _build_learner(columns: dict[str, Any], **session: Any) -> LearnerProfile:
+    exam_day = columns["exam_day"]
+    parsed = {
+        "exam_day": dt.date.fromisoformat(exam_day) if exam_day else None,
+        "days_off": frozenset(map(int, columns["days_off"])),
+    }
+    return LearnerProfile(**columns | parsed | session)
 
 
 def derive_course_key(person: str, course: str) -> str:
@@ -336,28 +287,27 @@ _OF_COURSE = select(*_COLUMNS).where(
 _OF_NUMBER = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
 
 
-def learner_numbered(db: Session, learner_id: int) -> LearnerRecord | None:
-    """Return a learner by id, without a session, e.g. for a calendar program."""
-    row = db.connection().execute(_OF_NUMBER, {"wanted": learner_id}).first()
-    return LearnerRecord(*[None, 0, *row, learner_id]) if row else None
+def load_learner_by_id(db: Session, learner_id: int) -> LearnerProfile | None:
+    """Return a learner by id, without a browser, e.g. for a calendar program."""
+    row = db.connection().execute(_OF_NUMBER, {"wanted": learner_id}).mappings().first()
+    return _build_learner(dict(row), home=learner_id) if row else None
 
 
-def enroll_learner(db: Session, enrollment: NewLearnerSettings) -> int:
+def enroll_learner(db: Session, learner: LearnerProfile, visit: BrowserVisit) -> int:
     """Insert a learner with the first write; returns the id."""
-    arrival = enrollment.arrival
     row = Learner(
-        key=derive_course_key(enrollment.person, enrollment.course),
-        person=enrollment.person,
-        course=enrollment.course,
-        name=enrollment.name,
-        zone=enrollment.zone,
-        created_at=to_milliseconds(arrival.at),
+        key=learner.key,
+        person=learner.person,
+        course=learner.course,
+        name=learner.name,
+        zone=learner.zone,
+        created_at=to_milliseconds(visit.at),
     ).model_dump(exclude={"id"})
     number = insert_if_absent(db, Learner, row)
     if number is None:  # a concurrent first write inserted the row
         mine = col(Learner.key) == row["key"]
         return db.scalar(select(col(Learner.id)).where(mine)) or 0
-    begin_session(db, number, arrival)  # does nothing if a session exists from another course
+    begin_session(db, number, visit)  # does nothing if a session exists from another course
     return number
 
 
@@ -508,8 +458,8 @@ def _questions_in_papers(
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "now": to_milliseconds(now)}
-    found = db.connection().execute(papers, values).scalars()
-    return frozenset(slot[1] for paper in found for slot in json.loads(paper))
+    stored = db.connection().execute(papers, values).scalars()
+    return frozenset(slot[1] for paper in stored for slot in json.loads(paper))
 
 
 # Never exported: keys and hashes are for the server only. Picture contents are separate
@@ -540,16 +490,16 @@ def read_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping
     numbers = _row_ids(db, table, learner_id)
     for begin in range(0, len(numbers), _ROWS_AT_ONCE):
         some = table.c.id.in_(numbers[begin : begin + _ROWS_AT_ONCE])
-        wanted = select(*columns).where(some).order_by(table.c.id)
-        yield from db.execute(wanted).mappings()
+        query = select(*columns).where(some).order_by(table.c.id)
+        yield from db.execute(query).mappings()
 
 
 def read_pictures(db: Session, learner_id: int) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of a learner's pictures, each once."""
     seen = set()
     for number in _row_ids(db, _PICTURE, learner_id):
-        wanted = select(_PICTURE.c.name, _PICTURE.c.content)
-        name, content = db.execute(wanted.where(_PICTURE.c.id == number)).one()
+        query = select(_PICTURE.c.name, _PICTURE.c.content)
+        name, content = db.execute(query.where(_PICTURE.c.id == number)).one()
         if name not in seen:  # two courses may have the same picture
             yield name, base64.b64decode(content)
         seen.add(name)
@@ -561,10 +511,10 @@ def _row_ids(db: Session, table: Table, learner_id: int) -> "array[int]":
     Rows are loaded by id, because sorting whole rows in the database would take as much
     memory as they do.
     """
-    wanted = (
+    query = (
         select(table.c.id).where(_rows_of_learner_filter(table, learner_id)).order_by(table.c.id)
     )
-    return array("q", db.scalars(wanted.execution_options(yield_per=1000)))
+    return array("q", db.scalars(query.execution_options(yield_per=1000)))
 
 
 def count_records(db: Session, learner_id: int) -> dict[str, int]:

@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import IO, Annotated, Any
 
 from fastapi import APIRouter, Form, Request
@@ -96,7 +96,7 @@ def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes
 def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]) -> int:
     """Write the rows of a table as JSON and CSV; returns their number."""
     count, columns = 0, learner_store.exported_columns(table)
-    times = [name for name in columns if _is_time(name)]
+    times = [n for n in columns if n in {"at", "first_seen"} or n.endswith("_at")]
     # A zip file is written one member at a time, so the CSV waits in a temporary file.
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as lines:
         spreadsheet = csv.DictWriter(lines, columns)
@@ -106,7 +106,8 @@ def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping
                 values = _with_readable_times(row, times)
                 spreadsheet.writerow(values)
                 objects.write(",\n" if count else "[\n")
-                objects.write(json.dumps(_parse_nested_json(values), ensure_ascii=False))
+                parsed = {n: _parse_json(values[n]) for n in _NESTED if n in values}
+                objects.write(json.dumps(values | parsed, ensure_ascii=False))
                 count += 1
             objects.write("\n]\n" if count else "[]\n")
         lines.seek(0)
@@ -128,14 +129,6 @@ def _with_readable_times(row: RowMapping, times: Collection[str]) -> dict[str, A
         if values[name] is not None:
             values[name] = _format_timestamp(from_milliseconds(values[name]))
     return values
-
-
-def _is_time(name: str) -> bool:
-    return name == "at" or name.endswith("_at") or name == "first_seen"
-
-
-def _parse_nested_json(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, **{n: _parse_json(row[n]) for n in _NESTED if n in row}}
 
 
 def _parse_json(text: str) -> Any:

@@ -1,8 +1,10 @@
 """The learner's settings page."""
 
+import dataclasses
 import datetime as dt
 import functools
 import zoneinfo
+from collections.abc import Callable, Collection
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
@@ -29,6 +31,7 @@ WEEKDAYS = {
     "6": "Sunday",
 }
 """Form values of weekdays and their names."""
+_MAX_NAME_LENGTH = 80
 _MAX_QUOTED_LENGTH = 40  # characters of an input that an error message repeats
 
 
@@ -42,113 +45,137 @@ class CodeForm(BaseModel):
     leave: str = ""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Setting:
+    """How a setting is read from a form field and shown in it.
+
+    `parse` returns the value of the column. It raises ValueError with what to enter.
+    `show` returns the text for an attribute of the learner.
+    """
+
+    parse: Callable[[Any], Any]
+    show: Callable[[Any], Any] = str
+
+
+def _parse_name(typed: str) -> str:
+    name = " ".join(typed.split())
+    if len(name) > _MAX_NAME_LENGTH:
+        raise ValueError(f"At most {_MAX_NAME_LENGTH} characters; this has {len(name)}.")
+    return name
+
+
+def _whole_number(least: int, most: int, unit: str) -> Callable[[str], int]:
+    def parse(typed: str) -> int:
+        digits = typed.removesuffix("%").strip()
+        if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS:
+            number = int(digits)
+            if least <= number <= most:
+                return number
+        entered = _quote_typed(digits) if digits else "nothing"
+        raise ValueError(
+            f"Enter a whole number from {least} to {most} {unit}; you entered {entered}."
+        )
+
+    return parse
+
+
+_parse_recall = _whole_number(70, 97, "percent")
+_parse_target = _whole_number(1, 100, "percent")
+
+
+def _parse_day(typed: str) -> str | None:
+    try:
+        return dt.date.fromisoformat(typed).isoformat() if typed else None
+    except ValueError:
+        message = f"Enter a day such as 2026-07-03; {_quote_typed(typed)} is not one."
+        raise ValueError(message) from None
+
+
+def _parse_zone(typed: str) -> str:
+    if typed not in list_time_zones():
+        raise ValueError(f"Choose a zone such as Europe/Berlin; {_quote_typed(typed)} is unknown.")
+    return typed
+
+
+def _parse_weekdays(chosen: Collection[str]) -> str:
+    if not set(chosen) <= WEEKDAYS.keys():
+        raise ValueError("Choose days from Monday to Sunday.")
+    if len(set(chosen)) == len(WEEKDAYS):
+        raise ValueError("Leave at least one day a week to study.")
+    return "".join(sorted(set(chosen)))
+
+
+def _parse_yes(typed: str) -> bool:
+    if typed not in {"yes", "no"}:
+        raise ValueError(f"Choose yes or no; {_quote_typed(typed)} is neither.")
+    return typed == "yes"
+
+
+_YES_OR_NO = Setting(_parse_yes, lambda on: "yes" if on else "no")
+
+
 class SettingsForm(BaseModel):
-    """The settings as submitted; `read` validates them."""
+    """The settings as submitted. Each field is named after its column and says how it is read."""
 
     model_config = ConfigDict(extra="ignore")
 
-    name: str = ""
-    exam_day: str = ""
-    minutes_a_day: str = "30"
-    zone: str = "UTC"
-    retention: str = f"{RETENTION:.0%}".rstrip("%")
-    target: str = ""
-    calendar: str = "yes"
-    missed: str = "yes"
-    all_minutes: str = "no"
-    double_last_week: str = "no"
-    days_off: list[str] = []
+    name: Annotated[str, Setting(_parse_name)] = ""
+    exam_day: Annotated[str, Setting(_parse_day, lambda day: day.isoformat() if day else "")] = ""
+    minutes_a_day: Annotated[str, Setting(_whole_number(5, 480, "minutes a day"))] = "30"
+    zone: Annotated[str, Setting(_parse_zone)] = "UTC"
+    retention: Annotated[
+        str,
+        Setting(lambda typed: _parse_recall(typed) / 100, lambda recall: f"{recall * 100:.0f}"),
+    ] = f"{RETENTION * 100:.0f}"
+    target: Annotated[
+        str,
+        Setting(
+            lambda typed: _parse_target(typed) if typed else None,
+            lambda percent: "" if percent is None else str(percent),
+        ),
+    ] = ""
+    days_off: Annotated[
+        list[str], Setting(_parse_weekdays, lambda days: [str(day) for day in sorted(days)])
+    ] = []
+    calendar: Annotated[str, _YES_OR_NO] = "yes"
+    missed: Annotated[str, _YES_OR_NO] = "yes"
+    all_minutes: Annotated[str, _YES_OR_NO] = "no"
+    double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
-    def read(self, today: dt.date, kept: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
+    def read(self, today: dt.date, saved: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
         """Return column values, and problems for fields with invalid values.
 
-        An exam day in the past is accepted only if it equals `kept`, the saved one.
+        An exam day in the past is accepted only if it equals `saved`, the current one.
         """
-        reader = _SettingsReader(self)
-        values = {
-            "name": reader.text("name", 80),
-            "exam_day": reader.day("exam_day", today, kept),
-            "minutes_a_day": reader.whole("minutes_a_day", 5, 480, "minutes a day"),
-            "zone": reader.zone(),
-            "retention": (reader.whole("retention", 70, 97, "percent") or 0) / 100,
-            "target": self.target.strip() and reader.whole("target", 1, 100, "percent"),
-        }
-        values["target"] = values["target"] or None
-        values["days_off"] = reader.read_weekdays()
-        for field in ("calendar", "missed", "all_minutes", "double_last_week"):
-            values[field] = reader.yes(field)
-        return values, reader.problems
+        values: dict[str, Any] = {}
+        problems: Problems = []
+        for name, setting in _settings().items():
+            typed = getattr(self, name)
+            try:
+                values[name] = setting.parse(typed.strip() if isinstance(typed, str) else typed)
+            except ValueError as error:
+                problems.append({"field": name, "message": str(error)})
+        day = dt.date.fromisoformat(values.get("exam_day") or today.isoformat())
+        if not today <= day <= today + dt.timedelta(days=1100) and day != saved:
+            message = "Enter a day between today and three years from now."
+            problems.append({"field": "exam_day", "message": message})
+        return values, problems
 
 
-class _SettingsReader:
-    """Validates fields one by one and collects problems."""
+@functools.cache
+def _settings() -> dict[str, Setting]:
+    """Return how each field of the form is read, by name."""
+    fields = SettingsForm.model_fields.items()
+    return {
+        name: part for name, field in fields for part in field.metadata if isinstance(part, Setting)
+    }
 
-    def __init__(self, form: SettingsForm) -> None:
-        self._form = form
-        self.problems: Problems = []
 
-    def text(self, field: str, longest: int) -> str:
-        value = " ".join(self._typed(field).split())
-        if len(value) > longest:
-            self._refuse(field, f"At most {longest} characters; this has {len(value)}.")
-        return value
-
-    def whole(self, field: str, least: int, most: int, of: str) -> int:
-        typed = self._typed(field).removesuffix("%").strip()
-        digits = typed.isascii() and typed.isdigit() and len(typed) <= _DIGITS
-        if digits and least <= int(typed) <= most:
-            return int(typed)
-        said = _quote_typed(typed) if typed else "nothing"
-        self._refuse(
-            field,
-            f"Enter a whole number from {least} to {most} {of}; you entered {said}.",
-        )
-        return 0
-
-    def day(self, field: str, today: dt.date, kept: dt.date | None) -> str | None:
-        typed = self._typed(field)
-        if not typed:
-            return None
-        try:
-            day = dt.date.fromisoformat(typed)
-        except ValueError:
-            self._refuse(
-                field, f"Enter a day such as 2026-07-03; {_quote_typed(typed)} is not one."
-            )
-            return None
-        ahead = today <= day <= today + dt.timedelta(days=1100)
-        if not ahead and day != kept:
-            self._refuse(field, "Enter a day between today and three years from now.")
-        return day.isoformat()
-
-    def zone(self) -> str:
-        typed = self._typed("zone")
-        if typed not in list_time_zones():
-            self._refuse(
-                "zone",
-                f"Choose a zone such as Europe/Berlin; {_quote_typed(typed)} is unknown.",
-            )
-        return typed
-
-    def read_weekdays(self) -> str:
-        chosen = sorted(set(self._form.days_off))
-        if not set(chosen) <= set(WEEKDAYS):
-            self._refuse("days_off", "Choose days from Monday to Sunday.")
-        elif len(chosen) == len(WEEKDAYS):
-            self._refuse("days_off", "Leave at least one day a week to study.")
-        return "".join(chosen)
-
-    def yes(self, field: str) -> bool:
-        typed = self._typed(field)
-        if typed not in {"yes", "no"}:
-            self._refuse(field, f"Choose yes or no; {_quote_typed(typed)} is neither.")
-        return typed == "yes"
-
-    def _typed(self, field: str) -> str:
-        return str(getattr(self._form, field)).strip()
-
-    def _refuse(self, field: str, message: str) -> None:
-        self.problems.append({"field": field, "message": message})
+def settings_as_typed(learner: LearnerProfile) -> SettingsForm:
+    """Return the current settings as form values."""
+    return SettingsForm(
+        **{name: setting.show(getattr(learner, name)) for name, setting in _settings().items()}
+    )
 
 
 def _quote_typed(typed: str) -> str:
@@ -160,9 +187,9 @@ def _quote_typed(typed: str) -> str:
 def list_time_zones() -> tuple[str, ...]:
     """Return the time zones to choose from, by region and city."""
     regions = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian"
-    wanted = {*regions.split(), "Pacific"}
+    shown_regions = {*regions.split(), "Pacific"}
     known = zoneinfo.available_timezones()
-    return ("UTC", *sorted(z for z in known if z.split("/")[0] in wanted and "/" in z))
+    return ("UTC", *sorted(z for z in known if z.split("/")[0] in shown_regions and "/" in z))
 
 
 def settings_page(
@@ -173,7 +200,7 @@ def settings_page(
     problems: Problems,
 ) -> HTMLResponse:
     """Render the settings page with the submitted values; 422 if there are problems."""
-    asked = request.query_params
+    query, exam_day = request.query_params, learner.exam_day
     return render_page(
         request,
         "learners/settings.html",
@@ -183,36 +210,14 @@ def settings_page(
         problems=problems,
         weekdays=WEEKDAYS,
         zones=[(zone, zone.replace("_", " ")) for zone in list_time_zones()],
-        exam_over=_is_over(learner, request.app.state.clock()),
-        kept=asked.get("kept") == "yes" and not problems,
-        ended=asked.get("ended") == "yes" and not problems,
+        exam_over=exam_day is not None and exam_day < learner.study_day(request.app.state.clock()),
+        kept=query.get("kept") == "yes" and not problems,
+        ended=query.get("ended") == "yes" and not problems,
         zone=find_time_zone(learner.zone),
         browsers=learner_store.list_browser_sessions(
             db, learner.home, request.state.visitor.digest
         ),
         keys_off=request.cookies.get("keys") == "off",
-    )
-
-
-def _is_over(learner: LearnerProfile, now: dt.datetime) -> bool:
-    exam = learner.exam_day
-    return exam is not None and exam < learner.study_day(now)
-
-
-def settings_as_typed(learner: LearnerProfile) -> SettingsForm:
-    """Return the current settings as form values."""
-    return SettingsForm(
-        name=learner.name,
-        exam_day=learner.exam_day.isoformat() if learner.exam_day else "",
-        minutes_a_day=str(learner.minutes_a_day),
-        zone=learner.zone,
-        retention=f"{learner.retention * 100:.0f}",
-        target="" if learner.target is None else str(learner.target),
-        calendar="yes" if learner.calendar else "no",
-        missed="yes" if learner.missed else "no",
-        all_minutes="yes" if learner.habits.fill else "no",
-        double_last_week="yes" if learner.habits.double else "no",
-        days_off=[str(day) for day in sorted(learner.habits.off)],
     )
 
 

@@ -4,7 +4,6 @@ Responses contain no right answers, and leave out questions reserved for mock ex
 """
 
 import dataclasses
-import functools
 from html import escape
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,18 +39,18 @@ MAX_SLUG_LENGTH = 100
 
 
 class CourseOut(BaseModel):
-    """A course; `version` changes with any of its content."""
+    """A course. Its version changes with any change of its content."""
 
-    course: str = Field(description="Its name in addresses.")
+    course: str = Field(description="Name in URLs.")
     exam: str
     title: str
     version: str
-    license: str = Field(description="The license of its content; empty: not said.")
-    language: str = Field(description="That of its content, as BCP 47 names it.")
+    license: str = Field(description="License of the content; empty if not given.")
+    language: str = Field(description="Language of the content as a BCP 47 tag.")
 
 
 class ObjectiveOut(BaseModel):
-    """What the exam says a candidate can do."""
+    """An objective of the exam."""
 
     number: str
     short: str
@@ -59,7 +58,7 @@ class ObjectiveOut(BaseModel):
 
 
 class DomainOut(BaseModel):
-    """A part of the exam; `weight` is its share, 0 to 1."""
+    """A domain of the exam; `weight` is its share, 0 to 1."""
 
     number: str
     title: str
@@ -68,36 +67,36 @@ class DomainOut(BaseModel):
 
 
 class TopicOut(BaseModel):
-    """A page without its text."""
+    """A topic without its text."""
 
-    topic: str = Field(description="Its name in addresses.")
+    topic: str = Field(description="Name in URLs.")
     title: str
     summary: str
     objectives: list[str]
-    requires: list[str] = Field(description="Topics to read first.")
-    level: str = Field(description="deeper: beyond the exam; else empty.")
-    minutes: float = Field(description="Reading time.")
-    reviewed: str | None = Field(description="The day of the last review.")
-    address: str = Field(description="The page for learners.")
+    requires: list[str] = Field(description="Topics to read before.")
+    level: str = Field(description="“deeper” for topics beyond the exam, otherwise empty.")
+    minutes: float = Field(description="Reading time in minutes.")
+    reviewed: str | None = Field(description="Date of the last review.")
+    address: str = Field(description="URL path of the page for learners.")
 
 
 class SyllabusOut(CourseOut):
-    """A course with what its exam asks, and its topics in reading order."""
+    """A course with the domains of its exam, and its topics in reading order."""
 
     domains: list[DomainOut]
     topics: list[TopicOut]
 
 
 class SectionOut(BaseModel):
-    """A part of a page under one heading; the part before the first has no title."""
+    """The part of a page below one heading; the part before the first has no title."""
 
     anchor: str
     title: str
-    html: str = Field(description="Calculators and questions in it are links.")
+    html: str = Field(description="Calculators and questions are links.")
 
 
 class SourceOut(BaseModel):
-    """Where facts of a page come from; `read` is the day on which it was opened.
+    """A source of a page; `read` is the date on which it was last read.
 
     A book may have an `isbn` and an empty `address`.
     """
@@ -111,11 +110,11 @@ class SourceOut(BaseModel):
 
 
 class PageOut(TopicOut):
-    """A page with its text, in Markdown as written and in HTML."""
+    """A topic with its text, in the author's Markdown and in HTML."""
 
     markdown: str | None = Field(
         description="Without front matter, questions and cards; null while the file "
-        "is broken and its last good version is shown."
+        "has errors and its last good version is served."
     )
     sections: list[SectionOut]
     sources: list[SourceOut]
@@ -125,7 +124,7 @@ class PageOut(TopicOut):
 class TermOut(BaseModel):
     """A term of the glossary."""
 
-    term: str = Field(description="Its name in addresses.")
+    term: str = Field(description="Name in URLs.")
     name: str
     html: str
     text: str
@@ -133,7 +132,7 @@ class TermOut(BaseModel):
 
 
 class CardOut(BaseModel):
-    """A flashcard with both faces; `reversed` names the card that it turns around."""
+    """A flashcard with both faces; `reversed` is the id of the card that it reverses."""
 
     card: str
     topic: str
@@ -145,7 +144,7 @@ class CardOut(BaseModel):
 
 
 class QuestionOut(BaseModel):
-    """A question as it is asked, with one drawing of its numbers."""
+    """A question as learners see it, with the numbers of one variant."""
 
     question: str
     topic: str
@@ -153,9 +152,9 @@ class QuestionOut(BaseModel):
     objectives: list[str]
     difficulty: int = Field(description="1 (easy) to 5.")
     level: str
-    computed: bool = Field(description="Whether its numbers are drawn anew each time.")
-    html: str = Field(description="The stem and what can be answered; never the key.")
-    address: str = Field(description="Where it can be answered.")
+    computed: bool = Field(description="Whether each attempt draws new numbers.")
+    html: str = Field(description="The stem and the choices, without the key.")
+    address: str = Field(description="URL path of the page that asks it.")
 
 
 class CoursesOut(BaseModel):
@@ -165,7 +164,7 @@ class CoursesOut(BaseModel):
 
 
 class _CourseEdition(BaseModel):
-    """Which content it is."""
+    """The version, license and language of the content."""
 
     version: str
     license: str
@@ -201,21 +200,17 @@ def build_course(library: Library, name: str) -> CourseOut:
 
 
 def _course_fields(library: Library, name: str) -> dict[str, Any]:
-    told = library.syllabus
-    return {
-        "course": name,
-        "exam": told.exam,
-        "title": told.title,
-        **_edition_fields(library),
-    }
+    syllabus = library.syllabus
+    names = {"course": name, "exam": syllabus.exam, "title": syllabus.title}
+    return names | _edition_fields(library)
 
 
 def _edition_fields(library: Library) -> dict[str, str]:
-    told = library.syllabus
+    syllabus = library.syllabus
     return {
         "version": library.version,
-        "license": told.license,
-        "language": told.language,
+        "license": syllabus.license,
+        "language": syllabus.language,
     }
 
 
@@ -279,29 +274,17 @@ def _build_section(section: Section, topic: Topic) -> SectionOut:
     return SectionOut(anchor=section.anchor, title=section.title, html=html)
 
 
-@functools.singledispatch
 def _piece_html(piece: Piece, topic: Topic) -> str:
-    del topic
-    raise TypeError(f"no page holds {piece!r}")
-
-
-@_piece_html.register
-def _(piece: HtmlBlock, topic: Topic) -> str:
-    del topic
-    return piece.html
-
-
-@_piece_html.register
-def _(piece: CalculatorBlock, topic: Topic) -> str:
-    del topic
-    where = escape(calculator_url(piece.estimate, urlencode(piece.inputs)))
-    return f'<p><a href="{where}">Calculator: {piece.estimate}</a></p>'
-
-
-@_piece_html.register
-def _(piece: QuestionBlock, topic: Topic) -> str:
-    where = f"/quiz/{topic.slug}/{piece.question}"
-    return f'<p><a href="{where}">Question: {piece.question}</a></p>'
+    match piece:
+        case HtmlBlock():
+            return piece.html
+        case CalculatorBlock():
+            url = escape(calculator_url(piece.estimate, urlencode(piece.inputs)))
+            return f'<p><a href="{url}">Calculator: {piece.estimate}</a></p>'
+        case QuestionBlock():
+            url = f"/quiz/{topic.slug}/{piece.question}"
+            return f'<p><a href="{url}">Question: {piece.question}</a></p>'
+    raise TypeError(f"unknown piece of a page: {piece!r}")
 
 
 def build_glossary(library: Library) -> GlossaryOut:
@@ -321,8 +304,8 @@ def build_glossary(library: Library) -> GlossaryOut:
 
 def build_cards(library: Library, topic: str) -> CardsOut:
     """Return the cards of a topic, or of all topics if it is empty."""
-    found = [_build_card(c) for c in library.cards.values() if topic in {"", c.topic}]
-    return CardsOut(**_edition_fields(library), cards=found)
+    cards = [_build_card(c) for c in library.cards.values() if topic in {"", c.topic}]
+    return CardsOut(**_edition_fields(library), cards=cards)
 
 
 def _build_card(card: Flashcard) -> CardOut:
@@ -339,12 +322,12 @@ def _build_card(card: Flashcard) -> CardOut:
 
 def build_questions(library: Library, topic: str) -> QuestionsOut:
     """Return the questions of a topic, or of all; those reserved for mock exams are left out."""
-    found = [
+    questions = [
         _build_question(question)
         for question in library.questions.values()
         if topic in {"", question.topic} and question.use != "exam"
     ]
-    return QuestionsOut(**_edition_fields(library), questions=found)
+    return QuestionsOut(**_edition_fields(library), questions=questions)
 
 
 def _build_question(question: Question) -> QuestionOut:
@@ -380,70 +363,70 @@ class ServedCourse:
 
 def all_courses(request: Request, library: CurrentLibrary) -> dict[str, ServedCourse]:
     """Return the courses of the server by name; a single course is named after its exam."""
-    courses: CourseRegistry = request.app.state.courses
-    if not courses.named:
-        name, live = course_slug(library), courses.libraries[courses.first]
+    registry: CourseRegistry = request.app.state.courses
+    if not registry.named:
+        name, live = course_slug(library), registry.libraries[registry.first]
         return {name: ServedCourse(name, library, live.folder)}
     return {
         name: ServedCourse(name, live.current(), live.folder)
-        for name, live in courses.libraries.items()
+        for name, live in registry.libraries.items()
     }
 
 
-All = Annotated[dict[str, ServedCourse], Depends(all_courses)]
+AllCourses = Annotated[dict[str, ServedCourse], Depends(all_courses)]
 
 
-def read_course(course: str, known: All) -> ServedCourse:
+def read_course(course: str, courses: AllCourses) -> ServedCourse:
     """Return the course in the URL; raises NotFoundError."""
-    if course not in known:
-        names = ", ".join(known)
+    if course not in courses:
+        names = ", ".join(courses)
         raise NotFoundError(f"There is no course “{course}”.", f"There is {names}.")
-    return known[course]
+    return courses[course]
 
 
-Wanted = Annotated[ServedCourse, Depends(read_course)]
-OfTopic = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
+RequestedCourse = Annotated[ServedCourse, Depends(read_course)]
+TopicQuery = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
 
 
-def _keep_in_cache(request: Request, known: All) -> None:
+def _keep_in_cache(request: Request, courses: AllCourses) -> None:
     # A cached response expires with its own course, but this one may depend on another course.
-    if len(known) == 1:
+    if len(courses) == 1:
         allow_caching(request, shared=True)
 
 
-Kept = Depends(_keep_in_cache)
+Cached = Depends(_keep_in_cache)
 
 
-@router.get("", dependencies=[Kept])
-def list_courses(known: All) -> Response:
-    found = [build_course(one.library, one.name) for one in known.values()]
-    return _json_response(CoursesOut(courses=found))
+@router.get("", dependencies=[Cached])
+def list_courses(courses: AllCourses) -> Response:
+    listed = [build_course(course.library, course.name) for course in courses.values()]
+    return _json_response(CoursesOut(courses=listed))
 
 
-@router.get("/{course}", dependencies=[Kept])
-def get_syllabus(course: Wanted) -> Response:
+@router.get("/{course}", dependencies=[Cached])
+def get_syllabus(course: RequestedCourse) -> Response:
     return _json_response(build_syllabus(course.library, course.name))
 
 
-@router.get("/{course}/topics/{topic}", dependencies=[Kept])
-def get_page(course: Wanted, topic: str) -> Response:
-    found = find_topic(course.library, topic)
-    return _json_response(whole_page(course.library, found, _page_markdown(course, found)))
+@router.get("/{course}/topics/{topic}", dependencies=[Cached])
+def get_page(course: RequestedCourse, topic: str) -> Response:
+    page = find_topic(course.library, topic)
+    return _json_response(whole_page(course.library, page, _page_markdown(course, page)))
 
 
-@router.get("/{course}/glossary", dependencies=[Kept])
-def get_glossary(course: Wanted) -> Response:
+@router.get("/{course}/glossary", dependencies=[Cached])
+def get_glossary(course: RequestedCourse) -> Response:
     return _json_response(build_glossary(course.library))
 
 
-@router.get("/{course}/cards", dependencies=[Kept])
-def get_cards(course: Wanted, topic: OfTopic = "") -> Response:
+@router.get("/{course}/cards", dependencies=[Cached])
+def get_cards(course: RequestedCourse, topic: TopicQuery = "") -> Response:
     _require_topic(course.library, topic)
     return _json_response(build_cards(course.library, topic))
 
 
-@router.get("/{course}/questions", dependencies=[Kept])
-def get_questions(course: Wanted, topic: OfTopic = "") -> Response:
+@router.get("/{course}/questions", dependencies=[Cached])
+def get_questions(course: RequestedCourse, topic: TopicQuery = "") -> Response:
     _require_topic(course.library, topic)
     return _json_response(build_questions(course.library, topic))
 

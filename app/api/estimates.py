@@ -77,15 +77,15 @@ router = APIRouter(include_in_schema=False)
 async def _read_json_body(request: Request) -> dict[str, Any]:
     """Return the JSON object in the request body."""
     try:
-        sent = json.loads(await request.body() or b"{}")
+        body = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError):
         raise InvalidInputError("The body is not JSON.") from None
-    if not isinstance(sent, dict):
+    if not isinstance(body, dict):
         raise InvalidInputError('The body is not a JSON object such as {"model": "70B"}.')
-    return sent
+    return body
 
 
-Sent = Annotated[dict[str, Any], Depends(_read_json_body)]
+JsonBody = Annotated[dict[str, Any], Depends(_read_json_body)]
 
 
 @router.get("/api")
@@ -123,8 +123,8 @@ def ask_by_url(request: Request, name: str) -> Response:
 
 @router.post("/api/v1/estimates/{name}")
 @limit_concurrency
-def ask_by_body(name: str, sent: Sent) -> Response:
-    return _answer_inputs(_require_estimate_spec(name), sent)
+def ask_by_body(name: str, body: JsonBody) -> Response:
+    return _answer_inputs(_require_estimate_spec(name), body)
 
 
 @router.get("/api/v1/catalogue/{kind}")

@@ -23,103 +23,103 @@ _TAKES: dict[str, Any] = {
 
 
 class Problem(BaseModel):
-    """One thing wrong with what was sent."""
+    """One mistake in the request."""
 
-    field: str = Field(description="The input it is about; empty for the whole.")
+    field: str = Field(
+        description="Input with the mistake; empty if it is about the whole request."
+    )
     message: str
 
 
 class Problems(BaseModel):
-    """Why there is no answer: every mistake, never only the first."""
+    """All mistakes in a request."""
 
     problems: list[Problem]
     hint: str = ""
 
 
 class VerdictOut(BaseModel):
-    """The answer as one sentence."""
+    """The verdict of an estimate, as one sentence."""
 
     status: Literal["fits", "tight", "no", "info"] = Field(
-        description="What it comes to; `info` where nothing has to fit."
+        description="Whether it fits; `info` if nothing has to fit."
     )
-    lead: str = Field(description="The first words.")
+    lead: str = Field(description="The beginning of the sentence.")
     text: str = Field(description="The rest of the sentence.")
 
 
 class FigureOut(BaseModel):
-    """One figure in base units; `low` and `high` bound a modeled one."""
+    """A figure in base units; `low` and `high` are the range of a modeled one."""
 
-    name: str = Field(description="Its name in checked figures and expressions.")
-    label: str = Field(description="Its name on the page.")
+    name: str = Field(description="Name in checked figures and expressions.")
+    label: str = Field(description="Name on the page.")
     value: float | int | bool | str | None = Field(
-        description="In the base unit; null where the inputs do not tell."
+        description="In the base unit; null if the inputs do not determine it."
     )
     unit: str = Field(description="The base unit; empty for a plain number.")
     low: float | None = Field(description="The lower end of the range of a modeled figure.")
     high: float | None = Field(description="The upper end.")
-    exact: bool = Field(description="Whether it follows from the inputs without a model.")
+    exact: bool = Field(description="Whether it is computed from the inputs without a model.")
     primary: bool = Field(description="Whether the page shows it first.")
     text: str = Field(description="Value and unit as the page writes them.")
-    note: str = Field(description="Why it is unknown, or what else to know.")
+    note: str = Field(description="Why it is unknown, or a remark.")
 
 
 class StepOut(BaseModel):
-    """A line of the working."""
+    """A formula step: formula, numbers, result, source."""
 
     label: str = Field(description="What is computed.")
-    formula: str = Field(description="In letters.")
-    substituted: str = Field(description="The same with numbers.")
+    formula: str = Field(description="The formula in symbols.")
+    substituted: str = Field(description="The formula with numbers.")
     value: float = Field(description="In the base unit.")
     unit: str
-    source: str = Field(description="Where the formula or number comes from.")
-    figure: str = Field(description="The figure that this step leads to; may be empty.")
+    source: str = Field(description="Source of the formula or the number.")
+    figure: str = Field(description="Name of the figure that this step computes; may be empty.")
 
 
 class TableOut(BaseModel):
-    """Rows of words, or of values with their unit."""
+    """A table of texts, or of values with their units."""
 
-    label: str = Field(description="Its caption.")
-    columns: list[str] = Field(description="Heads of the columns.")
-    rows: list[list[Any]] = Field(description="Cells row by row.")
+    label: str = Field(description="Caption.")
+    columns: list[str] = Field(description="Column titles.")
+    rows: list[list[Any]] = Field(description="Rows of cells.")
 
 
 class ChangeOut(BaseModel):
-    """The nearest value of an input that turns the verdict."""
+    """A verdict flip: the nearest value of an input at which the verdict changes."""
 
-    field: str = Field(description="The input.")
-    label: str = Field(description="Its name on the page.")
-    now: str = Field(description="What it is.")
-    flips_at: str = Field(description="The nearest value at which the verdict turns.")
+    field: str = Field(description="Name of the input.")
+    label: str = Field(description="Name on the page.")
+    now: str = Field(description="The present value.")
+    flips_at: str = Field(description="The nearest value at which the verdict changes.")
     becomes: str = Field(description="The verdict there.")
-    also: dict[str, str] = Field(
-        description="Inputs that have to change with it, with their values."
-    )
+    also: dict[str, str] = Field(description="Values of other inputs that have to change with it.")
 
 
 class Answer(BaseModel):
-    """The whole answer of an estimate."""
+    """The result of an estimate."""
 
-    estimate: str = Field(description="Its name in the address.")
-    title: str = Field(description="Its name on the page.")
-    inputs: dict[str, Any] = Field(description="All inputs as they were read, defaults included.")
+    estimate: str = Field(description="Name in URLs.")
+    title: str = Field(description="Name on the page.")
+    inputs: dict[str, Any] = Field(description="All inputs as they were parsed, with defaults.")
     verdict: VerdictOut
     figures: list[FigureOut]
-    steps: list[StepOut] = Field(description="The working, line by line.")
+    steps: list[StepOut] = Field(description="The formula steps in order.")
     tables: list[TableOut]
-    notes: list[str] = Field(description="What the answer assumes.")
-    changes: list[ChangeOut] = Field(description="What would turn the verdict.")
+    notes: list[str] = Field(description="Assumptions.")
+    changes: list[ChangeOut] = Field(description="What would change the verdict.")
 
 
 def inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     """Return the inputs of an estimate as a model: types, units, ranges, defaults, help."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields: dict[str, Any] = {
-        name: (_input_annotation(declared), _input_model_field(declared, defaults[name]))
-        for name, declared in inputs.input_specs(entry.inputs).items()
+        name: (_input_annotation(spec), _input_model_field(spec, defaults[name]))
+        for name, spec in inputs.input_specs(entry.inputs).items()
     }
-    words = "".join(word.capitalize() for word in entry.name.split("-"))
+    name = entry.name.title().replace("-", "")
     model: type[BaseModel] = create_model(
-        f"{words}Inputs",
+        f"{name}Inputs",
         __config__=ConfigDict(extra="forbid", protected_namespaces=()),
         __doc__=entry.summary,
         **fields,
@@ -138,18 +138,18 @@ def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
         "inputs": [
             {
                 "name": name,
-                "label": declared.label,
-                "kind": declared.kind,
-                "unit": declared.unit,
-                "typed_unit": declared.typed_unit,
+                "label": spec.label,
+                "kind": spec.kind,
+                "unit": spec.unit,
+                "typed_unit": spec.typed_unit,
                 "default": defaults[name],
-                "minimum": declared.minimum,
-                "maximum": declared.maximum,
-                "choices": [value for value, _ in declared.choices],
-                "optional": declared.optional,
-                "help": declared.help,
+                "minimum": spec.minimum,
+                "maximum": spec.maximum,
+                "choices": [value for value, _ in spec.choices],
+                "optional": spec.optional,
+                "help": spec.help,
             }
-            for name, declared in inputs.input_specs(entry.inputs).items()
+            for name, spec in inputs.input_specs(entry.inputs).items()
         ],
         "outputs": [
             {name: getattr(output, name) for name in ("name", "label", "unit", "better", "modeled")}
@@ -158,27 +158,27 @@ def describe_estimate(entry: EstimateSpec) -> dict[str, Any]:
     }
 
 
-def _input_annotation(declared: InputSpec) -> Any:
-    takes = _TAKES.get(declared.kind, str)
-    return takes | None if declared.optional else takes
+def _input_annotation(spec: InputSpec) -> Any:
+    json_type = _TAKES.get(spec.kind, str)
+    return json_type | None if spec.optional else json_type
 
 
-def _input_model_field(declared: InputSpec, default: Any) -> Any:
-    told = [declared.help or f"{declared.label}."]
-    if declared.kind not in {"model", "gpu", "system", "network", "text"}:
-        told.append(f"Takes {inputs.describe_range(declared)}.")
-    if declared.typed_unit:
-        told.append(
-            f"A number is in {declared.unit}; a bare number in a string in {declared.typed_unit}."
+def _input_model_field(spec: InputSpec, default: Any) -> Any:
+    sentences = [spec.help or f"{spec.label}."]
+    if spec.kind not in {"model", "gpu", "system", "network", "text"}:
+        sentences.append(f"Takes {inputs.describe_range(spec)}.")
+    if spec.typed_unit:
+        sentences.append(
+            f"A number is in {spec.unit}; a bare number in a string in {spec.typed_unit}."
         )
-    shown: dict[str, Any] = {"x-unit": declared.unit} if declared.unit else {}
-    if declared.choices:
-        shown["enum"] = [value for value, _ in declared.choices]
+    extra: dict[str, Any] = {"x-unit": spec.unit} if spec.unit else {}
+    if spec.choices:
+        extra["enum"] = [value for value, _ in spec.choices]
     return Field(
         default,
-        title=declared.label,
-        description=" ".join(told),
-        json_schema_extra=shown or None,
+        title=spec.label,
+        description=" ".join(sentences),
+        json_schema_extra=extra or None,
     )
 
 
@@ -217,8 +217,8 @@ def build_openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, An
             "get": _url_operation(entry, schema),
             "post": _body_operation(entry, models[entry.name].__name__),
         }
-    for name, words in CATALOGUES.items():
-        paths[f"/api/v1/catalogue/{name}"] = {"get": _get_operation(words)}
+    for name, summary in CATALOGUES.items():
+        paths[f"/api/v1/catalogue/{name}"] = {"get": _get_operation(summary)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -247,8 +247,8 @@ def _get_operation(summary: str) -> dict[str, Any]:
 
 def _course_paths() -> dict[str, Any]:
     return {
-        f"/api/v1/courses{path}": {"get": _course_operation(path, words, shape)}
-        for path, words, shape in _COURSE
+        f"/api/v1/courses{path}": {"get": _course_operation(path, summary, shape)}
+        for path, summary, shape in _COURSE
     }
 
 
@@ -303,9 +303,9 @@ def _shared_responses() -> dict[str, Any]:
     }
 
 
-def _describe_response(words: str, model: str) -> dict[str, Any]:
+def _describe_response(text: str, model: str) -> dict[str, Any]:
     schema = {"$ref": _REF.format(model=model)}
-    return {"description": words, "content": {"application/json": {"schema": schema}}}
+    return {"description": text, "content": {"application/json": {"schema": schema}}}
 
 
 def _underscored_name(entry: EstimateSpec) -> str:

@@ -6,19 +6,21 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import UploadFile
 from starlette.routing import Route
 
 from app.accounts.current_learner import CurrentLearner, LearnerProfile
 from app.calculators import accuracy_page, calculator_list, comparison, exports
 from app.calculators.url_inputs import (
+    MOST_FIELDS,
     build_query,
     inputs_from_query,
-    read_posted_inputs,
+    keep_first_filled,
     split_scenarios,
 )
 from app.calculators.worker_pool import PACE, limit_concurrency
 from app.content.library import Library
-from app.errors import NotFoundError
+from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
 from app.estimator.inputs import InputProblem, InvalidInputsError, parse_inputs
 from app.estimator.registry import EstimateSpec
@@ -60,7 +62,25 @@ def _typed_inputs(request: Request) -> dict[str, str]:
 
 
 Typed = Annotated[dict[str, str], Depends(_typed_inputs)]
-Posted = Annotated[dict[str, str], Depends(read_posted_inputs)]
+
+
+async def _read_posted_inputs(request: Request) -> dict[str, str]:
+    """Return the inputs of a posted form; an uploaded file replaces the text of its field."""
+    async with request.form(max_files=4, max_fields=MOST_FIELDS) as form:
+        items = form.multi_items()
+        files = [(n, await _clean_text(n, v)) for n, v in items if isinstance(v, UploadFile)]
+    texts = [(n, v) for n, v in items if isinstance(v, str)]
+    return keep_first_filled([*files, *texts])
+
+
+async def _clean_text(name: str, value: UploadFile) -> str:
+    try:
+        return (await value.read()).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInputError("The file is not text.", field=name) from None
+
+
+Posted = Annotated[dict[str, str], Depends(_read_posted_inputs)]
 
 
 async def show_result(request: Request) -> Response:

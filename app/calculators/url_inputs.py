@@ -3,12 +3,9 @@
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import Request
-from starlette.datastructures import UploadFile
-
 from app.errors import InvalidInputError
 
-_MOST_FIELDS = 200
+MOST_FIELDS = 200
 
 
 def inputs_from_query(query: str) -> dict[str, str]:
@@ -18,9 +15,9 @@ def inputs_from_query(query: str) -> dict[str, str]:
     “no” after it.
     """
     try:
-        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
-        raise InvalidInputError(f"There are more than {_MOST_FIELDS} inputs.") from None
+        raise InvalidInputError(f"There are more than {MOST_FIELDS} inputs.") from None
     return keep_first_filled(pairs)
 
 
@@ -31,22 +28,6 @@ def keep_first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         if not typed.get(name):
             typed[name] = value
     return typed
-
-
-async def read_posted_inputs(request: Request) -> dict[str, str]:
-    """Return the inputs of a posted form; an uploaded file replaces the text of its field."""
-    async with request.form(max_files=4, max_fields=_MOST_FIELDS) as form:
-        items = form.multi_items()
-        files = [(n, await _clean_text(n, v)) for n, v in items if isinstance(v, UploadFile)]
-    text = [(n, v) for n, v in items if isinstance(v, str)]
-    return keep_first_filled([*files, *text])
-
-
-async def _clean_text(name: str, value: UploadFile) -> str:
-    try:
-        return (await value.read()).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidInputError("The file is not text.", field=name) from None
 
 
 def build_query(typed: Mapping[str, str]) -> str:

@@ -1,123 +1,147 @@
-"""The `headroom` command and its argument parser.
+"""The `headroom` command: one argument parser for all commands.
 
-A command's modules are imported when it runs, so that other commands start faster.
+A command's modules are imported when it runs, so that the others start faster.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.cli.launcher import CommandError, load_attribute
+from app.cli.launcher import CommandError, end_on_first_signal, fast_imports
 
-# Commands that parse their own arguments: help text and function.
-_COMMANDS = {
-    "estimate": (
-        "size a model: estimate --list names all",
-        "app.cli.estimate:estimate_command",
-    ),
-    "accuracy": (
-        "say how near the estimates come to published values",
-        "app.cli.estimate:accuracy_command",
-    ),
-    "catalogue": (
-        "list the hardware, its values, and what is unknown of it",
-        "app.cli.estimate:catalogue_command",
-    ),
-    "new": ("begin a topic, a question or a mock exam", "app.cli.content:new"),
-    "coverage": (
-        "count what the course has for each objective",
-        "app.cli.content:coverage",
-    ),
-    "regrade": (
-        "grade the answers to a question again, after its key was mended",
-        "app.cli.people:regrade",
-    ),
-    "import": ("take questions in from another format", "app.cli.content:exchange"),
-    "export": ("write questions or attempts for others", "app.cli.content:exchange"),
-    "backup": (
-        "write database and key to one file, while the server runs",
-        "app.cli.database:upkeep",
-    ),
-    "restore": (
-        "put a backup in the place of what is there, which is kept",
-        "app.cli.database:upkeep",
-    ),
-    "doctor": ("check the installation and say what to do", "app.cli.database:upkeep"),
-    "author": (
-        "let a browser onto the author's bench: author link, list, revoke, log",
-        "app.cli.people:author",
-    ),
-    "learners": (
-        "list learners; learners link NAME lets one back in",
-        "app.cli.people:learners",
-    ),
-}
 _INTERRUPTED = 130
-# their function runs several commands and needs the name
-_BY_NAME = {"import", "export", "backup", "restore", "doctor"}
+_EPILOG = (
+    "What can be set is set in the environment, for example "
+    "HEADROOM_PORT=8080 headroom serve; headroom settings lists everything."
+)
+# Written out, because importing what they name takes longer than most commands.
+IMPORT_FORMATS = ("aiken", "csv", "gift", "json", "moodle", "qti", "spreadsheet")
+EXPORT_FORMATS = (
+    *("aiken", "apkg", "attempts-csv", "attempts-json", "csv"),
+    *("gift", "json", "moodle", "qti", "qti21"),
+)
+QUESTION_TYPES = (
+    *("single", "multiple", "true-false", "numeric", "short", "order"),
+    *("match", "cloze", "design", "place", "computed", "card"),
+)
+PART_KINDS = ("accelerator", "system", "link", "adapter", "dpu", "switch")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0, 1 (problems found), 2 (failed) or 130 (Ctrl-C)."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if words[:1] and words[0] in _COMMANDS:
-            rest = words if words[0] in _BY_NAME else words[1:]
-            return _run_action(_COMMANDS[words[0]][1], rest)
-        given = _build_parser().parse_args(words)
-        return _run_action(given.action, given)
-    except CommandError as stop:
-        print(f"headroom: {stop}", file=sys.stderr)
+        options = build_parser().parse_args(arguments)
+        status: int = options.run(options)
+    except CommandError as error:
+        print(f"headroom: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # no message needed; shells expect 128 + SIGINT
         return _INTERRUPTED
     except BrokenPipeError:  # the reader ended, e.g. `headroom check | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    return status
 
 
-def _run_action(action: str, given: Any) -> int:
-    """Call the function named `module:function`."""
-    run: Callable[[Any], int] = load_attribute(action)
-    return run(given)
+def _run_server(options: argparse.Namespace) -> int:
+    with end_on_first_signal():
+        with fast_imports():
+            from app.cli import server
+        return server.serve(options)
 
 
-_BY_ENVIRONMENT = (
-    "What can be set is set in the environment, for example "
-    "HEADROOM_PORT=8080 headroom serve; headroom settings lists everything."
-)
+def _run_content(options: argparse.Namespace) -> int:
+    with fast_imports():
+        from app.cli import content
+    return content.COMMANDS[options.command](options)
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def _run_exchange(options: argparse.Namespace) -> int:
+    with fast_imports():
+        from app.cli import import_export
+    return import_export.COMMANDS[options.command](options)
+
+
+def _run_estimate(options: argparse.Namespace) -> int:
+    with fast_imports():
+        from app.cli import estimate
+    return estimate.COMMANDS[options.command](options)
+
+
+def _run_database(options: argparse.Namespace) -> int:
+    with fast_imports():
+        from app.cli import database
+    return database.COMMANDS[options.command](options)
+
+
+def _run_people(options: argparse.Namespace) -> int:
+    with fast_imports():
+        from app.cli import people
+    return people.COMMANDS[options.command](options)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands. `run` of its result runs the command."""
     parser = argparse.ArgumentParser(
         prog="headroom", description="Study for an exam, with live calculators."
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    serve = commands.add_parser(
-        "serve",
-        help="migrate, check the content and serve",
-        epilog=_BY_ENVIRONMENT,
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, run: Any, text: str, **settings: Any) -> argparse.ArgumentParser:
+        command: argparse.ArgumentParser = commands.add_parser(
+            name, help=text, description=f"{text[0].upper()}{text[1:]}.", **settings
+        )
+        command.set_defaults(run=run)
+        return command
+
+    add("serve", _run_server, "migrate the database, load the course and serve", epilog=_EPILOG)
+    _add_check(add("check", _run_content, "report every problem in the content"))
+    # No argument is an option to argparse: each estimate parses its own inputs.
+    verbatim = {"prefix_chars": "\0", "add_help": False}
+    for name, text in (
+        ("estimate", "size a model or a cluster; estimate --list names all estimates"),
+        ("accuracy", "show how close the estimates are to published values"),
+    ):
+        add(name, _run_estimate, text, **verbatim).add_argument("arguments", nargs="*")
+    _add_catalogue(add("catalogue", _run_estimate, "list the hardware with its values"))
+    _add_new(add("new", _run_content, "write a commented starting point"))
+    coverage = add("coverage", _run_content, "count what the course has for each objective")
+    coverage.add_argument("folder", nargs="?", type=Path, metavar="DIR")
+    _add_course(coverage)
+    _add_regrade(
+        add("regrade", _run_people, "grade answers again after the key of a question changed")
     )
-    serve.set_defaults(action="app.cli.launcher:serve")
-    _add_check(commands.add_parser("check", help="name everything wrong in the content"))
-    for name, (words, _) in _COMMANDS.items():
-        commands.add_parser(name, help=words)
-    health = commands.add_parser("health", help="ask the running server how it is")
-    health.set_defaults(action="app.cli.server:health")
-    listing = commands.add_parser("settings", help="list every setting")
-    listing.set_defaults(action="app.cli.database:list_settings")
-    database = commands.add_parser("db", help="look after the database")
-    database.add_argument("what", choices=("upgrade", "vacuum"))
-    database.set_defaults(action="app.cli.database:run_database_command")
+    _add_import(add("import", _run_exchange, "import questions into a topic"))
+    _add_export(add("export", _run_exchange, "export questions, cards or attempts"))
+    backup = add(
+        "backup", _run_database, "write database and key to one file, while the server runs"
+    )
+    backup.add_argument("file", type=Path, metavar="FILE")
+    backup.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    restore = add(
+        "restore", _run_database, "replace the data by a backup, and keep what was there beside it"
+    )
+    restore.add_argument("file", type=Path, metavar="FILE")
+    add("doctor", _run_database, "check the installation and say what to do")
+    _add_author(add("author", _run_people, "decide which browsers may use the author pages"))
+    _add_learners(add("learners", _run_people, "list learners, or let one back in"))
+    add("health", _run_database, "show the readiness checks of the running server")
+    add("settings", _run_database, "list every setting")
+    database = add("db", _run_database, "upgrade the database, or rewrite its file")
+    database.add_argument("action", choices=("upgrade", "vacuum"))
     return parser
+
+
+def _add_course(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--course", default="", metavar="NAME", help="one of several courses")
 
 
 def _add_check(check: argparse.ArgumentParser) -> None:
     check.add_argument("folder", nargs="?", type=Path, metavar="DIR")
-    check.add_argument("--course", default="", metavar="NAME", help="one of several")
+    _add_course(check)
     check.add_argument("--format", choices=("text", "json", "github"), default="text")
     check.add_argument(
         "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"
@@ -128,15 +152,123 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="with --fix: this item is the same as before, whatever it says now",
+        help="with --fix: this item is the same as before, even if all of its text changed",
     )
     check.add_argument("--verbose", action="store_true", help="show where Headroom itself failed")
-    check.add_argument("--explain", metavar="CODE", help="say what a code means and what mends it")
-    check.add_argument(
-        "--watch",
-        dest="action",
-        action="store_const",
-        const="app.cli.content:watch_content",
-        default="app.cli.content:check_content",
-        help="check again at every change",
+    check.add_argument("--explain", metavar="CODE", help="explain a code and how to fix it")
+    check.add_argument("--watch", action="store_true", help="check again at every change")
+
+
+def _add_catalogue(catalogue: argparse.ArgumentParser) -> None:
+    catalogue.add_argument("part", nargs="*", help="ids; all values of these parts")
+    catalogue.add_argument("--kind", choices=PART_KINDS)
+    catalogue.add_argument("--vendor", help="the maker, or the beginning of its name")
+    catalogue.add_argument(
+        "--missing", action="store_true", help="show which values are unknown, and why"
     )
+    catalogue.add_argument("--json", action="store_true")
+
+
+def _add_new(new: argparse.ArgumentParser) -> None:
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("--content", "--dir", type=Path, metavar="DIR", help="the course")
+    _add_course(folder)
+    kinds = new.add_subparsers(dest="kind", required=True, metavar="course|topic|question|exam")
+    course = kinds.add_parser("course", help="a course beside others")
+    course.add_argument("slug", help="its folder, and its name in addresses")
+    course.add_argument("--title", required=True)
+    course.add_argument("--exam", default="", help="the short name of the exam")
+    course.add_argument(
+        *("--content", "--dir"), type=Path, metavar="DIR", help="the folder of all courses"
+    )
+    topic = kinds.add_parser("topic", parents=[folder], help="a page, questions and cards")
+    topic.add_argument("slug")
+    topic.add_argument("--title", required=True)
+    topic.add_argument("--objective", default="", help="a number of syllabus.toml")
+    question = kinds.add_parser("question", parents=[folder], help="a question or card of a topic")
+    question.add_argument("--topic", required=True, metavar="SLUG")
+    question.add_argument("--type", choices=QUESTION_TYPES, default="single")
+    question.add_argument("--id", default="", help="by default made of topic and type")
+    exam = kinds.add_parser("exam", parents=[folder], help="a mock exam")
+    exam.add_argument("slug")
+    exam.add_argument("--title", default="")
+    exam.add_argument("--questions", type=_number_up_to(500), default=0)
+    exam.add_argument("--minutes", type=_number_up_to(500), default=0)
+
+
+def _number_up_to(most: int) -> Any:
+    """Return a parser of whole numbers from 1."""
+
+    def parse(text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) <= len(str(most)):
+            number = int(text)
+            if 1 <= number <= most:
+                return number
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number from 1 to {most}")
+
+    return parse
+
+
+def _add_regrade(regrade: argparse.ArgumentParser) -> None:
+    regrade.description = (
+        "Show what the corrected key of a question changes for the answers given before, "
+        "and grade them again with --yes. The answers themselves stay."
+    )
+    regrade.add_argument("question", metavar="QUESTION", help="its id")
+    _add_course(regrade)
+    regrade.add_argument("--yes", action="store_true", help="grade them again")
+    regrade.add_argument(
+        "--reworded",
+        action="store_true",
+        help="also answers to another wording, if it means the same",
+    )
+    regrade.add_argument("--json", action="store_true")
+
+
+def _add_import(command: argparse.ArgumentParser) -> None:
+    command.add_argument("format", choices=IMPORT_FORMATS)
+    command.add_argument("file", type=Path, metavar="FILE")
+    command.add_argument("--topic", required=True, metavar="SLUG")
+    command.add_argument("--dry-run", action="store_true", help="report only, and write nothing")
+    command.add_argument("--content", type=Path, metavar="DIR", help="the course")
+    _add_course(command)
+
+
+def _add_export(command: argparse.ArgumentParser) -> None:
+    command.add_argument("format", choices=EXPORT_FORMATS)
+    command.add_argument("file", type=Path, metavar="FILE", help="- for standard output")
+    command.add_argument("--topic", default="", metavar="SLUG", help="one topic only")
+    command.add_argument(
+        "--seed", type=int, default=0, help="selects the numbers of computed questions"
+    )
+    command.add_argument("--content", type=Path, metavar="DIR", help="the course")
+    _add_course(command)
+
+
+def _add_author(author: argparse.ArgumentParser) -> None:
+    actions = author.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("link", help="print a link that lets one browser in")
+    actions.add_parser("list", help="list the signed-in browsers")
+    revoke = actions.add_parser("revoke", help="sign a browser out, or all of them")
+    revoke.add_argument("session", metavar="ID|all", type=_session_id)
+    log = actions.add_parser("log", help="print what authors did")
+    log.add_argument("--last", type=_number_up_to(999_999), default=200, metavar="N")
+
+
+def _session_id(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"“{text}” is neither a number nor “all”")
+    return int(text)
+
+
+def _add_learners(learners: argparse.ArgumentParser) -> None:
+    actions = learners.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("list", help="list every learner, without any secret")
+    link = actions.add_parser("link", help="print a code that lets a browser back in")
+    link.add_argument("learner", metavar="NAME|ID")
+    adopt = actions.add_parser(
+        "adopt", help="move what learners did while the server had one course into a course"
+    )
+    adopt.add_argument("course", metavar="COURSE")

@@ -1,13 +1,13 @@
-"""The commands `backup`, `restore`, `doctor`, `db` and `settings`."""
+"""The commands `backup`, `restore`, `doctor`, `health`, `db` and `settings`."""
 
 import argparse
 import contextlib
 import datetime as dt
+import http.client
 import logging
 import os
 import sqlite3
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from app.cli.launcher import CommandError
 from app.database.backup import BackupManifest, create_backup, list_daily_backups, restore_backup
 from app.database.backup_schedule import copy_before_migration
-from app.database.doctor import CheckedDeployment, DoctorFinding, run_checks
+from app.database.doctor import CheckedDeployment, run_checks
 from app.database.engine import hide_passwords, make_engine, redact_url
 from app.database.errors import is_full
 from app.database.file_guards import (
@@ -56,7 +56,7 @@ def read_settings() -> Settings:
         ) from None
 
 
-def list_settings(_given: argparse.Namespace) -> int:
+def list_settings(_options: argparse.Namespace) -> int:
     """Print each setting with its value, default and meaning."""
     for variable, value, default, meaning in settings_rows(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
@@ -87,9 +87,9 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
     except DBAPIError as error:
         if error.orig is not None and is_full(error.orig):
             raise InstallationError(full_disk(installation.data)) from None
-        said = " ".join(hide_passwords(error.orig, installation.database).split())
+        reason = " ".join(hide_passwords(error.orig, installation.database).split())
         raise InstallationError(
-            f"the database {redact_url(installation.database)} cannot be opened ({said}): "
+            f"the database {redact_url(installation.database)} cannot be opened ({reason}): "
             "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
             "to another."
         ) from None
@@ -116,8 +116,8 @@ def _remove_traces(engine: Engine) -> None:
 
 
 def _newest_copy(installation: Installation) -> str:
-    found = list_daily_backups(installation.backups) if installation.backups else {}
-    return f" The newest copy is {list(found)[-1]}." if found else ""
+    backups = list_daily_backups(installation.backups) if installation.backups else {}
+    return f" The newest copy is {list(backups)[-1]}." if backups else ""
 
 
 def find_installation(settings: Settings) -> Installation:
@@ -134,7 +134,7 @@ def open_database(settings: Settings) -> Iterator[Engine]:
             # Opening a missing SQLite file would create it.
             if (file and not file.is_file()) or not is_current(engine):
                 raise CommandError(
-                    "the database is not there yet or has an older shape; start the "
+                    "the database does not exist yet or has an older schema; start the "
                     "server once, or run `headroom db upgrade`."
                 )
             yield engine
@@ -196,9 +196,12 @@ def prepared_database(settings: Settings) -> Iterator[None]:
         raise CommandError(str(error)) from None
 
 
-def run_database_command(given: argparse.Namespace) -> int:
+def run_database_command(options: argparse.Namespace) -> int:
     """Run `headroom db upgrade` or `headroom db vacuum`."""
-    return {"upgrade": _migrate_to_latest, "vacuum": _vacuum_database}[given.what](read_settings())
+    settings = read_settings()
+    return (
+        _migrate_to_latest(settings) if options.action == "upgrade" else _vacuum_database(settings)
+    )
 
 
 def _migrate_to_latest(settings: Settings) -> int:
@@ -219,45 +222,30 @@ def _vacuum_database(settings: Settings) -> int:
     except sqlite3.OperationalError as error:
         raise CommandError(
             f"the database {path} cannot be rewritten ({error}): stop every server "
-            "that uses it, and see that its disk has room."
+            "that uses it, and make sure that its disk has room."
         ) from None
     print(f"{path} was rewritten and has {path.stat().st_size / 1e6:.1f} MB.")
     return 0
 
 
-def upkeep_command(words: Sequence[str], deployment: CheckedDeployment) -> int:
-    """Run backup, restore or doctor. Returns 0, 1 (problems found) or 2 (failed)."""
-    given = _build_parser().parse_args(words)
-    keep_new_files_private()
+def run_upkeep(options: argparse.Namespace) -> int:
+    """Run backup, restore or doctor. Returns 1 if the doctor found problems."""
+    settings = read_settings()
+    installation = find_installation(settings)
     now = dt.datetime.now(dt.UTC)
-    try:
-        if given.command == "doctor":
-            return _run_doctor(deployment, now)
-        if given.command == "backup":
-            report = _back_up(deployment.installation, given.file, now, force=given.force)
-        else:
-            report = _restore_backup(deployment.installation, given.file, now)
-    except InstallationError as error:
-        print(f"headroom: {error}", file=sys.stderr)
-        return 2
+    with keep_file_owner(settings):
+        keep_new_files_private()
+        try:
+            if options.command == "doctor":
+                return _run_doctor(installation, settings, now)
+            if options.command == "backup":
+                report = _back_up(installation, options.file, now, force=options.force)
+            else:
+                report = _restore_backup(installation, options.file, now)
+        except InstallationError as error:
+            raise CommandError(str(error)) from None
     print(report)
     return 0
-
-
-def _build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="headroom")
-    commands = parser.add_subparsers(dest="command", required=True)
-    backup = commands.add_parser(
-        "backup", help="write database and key to one file, while the server runs"
-    )
-    backup.add_argument("file", type=Path, metavar="FILE")
-    backup.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    back = commands.add_parser(
-        "restore", help="put a backup in the place of what is there, which is kept"
-    )
-    back.add_argument("file", type=Path, metavar="FILE")
-    commands.add_parser("doctor", help="check the installation and say what to do")
-    return parser
 
 
 def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force: bool) -> str:
@@ -281,10 +269,10 @@ def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force:
 
 
 def _restore_backup(installation: Installation, file: Path, now: dt.datetime) -> str:
-    done = restore_backup(installation, file, now)
-    lines = [f"Restored {_describe_manifest(done.manifest)} from {done.manifest.day}."]
-    lines += [f"What was there before is kept in {folder}" for folder in done.kept]
-    if installation.secret and "secret" in done.manifest.files:
+    result = restore_backup(installation, file, now)
+    lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.day}."]
+    lines += [f"What was there before is kept in {folder}" for folder in result.kept]
+    if installation.secret and "secret" in result.manifest.files:
         lines.append(
             "HEADROOM_SECRET is set and wins over the key of the backup: if they "
             "differ, leave it out, or browsers will not find their learners."
@@ -302,31 +290,42 @@ def _describe_manifest(manifest: BackupManifest) -> str:
     )
 
 
-def _run_doctor(deployment: CheckedDeployment, now: dt.datetime) -> int:
+def _run_doctor(installation: Installation, settings: Settings, now: dt.datetime) -> int:
+    variables = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
+    deployment = CheckedDeployment(
+        installation, settings.content, variables, os.environ, settings.max_data_gb
+    )
     findings = list(run_checks(deployment, now))
     for finding in findings:
-        print(_format_finding(finding))
+        print(f"{finding.level:<8} {finding.subject}: {finding.words}")
+        if finding.remedy:
+            print(f"         → {finding.remedy}")
     worst = sum(f.level == "problem" for f in findings)
     warnings = sum(f.level == "warning" for f in findings)
     print(f"{worst} problem{'' if worst == 1 else 's'}, {warnings} warnings")
     return int(worst > 0)
 
 
-def _format_finding(finding: DoctorFinding) -> str:
-    line = f"{finding.level:<8} {finding.subject}: {finding.words}"
-    return f"{line}\n         → {finding.remedy}" if finding.remedy else line
-
-
-def upkeep(words: Sequence[str]) -> int:
-    """Run the command that `words` begin with: backup, restore or doctor."""
+def health(_options: argparse.Namespace) -> int:
+    """Print the server's readiness checks. Returns 1 if it is not ready."""
     settings = read_settings()
-    names = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
-    place = CheckedDeployment(
-        find_installation(settings),
-        settings.content,
-        names,
-        os.environ,
-        settings.max_data_gb,
-    )
-    with keep_file_owner(settings):
-        return upkeep_command(list(words), place)
+    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound to
+    try:
+        connection = http.client.HTTPConnection(host, settings.port, timeout=10)
+        connection.request("GET", "/readyz")
+        response = connection.getresponse()
+        text = response.read().decode(errors="replace")
+    except OSError as error:
+        raise CommandError(f"no answer on {host}:{settings.port} ({error}).") from None
+    print(text, end="")
+    return int(response.status != http.HTTPStatus.OK)
+
+
+COMMANDS = {
+    "backup": run_upkeep,
+    "restore": run_upkeep,
+    "doctor": run_upkeep,
+    "health": health,
+    "db": run_database_command,
+    "settings": list_settings,
+}

@@ -11,11 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from app.calculators import exports
-from app.calculators.accuracy_page import accuracy_summary
+from app.cli.launcher import CommandError
 from app.estimator import data_files, registry
-from app.estimator import inputs as given_inputs
-from app.estimator.hardware.part_values import FIELDS, CatalogPart, PartValue, list_parts
-from app.estimator.inputs import InputSpec, InvalidInputsError
+from app.estimator.hardware.part_values import CatalogPart, PartValue, list_parts
+from app.estimator.inputs import (
+    InputSpec,
+    InvalidInputsError,
+    describe_range,
+    format_input,
+    input_specs,
+    parse_inputs,
+)
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, FormulaStep
 from app.estimator.units import NBSP, format_value
@@ -28,53 +34,56 @@ _OWN_CASES = (
 )
 
 
-class _EstimateCommandError(Exception):
-    """The command cannot be answered. The message says why."""
+def run_estimate(options: argparse.Namespace) -> int:
+    return estimate_command(options.arguments)
 
 
 def estimate_command(arguments: Sequence[str]) -> int:
     """Run `headroom estimate …`. Returns 0, or 2 with one message per mistake."""
     try:
-        sys.stdout.write(_answer_arguments(list(arguments)))
-    except (_EstimateCommandError, InvalidInputsError) as refusal:
-        for sentence in _problem_sentences(refusal):
-            sys.stderr.write(f"headroom estimate: {sentence}\n")
+        print(_answer_arguments(arguments), end="")
+    except InvalidInputsError as error:
+        for problem in error.problems:
+            message = f"--{problem.field.replace('_', '-')}: {problem.message}"
+            print(f"headroom estimate: {message}", file=sys.stderr)
+        return 2
+    except CommandError as error:
+        print(f"headroom estimate: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def accuracy_command(arguments: Sequence[str]) -> int:
+def show_accuracy(options: argparse.Namespace) -> int:
     """Print the accuracy of each kind of estimate. Returns 2 if arguments are given."""
-    if arguments:
-        sys.stderr.write(f"headroom accuracy: it takes no arguments. {_OWN_CASES}\n")
+    from app.calculators.accuracy_page import accuracy_summary
+
+    if options.arguments:
+        print(f"headroom accuracy: it takes no arguments. {_OWN_CASES}", file=sys.stderr)
         return 2
     for row in accuracy_summary().kinds:
         error = f", median error {row.median}" if row.median else ""
-        within = f"{row.within} of {row.cases} within tolerance"
-        sys.stdout.write(f"{row.label}: {within}{error}\n")
-    sys.stdout.write(f"The page /calculators/accuracy has every case. {_OWN_CASES}\n")
+        print(f"{row.label}: {row.within} of {row.cases} within tolerance{error}")
+    print(f"The page /calculators/accuracy has every case. {_OWN_CASES}")
     return 0
 
 
-def _answer_arguments(words: list[str]) -> str:
-    as_json = "--json" in words
-    if not words or words[0] in {"--list", "--help", "-h", "--json"}:
-        listed = registry.entries()
-        return _json_list(listed) if as_json else _list_estimates_text(listed)
-    entry = _require_named_estimate(words[0])
-    if "--help" in words or "-h" in words:
+def _answer_arguments(arguments: Sequence[str]) -> str:
+    as_json = "--json" in arguments
+    if not arguments or arguments[0] in {"--list", "--help", "-h", "--json"}:
+        entries = registry.entries()
+        if not as_json:
+            return _list_estimates_text(entries)
+        return _dump_json(
+            [{"name": e.name, "title": e.title, "summary": e.summary} for e in entries]
+        )
+    entry = _require_named_estimate(arguments[0])
+    if "--help" in arguments or "-h" in arguments:
         return _estimate_help(entry)
-    inputs = given_inputs.parse_inputs(entry.inputs, _parse_field_arguments(entry, words[1:]))
-    estimate = entry.compute(inputs)
+    values = parse_inputs(entry.inputs, _parse_field_arguments(entry, arguments[1:]))
+    estimate = entry.compute(values)
     if as_json:
-        return _dump_json(exports.estimate_json(entry, inputs, estimate))
+        return _dump_json(exports.estimate_json(entry, values, estimate))
     return _estimate_report(estimate)
-
-
-def _problem_sentences(refusal: Exception) -> list[str]:
-    if isinstance(refusal, InvalidInputsError):
-        return [f"--{p.field.replace('_', '-')}: {p.message}" for p in refusal.problems]
-    return [str(refusal)]
 
 
 def _require_named_estimate(name: str) -> EstimateSpec:
@@ -84,53 +93,48 @@ def _require_named_estimate(name: str) -> EstimateSpec:
     names = [e.name for e in registry.entries()]
     near = difflib.get_close_matches(name.replace("_", "-"), names, n=1, cutoff=0.5)
     hint = f"Did you mean “{near[0]}”?" if near else f"Known: {', '.join(names)}."
-    raise _EstimateCommandError(f"There is no estimate “{name}”. {hint}")
+    raise CommandError(f"There is no estimate “{name}”. {hint}")
 
 
 # --- reading the arguments ---------------------------------------------------------
 
 
-def _parse_field_arguments(entry: EstimateSpec, words: list[str]) -> dict[str, str]:
+def _parse_field_arguments(entry: EstimateSpec, arguments: Sequence[str]) -> dict[str, str]:
     """Parse `--field value`, `--field=value` and, for a boolean, a bare `--flag`."""
-    declared = given_inputs.input_specs(entry.inputs)
-    typed: dict[str, str] = {}
-    left = [word for word in words if word != "--json"]
-    while left:
-        option, equals, value = left.pop(0).partition("=")
+    specs = input_specs(entry.inputs)
+    values: dict[str, str] = {}
+    rest = [argument for argument in arguments if argument != "--json"]
+    while rest:
+        option, equals, value = rest.pop(0).partition("=")
         name = option.removeprefix("--").replace("-", "_")
-        if not option.startswith("--") or name not in declared:
-            raise _EstimateCommandError(_unknown_field_message(entry, option))
-        if not equals:
-            value = _next_value(option, declared[name], left)
-        typed[name] = _from_file(value)
-    return typed
+        if not option.startswith("--") or name not in specs:
+            raise CommandError(_unknown_field_message(entry, option))
+        if not equals and rest and not rest[0].startswith("--"):
+            value = rest.pop(0)
+        elif not equals and specs[name].kind == "flag":
+            value = "yes"
+        elif not equals:
+            raise CommandError(f"{option} needs a value: {_describe_accepted(specs[name])}.")
+        values[name] = _from_file(value)
+    return values
 
 
-def _next_value(option: str, declared: InputSpec, left: list[str]) -> str:
-    if left and not left[0].startswith("--"):
-        return left.pop(0)
-    if declared.kind == "flag":
-        return "yes"
-    raise _EstimateCommandError(f"{option} wants a value: {_describe_accepted(declared)}.")
-
-
-def _unknown_field_message(entry: EstimateSpec, word: str) -> str:
-    names = [f"--{n.replace('_', '-')}" for n in given_inputs.input_specs(entry.inputs)]
-    plain = word.partition("=")[0].replace("_", "-")
-    near = difflib.get_close_matches(plain, names, n=1, cutoff=0.4)
+def _unknown_field_message(entry: EstimateSpec, option: str) -> str:
+    names = [f"--{n.replace('_', '-')}" for n in input_specs(entry.inputs)]
+    near = difflib.get_close_matches(option.replace("_", "-"), names, n=1, cutoff=0.4)
     hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(names)}."
-    return f"{word} is not an input of {entry.name}. {hint}"
+    return f"{option} is not an input of {entry.name}. {hint}"
 
 
-def _from_file(word: str) -> str:
+def _from_file(value: str) -> str:
     """Return the content of the file for an argument `@config.json`; others unchanged."""
-    if not word.startswith("@"):
-        return word
+    if not value.startswith("@"):
+        return value
     try:
-        return Path(word[1:]).read_text(encoding="utf-8")
+        return Path(value[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
-        raise _EstimateCommandError(f"{word[1:]} cannot be read: {reason}.") from None
+        raise CommandError(f"{value[1:]} cannot be read: {reason}.") from None
 
 
 # --- writing the result ------------------------------------------------------------
@@ -151,30 +155,32 @@ def _list_estimates_text(entries: Sequence[EstimateSpec]) -> str:
 
 
 def _estimate_help(entry: EstimateSpec) -> str:
-    declared = given_inputs.input_specs(entry.inputs)
+    specs = input_specs(entry.inputs)
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     parts = [
         f"usage: headroom estimate {entry.name} [--FIELD VALUE ...] [--json]",
         textwrap.fill(entry.summary, _WIDTH),
     ]
-    for group in dict.fromkeys(d.group for d in declared.values()):
+    for group in dict.fromkeys(spec.group for spec in specs.values()):
         lines = [group or "Inputs"]
-        for name, one in declared.items():
-            if one.group == group:
-                lines += _help_lines(name, one, defaults[name])
+        for name, spec in specs.items():
+            if spec.group == group:
+                lines += _help_lines(name, spec, defaults[name])
         parts.append("\n".join(lines))
     parts.append("Answers: " + ", ".join(o.name for o in entry.outputs) + ".")
     return "\n\n".join(parts) + "\n"
 
 
-def _help_lines(name: str, declared: InputSpec, default: Any) -> list[str]:
-    shown = "" if default in {None, ""} else given_inputs.format_input(declared, default)
-    told = [declared.help or f"{declared.label}.", f"Takes {_describe_accepted(declared)}."]
-    if shown:
-        told.append(f"Otherwise {shown}.")
+def _help_lines(name: str, spec: InputSpec, default: Any) -> list[str]:
+    sentences = [spec.help or f"{spec.label}.", f"Takes {_describe_accepted(spec)}."]
+    if default not in {None, ""} and (shown := format_input(spec, default)):
+        sentences.append(f"Default: {shown}.")
     indent = " " * 6
-    text = textwrap.fill(" ".join(told), _WIDTH, initial_indent=indent, subsequent_indent=indent)
-    return [f"  --{name.replace('_', '-')}", text]
+    text = " ".join(sentences)
+    return [
+        f"  --{name.replace('_', '-')}",
+        textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent),
+    ]
 
 
 _NAMES = {
@@ -186,12 +192,8 @@ _NAMES = {
 }
 
 
-def _describe_accepted(declared: InputSpec) -> str:
-    return _NAMES.get(declared.kind) or given_inputs.describe_range(declared)
-
-
-def _json_list(entries: Sequence[EstimateSpec]) -> str:
-    return _dump_json([{"name": e.name, "title": e.title, "summary": e.summary} for e in entries])
+def _describe_accepted(spec: InputSpec) -> str:
+    return _NAMES.get(spec.kind) or describe_range(spec)
 
 
 def _dump_json(value: Any) -> str:
@@ -200,11 +202,15 @@ def _dump_json(value: Any) -> str:
 
 def _estimate_report(estimate: Estimate) -> str:
     verdict = estimate.verdict
+    changes = [
+        f"{c.label}: now {c.now}; at {c.at}: {verdict_phrase(c.becomes)}" for c in estimate.changes
+    ]
     parts = [
         textwrap.fill(_with_plain_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),
         _figure_lines(estimate.figures),
         _step_lines(estimate.steps),
-        *("\n".join(_bullet_lines(title, lines)) for title, lines in _other_sections(estimate)),
+        _bullet_list("What would change the verdict", changes),
+        _bullet_list("What this assumes", estimate.notes),
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
 
@@ -236,101 +242,64 @@ def _step_lines(steps: Sequence[FormulaStep]) -> str:
     return "\n".join(lines)
 
 
-def _other_sections(estimate: Estimate) -> list[tuple[str, list[str]]]:
-    changes = [
-        f"{c.label}: now {c.now}; at {c.at}: {verdict_phrase(c.becomes)}" for c in estimate.changes
-    ]
-    found = (
-        ("What would change the verdict", changes),
-        ("What this assumes", list(estimate.notes)),
+def _bullet_list(title: str, lines: Sequence[str]) -> str:
+    """Return lines as a list below a title; empty without lines."""
+    items = (
+        textwrap.fill(
+            _with_plain_spaces(line), _WIDTH, initial_indent="  - ", subsequent_indent="    "
+        )
+        for line in lines
     )
-    return [(title, lines) for title, lines in found if lines]
-
-
-def _bullet_lines(title: str, lines: Sequence[str]) -> list[str]:
-    return [
-        title,
-        *(
-            textwrap.fill(
-                _with_plain_spaces(line), _WIDTH, initial_indent="  - ", subsequent_indent="    "
-            )
-            for line in lines
-        ),
-    ]
+    return "\n".join((title, *items)) if lines else ""
 
 
 def _with_plain_spaces(text: str) -> str:
     return text.replace(NBSP, " ")
 
 
-def catalogue_command(arguments: Sequence[str]) -> int:
-    """Run `headroom catalogue …`. Returns 0, or 1 if nothing matches."""
-    given = _build_parser().parse_args(arguments)
-    chosen = [part for part in list_parts() if _matches_name(part, given)]
-    if not chosen:
-        sys.stderr.write(f"headroom catalogue: nothing is like that; {_list_offered_makers()}\n")
+def list_catalogue(options: argparse.Namespace) -> int:
+    """Run `headroom catalogue …`. Returns 1 if nothing matches."""
+    maker = (options.vendor or "").casefold()
+    parts = [
+        part
+        for part in list_parts()
+        if (not options.part or part.id in options.part)
+        and (not options.kind or part.kind == options.kind)
+        and part.vendor.casefold().startswith(maker)
+        and not (options.missing and not part.missing)
+    ]
+    if not parts:
+        makers = ", ".join(dict.fromkeys(part.vendor for part in list_parts()))
+        print(f"headroom catalogue: no part matches; makers are {makers}.", file=sys.stderr)
         return 1
-    if given.json:
-        told = [_part_json(part, missing=given.missing) for part in chosen]
-        sys.stdout.write(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
-    elif given.missing:
-        sys.stdout.write("\n".join(_unknown_value_lines(chosen)) + "\n")
-    elif given.part:
-        sys.stdout.write("\n\n".join(_full_part_text(part) for part in chosen) + "\n")
+    if options.json:
+        rows = [_part_json(part, missing=options.missing) for part in parts]
+        print(json.dumps(rows, ensure_ascii=False, indent=1))
+    elif options.missing:
+        print("\n".join(_unknown_value_lines(parts)))
+    elif options.part:
+        print("\n\n".join(map(_full_part_text, parts)))
     else:
-        sys.stdout.write("\n".join(_part_lines(chosen)) + "\n")
+        print("\n".join(_part_lines(parts)))
     return 0
 
 
-def _build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="headroom catalogue", description="List the hardware of the catalog."
-    )
-    parser.add_argument("part", nargs="*", help="ids; all values of these parts")
-    parser.add_argument("--kind", choices=tuple(FIELDS))
-    parser.add_argument("--vendor", help="the maker, or the beginning of its name")
-    parser.add_argument(
-        "--missing", action="store_true", help="say which values are unknown, and why"
-    )
-    parser.add_argument("--json", action="store_true")
-    return parser
-
-
-def _matches_name(part: CatalogPart, given: argparse.Namespace) -> bool:
-    maker = (given.vendor or "").casefold()
-    return (
-        (not given.part or part.id in given.part)
-        and (not given.kind or part.kind == given.kind)
-        and part.vendor.casefold().startswith(maker)
-        and not (given.missing and not part.missing)
-    )
-
-
-def _list_offered_makers() -> str:
-    makers = ", ".join(dict.fromkeys(part.vendor for part in list_parts()))
-    return f"makers are {makers}."
-
-
-def _part_lines(chosen: Sequence[CatalogPart]) -> list[str]:
+def _part_lines(parts: Sequence[CatalogPart]) -> list[str]:
     """Return one line per part, with the number of its unknown values."""
-    wide = max(len(part.id) for part in chosen)
-    kinds = max(len(part.kind) for part in chosen)
-    lines = [
-        f"{part.id:{wide}}  {part.kind:{kinds}}  {part.vendor}, {part.name}{_unknown_count_suffix(part)}"
-        for part in chosen
-    ]
-    return [*lines, f"{len(chosen)} parts"]
-
-
-def _unknown_count_suffix(part: CatalogPart) -> str:
-    count = len(part.missing)
-    return f" ({count} unknown)" if count else ""
-
-
-def _unknown_value_lines(chosen: Iterable[CatalogPart]) -> list[str]:
+    id_width = max(len(part.id) for part in parts)
+    kind_width = max(len(part.kind) for part in parts)
     lines = []
-    for part in chosen:
-        lines.append(f"{part.id}")
+    for part in parts:
+        unknown = f" ({len(part.missing)} unknown)" if part.missing else ""
+        name = f"{part.vendor}, {part.name}{unknown}"
+        lines.append(f"{part.id:{id_width}}  {part.kind:{kind_width}}  {name}")
+    return [*lines, f"{len(parts)} parts"]
+
+
+def _unknown_value_lines(parts: Iterable[CatalogPart]) -> list[str]:
+    lines = []
+    for part in parts:
+        lines.append(part.id)
         lines += [f"    {v.name}: {v.reason}" for v in part.missing]
     return lines
 
@@ -341,16 +310,16 @@ def _full_part_text(part: CatalogPart) -> str:
     for group, values in part.groups.items():
         lines.append(f"  {group}")
         lines += [f"    {_value_line(value)}" for value in values]
-    return "\n".join(lines).replace("\u00a0", " ")
+    return "\n".join(lines).replace(NBSP, " ")
 
 
 def _value_line(value: PartValue) -> str:
-    told = ", ".join(t for t in (value.words, value.field.says, value.beside) if t)
     if value.state != "known":
         return f"{value.field.label}: {value.words}. {value.reason}"
+    text = ", ".join(t for t in (value.words, value.field.says, value.beside) if t)
     doubt = " (unverified)" if value.unverified else ""
     cited = value.sources[0] if value.own else f"{len(value.sources)} sources"
-    return f"{value.field.label}: {told}{doubt} [{cited}, {value.read_on}]"
+    return f"{value.field.label}: {text}{doubt} [{cited}, {value.read_on}]"
 
 
 def _part_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
@@ -373,9 +342,16 @@ def _catalogue_value(value: PartValue) -> dict[str, Any]:
         "value": value.number,
         "unit": value.field.unit,
         "convention": value.field.says,
-        "words": value.words.replace("\u00a0", " "),
-        "beside": value.beside.replace("\u00a0", " "),
+        "words": value.words.replace(NBSP, " "),
+        "beside": value.beside.replace(NBSP, " "),
         "sources": list(value.sources),
         "read_on": str(value.read_on),
         "unverified": value.unverified,
     }
+
+
+COMMANDS = {
+    "estimate": run_estimate,
+    "accuracy": show_accuracy,
+    "catalogue": list_catalogue,
+}

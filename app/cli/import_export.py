@@ -12,7 +12,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
-from app.content.courses import name_course
+from app.cli.content import course_folder, served_course_name
+from app.cli.database import read_settings
+from app.cli.launcher import CommandError
 from app.database.engine import hide_passwords, make_engine, redact_url
 from app.import_export.course_files import (
     add_items,
@@ -29,116 +31,92 @@ from app.import_export.markdown_to_html import escape_braces
 from app.import_export.xml_files import MOST_BYTES
 
 _MAX_REMARKS_SHOWN = 4
-_FIX_BY_HAND = "; put right by hand what matters"
 
 
-def exchange_command(
-    words: Sequence[str], content: Path, database: str, course: str | None = None
-) -> int:
-    """Run `import …` or `export …`. Returns 0, or 2 if it failed.
-
-    `course` selects the course whose attempts are exported, None for all.
-    """
-    given = _build_parser(content).parse_args(words)
-    folder: Path = given.content
+def import_or_export(options: argparse.Namespace) -> int:
+    """Run `headroom import` or `headroom export`, and print the report."""
+    folder = options.content or course_folder(options.course)
+    path: Path = options.file
+    if not folder.is_dir():
+        raise CommandError(f"{folder} is not a folder; name the course with --content.")
     try:
-        _expect_course(folder)
-        if given.command == "import":
-            report = import_file(given.format, given.file, folder, given.topic, dry=given.dry_run)
-        elif given.format in ATTEMPTS:
-            report = export_attempts(given.format, given.file, database, course)
+        if options.command == "import":
+            report = import_file(options.format, path, folder, options.topic, dry=options.dry_run)
+        elif options.format in ATTEMPTS:
+            database = read_settings().database
+            report = export_attempts(options.format, path, database, served_course_name(folder))
         else:
-            place = (folder, given.topic)
-            report = export_file(given.format, given.file, place, given.seed)
+            report = export_file(options.format, path, folder, options.topic, options.seed)
     except UnusableFileError as error:
-        print(f"headroom: {error}", file=sys.stderr)
-        return 2
-    print(report, file=sys.stderr if str(given.file) == "-" else sys.stdout)
+        raise CommandError(str(error)) from None
+    print(report, file=sys.stderr if str(path) == "-" else sys.stdout)
     return 0
 
 
-def _expect_course(folder: Path) -> None:
-    if not folder.is_dir():
-        raise UnusableFileError(f"{folder} is not a folder; name the course with --content.")
-
-
-def _build_parser(content: Path) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="headroom")
-    commands = parser.add_subparsers(dest="command", required=True)
-    into = commands.add_parser("import", help="take questions in")
-    into.add_argument("format", choices=sorted(READERS))
-    into.add_argument("file", type=Path, metavar="FILE")
-    into.add_argument("--topic", required=True, metavar="SLUG")
-    into.add_argument("--dry-run", action="store_true", help="report only, and write nothing")
-    out = commands.add_parser("export", help="write questions for others")
-    out.add_argument("format", choices=sorted({*WRITERS, *ATTEMPTS}))
-    out.add_argument("file", type=Path, metavar="FILE", help="- is the output")
-    out.add_argument("--topic", default="", metavar="SLUG", help="one topic only")
-    out.add_argument("--seed", type=int, default=0, help="draws the numbers of computed questions")
-    for command in (into, out):
-        command.add_argument("--content", type=Path, default=content, metavar="DIR")
-        name_course(command)
-    return parser
-
-
-def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = False) -> str:
+def import_file(
+    file_format: str, path: Path, folder: Path, topic: str, *, dry: bool = False
+) -> str:
     """Import `path` into a topic of the course in `folder`; returns the report.
 
     With `dry`, nothing is written and the report says what would be. Raises
     UnusableFileError and writes nothing if the file or the topic cannot be used.
     """
-    place = read_target_topic(folder, topic)
+    target = read_target_topic(folder, topic)
     content = _read_content(path)
     try:
-        reading = READERS[form](content)
+        result = READERS[file_format](content)
     except UnusableFileError as error:
-        wanted = f"{WANTED[form]} is wanted."
-        sentence = f"{path} cannot be used. {error} {wanted[0].upper()}{wanted[1:]}"
-        raise UnusableFileError(sentence) from None
-    if form not in WHOLE:  # our own format already has its placeholders filled
-        items = tuple(map(escape_braces, reading.items))
-        reading = dataclasses.replace(reading, items=items)
-    taken = add_items(reading, place)
+        expected = WANTED[file_format]
+        raise UnusableFileError(
+            f"{path} cannot be used. {error} {expected[0].upper()}{expected[1:]} is needed."
+        ) from None
+    if file_format not in WHOLE:  # our own format already has its placeholders filled
+        result = dataclasses.replace(result, items=tuple(map(escape_braces, result.items)))
+    update = add_items(result, target)
     if not dry:
-        write_files(folder, topic, taken)
-    written = (*taken.files, *taken.pictures)
-    where = ", ".join(f"topics/{topic}/{name}" for name in written)
-    head = f"{_format_count_noun(len(taken.carried), 'item')} {'would be ' * dry}carried"
-    head += f" into {where}." if where else "; nothing was written."
-    head = "\n".join((head, *reading.notes))
-    return _import_report(head, taken.refused, taken.lost, _FIX_BY_HAND)
+        write_files(folder, topic, update)
+    written = (*update.files, *update.pictures)
+    names = ", ".join(f"topics/{topic}/{name}" for name in written)
+    summary = f"{_format_count_noun(len(update.carried), 'item')} {'would be ' * dry}imported"
+    summary += f" into {names}." if names else "; nothing was written."
+    summary = "\n".join((summary, *result.notes))
+    return _format_report(summary, update.refused, update.lost, "; correct by hand what matters")
 
 
-def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> str:
+def export_file(file_format: str, path: Path, folder: Path, topic: str, seed: int) -> str:
     """Export a course or one of its topics to `path` (`-`: standard output); returns the report.
 
-    `place` is the folder of the course and the slug of the topic, empty for all.
+    `topic` is empty for the whole course.
     """
-    folder, topic = place
-    reading = export_items(folder, topic, seed)
-    wanted = tuple(i for i in reading.items if _is_supported(form, i))
-    written = WRITERS[form](wanted, describe_course(folder))
-    _write_output(path, written.content)
-    refused = (*(reading.refused if form not in CARDS else ()), *written.refused)
-    lost = (*(r for item in wanted for r in list_losses(item)), *written.lost)
-    left = len(reading.items) - len(wanted)
-    head = f"{_format_count_noun(written.carried, 'item')} written."
-    if left and form not in CARDS:
-        head += f" {_format_count_noun(left, 'card')} left out; apkg takes them."
-    kept = sum(item.use == "exam" for item in wanted)
-    if kept:
-        head += f" {_format_count_noun(kept, 'item')} kept for mock exams among them, with answers."
-    waiting = sum(_is_supported(form, item) for item in reading.waiting)
-    if waiting:
-        head += f" {_format_count_noun(waiting, 'item')} left out as not live (draft or review)."
-    return _import_report(head, refused, lost)
+    result = export_items(folder, topic, seed)
+    items = tuple(i for i in result.items if _is_supported(file_format, i))
+    exported = WRITERS[file_format](items, describe_course(folder))
+    _write_output(path, exported.content)
+    refused = (*(result.refused if file_format not in CARDS else ()), *exported.refused)
+    lost = (*(r for item in items for r in list_losses(item)), *exported.lost)
+    cards = len(result.items) - len(items)
+    reserved = sum(item.use == "exam" for item in items)
+    not_live = sum(_is_supported(file_format, item) for item in result.waiting)
+    summary = f"{_format_count_noun(exported.carried, 'item')} written."
+    if cards and file_format not in CARDS:
+        summary += f" {_format_count_noun(cards, 'card')} left out; apkg exports them."
+    if reserved:
+        summary += (
+            f" {_format_count_noun(reserved, 'item')} reserved for mock exams among them, "
+            "with answers."
+        )
+    if not_live:
+        summary += (
+            f" {_format_count_noun(not_live, 'item')} left out as not live (draft or review)."
+        )
+    return _format_report(summary, refused, lost)
 
 
-def _is_supported(form: str, item: Item) -> bool:
-    return form in WHOLE or (item.kind == "card") == (form in CARDS)
+def _is_supported(file_format: str, item: Item) -> bool:
+    return file_format in WHOLE or (item.kind == "card") == (file_format in CARDS)
 
 
-def export_attempts(form: str, path: Path, database: str, course: str | None) -> str:
+def export_attempts(file_format: str, path: Path, database: str, course: str | None) -> str:
     """Export all attempts of a database to `path` (`-`: standard output); returns the report."""
     engine = _open_engine(database)
     try:
@@ -151,7 +129,7 @@ def export_attempts(form: str, path: Path, database: str, course: str | None) ->
         ) from None
     finally:
         engine.dispose()
-    if form == "attempts-csv":
+    if file_format == "attempts-csv":
         content = write_table(COLUMNS, rows)
     else:
         content = json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n"
@@ -163,8 +141,8 @@ def _open_engine(database: str) -> Engine:
     try:
         return make_engine(database)
     except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
-        said = hide_passwords(error, database)
-        raise UnusableFileError(f"the database address cannot be used ({said}).") from None
+        reason = hide_passwords(error, database)
+        raise UnusableFileError(f"the database address cannot be used ({reason}).") from None
 
 
 def _read_content(path: Path) -> bytes:
@@ -188,16 +166,16 @@ def _write_output(path: Path, content: bytes) -> None:
         raise UnusableFileError(f"{path} cannot be written ({error.strerror}).") from None
 
 
-def _import_report(
-    head: str, refused: Sequence[ItemRemark], lost: Sequence[ItemRemark], advice: str = ""
+def _format_report(
+    summary: str, refused: Sequence[ItemRemark], lost: Sequence[ItemRemark], advice: str = ""
 ) -> str:
-    lines = [head]
+    lines = [summary]
     if refused:
         lines += [f"{_format_count_noun(len(refused), 'item')} refused:", *_group_remarks(refused)]
     if lost:
         items = {(remark.name, remark.line) for remark in lost}
-        lines.append(f"{_format_count_noun(len(items), 'item')} carried with a loss{advice}:")
-        lines += _group_remarks(lost)
+        count = _format_count_noun(len(items), "item")
+        lines += [f"{count} with a loss{advice}:", *_group_remarks(lost)]
     return "\n".join(lines)
 
 
@@ -222,5 +200,8 @@ def _group_remarks(remarks: Sequence[ItemRemark]) -> list[str]:
     return lines
 
 
-def _format_count_noun(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+def _format_count_noun(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+COMMANDS = {"import": import_or_export, "export": import_or_export}

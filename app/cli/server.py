@@ -1,8 +1,7 @@
-"""The commands `serve` and `health`."""
+"""The command `serve`."""
 
 import argparse
 import gc
-import http.client
 import socket
 import sys
 from pathlib import Path
@@ -36,7 +35,7 @@ from app.web.monitoring import begin_shared
 _GRACE = 8  # seconds that requests have to finish when the server is stopped
 
 
-def serve(_given: argparse.Namespace) -> int:
+def serve(_options: argparse.Namespace) -> int:
     """Migrate the database, load the course, print the URL and serve."""
     settings = read_settings()
     make_folder(settings.data)
@@ -84,16 +83,15 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
 
 def _announce_course(name: str, library: Library, folder: Path) -> None:
     errors = sum(p.severity == "error" for p in library.problems)
-    parts = {
-        "topic": library.topics,
-        "question": library.questions,
-        "card": library.cards,
-    }
-    told = ", ".join(_format_count_noun(len(found), noun) for noun, found in parts.items())
-    print(f"Course: {told} from {folder}")
+    counts = (
+        _format_count_noun(len(library.topics), "topic"),
+        _format_count_noun(len(library.questions), "question"),
+        _format_count_noun(len(library.cards), "card"),
+    )
+    print(f"Course: {', '.join(counts)} from {folder}")
     if errors:
         command = f"headroom check{f' --course {name}' if name else ''}"
-        print(f"{_format_count_noun(errors, 'error')} in the content; `{command}` names each.")
+        print(f"{_format_count_noun(errors, 'error')} in the content; `{command}` lists them.")
 
 
 def _format_count_noun(number: int, noun: str) -> str:
@@ -114,7 +112,7 @@ def _announce_rest(settings: Settings) -> None:
     if left:
         print(
             f"What {left} learners did before this server had several courses belongs "
-            "to none of them; `headroom learners adopt COURSE` gives it to one."
+            "to none of them; `headroom learners adopt COURSE` moves it to one."
         )
 
 
@@ -130,10 +128,10 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
     if settings.metrics_token and settings.workers > 1:
         begin_shared(settings.data / "metrics")
 
-    alone = settings.workers == 1  # several processes each create an app
+    single_process = settings.workers == 1  # several processes each create an app
     uvicorn.run(
-        app if alone else "app.cli.launcher:serve_app",
-        factory=not alone,
+        app if single_process else "app.cli.launcher:serve_app",
+        factory=not single_process,
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
@@ -153,18 +151,3 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         timeout_graceful_shutdown=_GRACE,
         server_header=False,
     )
-
-
-def health(_given: argparse.Namespace) -> int:
-    """Print the server's readiness checks. Returns 1 if it is not ready."""
-    settings = read_settings()
-    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound to
-    try:
-        connection = http.client.HTTPConnection(host, settings.port, timeout=10)
-        connection.request("GET", "/readyz")
-        answer = connection.getresponse()
-        words = answer.read().decode(errors="replace")
-    except OSError as error:
-        raise CommandError(f"no answer on {host}:{settings.port} ({error}).") from None
-    print(words, end="")
-    return int(answer.status != http.HTTPStatus.OK)

@@ -1,6 +1,5 @@
 """The courses of a server: a single one, or several in named folders."""
 
-import argparse
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -16,11 +15,6 @@ SINGLE_COURSE = ""
 """Name of the only course of a server. It does not appear in URLs."""
 _PARTS = ("topics", "exams", "sources.toml", "glossary.md", "ids.lock")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
-
-
-def name_course(parser: argparse.ArgumentParser) -> None:
-    """Add `--course` to the help text only; it is removed before the arguments are parsed."""
-    parser.add_argument("--course", metavar="NAME", help="which course, where there are several")
 
 
 def find_course_folders(content: Path) -> dict[str, Path]:

@@ -69,8 +69,8 @@ def write_cards(
     """Write all cards of a learner that still have text, a few notes at a time."""
     calendar = hour.calendar(cards.first_day())
     pictures = _PicturePacker(cards.picture, package)
-    sheets = _NoteBuilder(course, pictures.of_course)
-    write_learned(map(pictures.pack, sheets.build_notes(cards)), calendar, package)
+    notes = _NoteBuilder(course, pictures.of_course)
+    write_learned(map(pictures.pack, notes.build_notes(cards)), calendar, package)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -143,15 +143,15 @@ class _PicturePacker:
         self._packed: set[str] = set()
         self.of_course: dict[str, bytes] = {}
 
-    def pack(self, sheet: AnkiNote) -> AnkiNote:
+    def pack(self, note: AnkiNote) -> AnkiNote:
         """Return the note with pictures as package files, and add these files."""
-        for name in (name for face in sheet.faces for name in find_picture_names(face)):
+        for name in (name for face in note.faces for name in find_picture_names(face)):
             if name not in self._packed:
                 self._packed.add(name)
                 content = self.of_course.get(name) or self._find(name)
                 if content:
                     self._package.add_media(package_file_name(name), content)
-        return dataclasses.replace(sheet, faces=tuple(map(use_package_files, sheet.faces)))
+        return dataclasses.replace(note, faces=tuple(map(use_package_files, note.faces)))
 
 
 class _NoteBuilder:
@@ -170,15 +170,15 @@ class _NoteBuilder:
     def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
         """Yield all notes of a learner."""
         origins = cards.note_origins()
-        held = [c for c in cards.names() if has_words(self._library, origins, c)]
-        notes = list(group_cards_by_note(self._library, held, origins).items())
+        shown_cards = [c for c in cards.names() if has_words(self._library, origins, c)]
+        notes = list(group_cards_by_note(self._library, shown_cards, origins).items())
         for begin in range(0, len(notes), _NOTES_AT_ONCE):
             some = notes[begin : begin + _NOTES_AT_ONCE]
             self._studied = cards.read([name for _, names in some for name in names])
             for note, names in some:
-                sheet = self._of(note, names)
-                if sheet is not None:
-                    yield sheet
+                built = self._of(note, names)
+                if built is not None:
+                    yield built
 
     def _of(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
         """Return the note with its cards; None if its text no longer exists."""
@@ -192,25 +192,25 @@ class _NoteBuilder:
             faces = html.escape(term.name), portable_html(term.meaning.html)
             return self._build_note((note,), "terms", faces)
         card = self._library.cards[note]
-        sheet = self._build_note(cards, card.topic, self._card_faces(card))
+        built = self._build_note(cards, card.topic, self._card_faces(card))
         tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
-        return dataclasses.replace(sheet, tags=tags)
+        return dataclasses.replace(built, tags=tags)
 
     def _own_note(self, note: str, cards: tuple[str, ...]) -> AnkiNote:
         """Return the note of an own card, with the cards of the same Anki note."""
         own = self._studied.own[note]
         deck = self._deck_name(f"own::{own.deck}" if own.deck else "own")
         tags = tuple(own.tags.split())
-        made = tuple(self._card_history(card) for card in cards)
+        histories = tuple(self._card_history(card) for card in cards)
         if not _is_of_note(own.guid, own.ordinal):
-            return AnkiNote(note, note, deck, (own.front, own.back), made, tags)
+            return AnkiNote(note, note, deck, (own.front, own.back), histories, tags)
         texts = {text.ordinal: text for text in (self._studied.own[card] for card in cards)}
         faces: list[str] = []
         for ordinal in range(max(texts) + 1):
             text = texts.get(ordinal)
             faces += (text.front, text.back) if text else ("", "")
         ordinals = tuple(sorted(texts))
-        return AnkiNote(note, own.guid, deck, tuple(faces), made, tags, ordinals)
+        return AnkiNote(note, own.guid, deck, tuple(faces), histories, tags, ordinals)
 
     def _question(self, note: str, name: str) -> AnkiNote | None:
         seed = self._studied.added.get(note, AddedCardInfo()).seed or 0
@@ -223,22 +223,22 @@ class _NoteBuilder:
         return self._build_note((note,), "missed questions", (front, back))
 
     def _build_note(self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]) -> AnkiNote:
-        note, made = cards[0], tuple(self._card_history(name) for name in cards)
-        return AnkiNote(note, note_guid(note), self._deck_name(deck), faces, made)
+        note, histories = cards[0], tuple(self._card_history(name) for name in cards)
+        return AnkiNote(note, note_guid(note), self._deck_name(deck), faces, histories)
 
     def _card_history(self, card: str) -> CardHistory:
-        made = replay_for_anki(
+        history = replay_for_anki(
             card,
             self._studied.grades.get(card, ()),
             suspended=card in self._studied.suspended,
             aside=self._studied.added.get(card),
         )
         due = self._studied.due.get(card)
-        if made.standing is None or due is None:
-            return made
+        if history.standing is None or due is None:
+            return history
         # A question that was missed again is due earlier than its reviews alone would say.
-        standing = dataclasses.replace(made.standing, due_day=due)
-        return dataclasses.replace(made, standing=standing)
+        state = dataclasses.replace(history.standing, due_day=due)
+        return dataclasses.replace(history, standing=state)
 
     def _deck_name(self, name: str) -> str:
         return f"Headroom::{self._course.title}::{name}"
@@ -248,8 +248,8 @@ class _NoteBuilder:
         path = card.place.path
         if path not in self._read:
             self._read[path] = dict(self._authored_faces(self._course.folder / path, path))
-        words = card.front.html, card.back.html
-        return self._read[path].get(card.id) or (portable_html(words[0]), portable_html(words[1]))
+        faces = card.front.html, card.back.html
+        return self._read[path].get(card.id) or (portable_html(faces[0]), portable_html(faces[1]))
 
     def _authored_faces(self, file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
         """Yield the faces of the cards in a file, by card id."""
@@ -263,14 +263,16 @@ class _NoteBuilder:
 
     def _shown(self, card: Item) -> tuple[str, str]:
         """Return both sides as HTML; pictures are named as on own cards."""
-        held = {p.name: image_bytes(p) for p in card.pictures}
-        names = {name: kept for name, c in held.items() if (kept := picture_name(c))}
-        self._pictures |= {kept: held[name] for name, kept in names.items()}
+        contents = {p.name: image_bytes(p) for p in card.pictures}
+        names = {
+            name: stored_name for name, c in contents.items() if (stored_name := picture_name(c))
+        }
+        self._pictures |= {stored_name: contents[name] for name, stored_name in names.items()}
         card = rename_images(card, {name: name for name in names})
         front, back = to_html_with_pictures(card.stem), to_html_with_pictures(card.text)
-        for name, kept in names.items():
-            was, now = f'src="{html.escape(name)}"', f'src="{PICTURES}{kept}"'
-            front, back = front.replace(was, now), back.replace(was, now)
+        for name, stored_name in names.items():
+            old, new = f'src="{html.escape(name)}"', f'src="{PICTURES}{stored_name}"'
+            front, back = front.replace(old, new), back.replace(old, new)
         return front, back
 
 

@@ -19,7 +19,7 @@ from app.accounts.learner_store import bump_change_counter
 from app.content.library import Library
 from app.database.write_queue import Turn
 from app.errors import ConflictError
-from app.import_export import import_store
+from app.import_export import import_store, progress_store
 from app.import_export.anki.card_templates import convert_formulas, is_blank, replace_picture_urls
 from app.import_export.anki.package_format import picture_name
 from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
@@ -27,7 +27,9 @@ from app.import_export.anki.package_writer import note_guid
 from app.import_export.export_store import OwnCardText
 from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import DEEPEST, is_deep
-from app.import_export.import_store import ImportCounts, ImportedCard, ImportedReview
+from app.import_export.import_store import ImportedCard, ImportedReview
+from app.import_export.items import ItemSkippedError
+from app.import_export.progress_store import ImportCounts
 from app.spaced_repetition.card_ids import (
     LONGEST_FACE,
     OWN,
@@ -74,28 +76,42 @@ class MatchedPackage:
 
 def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
     """Match every card with the course; all others become the learner's own cards."""
-    known = dict(_cards_by_guid(library))
+    course_cards = dict(_cards_by_guid(library))
     cards_left: collections.Counter[str] = collections.Counter()
     grades_left: collections.Counter[str] = collections.Counter()
     media = 0
     pictures = {n: p for n, c in package.media.items() if (p := picture_name(c))}
-    arrivals: dict[str, ImportedCard] = {}
+    cards: dict[str, ImportedCard] = {}
     if package.stray:
         grades_left["about cards that the file does not hold"] = package.stray
-    for found in sorted(package.cards, key=lambda c: c.place):
-        card = _matching_card(found, known)
-        reason = _TWICE if card in arrivals else "" if card else _NO_SIDE
-        own, files, lost = None, frozenset[str](), 0
-        if parse_card_id(card)[0] == OWN and not reason:
-            own, files, lost, reason = _read_own_card(found, pictures)
+    for card in sorted(package.cards, key=lambda c: c.place):
+        name = _matching_card(card, course_cards)
+        own = _OwnContent()
+        reason = _NO_SIDE if not name else _TWICE if name in cards else ""
+        try:
+            if not reason and parse_card_id(name)[0] == OWN:
+                own = _read_own_card(card, pictures)
+        except ItemSkippedError as error:
+            reason = str(error)
         if reason:
             cards_left[reason] += 1
             continue
-        media += lost
-        log = tuple(_imported_reviews(found, grades_left))
-        kept = {pictures[name]: package.media[name] for name in files}
-        arrivals[card] = _build_imported_card(found, card, library, (own, kept, log))
-    return MatchedPackage(tuple(arrivals.values()), cards_left, grades_left, media)
+        media += own.lost
+        placement = card_placement(library, name)
+        cards[name] = ImportedCard(
+            card=name,
+            note=placement.note,
+            topic=placement.topic,
+            origin=f"{card.guid}\0{card.ordinal}",
+            log=tuple(_imported_reviews(card, grades_left)),
+            own=own.text,
+            pictures={pictures[file]: package.media[file] for file in own.files},
+            suspended=card.suspended,
+            retention=card.retention,
+            seed=card.aside.seed,
+            since=card.aside.since if is_added_card(name) else None,
+        )
+    return MatchedPackage(tuple(cards.values()), cards_left, grades_left, media)
 
 
 def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -112,96 +128,95 @@ def _cards_by_guid(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield note_guid(term_card(anchor)), (term_card(anchor),)
 
 
-def _matching_card(found: PackageCard, known: Mapping[str, tuple[str, ...]]) -> str:
+def _matching_card(card: PackageCard, course_cards: Mapping[str, tuple[str, ...]]) -> str:
     """Return our id of a card; empty if our note has no such card."""
-    ours = known.get(found.guid)
+    ours = course_cards.get(card.guid)
     if ours is not None:
-        return ours[found.ordinal] if 0 <= found.ordinal < len(ours) else ""
-    if _OURS.match(found.guid):
-        return found.guid if found.ordinal == 0 else ""
-    words = f"anki {found.guid}\0{found.ordinal}"
-    return f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
+        return ours[card.ordinal] if 0 <= card.ordinal < len(ours) else ""
+    if _OURS.match(card.guid):
+        return card.guid if card.ordinal == 0 else ""
+    identity = f"anki {card.guid}\0{card.ordinal}"
+    return f"{OWN}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
 
 
-_Own = tuple[OwnCardText | None, frozenset[str], int, str]
+@dataclasses.dataclass(frozen=True, slots=True)
+class _OwnContent:
+    """The text of an own card, its picture files, and how many media are lost."""
+
+    text: OwnCardText | None = None
+    files: frozenset[str] = frozenset()
+    lost: int = 0
 
 
-def _read_own_card(found: PackageCard, pictures: Mapping[str, str]) -> _Own:
-    """Return the text of an own card, or why it is skipped.
-
-    Also returns its pictures in the file, and how many media are lost.
-    """
-    none = frozenset[str]()
-    refused = _refusal_reason(found)
-    if refused:
-        return None, none, 0, refused
-    addresses = {name: f"{PICTURES}{kept}" for name, kept in pictures.items()}
-    lost, shown = 0, none
+def _read_own_card(card: PackageCard, pictures: Mapping[str, str]) -> _OwnContent:
+    """Return the content of an own card; raises ItemSkippedError."""
+    _expect_readable(card)
+    addresses = {file: f"{PICTURES}{name}" for file, name in pictures.items()}
+    lost, files = 0, frozenset[str]()
     faces: list[str] = []
-    for face in found.faces:
-        plain, missing, used = replace_picture_urls(convert_formulas(face), addresses)
-        faces.append(sanitize_html(plain))
-        lost, shown = lost + missing, shown | used
-    if any(is_blank(face) for face in faces):
-        return None, none, 0, _WORDLESS
+    for face in card.faces:
+        html, missing, used = replace_picture_urls(convert_formulas(face), addresses)
+        faces.append(sanitize_html(html))
+        lost, files = lost + missing, files | used
+    if any(map(is_blank, faces)):
+        raise ItemSkippedError(_WORDLESS)
     if any(len(face) > LONGEST_FACE for face in faces):
-        return None, none, 0, _TOO_LONG
-    ours = _OWN_DECK.match(found.deck)
-    deck = (ours["deck"] or "") if ours else found.deck
-    named = "" if _OURS.match(found.guid) else found.guid
-    text = OwnCardText(deck, faces[0], faces[1], named, found.ordinal, found.tags)
-    return text, shown, lost, ""
+        raise ItemSkippedError(_TOO_LONG)
+    ours = _OWN_DECK.match(card.deck)
+    deck = (ours["deck"] or "") if ours else card.deck
+    guid = "" if _OURS.match(card.guid) else card.guid
+    text = OwnCardText(deck, faces[0], faces[1], guid, card.ordinal, card.tags)
+    return _OwnContent(text, files, lost)
 
 
-def _refusal_reason(found: PackageCard) -> str:
-    """Return why the text of a card cannot be imported; empty if it can."""
-    if any(_OCCLUSION.search(field) for field in found.fields):
-        return _MASKED
-    if sum(map(len, found.fields)) > 2 * LONGEST_FACE:
-        return _TOO_LONG
-    for face in found.faces:
+def _expect_readable(card: PackageCard) -> None:
+    """Raise ItemSkippedError if the text of a card cannot be imported."""
+    if any(_OCCLUSION.search(field) for field in card.fields):
+        raise ItemSkippedError(_MASKED)
+    if sum(map(len, card.fields)) > 2 * LONGEST_FACE:
+        raise ItemSkippedError(_TOO_LONG)
+    for face in card.faces:
         if len(face) > LONGEST_FACE or face.count("<") > _MOST_TAGS:
-            return _TOO_LONG
+            raise ItemSkippedError(_TOO_LONG)
         if is_deep(face):
-            return _TOO_DEEP
-    return ""
+            raise ItemSkippedError(_TOO_DEEP)
 
 
 def _imported_reviews(
-    found: PackageCard, left: collections.Counter[str]
+    card: PackageCard, left: collections.Counter[str]
 ) -> Iterator[ImportedReview]:
     """Yield the reviews and manual edits of a card; other rows are counted.
 
     A due date counts only if nothing came after it. A card that is new now was reset, whether its
     log says so or not. Anki has no log row for burying a card.
     """
-    log = found.log[-_MOST_GRADES:]
-    if len(found.log) > _MOST_GRADES:
-        left[_TOO_MANY] += len(found.log) - _MOST_GRADES
+    log = card.log[-_MOST_GRADES:]
+    if len(card.log) > _MOST_GRADES:
+        left[_TOO_MANY] += len(card.log) - _MOST_GRADES
     last = None
     for row in log:
-        came = _imported_review(row, found, is_last=row is log[-1])
-        if came is None:
+        review = _imported_review(row, card, is_last=row is log[-1])
+        if review is None:
             left[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
         else:
-            last = came
-            yield came
-    if last is not None and last.rating and found.is_new:
+            last = review
+            yield review
+    if last is not None and last.rating and card.is_new:
         last = ImportedReview(last.at + 1, 0, 0, "forget")
         yield last
-    if found.buried is not None:
-        yield ImportedReview(max(found.buried, last.at + 1 if last else 0), 0, 0, "bury")
+    if card.buried is not None:
+        yield ImportedReview(max(card.buried, last.at + 1 if last else 0), 0, 0, "bury")
 
 
 def _imported_review(
-    row: RevlogEntry, found: PackageCard, *, is_last: bool
+    row: RevlogEntry, card: PackageCard, *, is_last: bool
 ) -> ImportedReview | None:
     if row.ease in _EASES and row.kind in _KINDS:
         return ImportedReview(row.number, row.ease, row.time)
     if row.forgets:
         return ImportedReview(row.number, 0, 0, "forget")
-    if row.kind == BY_HAND and row.factor and found.due and is_last:
-        return ImportedReview(row.number, 0, 0, "due", found.due.isoformat())
+    if row.kind == BY_HAND and row.factor and card.due and is_last:
+        return ImportedReview(row.number, 0, 0, "due", card.due.isoformat())
     return None
 
 
@@ -219,29 +234,6 @@ def card_placement(library: Library, card: str) -> CardPlacement:
     if known is None:
         return CardPlacement(card, card_topic(library, card))
     return CardPlacement(min(card, known.sibling or card), known.topic)
-
-
-def _build_imported_card(
-    found: PackageCard,
-    card: str,
-    library: Library,
-    carried: tuple[OwnCardText | None, Mapping[str, bytes], tuple[ImportedReview, ...]],
-) -> ImportedCard:
-    own, pictures, log = carried
-    home = card_placement(library, card)
-    return ImportedCard(
-        card=card,
-        note=home.note,
-        topic=home.topic,
-        origin=f"{found.guid}\0{found.ordinal}",
-        log=log,
-        own=own,
-        pictures=pictures,
-        suspended=found.suspended,
-        retention=found.retention,
-        seed=found.aside.seed,
-        since=found.aside.since if is_added_card(card) else None,
-    )
 
 
 AT_ONCE = 2
@@ -287,18 +279,19 @@ class ImportRunner:
             try:
                 await room.enter_async_context(slot)
             except TimeoutError:
-                words = "Other files are being imported just now. Send yours in a minute."
-                raise HTTPException(503, words, {"retry-after": "60"}) from None
+                message = "Other files are being imported. Send yours in a minute."
+                raise HTTPException(503, message, {"retry-after": "60"}) from None
             yield room
 
     async def begin(
         self,
-        running: tuple[LearnerProfile, int],
-        arrivals: Sequence[ImportedCard],
+        learner: LearnerProfile,
+        began_at: int,
+        cards: Sequence[ImportedCard],
         room: Room,
     ) -> asyncio.Task[None]:
         """Write cards in batches; returns when done, or after a short wait."""
-        task = asyncio.create_task(self._run(running, arrivals, room))
+        task = asyncio.create_task(self._run(learner, began_at, cards, room))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait({task}, timeout=_SOON)
@@ -306,61 +299,60 @@ class ImportRunner:
 
     async def _run(
         self,
-        running: tuple[LearnerProfile, int],
-        arrivals: Sequence[ImportedCard],
+        learner: LearnerProfile,
+        began_at: int,
+        cards: Sequence[ImportedCard],
         room: Room,
     ) -> None:
-        name = (running[0].id, running[1])
         async with room:
             try:
-                state = await self._write(running, arrivals)
-                await self._end_import(name, state)
+                state = await self._write(learner, began_at, cards)
+                await self._end_import(learner.id, began_at, state)
             except Exception:  # noqa: BLE001 - nothing awaits the task: the page and the log report it
                 _log.exception("an import of cards failed")
                 with contextlib.suppress(Exception):
-                    await self._end_import(name, import_store.FAILED)
+                    await self._end_import(learner.id, began_at, progress_store.FAILED)
 
     async def _write(
-        self, running: tuple[LearnerProfile, int], arrivals: Sequence[ImportedCard]
+        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard]
     ) -> str:
         """Write all batches; returns how it ended: done, canceled, stopped, or full."""
         waiting = 0
-        for part in import_store.slice_cards(arrivals):
+        for part in import_store.slice_cards(cards):
             if self._ending:
-                return import_store.STOPPED
+                return progress_store.STOPPED
             now = self._clock()
             try:
                 async with self._turn() as db:
                     outcome = await run_in_threadpool(
-                        _write_slice, db, running, part, (now, waiting)
+                        _write_slice, db, learner, began_at, part, now, waiting
                     )
             except ConflictError:  # the learner has the maximum number of own cards
-                return import_store.FULL
+                return progress_store.FULL
             if outcome is None:
-                return import_store.CANCELLED
+                return progress_store.CANCELLED
             waiting += outcome.waiting
-        return import_store.DONE
+        return progress_store.DONE
 
-    async def _end_import(self, running: tuple[int, int], state: str) -> None:
+    async def _end_import(self, learner_id: int, began_at: int, state: str) -> None:
         async with self._turn() as db:
-            bump_change_counter(db, running[0])
-            await run_in_threadpool(import_store.end_import, db, running, state)
+            bump_change_counter(db, learner_id)
+            await run_in_threadpool(progress_store.end_import, db, learner_id, began_at, state)
 
 
 def _write_slice(
     db: Session,
-    running: tuple[LearnerProfile, int],
-    part: Sequence[ImportedCard],
-    at: tuple[dt.datetime, int],
+    learner: LearnerProfile,
+    began_at: int,
+    cards: Sequence[ImportedCard],
+    now: dt.datetime,
+    waiting: int,
 ) -> ImportCounts | None:
     """Write a batch and the progress; None if the import was ended."""
-    learner, began = running
-    now, waiting = at
     # Every writer for a learner starts with this row, so others wait here for this transaction.
-    if not bump_change_counter(db, learner.id) or not import_store.is_running(
-        db, (learner.id, began)
-    ):
+    exists = bump_change_counter(db, learner.id)
+    if not exists or not progress_store.is_running(db, learner.id, began_at):
         return None
-    outcome = import_store.import_cards(db, learner, part, now, waiting)
-    import_store.advance_import(db, (learner.id, began), (len(part), outcome), now)
+    outcome = import_store.import_cards(db, learner, cards, now, waiting)
+    progress_store.advance_import(db, learner.id, began_at, len(cards), outcome, now)
     return outcome

@@ -2,13 +2,22 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
 from app.import_export.html_to_markdown import from_plain, join_formula_lines, to_markdown
 from app.import_export.images import ImageCollector
-from app.import_export.items import Item, ItemSkippedError, NumberRange
+from app.import_export.items import (
+    BLANK,
+    ImportResult,
+    Item,
+    ItemBlank,
+    ItemRemark,
+    ItemSkippedError,
+    NumberRange,
+)
 from app.import_export.markdown_to_html import to_html
 from app.markup.quantities import known_unit
 from app.questions.types import number_parsing
@@ -45,8 +54,42 @@ class ConversionLosses:
 
     def noted_in(self, item: Item) -> Item:
         """Return the item with its pictures and all recorded losses."""
-        lost = (*item.lost, *self.noted)
-        return dataclasses.replace(item, pictures=self.album.pictures, lost=lost)
+        pictures = (*item.pictures, *self.album.pictures)
+        return dataclasses.replace(item, pictures=pictures, lost=(*item.lost, *self.noted))
+
+
+class SourceItem(NamedTuple):
+    """An item of a file before it is read: its name and line for reports, and its pictures."""
+
+    name: str
+    line: int
+    read: Callable[[ConversionLosses], Item]
+    find_picture: Callable[[str], bytes | None] | None = None
+
+
+def read_each(sources: Iterable[SourceItem], *notes: str) -> ImportResult:
+    """Read items; one that raises ItemSkippedError is refused with its message."""
+    items: list[Item] = []
+    refused: list[ItemRemark] = []
+    for source in sources:
+        losses = ConversionLosses(ImageCollector(source.find_picture))
+        try:
+            item = dataclasses.replace(source.read(losses), line=source.line)
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(source.name or "(nameless)", source.line, str(error)))
+            continue
+        items.append(losses.noted_in(item))
+    return ImportResult(tuple(items), tuple(refused), notes=notes)
+
+
+def build_cloze(item: Item, text: str, blanks: Sequence[ItemBlank]) -> Item:
+    """Return the item as a cloze; its first paragraph is the stem if it has no gap."""
+    if text.count(BLANK) != len(blanks) or not all(blank.answers for blank in blanks):
+        raise ItemSkippedError("its gaps do not fit its text, or one of them is hidden")
+    head, _, rest = text.partition("\n\n")
+    if not rest or BLANK in head:
+        head, rest = from_plain(item.name or "Complete the text."), text
+    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
 
 
 def read_text(text: str, form: str, losses: ConversionLosses) -> str:
@@ -70,10 +113,10 @@ def _add_line_breaks(text: str) -> str:
 
 def read_html(html: str, losses: ConversionLosses) -> str:
     """Return the Markdown of an HTML fragment."""
-    turned = to_markdown(html, losses.album.take)
-    for what in turned.lost:
+    converted = to_markdown(html, losses.album.take)
+    for what in converted.lost:
         losses.add(what)
-    return turned.text
+    return converted.text
 
 
 def plain_words_or_none(markdown: str) -> str | None:
@@ -81,10 +124,10 @@ def plain_words_or_none(markdown: str) -> str | None:
     html = to_html(markdown)
     if "<" in html or "\n" in html or "\\(" in html or "\\[" in html:
         return None
-    words = (
+    text = (
         html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&")
     )
-    return words if from_plain(words) == markdown else None
+    return text if from_plain(text) == markdown else None
 
 
 def add_unit_to_stem(stem: str, unit: str) -> str:
@@ -94,26 +137,26 @@ def add_unit_to_stem(stem: str, unit: str) -> str:
 
 def split_unit_from_stem(stem: str) -> tuple[str, str]:
     """Return the stem without the unit that `with_unit` appended, and the unit."""
-    found = _UNIT.search(stem)
-    if found is None or not known_unit(found[1]):
+    match = _UNIT.search(stem)
+    if match is None or not known_unit(match[1]):
         return stem, ""
-    return stem[: found.start()], known_unit(found[1]) or ""
+    return stem[: match.start()], known_unit(match[1]) or ""
 
 
-def move_default_feedback(item: Item, said: str, losses: ConversionLosses) -> Item:
+def move_default_feedback(item: Item, feedback: str, losses: ConversionLosses) -> Item:
     """Return the item with the feedback to any other answer as its common mistake."""
-    if said and not item.mistake:
-        return dataclasses.replace(item, mistake=said)
-    if said:
-        losses.add("what is said to any other answer is left out")
+    if feedback and not item.mistake:
+        return dataclasses.replace(item, mistake=feedback)
+    if feedback:
+        losses.add("feedback on any other answer is left out")
     return item
 
 
 def report_unused_feedback(item: Item, notes: Iterable[str], losses: ConversionLosses) -> None:
     """Record the feedback in a file that its item does not contain."""
-    said = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
-    said += [option.feedback for option in (*item.options, *item.steps)]
-    if any(note and not any(note in words for words in said) for note in notes):
+    texts = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
+    texts += [option.feedback for option in (*item.options, *item.steps)]
+    if any(note and not any(note in text for text in texts) for note in notes):
         losses.add("feedback that belongs to no choice is left out: explain it below")
 
 
@@ -124,9 +167,9 @@ def has_decimal_comma(text: str) -> bool:
 
 def _expect_one_reading(text: str) -> None:
     """Raise ItemSkippedError for a number whose separator is ambiguous."""
-    if found := _EITHER.search(text):
-        plain = re.sub("[.,]", "", found[0])
-        either = found[0].replace(",", ".")
+    if match := _EITHER.search(text):
+        plain = re.sub("[.,]", "", match[0])
+        either = match[0].replace(",", ".")
         raise ItemSkippedError(
             f"its number “{text.strip()[:40]}” can be {plain} or {either}: "
             f"write {plain}, or {either}0 with one more digit"
@@ -141,12 +184,12 @@ def read_number(text: str, *, comma: bool = False) -> float:
     >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
     (1024.0, 1.5, 12500000.0)
     """
-    found = number_parsing.read_number(text)
-    if found is None or found.unit or text.strip()[:1] in _ABOUT:
+    number = number_parsing.read_number(text)
+    if number is None or number.unit or text.strip()[:1] in _ABOUT:
         raise ItemSkippedError(f"“{text.strip()[:30]}” is not a number")
     if comma:
         _expect_one_reading(text)
-    return found.value
+    return number.value
 
 
 def read_span(text: str, *, comma: bool = False) -> NumberRange | None:
@@ -155,18 +198,18 @@ def read_span(text: str, *, comma: bool = False) -> NumberRange | None:
     Raises ItemSkippedError like `read_number`.
     """
     center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
-    found = number_parsing.read_number(center)
-    if found is None or text.strip()[:1] in _ABOUT:
+    number = number_parsing.read_number(center)
+    if number is None or text.strip()[:1] in _ABOUT:
         return None
-    unit = known_unit(found.unit)
+    unit = known_unit(number.unit)
     half = number_parsing.read_number(tolerance) if sign else number_parsing.TypedNumber(0.0, "")
-    if unit is None or half is None or half.unit not in {"", "%", found.unit}:
+    if unit is None or half is None or half.unit not in {"", "%", number.unit}:
         return None
     if comma:
         _expect_one_reading(text)
     percent = half.unit == "%" != unit
-    width = abs(found.value) * half.value / 100 if percent else half.value
-    return span_around(found.value, width, unit)
+    width = abs(number.value) * half.value / 100 if percent else half.value
+    return span_around(number.value, width, unit)
 
 
 def read_weight(text: str) -> float:

@@ -1,7 +1,7 @@
 """Read the items of a course, and add imported items to a topic."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.content.course_rules import NO_SYLLABUS
@@ -67,66 +67,67 @@ class TopicUpdate:
     lost: tuple[ItemRemark, ...]
 
 
-def add_items(reading: ImportResult, place: TargetTopic) -> TopicUpdate:
+def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
     """Add the items of an import to a topic; existing text is not changed.
 
     An item is refused if it already is in the topic, if the course check would refuse it, or if its
     Markdown would be parsed as something else.
     """
-    texts = {name: _open_file_text(name, text, place) for name, text in place.files.items()}
-    ids = set(place.ids)
-    known = {_item_likeness(rename_images(i, place.pictures)) for i in _existing_items(place)}
+    texts = {name: _open_file_text(name, text, target) for name, text in target.files.items()}
+    ids = set(target.ids)
+    known = {
+        _item_likeness(rename_images(item, target.pictures))
+        for name, text in target.files.items()
+        for item in read_authored(text, f"topics/{target.slug}/{name}").items
+    }
     carried: list[tuple[str, Item]] = []
-    refused = list(reading.refused)
+    refused = list(result.refused)
     lost: list[ItemRemark] = []
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
-    for raw in reading.items:
-        item, shown = _with_unique_pictures(_known_here(raw, place))
+    for raw in result.items:
+        item, new_pictures = _with_unique_pictures(_known_here(raw, target))
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_id(item, ids)
-        like = _item_likeness(rename_images(item, {n: image_digest(c) for n, c in shown.items()}))
-        if reason := _KNOWN * (like in known) or _placement_refusal(item, name, file, place):
+        likeness = _item_likeness(
+            rename_images(item, {n: image_digest(c) for n, c in new_pictures.items()})
+        )
+        if reason := _KNOWN * (likeness in known) or _placement_refusal(item, name, file, target):
             refused.append(ItemRemark(item_label(raw), raw.line, reason))
             continue
         ids.add(name)
-        known.add(like)
+        known.add(likeness)
         texts[file] = f"{texts[file].rstrip()}\n\n{write_item_block(item, name)}"
         carried.append((name, item))
         lost += (ItemRemark(item_label(raw), raw.line, what) for what in item.lost)
         changed.add(file)
-        pictures |= shown
+        pictures |= new_pictures
     files = {name: texts[name] for name in sorted(changed)}
     return TopicUpdate(files, pictures, tuple(carried), tuple(refused), tuple(lost))
 
 
-def _open_file_text(name: str, text: str, place: TargetTopic) -> str:
+def _open_file_text(name: str, text: str, target: TargetTopic) -> str:
     """Return the file to append to, or new front matter."""
     if text.strip():
         return text
     what = "cards" if name == "cards.md" else "questions"
-    title = f"{place.title}: {what}".replace('"', "'").replace("\\", "/")
-    return f'---\ntitle: "{title}"\nobjective: {place.objective}\nsource: {place.source}\n---\n'
+    title = f"{target.title}: {what}".replace('"', "'").replace("\\", "/")
+    return f'---\ntitle: "{title}"\nobjective: {target.objective}\nsource: {target.source}\n---\n'
 
 
-def _existing_items(place: TargetTopic) -> Iterable[Item]:
-    for name, text in place.files.items():
-        yield from read_authored(text, f"topics/{place.slug}/{name}").items
-
-
-def _known_here(item: Item, place: TargetTopic) -> Item:
+def _known_here(item: Item, target: TargetTopic) -> Item:
     """Return the item with only the objectives and sources that the course has."""
-    objectives = tuple(o for o in item.objectives if o in place.objectives)
-    sources = tuple(s for s in item.sources if s in place.sources)
+    objectives = tuple(o for o in item.objectives if o in target.objectives)
+    sources = tuple(s for s in item.sources if s in target.sources)
     gone = {*item.objectives, *item.sources} - {*objectives, *sources}
     if gone:
         item = _item_without(
             item,
             f"unknown here: {', '.join(sorted(gone))}",
         )
-    if objectives == (place.objective,):
+    if objectives == (target.objective,):
         objectives = ()
-    if sources == (place.source,):
+    if sources == (target.source,):
         sources = ()
     known = dataclasses.replace(item, objectives=objectives, sources=sources)
     return _add_pair_reasons(with_heading(known))
@@ -138,15 +139,15 @@ def _item_without(item: Item, what: str) -> Item:
 
 def _with_unique_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
     """Return the item with unique picture names, and the bytes of the pictures."""
-    held = {p.name: image_bytes(p) for p in item.pictures}
-    names = {name: image_name(content, name) for name, content in held.items()}
+    contents = {p.name: image_bytes(p) for p in item.pictures}
+    names = {name: image_name(content, name) for name, content in contents.items()}
     for name in picture_names_shown(item):
         if not names.get(name):
             item = _item_without(
                 item,
                 f"the picture {name} is left out: it is not in the file",
             )
-    shown = {names[n]: held[n] for n in picture_names_shown(item) if names.get(n)}
+    shown = {names[n]: contents[n] for n in picture_names_shown(item) if names.get(n)}
     return rename_images(item, names), shown
 
 
@@ -160,19 +161,19 @@ def _add_pair_reasons(item: Item) -> Item:
     return dataclasses.replace(item, pairs=pairs)
 
 
-def _placement_refusal(item: Item, name: str, file: str, place: TargetTopic) -> str:
+def _placement_refusal(item: Item, name: str, file: str, target: TargetTopic) -> str:
     """Return why an item cannot be added to the topic; empty if it can."""
-    words = [word for b in item.blanks for word in (*b.answers, *b.wrong)]
-    if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in words):
+    answers = [word for b in item.blanks for word in (*b.answers, *b.wrong)]
+    if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in answers):
         return "the answer of a gap holds one of | ? [ ] ~"
-    path = f"topics/{place.slug}/{file}"
-    alone = f"{_open_file_text(file, '', place)}\n{write_item_block(item, name)}"
-    parsed = parse_file(alone, path)
+    path = f"topics/{target.slug}/{file}"
+    source = f"{_open_file_text(file, '', target)}\n{write_item_block(item, name)}"
+    parsed = parse_file(source, path)
     problems = [p for p in parsed.problems if p.severity == "error"]
     if problems:
         return f"{problems[0].message} [{problems[0].code}]"
-    again = read_authored(alone, path).items
-    if len(again) != 1 or _item_likeness(again[0]) != _item_likeness(item):
+    parsed_again = read_authored(source, path).items
+    if len(parsed_again) != 1 or _item_likeness(parsed_again[0]) != _item_likeness(item):
         return "its text cannot be written so that it reads the same"
     return ""
 
@@ -195,8 +196,8 @@ def _normalize_line(text: str) -> str:
 
 
 def _normalize_words(text: str) -> str:
-    words = text.replace("<br>", " ").replace("\\\n", " ").replace("\\{", "{")
-    return " ".join(words.split())
+    plain = text.replace("<br>", " ").replace("\\\n", " ").replace("\\{", "{")
+    return " ".join(plain.split())
 
 
 def _span_key(span: NumberRange | None) -> tuple[str, ...]:
@@ -218,7 +219,9 @@ def read_target_topic(folder: Path, slug: str) -> TargetTopic:
         raise UnusableFileError(
             f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}."
         )
-    topic, objectives, sources = page.topic, _known_objectives(readings), _known_sources(readings)
+    topic = page.topic
+    syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    domains = syllabus.domains if syllabus else ()
     if not topic.objectives or not topic.sources:
         raise UnusableFileError(f"The page of “{slug}” names no objective or no source.")
     return TargetTopic(
@@ -228,8 +231,8 @@ def read_target_topic(folder: Path, slug: str) -> TargetTopic:
         frozenset(list_used_ids(readings)),
         topic.objectives[0],
         topic.sources[0],
-        objectives,
-        sources,
+        frozenset(o.number for d in domains for o in d.objectives),
+        frozenset(s.key for parsed in readings.values() for s in parsed.sources),
         _picture_digests(folder, slug),
     )
 
@@ -238,8 +241,8 @@ def _picture_digests(folder: Path, slug: str) -> dict[str, str]:
     """Return the digest of each picture of a topic, by name."""
     topic = folder / "topics" / slug
     names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
-    shown = (n for n in names if not image_problem(folder, f"topics/{slug}/{n}"))
-    return {name: image_digest((topic / name).read_bytes()) for name in shown}
+    pictures = (n for n in names if not image_problem(folder, f"topics/{slug}/{n}"))
+    return {name: image_digest((topic / name).read_bytes()) for name in pictures}
 
 
 def attach_pictures(folder: Path, item: Item) -> Item:
@@ -258,23 +261,13 @@ def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig") if path.is_file() else ""
 
 
-def _known_objectives(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
-    syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
-    domains = syllabus.domains if syllabus else ()
-    return frozenset(o.number for d in domains for o in d.objectives)
-
-
-def _known_sources(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
-    return frozenset(s.key for r in readings.values() for s in r.sources)
-
-
-def write_files(folder: Path, slug: str, taken: TopicUpdate) -> None:
+def write_files(folder: Path, slug: str, update: TopicUpdate) -> None:
     """Replace files of a topic atomically, so that no reader sees half of one.
 
     Pictures come first, so that no page refers to a missing one.
     """
-    texts = {name: text.encode() for name, text in taken.files.items()}
-    for name, content in {**taken.pictures, **texts}.items():
+    texts = {name: text.encode() for name, text in update.files.items()}
+    for name, content in {**update.pictures, **texts}.items():
         path = folder / "topics" / slug / name
         path.parent.mkdir(exist_ok=True)
         replace_file(path, content)
@@ -297,21 +290,21 @@ def export_items(folder: Path, slug: str, seed: int) -> ImportResult:
     items: list[Item] = []
     waiting: list[Item] = []
     refused: list[ItemRemark] = []
-    wanted = [p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")]
-    if slug and not wanted:
+    paths = [p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")]
+    if slug and not paths:
         where = folder.absolute().name
         raise UnusableFileError(f"There is no topic “{slug}” in {where}.")
-    for path in wanted:
+    for path in paths:
         topic = path.split("/")[1]
         page = readings.get(f"topics/{topic}/concept.md")
         live = _live_items(readings[path], page.topic if page else None)
-        found = read_authored(_read_text(folder / path), path, seed)
-        for item in found.items:
+        result = read_authored(_read_text(folder / path), path, seed)
+        for item in result.items:
             if item.name in live:
-                there = attach_pictures(folder / "topics" / topic, item)
-                whole = dataclasses.replace(there, topic=topic)
-                (items if live[item.name] else waiting).append(whole)
-        refused += (r for r in found.refused if live.get(r.name, True))
+                with_pictures = attach_pictures(folder / "topics" / topic, item)
+                complete = dataclasses.replace(with_pictures, topic=topic)
+                (items if live[item.name] else waiting).append(complete)
+        refused += (r for r in result.refused if live.get(r.name, True))
     return ImportResult(tuple(items), tuple(refused), tuple(waiting))
 
 

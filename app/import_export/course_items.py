@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from markdown_it.token import Token
@@ -11,6 +11,7 @@ from app.content.front_matter import FileKind, FrontMatter, front_matter
 from app.content.item_reader import ParsedItem, Region, build_item, split_into_items
 from app.import_export.converted_text import span_around
 from app.import_export.html_to_markdown import join_into_one_line
+from app.import_export.images import map_item_texts
 from app.import_export.items import (
     BLANK,
     ImportResult,
@@ -23,6 +24,7 @@ from app.import_export.items import (
     Kind,
     NumberRange,
     format_digits,
+    is_true_or_false,
 )
 from app.import_export.markdown_text import code_span, escape_markdown, line_escaped
 from app.import_export.markdown_to_html import tokens_to_markdown
@@ -49,13 +51,12 @@ _KINDS: dict[str, FileKind] = {
     "quiz.md": "quiz",
     "cards.md": "cards",
 }
-Fields = dict[str, Any]
 _COMPUTED = ("params", "let")
 # The type that other formats use instead, and what is lost.
 _INSTEAD: dict[str, tuple[Kind, str]] = {
-    "place": ("single", "its drawing is not carried; it asks for the label of a part"),
+    "place": ("single", "its drawing is not exported; it asks for the label of a part"),
 }
-_ONE_DRAW = "its numbers were drawn once; the parameters are not carried"
+_ONE_DRAW = "its numbers were drawn once; the parameters are not exported"
 
 
 def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
@@ -64,19 +65,19 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
     `path` is relative to the content folder. Items that the course check refuses are refused here
     too, and so are design exercises, because no other program can grade them.
     """
-    sheet = SourceFile(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
-    front, body = front_matter(sheet)
+    source = SourceFile(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
+    front, body = front_matter(source)
     items: list[Item] = []
     refused: list[ItemRemark] = []
-    drafts = split_into_items(body, sheet)
+    drafts = split_into_items(body, source)
     # Building an item consumes its tokens, and a computed one is built twice.
-    others = split_into_items(body, sheet) if any(map(_is_computed_region, drafts)) else drafts
+    others = split_into_items(body, source) if any(map(_is_computed_region, drafts)) else drafts
     for first, second in zip(drafts, others, strict=True):
         if not isinstance(first, ItemDraft) or not isinstance(second, ItemDraft):
             continue
         name, line = first.comment.id or "(no id)", first.line
         try:
-            item = _convert_draft((first, second), front, sheet, seed)
+            item = _convert_draft(first, second, front, source, seed)
         except ItemSkippedError as error:
             refused.append(ItemRemark(name, line, str(error)))
             continue
@@ -88,12 +89,11 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
 
 
 def _convert_draft(
-    drafts: tuple[ItemDraft, ItemDraft], front: FrontMatter, sheet: SourceFile, seed: int
+    first: ItemDraft, second: ItemDraft, front: FrontMatter, source: SourceFile, seed: int
 ) -> Item:
-    first, second = drafts
-    parts = sheet.path.split("/")
+    parts = source.path.split("/")
     kind = _KINDS.get(parts[-1], "quiz")
-    scope = RenderContext(sheet, folder=parts[-2] if len(parts) > 1 else "")
+    scope = RenderContext(source, folder=parts[-2] if len(parts) > 1 else "")
     built = build_item(first, kind, front, scope)
     if built is None:
         raise ItemSkippedError("the check refuses it")
@@ -103,8 +103,10 @@ def _convert_draft(
         values = _draw_values(question, seed)
         plain = dataclasses.replace(second, comment=_comment_without_computed(second))
         built = build_item(plain, kind, front, scope) or built
-    made = _convert_question(built, question, values)
-    return _fill_item(made, values) if values else made
+    item = _convert_question(built, question, values)
+    if not values:
+        return item
+    return map_item_texts(item, lambda text: expressions.fill_template(text, values), answers=True)
 
 
 def _is_computed_region(region: Region) -> bool:
@@ -126,9 +128,9 @@ def _draw_values(question: Question, seed: int) -> Mapping[str, Value]:
 
 def _comment_without_computed(draft: ItemDraft) -> ItemComment:
     fields = draft.comment.fields
-    kept = {k: v for k, v in fields.values.items() if k not in _COMPUTED}
+    values = {k: v for k, v in fields.values.items() if k not in _COMPUTED}
     keys = {k: v for k, v in fields.keys.items() if k not in _COMPUTED}
-    mapped = YamlMapping(kept, keys, fields.line, fields.column)
+    mapped = YamlMapping(values, keys, fields.line, fields.column)
     return dataclasses.replace(draft.comment, fields=mapped)
 
 
@@ -139,107 +141,76 @@ def _convert_question(
     built: ParsedItem, question: Question | Flashcard, values: Mapping[str, Value]
 ) -> Item:
     draft, parts = built.written.draft, built.written.parts
-    front = tokens_to_markdown([draft.heading])
-    common = _common_fields(question, front, draft.line)
+    heading = tokens_to_markdown([draft.heading])
+    item = Item(
+        question.id,
+        "card",
+        heading,
+        objectives=question.objectives,
+        sources=question.sources,
+        tags=question.tags,
+        level=question.level,
+        line=draft.line,
+    )
     if isinstance(question, Flashcard):
         back = tokens_to_markdown([t for t in draft.body if t.type != "hr"])
-        twice = draft.comment.word("reverse").lower() in {"yes", "true"}
-        return dataclasses.replace(common, text=back, reverse=twice)
-    answer = _ANSWERS.get(question.type)
-    if answer is None:
-        raise ItemSkippedError("no other program can judge a design exercise")
+        reverse = draft.comment.word("reverse").lower() in {"yes", "true"}
+        return dataclasses.replace(item, text=back, reverse=reverse)
+    # The text between the heading and the answers, unless it is the answer.
+    is_answer = types.type_of(question).blank
+    below = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
+    instead = _INSTEAD.get(question.type)
     return dataclasses.replace(
-        common,
-        kind=_item_kind(question),
-        stem="\n\n".join(p for p in (front, _body_below_heading(parts, question)) if p),
+        item,
+        kind=instead[0] if instead else cast(Kind, question.type),
+        stem="\n\n".join(p for p in (heading, below) if p),
         hints=tuple(tokens_to_markdown(h) for h in parts.hints),
         explanation=tokens_to_markdown(parts.explanation),
         mistake=tokens_to_markdown(parts.mistake),
         partial=question.partial,
         difficulty=question.difficulty,
         use=question.use,
-        **answer(parts, question, values),
+        **_answer_fields(parts, question, values),
     )
 
 
-def _common_fields(item: Question | Flashcard, front: str, line: int) -> Item:
-    """Return the fields shared by questions and cards."""
-    return Item(
-        item.id,
-        "card",
-        front,
-        objectives=item.objectives,
-        sources=item.sources,
-        tags=item.tags,
-        level=item.level,
-        line=line,
+def _answer_fields(  # noqa: PLR0911 - one return per type
+    parts: ItemParts, question: Question, values: Mapping[str, Value]
+) -> dict[str, Any]:
+    """Return the fields of an item that hold its answer; raises ItemSkippedError."""
+    answer = question.answer
+    match question.type:
+        case "single" | "multiple" | "true-false":
+            shuffle = bool(getattr(answer, "shuffle", True))
+            return {"options": _choice_options(parts), "shuffle": shuffle}
+        case "numeric":
+            return {"options": _number_options(parts.options, answer, values)}
+        case "short":
+            texts = [(option_code(o) or o.words).strip() for o in parts.options]
+            case = bool(getattr(answer, "case_sensitive", False))
+            return {"options": _choice_options(parts, texts), "case": case}
+        case "order":
+            return {"steps": _step_options(parts.block), "options": _choice_options(parts)}
+        case "match":
+            titles, pairs = _read_pairs(parts.block)
+            return {"titles": titles, "pairs": pairs}
+        case "cloze":
+            blanks = getattr(answer, "blanks", ())
+            gaps = tuple(ItemBlank(b.answers, b.hint, b.wrong) for b in blanks)
+            return {"text": tokens_to_markdown(parts.stem), "blanks": gaps}
+        case "place":
+            labels = [tokens_to_markdown([split_label(o)[1]]) for o in parts.options]
+            return {"options": _choice_options(parts, labels), "shuffle": False}
+    raise ItemSkippedError("no other program can judge a design exercise")
+
+
+def _choice_options(parts: ItemParts, texts: Sequence[str] = ()) -> tuple[ItemOption, ...]:
+    """Return the options with their own texts, or with `texts`."""
+    texts = texts or [tokens_to_markdown([o.inline]) for o in parts.options]
+    return tuple(
+        ItemOption(text, o.ticked, tokens_to_markdown(o.feedback), credit=o.credit)
+        for text, o in zip(texts, parts.options, strict=True)
     )
-
-
-def _body_below_heading(parts: ItemParts, question: Question) -> str:
-    """Return the text between the heading and the answers, unless it is the answer."""
-    if types.type_of(question).blank:
-        return ""
-    return tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
-
-
-def _item_kind(question: Question) -> Kind:
-    instead = _INSTEAD.get(question.type)
-    return instead[0] if instead else cast(Kind, question.type)
-
-
-# The answer fields of an item, by type.
-
-
-def _number_fields(parts: ItemParts, question: Question, values: Mapping[str, Value]) -> Fields:
-    return {"options": _number_options(parts.options, question.answer, values)}
-
-
-def _word_fields(parts: ItemParts, question: Question, _: Mapping[str, Value]) -> Fields:
-    case = bool(getattr(question.answer, "case_sensitive", False))
-    return {"options": tuple(map(_word_option, parts.options)), "case": case}
-
-
-def _ordering_fields(parts: ItemParts, _: Question, __: Mapping[str, Value]) -> Fields:
-    wrong = tuple(map(_choice_option, parts.options))
-    return {"steps": _step_options(parts.block), "options": wrong}
-
-
-def _matching_fields(parts: ItemParts, _: Question, __: Mapping[str, Value]) -> Fields:
-    titles, pairs = _read_pairs(parts.block)
-    return {"titles": titles, "pairs": pairs}
-
-
-def _gap_fields(parts: ItemParts, question: Question, _: Mapping[str, Value]) -> Fields:
-    blanks = getattr(question.answer, "blanks", ())
-    gaps = tuple(ItemBlank(b.answers, b.hint, b.wrong) for b in blanks)
-    return {"text": tokens_to_markdown(parts.stem), "blanks": gaps}
-
-
-def _choice_fields(parts: ItemParts, question: Question, _: Mapping[str, Value]) -> Fields:
-    shuffle = bool(getattr(question.answer, "shuffle", True))
-    return {"options": tuple(map(_choice_option, parts.options)), "shuffle": shuffle}
-
-
-def _hotspot_fields(parts: ItemParts, _: Question, __: Mapping[str, Value]) -> Fields:
-    options = tuple(
-        ItemOption(
-            tokens_to_markdown([split_label(o)[1]]), o.ticked, tokens_to_markdown(o.feedback)
-        )
-        for o in parts.options
-    )
-    return {"options": options, "shuffle": False}
-
-
-def _choice_option(option: ParsedOption) -> ItemOption:
-    text, why = tokens_to_markdown([option.inline]), tokens_to_markdown(option.feedback)
-    return ItemOption(text, option.ticked, why, credit=option.credit)
-
-
-def _word_option(option: ParsedOption) -> ItemOption:
-    word = (option_code(option) or option.words).strip()
-    why = tokens_to_markdown(option.feedback)
-    return ItemOption(word, option.ticked, why, credit=option.credit)
 
 
 def _number_options(
@@ -263,18 +234,18 @@ def _number_options(
     )
 
 
-def _number_span(found: AcceptedRange) -> NumberRange:
-    factor = UNITS[found.unit][1]
+def _number_span(accepted: AcceptedRange) -> NumberRange:
+    factor = UNITS[accepted.unit][1]
     center, low, high = (
-        float(f"{bound / factor:.12g}") for bound in (found.center, found.low, found.high)
+        float(f"{bound / factor:.12g}") for bound in (accepted.center, accepted.low, accepted.high)
     )
-    span = NumberRange(center, low, high, found.unit)
+    span = NumberRange(center, low, high, accepted.unit)
     # Bounds this close come from rounding, so the range has no tolerance.
-    return span if span.tolerance else span_around(center, 0.0, found.unit)
+    return span if span.tolerance else span_around(center, 0.0, accepted.unit)
 
 
 def _step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
-    made = []
+    steps = []
     at = 1
     while at < len(tokens) - 1:
         end = closing_index(tokens, at)
@@ -284,9 +255,9 @@ def _step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
             len(inside),
         )
         why = tokens_to_markdown(inside[quote + 1 : -1])
-        made.append(ItemOption(tokens_to_markdown(inside[:quote]), True, why))
+        steps.append(ItemOption(tokens_to_markdown(inside[:quote]), True, why))
         at = end + 1
-    return tuple(made)
+    return tuple(steps)
 
 
 def _read_pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ...]]:
@@ -297,44 +268,8 @@ def _read_pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ..
     return (head[0], head[1]), tuple(ItemPair(r[0], r[1], r[2]) for r in rows)
 
 
-def _fill_item(item: Item, values: Mapping[str, Value]) -> Item:
-    """Return the item with the drawn numbers in all of its texts."""
-
-    def fill(text: str) -> str:
-        return expressions.fill_template(text, values)
-
-    def fill_all(options: tuple[ItemOption, ...]) -> tuple[ItemOption, ...]:
-        return tuple(
-            dataclasses.replace(o, text=fill(o.text), feedback=fill(o.feedback)) for o in options
-        )
-
-    pairs = tuple(ItemPair(fill(p.left), fill(p.right), fill(p.why)) for p in item.pairs)
-    return dataclasses.replace(
-        item,
-        stem=fill(item.stem),
-        options=fill_all(item.options),
-        steps=fill_all(item.steps),
-        pairs=pairs,
-        text=fill(item.text),
-        hints=tuple(map(fill, item.hints)),
-        explanation=fill(item.explanation),
-        mistake=fill(item.mistake),
-    )
-
-
-_ANSWERS: dict[str, Callable[[ItemParts, Question, Mapping[str, Value]], Fields]] = {
-    "single": _choice_fields,
-    "multiple": _choice_fields,
-    "true-false": _choice_fields,
-    "numeric": _number_fields,
-    "short": _word_fields,
-    "order": _ordering_fields,
-    "match": _matching_fields,
-    "cloze": _gap_fields,
-    "place": _hotspot_fields,
-}
-
 _LONGEST_ID = 48
+_UNQUOTABLE = re.compile(r"[\"\\\s]+|--+>?")
 _OPTION = re.compile(r"^- \[", re.MULTILINE)
 _STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
@@ -361,14 +296,14 @@ def with_heading(item: Item) -> Item:
 
 def new_id(item: Item, taken: Iterable[str]) -> str:
     """Return an unused id from the item's name or its first words."""
-    words = slugify(item.name) or slugify(item.stem) or "question"
-    if len(words) > _LONGEST_ID:
-        words = words[:_LONGEST_ID].rpartition("-")[0] or words[:_LONGEST_ID]
-    used, found, count = set(taken), words, 1
-    while found in used:
+    base = slugify(item.name) or slugify(item.stem) or "question"
+    if len(base) > _LONGEST_ID:
+        base = base[:_LONGEST_ID].rpartition("-")[0] or base[:_LONGEST_ID]
+    used, name, count = set(taken), base, 1
+    while name in used:
         count += 1
-        found = f"{words}-{count}"
-    return found
+        name = f"{base}-{count}"
+    return name
 
 
 def _split_heading(item: Item) -> tuple[str, str]:
@@ -380,11 +315,11 @@ def _split_heading(item: Item) -> tuple[str, str]:
 
 def _comment_lines(item: Item) -> list[str]:
     """Return the lines of the comment below the id, without default values."""
-    told = {"numeric", "short", "order", "match", "cloze", "card"}
+    named_types = {"numeric", "short", "order", "match", "cloze", "card"}
     lone = item.kind == "multiple" and sum(o.right for o in item.options) == 1
-    named = lone or (item.kind == "single" and _says_true_or_false(item))
+    named = lone or (item.kind == "single" and is_true_or_false(item.options))
     rows = (
-        ("type", item.kind if item.kind in told or named else ""),
+        ("type", item.kind if item.kind in named_types or named else ""),
         ("objective", _quote_list(item.objectives)),
         ("source", _quote_list(item.sources)),
         ("tags", _quote_list(item.tags)),
@@ -399,21 +334,14 @@ def _comment_lines(item: Item) -> list[str]:
     return [f"{key}: {value}" for key, value in rows if value]
 
 
-def _says_true_or_false(item: Item) -> bool:
-    return {o.text.strip(" .").lower() for o in item.options} == {"true", "false"}
-
-
-def _quote_list(words: tuple[str, ...]) -> str:
+def _quote_list(values: tuple[str, ...]) -> str:
     quoted = [
-        w if re.fullmatch(r"[\w.][\w. /+-]*", w) else '"' + _write_unquoted(w) + '"' for w in words
+        v if re.fullmatch(r"[\w.][\w. /+-]*", v) else f'"{_UNQUOTABLE.sub(" ", v).strip()}"'
+        for v in values
     ]
     if len(quoted) < 2:
         return "".join(quoted)
     return f"[{', '.join(quoted)}]"
-
-
-def _write_unquoted(word: str) -> str:
-    return re.sub(r"[\"\\\s]+|--+>?", " ", word).strip()
 
 
 def _answer_lines(item: Item) -> list[str]:
@@ -456,8 +384,8 @@ def _option_lines(mark: str, option: ItemOption) -> str:
     )
     lines = [mark + text]
     indent = "  " if mark.startswith("-") else " " * len(mark)
-    said = option.feedback.split("\n") if option.feedback else ()
-    lines += [f"{indent}> {line}".rstrip() for line in said]
+    feedback = option.feedback.split("\n") if option.feedback else ()
+    lines += [f"{indent}> {line}".rstrip() for line in feedback]
     return "\n".join(lines)
 
 
@@ -478,8 +406,8 @@ def _pair_table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:
         [join_into_one_line(p.left), join_into_one_line(p.right), join_into_one_line(p.why)]
         for p in pairs
     ]
-    kept = 3 if why else 2
-    return "\n".join("| " + " | ".join(row[:kept]) + " |" for row in rows)
+    columns = 3 if why else 2
+    return "\n".join("| " + " | ".join(row[:columns]) + " |" for row in rows)
 
 
 def _quiz_file_filled(text: str, blanks: tuple[ItemBlank, ...]) -> str:
@@ -487,9 +415,9 @@ def _quiz_file_filled(text: str, blanks: tuple[ItemBlank, ...]) -> str:
     out = pieces[0]
     for blank, piece in zip(blanks, pieces[1:], strict=False):
         hint = f" ?{escape_markdown(blank.hint)}" if blank.hint else ""
-        words = "|".join(map(escape_markdown, blank.answers))
+        answers = "|".join(map(escape_markdown, blank.answers))
         wrong = "".join(f" ~ {escape_markdown(word)}" for word in blank.wrong)
-        out += f"[[{words}{wrong}{hint}]]{piece}"
+        out += f"[[{answers}{wrong}{hint}]]{piece}"
     return out
 
 

@@ -92,8 +92,8 @@ class LearnerCards:
         begun = self._of(LOG, LOG.c.card).where(stands, ~undone).distinct()
         aside = self._of(ASIDE, ASIDE.c.card)
         added = self._of(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
-        asked = (begun.order_by(LOG.c.card), aside, added.order_by(ADDED.c.id))
-        named = (self._db.scalars(wanted) for wanted in asked)
+        queries = (begun.order_by(LOG.c.card), aside, added.order_by(ADDED.c.id))
+        named = (self._db.scalars(query) for query in queries)
         every = dict.fromkeys(itertools.chain.from_iterable(named))
         return [card for card in every if card not in self._away]
 
@@ -105,31 +105,31 @@ class LearnerCards:
     def first_day(self) -> dt.date | None:
         """Return the study day of the first review; None without any."""
         days = self._of(MEMORY, func.min(MEMORY.c.first_day))
-        found = self._db.scalar(days.where(MEMORY.c.first_day != ""))
-        return dt.date.fromisoformat(found) if found else None
+        first = self._db.scalar(days.where(MEMORY.c.first_day != ""))
+        return dt.date.fromisoformat(first) if first else None
 
     def picture(self, name: str) -> bytes | None:
         """Return a picture of an own card."""
-        wanted = self._of(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
-        content = self._db.scalar(wanted)
+        query = self._of(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
+        content = self._db.scalar(query)
         return base64.b64decode(content) if content else None
 
     def read(self, cards: Sequence[str]) -> StudiedCards:
         """Return all stored data of the given cards."""
-        ask = self._db.execute
+        execute = self._db.execute
         order = (LOG.c.card, LOG.c.at, LOG.c.id)
-        log = ask(self._rows_about(cards, LOG, *LOGGED).order_by(*order))
-        aside = self._db.scalars(self._rows_about(cards, ASIDE, ASIDE.c.card))
+        log = execute(self._rows_about(cards, LOG, *LOGGED).order_by(*order))
+        suspended = self._db.scalars(self._rows_about(cards, ASIDE, ASIDE.c.card))
         seeds = self._rows_about(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
-        added = ask(seeds.where(ADDED.c.declined.is_(False)))
-        due = ask(self._rows_about(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
-        own = ask(self._rows_about(cards, OWN, OWN.c.card, *OWN_TEXT))
+        added = execute(seeds.where(ADDED.c.declined.is_(False)))
+        due = execute(self._rows_about(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
+        own = execute(self._rows_about(cards, OWN, OWN.c.card, *OWN_TEXT))
         return StudiedCards(
             {
                 card: valid_log_entries(rows)
                 for card, rows in itertools.groupby(log, lambda row: str(row.card))
             },
-            frozenset(aside),
+            frozenset(suspended),
             {row.card: AddedCardInfo(row.seed, row.at) for row in added},
             {
                 row.card: dt.date.fromisoformat(row.due_day)
@@ -197,11 +197,11 @@ _COLUMNS = [
 
 def list_attempts(session: Session, course: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield the attempts of a course, or all, in log order; `at` is in UTC."""
-    wanted = select(*_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
+    query = select(*_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
     if course is not None:
         mine = select(col(Learner.id)).where(col(Learner.course) == course)
-        wanted = wanted.where(ATTEMPT.c.learner_id.in_(mine))
-    rows = session.execute(wanted.execution_options(yield_per=1000))
+        query = query.where(ATTEMPT.c.learner_id.in_(mine))
+    rows = session.execute(query.execution_options(yield_per=1000))
     for row in rows.mappings():
         moment = dt.datetime.fromtimestamp(row["at"] / 1000, dt.UTC)
         yield {**row, "at": moment.isoformat(timespec="milliseconds")}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from app.import_export.items import Item, ItemImage
+from app.import_export.items import Item, ItemImage, ItemOption, ItemPair
 from app.markup.ids import lies_within, slugify
 from app.markup.images import image_kind
 
@@ -59,7 +59,7 @@ def image_bytes(picture: ItemImage) -> bytes:
         return b""
 
 
-def image_name(content: bytes, given: str) -> str:
+def image_name(content: bytes, address: str) -> str:
     """Return a unique name for a picture; "" if it is not a picture or too large.
 
     >>> image_name(b"GIF89a and more", "Our Rack.png")
@@ -71,7 +71,7 @@ def image_name(content: bytes, given: str) -> str:
     if not ending:
         return ""
     last = image_digest(content)
-    stem = "" if given.startswith("data:") else PurePosixPath(given).stem
+    stem = "" if address.startswith("data:") else PurePosixPath(address).stem
     # A name given here before is given again, even if it became a file name in the meantime.
     word = slugify(stem.removesuffix(f"-{last}").removeprefix(f"{_FOLDER}-"))
     return f"{_FOLDER}/{word[:40].strip('-') or 'picture'}-{last}.{ending}"
@@ -92,7 +92,7 @@ def picture_names_shown(item: Item) -> tuple[str, ...]:
     names: dict[str, None] = {}
 
     def note(text: str) -> str:
-        names.update((found[2], None) for found in _SHOWN.finditer(text))
+        names.update((match[2], None) for match in _SHOWN.finditer(text))
         return text
 
     map_item_texts(item, note)
@@ -102,16 +102,24 @@ def picture_names_shown(item: Item) -> tuple[str, ...]:
 def rename_images(item: Item, names: Mapping[str, str]) -> Item:
     """Return the item with its pictures renamed; one without a new name becomes its alt text."""
 
-    def put(found: re.Match[str]) -> str:
-        name = names.get(found[2], "")
-        return f"![{found[1]}]({name})" if name else found[1]
+    def replace(match: re.Match[str]) -> str:
+        name = names.get(match[2], "")
+        return f"![{match[1]}]({name})" if name else match[1]
 
-    return map_item_texts(item, lambda text: _SHOWN.sub(put, text))
+    return map_item_texts(item, lambda text: _SHOWN.sub(replace, text))
 
 
-def map_item_texts(item: Item, change: Callable[[str], str]) -> Item:
-    """Return the item with each of its Markdown texts changed."""
-    plain = item.kind in {"short", "numeric"}  # these answers are plain text
+def map_item_texts(item: Item, change: Callable[[str], str], *, answers: bool = False) -> Item:
+    """Return the item with each of its Markdown texts changed.
+
+    With `answers`, also the answers that are plain text.
+    """
+    plain = item.kind in {"short", "numeric"} and not answers
+
+    def change_option(option: ItemOption) -> ItemOption:
+        text = option.text if plain else change(option.text)
+        return dataclasses.replace(option, text=text, feedback=change(option.feedback))
+
     return dataclasses.replace(
         item,
         stem=change(item.stem),
@@ -119,36 +127,18 @@ def map_item_texts(item: Item, change: Callable[[str], str]) -> Item:
         explanation=change(item.explanation),
         mistake=change(item.mistake),
         hints=tuple(map(change, item.hints)),
-        options=tuple(
-            dataclasses.replace(
-                option,
-                text=option.text if plain else change(option.text),
-                feedback=change(option.feedback),
-            )
-            for option in item.options
-        ),
-        steps=tuple(
-            dataclasses.replace(s, text=change(s.text), feedback=change(s.feedback))
-            for s in item.steps
-        ),
-        pairs=tuple(
-            dataclasses.replace(
-                pair,
-                left=change(pair.left),
-                right=change(pair.right),
-                why=change(pair.why),
-            )
-            for pair in item.pairs
-        ),
+        options=tuple(map(change_option, item.options)),
+        steps=tuple(map(change_option, item.steps)),
+        pairs=tuple(ItemPair(change(p.left), change(p.right), change(p.why)) for p in item.pairs),
     )
 
 
 def _decode_data_url(address: str) -> bytes | None:
     """Return the bytes of a picture in a data URL."""
-    found = _DATA.match(address)
-    if found is None or len(address) > 2 * LARGEST:
+    match = _DATA.match(address)
+    if match is None or len(address) > 2 * LARGEST:
         return None
     try:
-        return base64.b64decode("".join(address[found.end() :].split()), validate=True)
+        return base64.b64decode("".join(address[match.end() :].split()), validate=True)
     except (binascii.Error, ValueError):
         return None

@@ -1,13 +1,11 @@
 """SQL: write imported cards, and remove them again."""
 
-import base64
 import bisect
 import collections
 import dataclasses
 import datetime as dt
 import hashlib
 import itertools
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -26,12 +24,9 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
-from app.accounts.learner_store import learner_rows_filter
 from app.clock import from_milliseconds, to_milliseconds
-from app.database.engine import BROUGHT, insert_if_absent
+from app.database.engine import BROUGHT
 from app.database.quotas import CARD_LOG, OWN_CARDS, check_quota
-from app.database.tables import TABLES, OwnPicture
-from app.import_export.anki.package_format import find_picture_names
 from app.import_export.export_store import (
     ADDED,
     ASIDE,
@@ -39,10 +34,11 @@ from app.import_export.export_store import (
     LOGGED,
     OWN,
     OWN_TEXT,
-    PICTURE,
     OwnCardText,
 )
 from app.import_export.items import UnusableFileError
+from app.import_export.picture_store import put_pictures
+from app.import_export.progress_store import ImportCounts
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.review_log import (
@@ -90,16 +86,14 @@ def rebuild_memory_rows(
 def _memory_rows(
     db: Session, learner_id: int, places: Mapping[str, HasPlacement], logs: Logs
 ) -> list[dict[str, Any]]:
-    put_aside = select(ASIDE.c.card).where(
-        ASIDE.c.learner_id == learner_id, ASIDE.c.card.in_(places)
-    )
-    aside = set(db.connection().scalars(put_aside))
+    mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(places)
+    suspended = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
     added = load_beginnings(db, learner_id, places.keys())
     rows = []
     for card, place in places.items():
         log, begin = logs.get(card, ()), added.get(card)
         now = replay_card(card, log, begin)
-        values = rebuilt_columns(now, len(log), begin, aside=card in aside)
+        values = rebuilt_columns(now, len(log), begin, aside=card in suspended)
         if values is not None:
             own = {"learner_id": learner_id, "card": card}
             rows.append({**own, "note": place.note, "topic": place.topic, **values})
@@ -108,7 +102,7 @@ def _memory_rows(
 
 def load_logs(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, list[Row[Any]]]:
     """Return the log rows of each card that has any, oldest first."""
-    found: dict[str, list[Row[Any]]] = {}
+    logs: dict[str, list[Row[Any]]] = {}
     for names in split_into_parts(cards):
         rows = db.connection().execute(
             select(*LOGGED)
@@ -116,8 +110,8 @@ def load_logs(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, l
             .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
         )
         for card, log in itertools.groupby(rows, lambda r: str(r.card)):
-            found[card] = list(log)
-    return found
+            logs[card] = list(log)
+    return logs
 
 
 def sort_by_time(logs: Logs) -> list[Row[Any]]:
@@ -144,106 +138,6 @@ def split_into_parts(cards: Iterable[str]) -> Iterator[Sequence[str]]:
     names = sorted(cards)
     for begin in range(0, len(names), _BATCH_SIZE):
         yield names[begin : begin + _BATCH_SIZE]
-
-
-MOST_BYTES = 100_000_000
-"""Limit for all pictures of one learner in all courses, in bytes."""
-MOST_PICTURES = 20_000
-TOO_MANY = (
-    f"their pictures would make more than {MOST_BYTES // 1_000_000} MB of yours, or "
-    f"more than {MOST_PICTURES:,}"
-)
-
-
-class HasImages(Protocol):
-    """A card with its pictures, by name."""
-
-    @property
-    def pictures(self) -> Mapping[str, bytes]: ...
-
-
-Card = TypeVar("Card", bound=HasImages)
-
-
-Sizes = Mapping[tuple[int, str], int]
-"""Bytes of pictures by learner row id and picture name."""
-
-
-def measure_pictures(db: Session, learner_id: int) -> Sizes:
-    """Return the size of every picture of a person, in all courses.
-
-    The database reads all of them, so call this before a write transaction.
-    """
-    return _measure_sizes(db, PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
-
-
-def _measure_sizes(db: Session, which: ColumnElement[bool]) -> Sizes:
-    length = func.length(PICTURE.c.content)
-    columns = PICTURE.c.learner_id, PICTURE.c.name, length
-    rows = db.connection().execute(select(*columns).where(which))
-    return {(owner, name): count * 3 // 4 for owner, name, count in rows}
-
-
-def drop_beyond_room(
-    db: Session, learner_id: int, cards: Sequence[Card], measured: Sizes
-) -> tuple[Card, ...]:
-    """Return the cards without those whose new pictures exceed the limit.
-
-    They are reported as `TOO_MANY`. Of the pictures already `measured` before this transaction,
-    only the names are read again.
-    """
-    if not any(card.pictures for card in cards):
-        return tuple(cards)
-    sizes = _measure_new(db, learner_id, measured)
-    known = {name for owner, name in sizes if owner == learner_id}
-    room = MOST_BYTES - sum(sizes.values())
-    places = MOST_PICTURES - len(sizes)
-    fitting = []
-    for card in cards:
-        new = {n: len(c) for n, c in card.pictures.items() if n not in known}
-        if new and (sum(new.values()) > room or len(new) > places):
-            continue
-        room -= sum(new.values())
-        places -= len(new)
-        known |= new.keys()
-        fitting.append(card)
-    return tuple(fitting)
-
-
-def _measure_new(db: Session, learner_id: int, measured: Sizes) -> Sizes:
-    """Return the current sizes; reads only the pictures not yet measured."""
-    names = select(PICTURE.c.learner_id, PICTURE.c.name)
-    theirs = names.where(PICTURE.c.learner_id.in_(learner_rows_filter(learner_id)))
-    present = {(owner, name) for owner, name in db.connection().execute(theirs)}
-    sizes = {key: measured[key] for key in present & measured.keys()}
-    for owner, name in present - measured.keys():
-        this = (PICTURE.c.learner_id == owner) & (PICTURE.c.name == name)
-        sizes |= _measure_sizes(db, this)
-    return sizes
-
-
-def put_pictures(db: Session, learner_id: int, cards: Iterable[HasImages], at: int) -> None:
-    """Save the pictures of some cards, each once."""
-    kept = {name: content for card in cards for name, content in card.pictures.items()}
-    for name, content in kept.items():
-        words = base64.b64encode(content).decode()
-        row = {"learner_id": learner_id, "name": name, "content": words, "at": at}
-        insert_if_absent(db, OwnPicture, row)
-
-
-def drop_pictures(db: Session, learner_id: int) -> None:
-    """Delete the pictures that no card of the learner shows any more."""
-    connection, mine = db.connection(), PICTURE.c.learner_id == learner_id
-    kept = set(connection.scalars(select(PICTURE.c.name).where(mine)))
-    if not kept:
-        return
-    faces = select(OWN.c.front, OWN.c.back).where(
-        OWN.c.learner_id == learner_id,
-        OWN.c.front.contains("<img") | OWN.c.back.contains("<img"),
-    )
-    shown = {n for row in connection.execute(faces) for f in row for n in find_picture_names(f)}
-    for name in sorted(kept - shown):
-        connection.execute(delete(PICTURE).where(mine, PICTURE.c.name == name))
 
 
 # A batch holds the write lock for about 30 ms. A card costs as much as some of its reviews, and a
@@ -295,31 +189,6 @@ class ImportedCard:
     since: int | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ImportCounts:
-    """How many cards are new, changed or unchanged; reviews imported and skipped.
-
-    `waiting` counts cards without a review, a few of which start on each day.
-    """
-
-    new: int = 0
-    changed: int = 0
-    same: int = 0
-    grades: int = 0
-    left: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    waiting: int = 0
-
-    def __add__(self, other: "ImportCounts") -> "ImportCounts":
-        return ImportCounts(
-            new=self.new + other.new,
-            changed=self.changed + other.changed,
-            same=self.same + other.same,
-            grades=self.grades + other.grades,
-            left=collections.Counter(self.left) + collections.Counter(other.left),
-            waiting=self.waiting + other.waiting,
-        )
-
-
 @dataclasses.dataclass(slots=True)
 class _ExistingCards:
     """What a learner already had of some cards: review moments, text, ids."""
@@ -331,41 +200,40 @@ class _ExistingCards:
     own: dict[str, OwnCardText]
 
 
-def expect_room(db: Session, learner_id: int, arrivals: Iterable[ImportedCard]) -> None:
+def expect_room(db: Session, learner_id: int, cards: Iterable[ImportedCard]) -> None:
     """Raise UnusableFileError if a learner would have too many own cards."""
     mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own = set(db.connection().scalars(mine))
-    if len(own | {a.card for a in arrivals if a.own}) > OWN_CARDS.most:
+    if len(own | {card.card for card in cards if card.own}) > OWN_CARDS.most:
         raise UnusableFileError(f"You would have more than {OWN_CARDS.most:,} cards of your own.")
 
 
-def stored_size(arrivals: Iterable[ImportedCard]) -> int:
+def stored_size(cards: Iterable[ImportedCard]) -> int:
     """Estimate how many bytes some cards take in the database, as if all were new."""
-    return sum(map(_card_size, arrivals))
+    return sum(map(_card_size, cards))
 
 
-def _card_size(arrival: ImportedCard) -> int:
-    pictures = sum(map(len, arrival.pictures.values())) * 4 // 3  # stored as Base64
-    words = arrival.own.front + arrival.own.back if arrival.own else ""
-    rows = _ROWS_OF_CARD + len(arrival.log)
-    return pictures + len(words.encode()) + rows * _STORED_ROW
+def _card_size(card: ImportedCard) -> int:
+    pictures = sum(map(len, card.pictures.values())) * 4 // 3  # stored as Base64
+    text = card.own.front + card.own.back if card.own else ""
+    return pictures + len(text.encode()) + (_ROWS_OF_CARD + len(card.log)) * _STORED_ROW
 
 
-def slice_cards(arrivals: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
+def slice_cards(cards: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
     """Yield cards in batches, each of which holds the write lock only briefly."""
-    return split_by_weight(((a, _card_weight(a)) for a in arrivals), _ROWS_OF_SLICE)
+    return split_by_weight(((card, _card_weight(card)) for card in cards), _ROWS_OF_SLICE)
 
 
-def _card_weight(arrival: ImportedCard) -> int:
+def _card_weight(card: ImportedCard) -> int:
     """Return the cost of writing a card, in rows."""
-    pictures = sum(map(len, arrival.pictures.values()))
-    return _ROWS_OF_CARD + len(arrival.log) + pictures // _BYTES_OF_ROW
+    pictures = sum(map(len, card.pictures.values()))
+    return _ROWS_OF_CARD + len(card.log) + pictures // _BYTES_OF_ROW
 
 
 def import_cards(
     db: Session,
     learner: LearnerProfile,
-    arrivals: Sequence[ImportedCard],
+    cards: Sequence[ImportedCard],
     now: dt.datetime,
     waiting: int = 0,
 ) -> ImportCounts:
@@ -374,43 +242,40 @@ def import_cards(
     Importing the same cards again changes nothing. `waiting` cards without a review came before
     them from the same file.
     """
-    books = _load_existing(db, learner.id, [a.card for a in arrivals])
-    left: collections.Counter[str] = collections.Counter()
-    rows = [
-        row
-        for arrival in arrivals
-        for row in _review_rows(arrival, learner, books, (to_milliseconds(now), left))
-    ]
+    at = to_milliseconds(now)
+    existing = _load_existing(db, learner.id, [card.card for card in cards])
+    skipped: collections.Counter[str] = collections.Counter()
+    rows = [row for card in cards for row in _review_rows(card, learner, existing, at, skipped)]
     if rows:
         db.connection().execute(insert(LOG), rows)
     if any(row["act"] for row in rows):
         bump_manual_edits(db, learner.id)
-    graded = {row["card"]: int(row["at"]) for row in reversed(rows)}
-    fresh = _cards_not_there(arrivals, books, graded)
-    waited = _add_cards(db, learner, fresh, (to_milliseconds(now), graded, waiting))
-    put_pictures(db, learner.id, arrivals, to_milliseconds(now))
-    worded = _put_words(db, learner.id, arrivals, books, to_milliseconds(now))
-    _put_aside(db, learner.id, fresh, to_milliseconds(now))
-    _derive_memory_and_days(db, learner.id, arrivals, (books, graded))
-    new = {a.card for a in fresh}
-    changed = ({*graded} | worded) - new
-    same = len({a.card for a in arrivals} - new - changed)
-    grades = sum(row["rating"] > 0 for row in rows)
-    return ImportCounts(len(new), len(changed), same, grades, left, waited)
+    first_reviews = {row["card"]: int(row["at"]) for row in reversed(rows)}
+    new_cards = _new_cards(cards, existing, first_reviews)
+    waited = _add_cards(db, learner, new_cards, at, first_reviews, waiting)
+    put_pictures(db, learner.id, cards, at)
+    rewritten = _put_texts(db, learner.id, cards, existing, at)
+    _suspend_cards(db, learner.id, new_cards, at)
+    _rebuild_memory_and_days(db, learner.id, cards, existing, first_reviews)
+    new = {card.card for card in new_cards}
+    changed = ({*first_reviews} | rewritten) - new
+    same = len({card.card for card in cards} - new - changed)
+    reviews = sum(row["rating"] > 0 for row in rows)
+    return ImportCounts(len(new), len(changed), same, reviews, skipped, waited)
 
 
-def _derive_memory_and_days(
+def _rebuild_memory_and_days(
     db: Session,
     learner_id: int,
-    arrivals: Sequence[ImportedCard],
-    changed: tuple[_ExistingCards, Mapping[str, int]],
+    cards: Sequence[ImportedCard],
+    existing: _ExistingCards,
+    first_reviews: Mapping[str, int],
 ) -> None:
     """Rebuild memory rows and day totals of cards whose logs have grown."""
-    books, graded = changed
-    after = load_logs(db, learner_id, graded)
-    before = {card: books.logs[card] for card in graded if card in books.logs}
-    unknown = {c: log for c, log in books.logs.items() if c not in books.begun}
-    rebuild_memory_rows(db, learner_id, {a.card: a for a in arrivals}, {**unknown, **after})
+    after = load_logs(db, learner_id, first_reviews)
+    before = {card: existing.logs[card] for card in first_reviews if card in existing.logs}
+    unknown = {c: log for c, log in existing.logs.items() if c not in existing.begun}
+    rebuild_memory_rows(db, learner_id, {c.card: c for c in cards}, {**unknown, **after})
     change_days(db, learner_id, sort_by_time(before), sort_by_time(after))
 
 
@@ -420,42 +285,42 @@ def _load_existing(db: Session, learner_id: int, cards: Sequence[str]) -> _Exist
     for row in sort_by_time(logs):
         if row.rating > 0 or row.act:
             moments[row.card, row.rating or row.act].append(row.at)
-    books = _ExistingCards(logs, moments, set(), set(), {})
+    existing = _ExistingCards(logs, moments, set(), set(), {})
     connection = db.connection()
     for names in split_into_parts(cards):
-        for table, known in ((MEMORY, books.begun), (ADDED, books.added)):
+        for table, ids in ((MEMORY, existing.begun), (ADDED, existing.added)):
             mine = (table.c.learner_id == learner_id) & table.c.card.in_(names)
-            known.update(connection.scalars(select(table.c.card).where(mine)))
+            ids.update(connection.scalars(select(table.c.card).where(mine)))
         own = select(OWN.c.card, *OWN_TEXT).where(
             OWN.c.learner_id == learner_id, OWN.c.card.in_(names)
         )
-        for card, *words in connection.execute(own):
-            books.own[card] = OwnCardText(*words)
-    return books
+        for card, *columns in connection.execute(own):
+            existing.own[card] = OwnCardText(*columns)
+    return existing
 
 
 def _review_rows(
-    arrival: ImportedCard,
+    card: ImportedCard,
     learner: LearnerProfile,
-    books: _ExistingCards,
-    present: tuple[int, collections.Counter[str]],
+    existing: _ExistingCards,
+    now: int,
+    skipped: collections.Counter[str],
 ) -> list[dict[str, Any]]:
-    """Return the new log rows of a card; the others are counted."""
-    now, left = present
+    """Return the new log rows of a card; the others are counted in `skipped`."""
     rows: dict[int, dict[str, Any]] = {}
-    room = CARD_LOG.most - len(books.logs.get(arrival.card, ()))
-    for came in arrival.log:
-        times = books.moments.get((arrival.card, came.rating or came.act), [])
-        if came.act == "bury" and _is_over(learner, came.at, now):
+    room = CARD_LOG.most - len(existing.logs.get(card.card, ()))
+    for review in card.log:
+        times = existing.moments.get((card.card, review.rating or review.act), [])
+        if review.act == "bury" and _is_over(learner, review.at, now):
             continue
-        if not _ANKI_BEGAN < came.at <= now:
-            left[_NO_MOMENT] += 1
-        elif came.at in rows or _is_there(times, came.at):
-            left[_ALREADY] += 1
+        if not _ANKI_BEGAN < review.at <= now:
+            skipped[_NO_MOMENT] += 1
+        elif review.at in rows or _is_there(times, review.at):
+            skipped[_ALREADY] += 1
         elif len(rows) >= room:
-            left[_FULL_LOG] += 1
+            skipped[_FULL_LOG] += 1
         else:
-            rows[came.at] = _review_row(arrival, learner, came)
+            rows[review.at] = _review_row(card, learner, review)
     return list(rows.values())
 
 
@@ -472,246 +337,103 @@ def _is_there(times: list[int], at: int) -> bool:
 
 
 def _review_row(
-    arrival: ImportedCard, learner: LearnerProfile, came: ImportedReview
+    card: ImportedCard, learner: LearnerProfile, review: ImportedReview
 ) -> dict[str, Any]:
-    what = came.rating or came.act
-    words = f"{learner.id}\0{arrival.origin}\0{came.at}\0{what}"
-    took = came.time if 0 < came.time <= _LONGEST_LOOK else None
-    day = learner.study_day(from_milliseconds(came.at))
+    identity = f"{learner.id}\0{card.origin}\0{review.at}\0{review.rating or review.act}"
+    day = learner.study_day(from_milliseconds(review.at))
     tomorrow = (day + dt.timedelta(days=1)).isoformat()
     return {
         "learner_id": learner.id,
-        "token": BROUGHT + hashlib.sha256(words.encode()).hexdigest()[:48],
-        "card": arrival.card,
-        "rating": came.rating,
-        "retention": arrival.retention or learner.retention,
-        "milliseconds": took,
+        "token": BROUGHT + hashlib.sha256(identity.encode()).hexdigest()[:48],
+        "card": card.card,
+        "rating": review.rating,
+        "retention": card.retention or learner.retention,
+        "milliseconds": review.time if 0 < review.time <= _LONGEST_LOOK else None,
         "study_day": day.isoformat(),
-        "at": came.at,
-        "act": came.act,
-        "until_day": tomorrow if came.act == "bury" else came.until,
+        "at": review.at,
+        "act": review.act,
+        "until_day": tomorrow if review.act == "bury" else review.until,
     }
 
 
-def _cards_not_there(
-    arrivals: Sequence[ImportedCard], books: _ExistingCards, graded: Collection[str]
+def _new_cards(
+    cards: Sequence[ImportedCard], existing: _ExistingCards, reviewed: Collection[str]
 ) -> list[ImportedCard]:
     """Return the cards that are new for the learner: reviewed course cards, all added ones."""
-    known = books.begun | books.added
     return [
-        a
-        for a in arrivals
-        if a.card not in known and (a.card in graded or is_added_card(a.card) or a.suspended)
+        card
+        for card in cards
+        if card.card not in existing.begun | existing.added
+        and (card.card in reviewed or is_added_card(card.card) or card.suspended)
     ]
 
 
 def _add_cards(
     db: Session,
     learner: LearnerProfile,
-    fresh: Sequence[ImportedCard],
-    moments: tuple[int, Mapping[str, int], int],
+    cards: Sequence[ImportedCard],
+    now: int,
+    first_reviews: Mapping[str, int],
+    waiting: int,
 ) -> int:
     """Save added cards; those without a review start a few on each day.
 
-    Otherwise a deck of a thousand new cards would all be due today. `moments` are the current one,
-    those of the first imported reviews, and how many cards are waiting. Returns how many more are.
+    Otherwise a deck of a thousand new cards would all be due today. `waiting` such cards came
+    before them. Returns how many more there are.
     """
     a_day = max(1, new_cards_allowed(learner.minutes_a_day, DayCounts(0, 0, 0)))
-    now, graded, before = moments
+    before = waiting
     rows = []
-    waiting = before
-    for arrival in fresh:
-        if not is_added_card(arrival.card):
+    for card in cards:
+        if not is_added_card(card.card):
             continue
-        if arrival.since is not None:
-            since = min(arrival.since, now + _LATEST)
-        elif arrival.card in graded:
-            since = graded[arrival.card]
+        if card.since is not None:
+            since = min(card.since, now + _LATEST)
+        elif card.card in first_reviews:
+            since = first_reviews[card.card]
         else:
             since = now + waiting // a_day * _DAY
             waiting += 1
-        rows.append(_added_card_row(learner.id, arrival, since))
+        is_question = parse_card_id(card.card)[0] == QUESTION
+        seed = 0 if card.seed is None and is_question else card.seed
+        row = {"learner_id": learner.id, "card": card.card, "seed": seed}
+        rows.append({**row, "declined": False, "at": since})
     if rows:
         db.connection().execute(insert(ADDED), rows)
     return waiting - before
 
 
-def _added_card_row(learner_id: int, arrival: ImportedCard, since: int) -> dict[str, Any]:
-    seed = arrival.seed
-    if seed is None and parse_card_id(arrival.card)[0] == QUESTION:
-        seed = 0
-    mine = {"learner_id": learner_id, "card": arrival.card}
-    return {**mine, "seed": seed, "declined": False, "at": since}
-
-
-def _put_words(
-    db: Session, learner_id: int, arrivals: Sequence[ImportedCard], books: _ExistingCards, at: int
+def _put_texts(
+    db: Session, learner_id: int, cards: Sequence[ImportedCard], existing: _ExistingCards, at: int
 ) -> set[str]:
     """Save the text of own cards as in the file; returns those that changed."""
     new, changed = [], set()
-    for arrival in arrivals:
-        known = books.own.get(arrival.card)
-        if arrival.own is None or arrival.own == known:
+    for card in cards:
+        stored = existing.own.get(card.card)
+        if card.own is None or card.own == stored:
             continue
-        words = dataclasses.asdict(arrival.own)
-        if known is None:
-            mine = {"learner_id": learner_id, "card": arrival.card, "at": at}
-            new.append({**mine, **words})
+        columns = dataclasses.asdict(card.own)
+        if stored is None:
+            new.append({"learner_id": learner_id, "card": card.card, "at": at, **columns})
             continue
-        changed.add(arrival.card)
-        of_card = (OWN.c.learner_id == learner_id) & (OWN.c.card == arrival.card)
-        db.connection().execute(update(OWN).where(of_card).values(**words))
+        changed.add(card.card)
+        this = (OWN.c.learner_id == learner_id) & (OWN.c.card == card.card)
+        db.connection().execute(update(OWN).where(this).values(**columns))
     if new:
         db.connection().execute(insert(OWN), new)
         check_quota(db, OWN_CARDS, OWN.c.learner_id == learner_id)
     return changed
 
 
-def _put_aside(db: Session, learner_id: int, fresh: Sequence[ImportedCard], at: int) -> None:
+def _suspend_cards(db: Session, learner_id: int, cards: Sequence[ImportedCard], at: int) -> None:
     """Suspend new cards that were suspended in the file."""
-    names = [a.card for a in fresh if a.suspended]
+    names = [card.card for card in cards if card.suspended]
     mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(names)
-    aside = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
-    rows = [
-        {"learner_id": learner_id, "card": card, "at": at} for card in names if card not in aside
-    ]
+    already = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
+    new = [name for name in names if name not in already]
+    rows = [{"learner_id": learner_id, "card": name, "at": at} for name in new]
     if rows:
         db.connection().execute(insert(ASIDE), rows)
-
-
-IMPORTS = TABLES["card_import"]
-RUNNING, DONE, CANCELLED, STOPPED, FAILED, FULL = (
-    "running",
-    "done",
-    "cancelled",
-    "stopped",
-    "failed",
-    "full",
-)
-# An import writes several times a second. One silent for this long (ms) ended with its server.
-_SILENT = 60_000
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ImportBatch:
-    """A matched file: its name, how many cards to write, and what is skipped."""
-
-    file: str
-    cards: int
-    cards_left: Mapping[str, int]
-    grades_left: Mapping[str, int]
-    media: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ImportProgress:
-    """The progress of an import: `seen` of `cards` in the file were written.
-
-    `began_at` tells it from a later one of the same learner.
-    """
-
-    file: str
-    state: str
-    cards: int
-    seen: int
-    outcome: ImportCounts
-    cards_left: Mapping[str, int]
-    media: int
-    began_at: int
-
-    @property
-    def grades_left(self) -> Mapping[str, int]:
-        """How many reviews were skipped so far, by reason."""
-        return self.outcome.left
-
-
-def begin_import(db: Session, learner_id: int, batch: ImportBatch, now: dt.datetime) -> int | None:
-    """Save the start of an import; returns its id, None if another is running."""
-    known = read_import(db, learner_id, now)
-    if known is not None and known.state == RUNNING:
-        return None
-    at = to_milliseconds(now)
-    began = max(at, known.began_at + 1) if known else at
-    left = {"cards": dict(batch.cards_left), "grades": dict(batch.grades_left)}
-    db.connection().execute(delete(IMPORTS).where(IMPORTS.c.learner_id == learner_id))
-    row = {
-        **dict.fromkeys(("seen", "new", "changed", "same", "grades"), 0),
-        "learner_id": learner_id,
-        "file": batch.file,
-        "state": RUNNING,
-        "cards": batch.cards,
-        "media": batch.media,
-        "refused": json.dumps(left),
-        "began_at": began,
-        "at": at,
-    }
-    db.connection().execute(insert(IMPORTS), row)
-    return began
-
-
-def advance_import(
-    db: Session, running: tuple[int, int], more: tuple[int, ImportCounts], now: dt.datetime
-) -> None:
-    """Add the result of a batch to the import `running`."""
-    seen, outcome = more
-    row = db.connection().execute(select(IMPORTS).where(*_import_filter(running))).one()
-    refused = json.loads(row.refused)
-    grades = collections.Counter(refused["grades"]) + collections.Counter(outcome.left)
-    names = ("new", "changed", "same", "grades")
-    counts = {name: IMPORTS.c[name] + getattr(outcome, name) for name in names}
-    db.connection().execute(
-        update(IMPORTS)
-        .where(*_import_filter(running))
-        .values(
-            seen=IMPORTS.c.seen + seen,
-            refused=json.dumps({**refused, "grades": grades}),
-            at=to_milliseconds(now),
-            **counts,
-        )
-    )
-
-
-def is_running(db: Session, running: tuple[int, int]) -> bool:
-    """Return whether this import was not canceled, replaced or erased."""
-    state = select(IMPORTS.c.state).where(*_import_filter(running))
-    return db.connection().scalar(state) == RUNNING
-
-
-def end_import(db: Session, running: tuple[int, int], state: str) -> None:
-    """Save how an import ended, unless it was already ended."""
-    still = (*_import_filter(running), IMPORTS.c.state == RUNNING)
-    db.connection().execute(update(IMPORTS).where(*still).values(state=state))
-
-
-def cancel_import(db: Session, learner_id: int) -> None:
-    """Stop a learner's import after the current batch."""
-    mine = (IMPORTS.c.learner_id == learner_id) & (IMPORTS.c.state == RUNNING)
-    db.connection().execute(update(IMPORTS).where(mine).values(state=CANCELLED))
-
-
-def read_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgress | None:
-    """Return the last import of a learner; None if there was none."""
-    mine = select(IMPORTS).where(IMPORTS.c.learner_id == learner_id)
-    row: Any = db.connection().execute(mine).first()
-    if row is None:
-        return None
-    silent = to_milliseconds(now) - row.at > _SILENT
-    refused = json.loads(row.refused)
-    return ImportProgress(
-        file=row.file,
-        state=STOPPED if silent and row.state == RUNNING else row.state,
-        cards=row.cards,
-        seen=row.seen,
-        outcome=ImportCounts(row.new, row.changed, row.same, row.grades, refused["grades"]),
-        cards_left=refused["cards"],
-        media=row.media,
-        began_at=row.began_at,
-    )
-
-
-def _import_filter(running: tuple[int, int]) -> tuple[Any, ...]:
-    learner_id, began = running
-    return IMPORTS.c.learner_id == learner_id, IMPORTS.c.began_at == began
 
 
 # A batch holds the write lock for about 30 ms.
@@ -739,10 +461,10 @@ def list_imported(db: Session, learner_id: int) -> ImportedContent:
     """Return all imported content that still exists."""
     if not learner_id:
         return ImportedContent((), 0)
-    given = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
+    of_card = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     decks = db.connection().execute(
         select(OWN.c.deck, func.count(OWN.c.card.distinct()), func.count(LOG.c.id))
-        .select_from(OWN.outerjoin(LOG, given & (LOG.c.rating > 0)))
+        .select_from(OWN.outerjoin(LOG, of_card & (LOG.c.rating > 0)))
         .where(OWN.c.learner_id == learner_id)
         .group_by(OWN.c.deck)
         .order_by(OWN.c.deck)
@@ -814,9 +536,9 @@ def remove_grades(
         LOG.c.card.in_(cards),
         LOG.c.token.not_like(f"{BROUGHT}%"),
     )
-    kept = set(connection.scalars(graded_here.distinct()))
-    _reset_cards(db, learner_id, kept)
-    for names in split_into_parts(set(cards) - kept):
+    reviewed_here = set(connection.scalars(graded_here.distinct()))
+    _reset_cards(db, learner_id, reviewed_here)
+    for names in split_into_parts(set(cards) - reviewed_here):
         of_cards = LOG.c.card.in_(names)
         connection.execute(delete(LOG).where(*_imported_rows_filter(learner_id), of_cards))
     after = {**{card: [] for card in cards}, **load_logs(db, learner_id, cards)}

@@ -1,7 +1,13 @@
-"""Neutral form of a question or card, between two formats."""
+"""Neutral form of a question or card, between two formats.
+
+The annotations are the format of our JSON and CSV files.
+"""
 
 import dataclasses
-from typing import Literal
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 Kind = Literal[
     "single",
@@ -20,7 +26,7 @@ Kind = Literal[
 class NumberRange:
     """The numbers low..high around `center`, all in `unit` ("" for none)."""
 
-    center: float
+    center: Annotated[float, Field(alias="centre")]  # its name in JSON and CSV files
     low: float
     high: float
     unit: str = ""
@@ -44,7 +50,7 @@ class ItemOption:
     right: bool
     feedback: str = ""
     span: NumberRange | None = None
-    credit: float = 0.0
+    credit: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     @property
     def weight(self) -> float:
@@ -199,10 +205,15 @@ def format_digits(number: float) -> str:
     return "0" if text == "-0" else text
 
 
+def is_true_or_false(options: Iterable[ItemOption]) -> bool:
+    """Return whether the choices are “true” and “false”, in any case and with a period."""
+    return {option.text.strip(" .").lower() for option in options} == {"true", "false"}
+
+
 def item_label(item: Item) -> str:
     """Return the name of an item in reports."""
-    words = item.stem.replace("\\\n", " ").split()
-    return item.name or " ".join(words)[:50] or "(nameless)"
+    text = item.stem.replace("\\\n", " ").split()
+    return item.name or " ".join(text)[:50] or "(nameless)"
 
 
 def list_losses(item: Item) -> tuple[ItemRemark, ...]:

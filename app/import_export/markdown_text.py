@@ -14,13 +14,13 @@ _LEAD = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[+-](?=\s|$)|=+$|-[- ]*$)")
 _NUMBERED = re.compile(r"^(\d{1,9})[.)](?=\s|$)")
 
 
-def escape_markdown(words: str) -> str:
+def escape_markdown(plain: str) -> str:
     r"""Escape what would be markup anywhere in a line.
 
     >>> escape_markdown("a*b < 5 & snake_case _x_ AT&amp;T")
     'a\\*b \\< 5 & snake_case \\_x\\_ AT\\&amp;T'
     """
-    text = _ALWAYS.sub(lambda m: "\\" + m[0], words)
+    text = _ALWAYS.sub(lambda m: "\\" + m[0], plain)
     text = _UNDERSCORE.sub(r"\\_", text)
     return _ENTITY.sub(r"\\&", text)
 
@@ -70,45 +70,45 @@ _SET = "\ue0f9"  # around a formula that was on its own line
 _SET_OFF = re.compile(f"{_SET}(\\$[^$]+\\$){_SET}")
 
 
-def escape_words(words: str) -> str:
+def escape_words(text: str) -> str:
     """Escape text, but keep formulas in TeX as formulas."""
     done, at = [], 0
-    for start, end in find_formulas(words):
-        tex = " ".join(words[start + 2 : end - 2].split())
-        beside = words[max(0, start - 1) : start] + words[end : end + 1]
-        if "$" in tex or not tex or tex.endswith("\\") or re.search(r"[\d\\$]", beside):
+    for start, end in find_formulas(text):
+        tex = " ".join(text[start + 2 : end - 2].split())
+        neighbors = text[max(0, start - 1) : start] + text[end : end + 1]
+        if "$" in tex or not tex or tex.endswith("\\") or re.search(r"[\d\\$]", neighbors):
             continue  # Markdown would not read it as a formula
-        inline = words.startswith("\\(", start)
+        inline = text.startswith("\\(", start)
         formula = f"${tex}$" if inline else f"{_SET}${tex}${_SET}"
-        done += [escape_markdown(words[at:start]), formula]
+        done += [escape_markdown(text[at:start]), formula]
         at = end
-    return "".join([*done, escape_markdown(words[at:])])
+    return "".join([*done, escape_markdown(text[at:])])
 
 
-def find_formulas(words: str) -> Iterator[tuple[int, int]]:
+def find_formulas(text: str) -> Iterator[tuple[int, int]]:
     """Yield where formulas begin and end, with their marks; they do not nest.
 
     A mark that was not closed is not searched for again, so no text is read twice.
     """
     open_ended: set[str] = set()
     at = 0
-    while found := _MATH.search(words, at):
-        mark, at = found[0], found.start() + 1
+    while match := _MATH.search(text, at):
+        mark, at = match[0], match.start() + 1
         if mark in open_ended:
             continue
-        end = words.find(_CLOSES[mark], found.end() + 1)
+        end = text.find(_CLOSES[mark], match.end() + 1)
         if end < 0:
             open_ended.add(mark)
             continue
         at = end + 2
-        yield found.start(), at
+        yield match.start(), at
 
 
 def write_line(line: str) -> str:
     """Return a line of a paragraph; a formula alone on it becomes a display formula."""
-    alone = _SET_OFF.fullmatch(line)
-    if alone:
-        return f"${alone[1]}$"
+    match = _SET_OFF.fullmatch(line)
+    if match:
+        return f"${match[1]}$"
     return line_escaped(inline_formulas(line))
 
 
@@ -135,10 +135,10 @@ def render_code_lines(code: str) -> str:
 
 def _with_plain_indent(line: str) -> str:
     """Return a line indented with spaces that no program strips."""
-    words = line.lstrip(" \xa0")
-    indent = len(line) - len(words)
-    words = words.replace("\xa0", " ")
-    return _HARD * indent + words if indent > 1 else words
+    text = line.lstrip(" \xa0")
+    indent = len(line) - len(text)
+    text = text.replace("\xa0", " ")
+    return _HARD * indent + text if indent > 1 else text
 
 
 def mark_emphasis(tag: str, *, opening: bool) -> str:
@@ -147,14 +147,14 @@ def mark_emphasis(tag: str, *, opening: bool) -> str:
     return chr((0xE0F0 if opening else 0xE0F4) + code)
 
 
-def collapse_spaces(words: str) -> str:
+def collapse_spaces(text: str) -> str:
     """Return text with the spaces that browsers show, and indents as hard spaces."""
-    return _SPACES.sub(_squeeze_match, words)
+    return _SPACES.sub(_squeeze_match, text)
 
 
-def _squeeze_match(found: re.Match[str]) -> str:
-    shown = re.sub("[ \t\r\n]+", " ", found[0]).lstrip(" ")
-    return "\xa0" * len(shown) if shown.count("\xa0") > 1 else " "
+def _squeeze_match(match: re.Match[str]) -> str:
+    spaces = re.sub("[ \t\r\n]+", " ", match[0]).lstrip(" ")
+    return "\xa0" * len(spaces) if spaces.count("\xa0") > 1 else " "
 
 
 def clean_line(line: str) -> str:
@@ -172,23 +172,23 @@ def clean_line(line: str) -> str:
 
 def _restore_indent(line: str) -> str:
     """Return a line whose leading hard spaces are an indent, and all others plain spaces."""
-    words = line.strip(" \xa0").replace("\xa0", " ")
+    text = line.strip(" \xa0").replace("\xa0", " ")
     indent = line[: len(line) - len(line.lstrip(" \xa0"))].count("\xa0")
-    return "\xa0" * indent * (indent > 1) + words
+    return "\xa0" * indent * (indent > 1) + text
 
 
-def _add_marks(mark: str, found: re.Match[str]) -> str:
+def _add_marks(mark: str, match: re.Match[str]) -> str:
     """Return emphasized text; without marks if Markdown would not read them as such."""
-    inside = found[2]
+    inside = match[2]
     if not inside:
-        return found[1]
-    before = found.string[: found.start()][-1:] if not found[1] else ""
-    after = found.string[found.end() :][:1] if not found[3] else ""
-    glued = (before.isalnum() and not inside[0].isalnum()) or (
+        return match[1]
+    before = match.string[: match.start()][-1:] if not match[1] else ""
+    after = match.string[match.end() :][:1] if not match[3] else ""
+    touches_word = (before.isalnum() and not inside[0].isalnum()) or (
         after.isalnum() and not inside[-1].isalnum()
     )
-    dressed = inside if glued else f"{mark}{inside}{mark}"
-    return f"{found[1]}{dressed}{found[3]}"
+    emphasized = inside if touches_word else f"{mark}{inside}{mark}"
+    return f"{match[1]}{emphasized}{match[3]}"
 
 
 def write_table(rows: list[list[str]]) -> str:
@@ -268,20 +268,20 @@ def _parts_between_fences(lines: Sequence[str]) -> Iterator[MarkdownPart]:
             continue
         while end < len(lines) and is_code[end] == is_code[at] and (lines[end] or is_code[at]):
             end += 1
-        found = lines[at:end]
+        part = lines[at:end]
         if is_code[at]:
-            code = textwrap.dedent("\n".join(found).expandtabs(4)).rstrip()
+            code = textwrap.dedent("\n".join(part).expandtabs(4)).rstrip()
             yield MarkdownPart("code", tuple(code.split("\n")))
-        elif len(found) > 1 and found[0].startswith("|") and _RULE.fullmatch(found[1]):
-            yield MarkdownPart("table", tuple(found))
+        elif len(part) > 1 and part[0].startswith("|") and _RULE.fullmatch(part[1]):
+            yield MarkdownPart("table", tuple(part))
         else:
-            yield MarkdownPart("words", tuple(found))
+            yield MarkdownPart("words", tuple(part))
         at = end
 
 
 def _code_lines(lines: Sequence[str]) -> list[bool]:
     """Return which lines are code, with the empty ones between them."""
-    found = [False] * len(lines)
+    is_code = [False] * len(lines)
     spaces = [len(w) - len(w.lstrip()) for w in (x.expandtabs(4) for x in lines)]
     base = min((s for s, line in zip(spaces, lines, strict=True) if line), default=0)
     begin = 0
@@ -291,16 +291,16 @@ def _code_lines(lines: Sequence[str]) -> list[bool]:
         own = range(begin, at)
         deep = [n for n in own if spaces[n] - base >= _DEEP and not _FORMULA.match(lines[n])]
         for n in _paragraph_code_lines(lines, own, deep):
-            found[n] = True
+            is_code[n] = True
         begin = at + 1
     following = False
     ahead = [False] * len(lines)  # whether the next non-empty line is code
     for at in range(len(lines) - 1, -1, -1):
-        following = found[at] if lines[at] else following
+        following = is_code[at] if lines[at] else following
         ahead[at] = following
     for at in range(1, len(lines)):
-        found[at] |= not lines[at] and found[at - 1] and ahead[at]
-    return found
+        is_code[at] |= not lines[at] and is_code[at - 1] and ahead[at]
+    return is_code
 
 
 def _paragraph_code_lines(lines: Sequence[str], own: range, deep: list[int]) -> Iterator[int]:
@@ -318,8 +318,8 @@ def _paragraph_code_lines(lines: Sequence[str], own: range, deep: list[int]) -> 
         return
     apart = [bool(_SET_APART.search(lines[n])) for n in own]
     for place, n in enumerate(own):
-        beside = apart[max(0, place - 1) : place] + apart[place + 1 : place + 2]
-        if apart[place] and any(beside):
+        neighbors = apart[max(0, place - 1) : place] + apart[place + 1 : place + 2]
+        if apart[place] and any(neighbors):
             yield n
 
 

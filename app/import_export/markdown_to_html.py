@@ -58,40 +58,40 @@ def html_if_needed(markdown: str) -> str:
     ('A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>')
     """
     text = to_html(markdown)
-    words = html.unescape(text)
+    plain = html.unescape(text)
     if "<" in text:
         return text
-    return f"<span>{text}</span>" if _MARKUP.search(words) else words
+    return f"<span>{text}</span>" if _MARKUP.search(plain) else plain
 
 
-def tokens_to_html(found: Sequence[Token], *, pictures: bool = False) -> str:
+def tokens_to_html(tokens: Sequence[Token], *, pictures: bool = False) -> str:
     """Return the HTML of parsed tokens."""
-    solid = [t for t in found if t.type not in {"paragraph_open", "paragraph_close"}]
+    solid = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(solid) == 1 and solid[0].type == "inline":
-        found = solid
-    return _WRITER.render(found, _OPTIONS, {"pictures": pictures}).strip()
+        tokens = solid
+    return _WRITER.render(tokens, _OPTIONS, {"pictures": pictures}).strip()
 
 
-def tokens_to_markdown(found: Sequence[Token]) -> str:
+def tokens_to_markdown(tokens: Sequence[Token]) -> str:
     """Write tokens as normalized Markdown."""
-    return to_markdown(tokens_to_html(found, pictures=True), topic_image_name).text
+    return to_markdown(tokens_to_html(tokens, pictures=True), topic_image_name).text
 
 
 class _PortableHtmlRenderer(RendererHTML):
     """Renders the tokens that differ from plain CommonMark, one method each."""
 
-    def math_inline(self, found: Sequence[Token], index: int, *_: Any) -> str:
-        return escapeHtml(f"\\({found[index].content}\\)")
+    def math_inline(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        return escapeHtml(f"\\({tokens[index].content}\\)")
 
-    def math_block(self, found: Sequence[Token], index: int, *_: Any) -> str:
-        formula = escapeHtml(f"\\[{found[index].content.strip()}\\]")
+    def math_block(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        formula = escapeHtml(f"\\[{tokens[index].content.strip()}\\]")
         return f"<p>{formula}</p>\n"
 
     def cite(self, *_: Any) -> str:
         return ""
 
-    def note_open(self, found: Sequence[Token], index: int, *_: Any) -> str:
-        found[index + 1].children, found[index + 1].content = [], ""
+    def note_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        tokens[index + 1].children, tokens[index + 1].content = [], ""
         return ""
 
     def note_close(self, *_: Any) -> str:
@@ -100,37 +100,37 @@ class _PortableHtmlRenderer(RendererHTML):
     def html_block(self, *_: Any) -> str:
         return ""
 
-    def html_inline(self, found: Sequence[Token], index: int, *_: Any) -> str:
-        tag = found[index].content
+    def html_inline(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        tag = tokens[index].content
         return tag if _TAG.match(tag) else ""
 
     def image(
         self,
-        found: Sequence[Token],
+        tokens: Sequence[Token],
         index: int,
         _options: OptionsDict,
         env: MutableMapping[str, Any],
     ) -> str:
-        words = self.renderInlineAsText(found[index].children or [], _OPTIONS, {})
-        name = topic_image_name(str(found[index].attrs.get("src", "")))
+        alt = self.renderInlineAsText(tokens[index].children or [], _OPTIONS, {})
+        name = topic_image_name(str(tokens[index].attrs.get("src", "")))
         if not name or not env.get("pictures"):
-            return words
-        return f'<img src="{escapeHtml(name)}" alt="{escapeHtml(words)}" />'
+            return alt
+        return f'<img src="{escapeHtml(name)}" alt="{escapeHtml(alt)}" />'
 
     def link_open(
         self,
-        found: Sequence[Token],
+        tokens: Sequence[Token],
         index: int,
         options: OptionsDict,
         env: MutableMapping[str, Any],
     ) -> str:
-        if _WEB.match(str(found[index].attrs.get("href", ""))):
-            return self.renderToken(found, index, options, env)
-        found[closing_index(found, index)].meta["gone"] = True
+        if _WEB.match(str(tokens[index].attrs.get("href", ""))):
+            return self.renderToken(tokens, index, options, env)
+        tokens[closing_index(tokens, index)].meta["gone"] = True
         return ""
 
-    def link_close(self, found: Sequence[Token], index: int, *_: Any) -> str:
-        return "" if found[index].meta.get("gone") else "</a>"
+    def link_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        return "" if tokens[index].meta.get("gone") else "</a>"
 
 
 _WRITER = _PortableHtmlRenderer()

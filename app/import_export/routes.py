@@ -1,6 +1,5 @@
 """Import and export pages."""
 
-import dataclasses
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import IO, Annotated, Literal
@@ -28,7 +27,7 @@ from app.clock import Now, find_time_zone
 from app.content.library import Library, LiveLibrary
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
-from app.import_export import export_store, import_store
+from app.import_export import export_store, import_store, picture_store, progress_store
 from app.import_export.anki.package_format import PackageWriter, zstd
 from app.import_export.anki.package_reader import read_package
 from app.import_export.card_export import ExportCourse, LearnerTime, has_words, write_cards
@@ -38,6 +37,7 @@ from app.import_export.card_import import (
     card_placement,
     match_package,
 )
+from app.import_export.import_store import ImportedCard
 from app.import_export.items import UnusableFileError
 from app.spaced_repetition.card_ids import question_card_id
 from app.spaced_repetition.review_log import forget_empty_days
@@ -51,7 +51,7 @@ _LARGEST = 20 * _MB
 UPLOADS: Mapping[str, int] = {"/settings/cards": _LARGEST + _MB}
 """Maximum request size in bytes of the URLs that accept a file, in a form."""
 _SIZE = f"at most {_LARGEST // _MB} MB"
-_WANTED = f"An .apkg or .colpkg file of Anki with {_SIZE} is wanted."
+_WANTED = f"An .apkg or .colpkg file of Anki with {_SIZE} is needed."
 What = Literal["deck", "grades"]
 
 
@@ -116,103 +116,87 @@ async def import_cards_file(
     """
     imports: ImportRunner = request.app.state.imports
     async with imports.room(client_key(request.scope)) as room:
-        upload = await run_in_threadpool(_read_upload, library, file)
-        if isinstance(upload, str):
-            return await run_reading(request, lambda desk: _render_import_page(desk, upload))
-        measured = await run_reading(request, _measure_pictures)
+        name = " ".join(((file and file.filename) or "").split())[:80]
         try:
+            package = await run_in_threadpool(_read_upload, library, file, name)
+            sizes = await run_reading(
+                request,
+                lambda desk: picture_store.measure_pictures(desk.db, desk.learner.home),
+            )
             async with write_dependencies(request) as (db, learner):
-                whose = learner, measured
-                begun = await run_in_threadpool(_begin_upload, db, whose, upload, now)
+                cards, began_at = await run_in_threadpool(
+                    _begin_import, db, learner, sizes, package, name, now
+                )
         except UnusableFileError as error:
-            refused = f"The file was not taken: {error}"
-            return await run_reading(request, lambda desk: _render_import_page(desk, refused))
-        count_stored(request, import_store.stored_size(begun.arrivals))
-        running = learner, begun.number
-        await imports.begin(running, begun.arrivals, room.pop_all())
+            message = str(error)
+            return await run_reading(request, lambda desk: _render_import_page(desk, message))
+        count_stored(request, import_store.stored_size(cards))
+        await imports.begin(learner, began_at, cards, room.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CardUpload:
-    """An uploaded file: its name, and its matched content."""
-
-    name: str
-    sorted: MatchedPackage
-
-
-def _read_upload(library: Library, file: UploadFile | None) -> CardUpload | str:
-    """Return the content of an uploaded package, or a sentence why it cannot be used."""
-    if file is None or not file.filename:
-        return f"Choose a file first. {_WANTED}"
-    name = " ".join(file.filename.split())[:80]
+def _read_upload(library: Library, file: UploadFile | None, name: str) -> MatchedPackage:
+    """Return the content of an uploaded package; raises UnusableFileError."""
+    if file is None or not name:
+        raise UnusableFileError(f"Choose a file first. {_WANTED}")
     if (file.size or 0) > _LARGEST:
-        return f"“{name}” is too large. {_WANTED}"
+        raise UnusableFileError(f"“{name}” is too large. {_WANTED}")
     content: IO[bytes] = file.file
     try:
-        return CardUpload(name, match_package(read_package(content), library))
+        return match_package(read_package(content), library)
     except UnusableFileError as error:
-        return f"“{name}” cannot be used. {error} {_WANTED}"
+        raise UnusableFileError(f"“{name}” cannot be used. {error} {_WANTED}") from None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class StartedImport:
-    """An import that was started, with the cards it is going to write."""
-
-    number: int
-    arrivals: Sequence[import_store.ImportedCard]
-
-
-def _measure_pictures(desk: RequestContext) -> import_store.Sizes:
-    return import_store.measure_pictures(desk.db, desk.learner.home)
-
-
-def _begin_upload(
+def _begin_import(
     db: Session,
-    whose: tuple[LearnerProfile, import_store.Sizes],
-    upload: CardUpload,
+    learner: LearnerProfile,
+    sizes: picture_store.Sizes,
+    package: MatchedPackage,
+    name: str,
     now: dt.datetime,
-) -> StartedImport:
-    """Save the start of an import; raises UnusableFileError if it cannot start."""
-    (learner, measured), found = whose, upload.sorted
-    arrivals = import_store.drop_beyond_room(db, learner.id, found.arrivals, measured)
-    import_store.expect_room(db, learner.id, arrivals)
-    dropped = len(found.arrivals) - len(arrivals)
-    left = {**found.cards_left, **({import_store.TOO_MANY: dropped} if dropped else {})}
-    batch = import_store.ImportBatch(
-        upload.name, len(arrivals), left, found.grades_left, found.media
-    )
-    begun = import_store.begin_import(db, learner.id, batch, now)
-    if begun is None:
+) -> tuple[Sequence[ImportedCard], int]:
+    """Save the start of an import; returns the cards to write, and when it began."""
+    cards = picture_store.drop_beyond_room(db, learner.id, package.arrivals, sizes)
+    try:
+        import_store.expect_room(db, learner.id, cards)
+    except UnusableFileError as error:
+        raise UnusableFileError(f"The file was not imported: {error}") from None
+    left = dict(package.cards_left)
+    if len(cards) < len(package.arrivals):
+        left[picture_store.TOO_MANY] = len(package.arrivals) - len(cards)
+    batch = progress_store.ImportBatch(name, len(cards), left, package.grades_left, package.media)
+    began_at = progress_store.begin_import(db, learner.id, batch, now)
+    if began_at is None:
         raise ConflictError(
-            "Another file of yours is still being imported.",
+            "Your last file is still being imported.",
             "Wait until it is done, or cancel it at Settings, Cards and Anki.",
         )
-    return StartedImport(begun, arrivals)
+    return cards, began_at
 
 
 @router.get("/cards/import")
 def show_import(desk: Reader) -> Response:
     """The progress of the last import, or its result."""
-    found = import_store.read_import(desk.db, desk.learner.id, desk.now)
-    if found is None:
+    progress = progress_store.read_import(desk.db, desk.learner.id, desk.now)
+    if progress is None:
         return RedirectResponse("/settings/cards", 303)
-    return desk.page("exchange/import.html", found=found)
+    return desk.page("exchange/import.html", found=progress)
 
 
 @router.get("/cards/import/progress")
 def show_progress(desk: Reader) -> Response:
     """The same as a fragment, for a page that polls it."""
-    found = import_store.read_import(desk.db, desk.learner.id, desk.now)
-    if found is None:
+    progress = progress_store.read_import(desk.db, desk.learner.id, desk.now)
+    if progress is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
-    return render_page(desk.request, "exchange/_import.html", found=found)
+    return render_page(desk.request, "exchange/_import.html", found=progress)
 
 
 @router.post("/cards/import/cancellation")
 def cancel_import(learner: EnrolledLearner, db: DbSession) -> Response:
     """Stop the import after the current batch."""
-    import_store.cancel_import(db, learner.id)
+    progress_store.cancel_import(db, learner.id)
     return RedirectResponse("/settings/cards/import", 303)
 
 
@@ -225,15 +209,15 @@ def show_removal_form(
     deck: Annotated[str, Query(max_length=120)] = "",
 ) -> HTMLResponse:
     brought = import_store.list_imported(db, learner.id)
-    found = next((d for d in brought.decks if d.name == deck), None)
-    if what == "deck" and found is None:
+    own_deck = next((d for d in brought.decks if d.name == deck), None)
+    if what == "deck" and own_deck is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
     return render_page(
         request,
         "exchange/removal.html",
         learner=learner,
         what=what,
-        deck=found,
+        deck=own_deck,
         grades=brought.grades,
     )
 
@@ -253,10 +237,10 @@ async def remove_cards(
     slices = await run_reading(request, lambda desk: _removal_slices(desk, what, deck))
     for names in slices:
         async with write_dependencies(request) as (db, learner):
-            await run_in_threadpool(_remove_slice, db, (learner.id, library), what, names)
+            await run_in_threadpool(_remove_slice, db, learner.id, library, what, names)
     async with write_dependencies(request) as (db, learner):
         await run_in_threadpool(forget_empty_days, db, learner.id)
-        await run_in_threadpool(import_store.drop_pictures, db, learner.id)
+        await run_in_threadpool(picture_store.drop_pictures, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 
@@ -268,9 +252,8 @@ def _removal_slices(desk: RequestContext, what: What, deck: str) -> Sequence[Seq
 
 
 def _remove_slice(
-    db: Session, whose: tuple[int, Library], what: What, cards: Sequence[str]
+    db: Session, learner_id: int, library: Library, what: What, cards: Sequence[str]
 ) -> None:
-    learner_id, library = whose
     if what == "deck":
         import_store.remove_own(db, learner_id, cards)
     else:
@@ -279,24 +262,24 @@ def _remove_slice(
         )
 
 
-def _render_import_page(desk: RequestContext, refused: str = "") -> HTMLResponse:
+def _render_import_page(desk: RequestContext, problem: str = "") -> HTMLResponse:
     db, library, learner = desk.db, desk.library, desk.learner
     own = export_store.list_own_names(db, learner.id) if learner.id else frozenset[str]()
-    held = import_store.list_learner_cards(db, learner.id)
-    away = _cards_in_running_exam(db, learner, desk.now)
-    cards = [card for card in held if card not in away]
+    all_cards = import_store.list_learner_cards(db, learner.id)
+    in_exam = _cards_in_running_exam(db, learner, desk.now)
+    cards = [card for card in all_cards if card not in in_exam]
     shown = sum(has_words(library, own, card) for card in cards)
     return desk.page(
         "exchange/cards.html",
-        status=422 if refused else 200,
+        status=422 if problem else 200,
         shown=shown,
         gone=len(cards) - shown,
-        sat=len(held) - len(cards),
+        sat=len(all_cards) - len(cards),
         brought=import_store.list_imported(db, learner.id),
-        problems=[{"field": "file", "message": refused}] if refused else [],
+        problems=[{"field": "file", "message": problem}] if problem else [],
         modern=zstd() is not None,
         size=_SIZE,
-        removed=desk.request.query_params.get("removed") == "yes" and not refused,
+        removed=desk.request.query_params.get("removed") == "yes" and not problem,
     )
 
 

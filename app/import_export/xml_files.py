@@ -115,7 +115,7 @@ def _decode_as(data: bytes, encoding: str) -> str:
     if not text.strip():
         raise UnusableFileError("The file is empty.")
     if "\0" in text:
-        raise UnusableFileError("The file holds zero bytes, so it is no text.")
+        raise UnusableFileError("The file contains zero bytes, so it is not text.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -173,7 +173,7 @@ def _inspect_xml(plain: bytes, elements: Sequence[str]) -> list[int]:
         parser.Parse(plain, True)
     except expat.ExpatError as error:
         what = expat.ErrorString(error.code)
-        raise UnusableFileError(f"The file is no XML: {what} in line {error.lineno}.") from None
+        raise UnusableFileError(f"The file is not XML: {what} in line {error.lineno}.") from None
     return lines
 
 
@@ -215,7 +215,7 @@ def _archive_fault(file: IO[bytes]) -> str:
     if not start:
         return "the file is empty"
     if start != b"PK":
-        return "the file is no zip archive"
+        return "the file is not a zip archive"
     return "the archive is damaged or cut off"
 
 
@@ -238,7 +238,9 @@ def inspect_entries(entries: list[zipfile.ZipInfo]) -> None:
     total = sum(e.file_size for e in entries)
     packed = sum(e.compress_size for e in entries) or 1
     if total > ARCHIVE_MOST_BYTES or (total > _SMALL and total / packed > _MOST_RATIO):
-        raise UnusableFileError("The archive unpacks to far more than it holds; it is refused.")
+        raise UnusableFileError(
+            "The archive would unpack to far more than its size; it is refused."
+        )
     for entry in entries:
         name = entry.filename
         path = PurePosixPath(name)
@@ -254,5 +256,5 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     with archive.open(entry) as stream:
         content = stream.read(entry.file_size + 1)
     if len(content) > entry.file_size:
-        raise UnusableFileError(f"The archive lies about the size of “{entry.filename[:60]}”.")
+        raise UnusableFileError(f"The archive states a wrong size of “{entry.filename[:60]}”.")
     return content

@@ -2,13 +2,12 @@
 
 import dataclasses
 import random
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from app.authoring.course_report import compute_coverage, count_disjoint_papers, measure_answer_cues
-from app.cli.content import coverage_command
+from app.cli import main
 from app.content.library import Library
 from app.markup.model import RichText
 from app.questions.model import Question
@@ -80,7 +79,7 @@ def test_papers_without_a_repeat_are_counted(library: Library) -> None:
 
 
 def test_the_command_prints_each_objective(capsys: pytest.CaptureFixture[str]) -> None:
-    assert coverage_command([str(TINY)], Path("nowhere")) == 0
+    assert main(["coverage", str(TINY)]) == 0
 
     said = capsys.readouterr().out
     assert "  questions: " in said

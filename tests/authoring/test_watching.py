@@ -49,7 +49,7 @@ def test_then_only_what_changed(folder):
     assert second.startswith(f"new     {QUIZ}:32:3 E24 ")
     assert "Accuracy" not in second
     assert second.endswith("2 errors, 0 warnings.")
-    assert third.startswith(f"mended  {QUIZ}:12:3 E24 ")
+    assert third.startswith(f"fixed   {QUIZ}:12:3 E24 ")
     assert "larger" not in third
 
 

@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 
 from app.accounts.author_access import AuthorRoute
 from app.authoring import pages
-from app.cli.people import author_command, new_link
+from app.cli.people import new_link, revoke_author_sessions
 from app.database.tables import AuditEntry, AuthorLink, AuthorSession, ItemReport, Learner
 from app.main import create_app
 from app.settings import Settings
@@ -270,7 +270,7 @@ def test_a_link_works_and_a_session_ends_in_whatever_process(
             elsewhere.cookies.set(AUTHOR, key)
             assert elsewhere.get("/authoring").status_code == 200
 
-            author_command(["revoke", "all"], twin.state.engine, "", clock())
+            revoke_author_sessions(twin.state.engine, None, clock())
 
             for _ in range(2):
                 assert elsewhere.get("/authoring").status_code == 403
@@ -316,7 +316,7 @@ def test_only_an_author_is_led_to_the_bench(author: TestClient, client: TestClie
 def test_a_browser_that_was_signed_out_is_no_longer_led_to_the_bench(
     app: FastAPI, author: TestClient, clock: Clock
 ):
-    author_command(["revoke", "all"], app.state.engine, "", clock())
+    revoke_author_sessions(app.state.engine, None, clock())
 
     author.get("/authoring")
 
@@ -331,7 +331,7 @@ def test_what_authors_do_is_in_the_audit_log(
     author = let_in(client)
     number = session.exec(select(ItemReport.id)).one()
     author.post(f"/authoring/reports/{number}/settlement")
-    author_command(["revoke", "1"], app.state.engine, "", clock())
+    revoke_author_sessions(app.state.engine, 1, clock())
 
     session.rollback()
     log = select(AuditEntry).order_by(AuditEntry.id)

@@ -69,7 +69,7 @@ def test_a_mistyped_option_and_a_mistyped_name_are_guessed(run):
 def test_an_option_without_its_value_says_what_it_takes(run):
     status, _, err = run("sample", "--gpus")
     assert status == 2
-    assert "--gpus wants a value: 1 to 1,024 GPUs." in err
+    assert "--gpus needs a value: 1 to 1,024 GPUs." in err
 
 
 def test_a_bare_flag_is_a_yes_and_underscores_are_hyphens(run):
@@ -81,7 +81,7 @@ def test_help_comes_from_the_declarations(run):
     status, out, _ = run("sample", "--help")
     assert status == 0
     assert "--overhead" in out
-    assert "What the engine takes for itself. Takes 0 GB to 1,000 GB. Otherwise 4." in out
+    assert "What the engine takes for itself. Takes 0 GB to 1,000 GB. Default: 4." in out
 
 
 def test_the_list_names_every_estimate(run):

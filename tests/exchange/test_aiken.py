@@ -36,7 +36,7 @@ def test_a_question_without_its_answer_is_named_and_its_neighbors_stay() -> None
 
     assert len(reading.items) == 2
     assert [str(r) for r in reading.refused] == [
-        "line 1: Which?: no line “ANSWER: X” stands below its options",
+        "line 1: Which?: there is no line “ANSWER: X” below its options",
         "line 16: Last?: its answer C is not among its options",
     ]
 

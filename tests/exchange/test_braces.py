@@ -23,7 +23,7 @@ def test_a_name_in_braces_is_taken_in_as_words(tmp_path: Path) -> None:
 
     said = import_file("aiken", file, course, "kv-cache")
 
-    assert said.startswith("1 item carried")
+    assert said.startswith("1 item imported")
     written = (course / "topics/kv-cache/quiz.md").read_text("utf-8")
     assert r"or \{name} stand" in written
     assert [p for p in check_course(course, today=DAY) if p.severity == "error"] == before

@@ -54,10 +54,10 @@ def test_what_was_taken_in_passes_the_check_and_is_reported(
 
     assert errors(course) == errors(TINY)
     assert capsys.readouterr().out.splitlines() == [
-        "2 items carried into topics/weights/quiz.md.",
+        "2 items imported into topics/weights/quiz.md.",
         "1 item refused:",
         "  line 5: Essay: an essay cannot be judged by a program",
-        "1 item carried with a loss; put right by hand what matters:",
+        "1 item with a loss; correct by hand what matters:",
         "  line 2: Weights of 7 B: unknown here: 9.9",
     ]
 
@@ -183,9 +183,9 @@ def test_every_item_that_loses_something_is_named(
     said = capsys.readouterr().out
     line = next(x for x in said.splitlines() if "titles of its columns" in x)
     names = ["k-match", *(f"k-match-{n}" for n in range(6))]
-    assert line.endswith(f"stand in its tags: {', '.join(names)}")
-    assert "k-order: the steps that belong nowhere are not carried" in said
-    assert "hints stand behind the explanation" in said
+    assert line.endswith(f"are in its tags: {', '.join(names)}")
+    assert "k-order: the wrong steps among the right ones are not exported" in said
+    assert "hints are appended to the explanation" in said
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\x00rubbish\x80", b"PK\x03\x04"])
@@ -200,10 +200,10 @@ def test_rubbish_is_refused_in_our_words(
     status = take_in(course, path, form)
 
     said = capsys.readouterr()
-    assert status == 2 or "0 items carried; nothing was written." in said.out
+    assert status == 2 or "0 items imported; nothing was written." in said.out
     if status == 2:
         assert f"{path} cannot be used." in said.err
-        assert " is wanted." in said.err
+        assert " is needed." in said.err
     for foreign in ("zip file", "char 0", "codec", "Error"):
         assert foreign not in said.err + said.out
     assert (course / "topics" / "weights" / "quiz.md").read_bytes() == before

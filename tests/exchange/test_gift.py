@@ -237,7 +237,7 @@ def test_words_below_the_answers_are_told() -> None:
     reading = read_gift("He was {=a ~b}\nborn there.")
 
     assert reading.items[0].stem == "He was \\_\\_\\_\\_\\_\\\nborn there."
-    assert "the words below its answers" in reading.lost[0].reason
+    assert "the text below its answers" in reading.lost[0].reason
     assert read_gift("He was {=a ~b}\n.").lost == ()
 
 
@@ -280,7 +280,7 @@ def test_a_comment_behind_answers_is_no_part_of_the_question() -> None:
     reading = read_gift("::a::Is it?{T} // checked\n\n::b::And this?{F}")
 
     assert [i.name for i in reading.items] == ["b"]
-    assert "a comment stands behind its answers" in reading.refused[0].reason
+    assert "a comment follows its answers" in reading.refused[0].reason
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def refused(client: TestClient, content: bytes, name: str = "deck.apkg") -> str:
     assert answer.status_code == 422
     said = words(answer.text)
     assert f"“{name}” cannot be used." in said
-    assert "An .apkg or .colpkg file of Anki with at most 20 MB is wanted." in said
+    assert "An .apkg or .colpkg file of Anki with at most 20 MB is needed." in said
     return said
 
 
@@ -47,7 +47,7 @@ def test_what_is_no_archive_is_refused(rosa) -> None:
     ("content", "fault"),
     [
         (b"", "the file is empty"),
-        (b"SQLite format 3", "the file is no zip archive"),
+        (b"SQLite format 3", "the file is not a zip archive"),
         (b"PK\x03\x04", "the archive is damaged or cut off"),
         (b"PK\x05\x06 no end", "the archive is damaged or cut off"),
         (package(NOTE)[:-30], "the archive is damaged or cut off"),
@@ -102,7 +102,7 @@ def test_an_archive_that_leaves_its_folder_is_refused(rosa) -> None:
 def test_an_archive_that_grows_without_measure_is_refused(rosa) -> None:
     content = zipped(collection__anki21=b"\0" * 40_000_000)
 
-    assert "unpacks to far more than it holds" in refused(rosa, content)
+    assert "unpack to far more than its size" in refused(rosa, content)
 
 
 def test_an_archive_that_is_cut_off_is_refused(rosa) -> None:

@@ -22,13 +22,12 @@ from app.database.write_queue import WRITING, create_write_session
 from app.import_export.anki.package_reader import read_package
 from app.import_export.card_import import AT_ONCE, ImportRunner, match_package
 from app.import_export.import_store import (
-    ImportBatch,
     ImportedCard,
     ImportedReview,
-    begin_import,
     import_cards,
     slice_cards,
 )
+from app.import_export.progress_store import ImportBatch, begin_import
 from app.main import create_app
 from app.settings import Settings
 from tests.cards.rebuilding import rebuild_days
@@ -94,7 +93,7 @@ class Desk:
         async def run() -> None:
             imports = ImportRunner(create_write_session(self.app.state.engine), clock)
             async with imports.living(), imports.room() as room:
-                work = (self.learner, begun), self.arrivals, room.pop_all()
+                work = self.learner, begun, self.arrivals, room.pop_all()
                 await (await imports.begin(*work))
 
         outcome(run())
@@ -272,7 +271,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
 
         imports = ImportRunner(create_write_session(desk.app.state.engine), clock)
         async with imports.living(), imports.room() as room:
-            job = imports.begin((desk.learner, begun), desk.arrivals, room.pop_all())
+            job = imports.begin(desk.learner, begun, desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
             await at_work.wait()
         await writing
@@ -314,7 +313,7 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
     answer = rosa.post("/settings/cards", files={"file": ("d.apkg", deck(1))})
 
     assert answer.status_code == 409
-    assert "Another file of yours is still being imported." in words(answer.text)
+    assert "Your last file is still being imported." in words(answer.text)
     rosa.post("/settings/cards/import/cancellation")
     assert "1 new card" in bring(rosa, deck(1))
 

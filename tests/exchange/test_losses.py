@@ -24,19 +24,21 @@ FORMATS: dict[str, tuple[Write, Read]] = {
 }
 # What a format says it loses, and the item without it.
 LOST: dict[str, Callable[[Item], Item]] = {
-    "the titles of its columns are not carried": lambda i: dataclasses.replace(i, titles=("", "")),
-    "the steps that belong nowhere are not carried": lambda i: dataclasses.replace(i, options=()),
+    "the titles of its columns are not exported": lambda i: dataclasses.replace(i, titles=("", "")),
+    "the wrong steps among the right ones are not exported": lambda i: dataclasses.replace(
+        i, options=()
+    ),
 }
 KEPT = {
-    "common mistakes and reasons stand behind the explanation",
-    "the common mistake stands behind the explanation",
-    "the reasons of the pairs stand behind the explanation",
+    "common mistakes and reasons are appended to the explanation",
+    "the common mistake is appended to the explanation",
+    "the reasons of the pairs are appended to the explanation",
     "the hint of a gap is shown after a wrong answer",
     "hints are shown to tutors only",
-    "hints stand behind the explanation",
-    "what is said about single steps stands behind the explanation",
-    "the titles of its columns stand in its tags",
-    "elsewhere its credit is only near to the rule",
+    "hints are appended to the explanation",
+    "feedback on single steps is appended to the explanation",
+    "the titles of its columns are in its tags",
+    "there its rule of partial credit is only similar",
 }
 
 

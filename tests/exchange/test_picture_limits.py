@@ -9,14 +9,14 @@ from sqlalchemy import event
 from sqlmodel import Session, delete, select
 
 from app.database.tables import Learner, OwnCard, OwnPicture
-from app.import_export import import_store as pictures
+from app.import_export import picture_store as pictures
 from app.import_export.import_store import ImportedCard
 from tests.exchange.package import Made, database, written
 from tests.exchange.test_cards_in import bring
 from tests.turns import count_open
 
 PNG = b"\x89PNG\r\n\x1a\n"
-LEFT = "their pictures would make more than 100 MB of yours"
+LEFT = "your pictures would take more than 100 MB"
 
 
 def illustrated(count: int, size: int = 1000, word: str = "p") -> bytes:

@@ -69,7 +69,7 @@ def test_a_broken_item_is_named_and_its_neighbors_stay() -> None:
     reading = read_qti(packed(a__xml=b"", **{"a.xml": CHOICE, "b.xml": "<oops"}))
 
     assert [i.name for i in reading.items] == ["Sky"]
-    assert str(reading.refused[-1]).startswith("b.xml: The file is no XML")
+    assert str(reading.refused[-1]).startswith("b.xml: The file is not XML")
 
 
 def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) -> None:
@@ -77,7 +77,7 @@ def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) ->
         (packed(**{"../a.xml": CHOICE}), "names a file outside of it"),
         (packed(**{"/etc/a.xml": CHOICE}), "names a file outside of it"),
         (packed(**{"c:\\a.xml": CHOICE}), "names a file outside of it"),
-        (packed(**{"a.xml": b"0" * 40_000_000}), "unpacks to far more than it holds"),
+        (packed(**{"a.xml": b"0" * 40_000_000}), "unpack to far more than its size"),
         (packed(**{f"{n}.txt": "" for n in range(5001)}), "more than 5,000 files"),
         (b"PK\x03\x04 no archive", "cannot be read"),
         (packed(**{"a.txt": "x"}), "The package holds no items."),

@@ -138,10 +138,10 @@ def test_a_dry_run_reports_and_writes_nothing(tmp_path: Path) -> None:
 
     said = import_file("spreadsheet", table, course, "kv-cache", dry=True)
 
-    assert said.startswith("5 items would be carried into topics/kv-cache/quiz.md.")
+    assert said.startswith("5 items would be imported into topics/kv-cache/quiz.md.")
     assert {p: p.read_bytes() for p in course.rglob("*") if p.is_file()} == before
     said = import_file("spreadsheet", table, course, "kv-cache")
-    assert said.startswith("5 items carried into topics/kv-cache/quiz.md.")
+    assert said.startswith("5 items imported into topics/kv-cache/quiz.md.")
 
 
 def test_a_table_that_takes_all_memory_is_refused() -> None:
@@ -335,7 +335,7 @@ def test_names_of_columns_that_stand_again_are_no_question() -> None:
 
 
 def test_a_quotation_mark_that_is_not_closed_takes_no_rows_along() -> None:
-    with pytest.raises(UnusableFileError, match="line 3 cannot be parted into cells"):
+    with pytest.raises(UnusableFileError, match="line 3 cannot be split into cells"):
         read('question,A,B,answer\n"Q?,x,y,A\n"R?,x,y,B\n')
 
 

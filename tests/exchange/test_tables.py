@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 
-from app.cli.import_export import exchange_command
+from app.cli.import_export import export_attempts
 from app.import_export.formats.csv_json import read_csv, read_json, write_csv, write_json
 from app.import_export.items import Item, ItemOption, NumberRange, UnusableFileError
 from app.settings import Settings
@@ -43,9 +43,9 @@ def test_a_range_keeps_the_names_that_files_have_always_had() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[", "The file is no JSON: "),
+        ("[", "The file is not JSON: "),
         ("[]", "The file has no list “items”."),
-        ("[" * 100_000, "The file is no JSON: "),
+        ("[" * 100_000, "The file is not JSON: "),
     ],
 )
 def test_a_broken_file_is_refused(text: str, sentence: str) -> None:
@@ -64,7 +64,8 @@ def test_a_broken_row_is_named_and_its_neighbors_stay() -> None:
 
     assert [i.name for i in reading.items] == ["z"]
     assert str(reading.refused[0]) == (
-        "line 1: x: it cannot be read (“riddle” is no type of question)"
+        "line 1: x: its “kind” cannot be \"riddle\": Input should be 'single', 'multiple', "
+        "'true-false', 'numeric', 'short', 'order', 'match', 'cloze' or 'card'"
     )
     assert len(reading.refused) == 3
 
@@ -73,11 +74,10 @@ def test_attempts_leave_as_rows(rosa: TestClient, settings: Settings, tmp_path: 
     page = rosa.get("/quiz/weights")
     assert page.status_code == 200
     target = tmp_path / "attempts.json"
-    words = ["export", "attempts-json", str(target)]
 
-    status = exchange_command(words, settings.content, settings.database)
+    report = export_attempts("attempts-json", target, settings.database, None)
 
-    assert status == 0
+    assert report == "0 attempts written."
     assert json.loads(target.read_text()) == []
 
 
@@ -85,10 +85,19 @@ def test_a_word_is_never_taken_for_true(subtests: pytest.Subtests) -> None:
     whole = {"kind": "single", "stem": "Which?"}
     wrong = {"text": "a", "right": "false"}
     for row, reason in [
-        ({**whole, "options": [wrong]}, "“right” is “false”, not true or false"),
-        ({**whole, "shuffle": "no"}, "“shuffle” is “no”, not true or false"),
-        ({**whole, "hints": "one"}, "“hints” is no list"),
-        ({**whole, "options": [{**wrong, "right": True, "credit": 50}]}, "not 0 to 1"),
+        (
+            {**whole, "options": [wrong]},
+            'its “options.0.right” cannot be "false": Input should be a valid boolean',
+        ),
+        (
+            {**whole, "shuffle": "no"},
+            'its “shuffle” cannot be "no": Input should be a valid boolean',
+        ),
+        ({**whole, "hints": "one"}, 'its “hints” cannot be "one": Input should be a valid array'),
+        (
+            {**whole, "options": [{**wrong, "right": True, "credit": 50}]},
+            "its “options.0.credit” cannot be 50: Input should be less than",
+        ),
     ]:
         with subtests.test(row=row):
             reading = read_json(json.dumps({"items": [row]}))
@@ -158,4 +167,4 @@ def test_a_difficulty_that_is_no_whole_number_is_refused() -> None:
     row = {"name": "n", "kind": "card", "stem": "a", "text": "b", "difficulty": 2.9}
     reading = read_json(json.dumps({"version": 1, "items": [row]}))
 
-    assert "“difficulty” is 2.9" in reading.refused[0].reason
+    assert "its “difficulty” cannot be 2.9" in reading.refused[0].reason

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from app.calculators import hardware_pages as listing
-from app.cli.estimate import catalogue_command
+from app.cli import main
 from app.estimator.hardware.part_values import find_part, list_parts
 
 
@@ -173,20 +173,20 @@ def test_the_search_finds_a_part_by_its_name(client):
 
 
 def test_the_command_lists_filters_and_tells_what_is_unknown(capsys):
-    assert catalogue_command(["--kind", "accelerator", "--vendor", "google"]) == 0
+    assert main(["catalogue", "--kind", "accelerator", "--vendor", "google"]) == 0
     listed = capsys.readouterr().out
     assert "tpu-v6e" in listed
     assert "h100" not in listed
 
-    assert catalogue_command(["tpu-v6e", "--missing"]) == 0
+    assert main(["catalogue", "tpu-v6e", "--missing"]) == 0
     assert "tdp: " in capsys.readouterr().out
 
-    assert catalogue_command(["h100-sxm5-80"]) == 0
+    assert main(["catalogue", "h100-sxm5-80"]) == 0
     assert "450 GB/s, one way, 900 GB/s both ways" in capsys.readouterr().out
 
 
 def test_the_command_prints_base_units_as_json(capsys):
-    assert catalogue_command(["h100-sxm5-80", "--json"]) == 0
+    assert main(["catalogue", "h100-sxm5-80", "--json"]) == 0
     (part,) = json.loads(capsys.readouterr().out)
 
     assert part["values"]["nvlink"]["value"] == 450e9
@@ -196,5 +196,5 @@ def test_the_command_prints_base_units_as_json(capsys):
 
 
 def test_the_command_says_what_there_is_when_nothing_fits(capsys):
-    assert catalogue_command(["--vendor", "nobody"]) == 1
+    assert main(["catalogue", "--vendor", "nobody"]) == 1
     assert "makers are NVIDIA" in capsys.readouterr().err

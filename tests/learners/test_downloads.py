@@ -113,7 +113,7 @@ def test_who_waits_in_vain_is_told_so_in_words(app: FastAPI, path: str):
 
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "60"
-    assert "Files of others are being made just now." in answer.text
+    assert "Files for others are being created." in answer.text
     assert "Something is broken" not in answer.text
 
 
@@ -124,7 +124,7 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
         downloads = DownloadQueue(app.state.engine, app.state.storage)
         first = await downloads.make(asker(), "rosa", "f.zip", written(b"first"))
         his = await downloads.make(asker(), "milo", "f.zip", written(b"his"))
-        with pytest.raises(ConflictError, match="Another file of yours"):
+        with pytest.raises(ConflictError, match="Another file for you"):
             await downloads.make(asker(), "rosa", "f.zip", written(b"second"))
         await sent(first)
         await sent(his)

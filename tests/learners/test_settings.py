@@ -1,9 +1,13 @@
 """GET and POST /settings: what a learner may set, and what is said otherwise."""
 
+import datetime as dt
+
 import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.accounts.learner_store import load_learner_by_id
+from app.accounts.settings_page import SettingsForm, settings_as_typed
 from app.database.tables import Learner
 from tests.conftest import Clock
 
@@ -150,3 +154,28 @@ def test_days_off_are_some_of_the_week(client: TestClient, days: list[str], mess
 
     assert answer.status_code == 422
     assert message in answer.text
+
+
+def test_what_few_change_is_folded_until_it_is_wrong(client: TestClient):
+    folded = client.get("/settings").text
+    opened = client.post("/settings", data={**FINE, "retention": "99"}).text
+
+    advanced = folded.partition("<summary>Advanced</summary>")[2].partition("</details>")[0]
+    for name in ("retention", "all_minutes", "double_last_week"):
+        assert f'name="{name}"' in advanced
+    assert '<details class="stack"><summary>Advanced' in folded
+    assert '<details class="stack" open><summary>Advanced' in opened
+
+
+def test_every_setting_of_the_form_is_a_column_and_comes_back_as_it_was_shown(
+    client: TestClient, session: Session
+):
+    client.post("/settings", data={**FINE, "days_off": ["5"], "calendar": "no"})
+    before = session.exec(select(Learner)).one().model_dump()
+
+    shown = settings_as_typed(load_learner_by_id(session, before["id"]))
+    values, problems = shown.read(dt.date(2026, 6, 9))
+
+    assert not problems
+    assert set(values) == set(SettingsForm.model_fields)
+    assert {name: before[name] for name in values} == values

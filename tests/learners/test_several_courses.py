@@ -7,9 +7,9 @@ from sqlmodel import Session, col, select
 
 from app.accounts import learner_store as belongings
 from app.accounts import learner_store as store
+from app.accounts.learner import LearnerProfile
 from app.accounts.learner_store import (
     BrowserVisit,
-    NewLearnerSettings,
     derive_course_key,
     find_learner,
 )
@@ -20,7 +20,9 @@ HERE = BrowserVisit("d" * 64, "Firefox on Linux", NOON)
 
 
 def begin(db: Session, course: str, name: str = "") -> int:
-    return store.enroll_learner(db, NewLearnerSettings("rosa", course, name, "Europe/Berlin", HERE))
+    key = derive_course_key("rosa", course)
+    learner = LearnerProfile(key, person="rosa", course=course, name=name, zone="Europe/Berlin")
+    return store.enroll_learner(db, learner, HERE)
 
 
 def test_a_course_has_a_row_and_the_browser_one_session(session: Session) -> None:

@@ -312,7 +312,7 @@ def test_other_programs_get_a_single_choice_and_are_told_what_is_lost() -> None:
         ["The *queue*", "The server", "The line"],
     )
     assert [r.reason for r in reading.lost] == [
-        "its drawing is not carried; it asks for the label of a part"
+        "its drawing is not exported; it asks for the label of a part"
     ]
 
 

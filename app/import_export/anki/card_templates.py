@@ -46,17 +46,17 @@ def note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
 def deck_names(db: sqlite3.Connection) -> dict[int, str]:
     """Return the name of every deck by id."""
     ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
-    found: Iterable[tuple[Any, Any]]
+    pairs: Iterable[tuple[Any, Any]]
     if decks:
-        found = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
+        pairs = [(d.get("id"), d.get("name")) for d in _json_objects(decks)]
     else:
-        found = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
-    return {_whole_number(number): _deck_title(name) for number, name in found}
+        pairs = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
+    return {_whole_number(number): _deck_title(name) for number, name in pairs}
 
 
 def _deck_title(name: Any) -> str:
-    words = " ".join(str(name).replace(_LEVELS, "::").split())
-    return "".join(c for c in words if c.isprintable())[:_LONGEST_NAME]
+    title = " ".join(str(name).replace(_LEVELS, "::").split())
+    return "".join(c for c in title if c.isprintable())[:_LONGEST_NAME]
 
 
 def _older_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteType]]:
@@ -113,10 +113,10 @@ def _decode_text(value: int | bytes | None) -> str:
 def _json_objects(text: Any) -> list[dict[str, Any]]:
     """Return the values of a JSON object that are objects themselves."""
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, TypeError, RecursionError):
         return []
-    return _dicts_only(list(found.values()) if isinstance(found, dict) else None)
+    return _dicts_only(list(document.values()) if isinstance(document, dict) else None)
 
 
 def _dicts_only(value: Any) -> list[dict[str, Any]]:
@@ -171,8 +171,8 @@ def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tu
     values = dict(zip(kind.fields, fields, strict=False))
     template = kind.templates.get(0 if kind.cloze else ordinal)
     try:
-        front = _fill_template(template and template[0], values, (kind, ordinal, "front"))
-        back = _fill_template(template and template[1], values, (kind, ordinal, "back"))
+        front = _fill_template(template and template[0], values, ordinal, "front")
+        back = _fill_template(template and template[1], values, ordinal, "back")
     except _UnsupportedTemplateError:
         return _plain_sides(kind, fields, ordinal)
     return front, _RULE.split(back, maxsplit=1)[-1]
@@ -202,10 +202,10 @@ def find_pictures(fields: Sequence[str]) -> set[str]:
 
 
 def _picture_name(tag: str) -> str:
-    found = _NAMED.search(tag)
-    if found is None:
+    match = _NAMED.search(tag)
+    if match is None:
         return ""
-    return unquote(unescape(found[1] or found[2] or found[3] or ""))
+    return unquote(unescape(match[1] or match[2] or match[3] or ""))
 
 
 def replace_picture_urls(
@@ -217,18 +217,18 @@ def replace_picture_urls(
     """
     quiet, sounds = _SOUND.subn("", html)
     plain, others = _OTHER_MEDIA.subn("", quiet)
-    lost, kept = sounds + others, set[str]()
+    lost, used = sounds + others, set[str]()
 
-    def placed(found: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         nonlocal lost
-        name = _picture_name(found[0])
+        name = _picture_name(match[0])
         if name not in addresses:
             lost += 1
             return ""
-        kept.add(name)
+        used.add(name)
         return f'<img src="{addresses[name]}" alt="Picture">'
 
-    return _PICTURE.sub(placed, plain), lost, frozenset(kept)
+    return _PICTURE.sub(replace, plain), lost, frozenset(used)
 
 
 def convert_formulas(html: str) -> str:
@@ -243,12 +243,12 @@ def convert_formulas(html: str) -> str:
     return _LATEX.sub(_convert_latex, html)
 
 
-def _convert_latex(found: re.Match[str]) -> str:
-    if found["words"] is None:
-        tex = found["block"] or found["inline"]
-        return _formula_markup(tex, block=found["block"] is not None)
-    words: str = found["words"]
-    return _DOLLARS.sub(lambda m: _formula_markup(m[1] or m[2], block=m[1] is not None), words)
+def _convert_latex(match: re.Match[str]) -> str:
+    if match["words"] is None:
+        tex = match["block"] or match["inline"]
+        return _formula_markup(tex, block=match["block"] is not None)
+    text: str = match["words"]
+    return _DOLLARS.sub(lambda m: _formula_markup(m[1] or m[2], block=m[1] is not None), text)
 
 
 def _formula_markup(tex: str, *, block: bool) -> str:
@@ -269,13 +269,13 @@ def render_cloze(text: str, number: int, side: Side, *, alone: bool = False) -> 
     hit = False
     parts: list[str] = []
 
-    def shown(found: re.Match[str]) -> str:
+    def shown(match: re.Match[str]) -> str:
         nonlocal hit
-        words, _, hint = found[2].partition("::")
-        if str(number) not in found[1].split(","):
-            return words
+        answer, _, hint = match[2].partition("::")
+        if str(number) not in match[1].split(","):
+            return answer
         hit = True
-        hidden = f"[{hint or '…'}]" if side == "front" else f"<strong>{words}</strong>"
+        hidden = f"[{hint or '…'}]" if side == "front" else f"<strong>{answer}</strong>"
         parts.append(hidden)
         return hidden
 
@@ -289,7 +289,7 @@ def render_cloze(text: str, number: int, side: Side, *, alone: bool = False) -> 
 
 
 def _fill_template(
-    template: str | None, values: Mapping[str, str], card: tuple[NoteType, int, Side]
+    template: str | None, values: Mapping[str, str], ordinal: int, side: Side
 ) -> str:
     """Return a template with its fields filled in; raises _UnsupportedTemplateError."""
     if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
@@ -299,17 +299,17 @@ def _fill_template(
     length = at = 0
     for token in _TOKEN.finditer(template):
         shown = all(is_on for _, is_on in stack)
-        words = template[at : token.start()] if shown else ""
+        text = template[at : token.start()] if shown else ""
         at = token.end()
         name = token[1].strip()
         if name[:1] in {"#", "^", "/", "=", "!"}:
-            _switch_condition(name, stack, values, card)
+            _switch_condition(name, stack, values, ordinal)
         elif shown:
-            words += _field_value(name, values, card)
-        length += len(words)
+            text += _field_value(name, values, ordinal, side)
+        length += len(text)
         if length > LONGEST_FACE:
             raise _UnsupportedTemplateError
-        out.append(words)
+        out.append(text)
     if stack:
         raise _UnsupportedTemplateError
     return "".join(out) + template[at:]
@@ -319,7 +319,7 @@ def _switch_condition(
     name: str,
     stack: list[tuple[str, bool]],
     values: Mapping[str, str],
-    card: tuple[NoteType, int, Side],
+    ordinal: int,
 ) -> None:
     """Push or pop a condition; comments are ignored."""
     sign, field = name[0], name[1:].strip()
@@ -329,7 +329,7 @@ def _switch_condition(
     elif sign in "#^":
         if len(stack) > 20:
             raise _UnsupportedTemplateError
-        stack.append((field, _is_filled(field, values, card[1]) == (sign == "#")))
+        stack.append((field, _is_filled(field, values, ordinal) == (sign == "#")))
     elif sign == "=":
         raise _UnsupportedTemplateError
 
@@ -344,7 +344,7 @@ def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
     raise _UnsupportedTemplateError
 
 
-def _field_value(name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side]) -> str:
+def _field_value(name: str, values: Mapping[str, str], ordinal: int, side: Side) -> str:
     *filters, field = (part.strip() for part in name.split(":"))
     if field in _SPECIAL or any(f.startswith("tts") for f in filters):
         return ""
@@ -352,7 +352,7 @@ def _field_value(name: str, values: Mapping[str, str], card: tuple[NoteType, int
         raise _UnsupportedTemplateError
     value = values[field]
     for word in reversed(filters):
-        value = _apply_filter(word, value, card[1] + 1, card[2])
+        value = _apply_filter(word, value, ordinal + 1, side)
     return value
 
 

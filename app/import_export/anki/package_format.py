@@ -133,9 +133,9 @@ def decode_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         key = _decode_varint(data, at)
         at = key.end
         if key.value & 7 == 0:
-            found = _decode_varint(data, at)
-            yield key.value >> 3, found.value
-            at = found.end
+            number = _decode_varint(data, at)
+            yield key.value >> 3, number.value
+            at = number.end
         elif key.value & 7 == 2:
             length = _decode_varint(data, at)
             at = length.end + length.value
@@ -162,10 +162,10 @@ def media_names(listed: bytes, *, modern: bool) -> dict[str, str]:
     """Return the media names by the names of their files in the archive."""
     if not modern:
         try:
-            found = json.loads(listed)
+            document = json.loads(listed)
         except (ValueError, RecursionError):
             return {}
-        pairs = found.items() if isinstance(found, dict) else ()
+        pairs = document.items() if isinstance(document, dict) else ()
         return {str(key): str(name) for key, name in pairs}
     every = (value for key, value in decode_fields(listed) if key == 1)
     entries = itertools.islice(every, MOST_FILES)

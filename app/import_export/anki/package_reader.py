@@ -60,19 +60,19 @@ def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
             yield connection
         except (sqlite3.Error, OverflowError):
             raise UnusableFileError(
-                "The collection in the package is damaged, or was built to do harm:"
+                "The collection in the package is damaged, or was made to do harm:"
                 " it cannot be read as the tables that Anki writes."
             ) from None
 
 
-def read_media(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
+def read_media(file: IO[bytes], wanted_names: Collection[str]) -> dict[str, bytes]:
     """Return the wanted media of a package, by name.
 
     Files that are too large or damaged are left out, and so are all files after the total limit.
     """
-    if not wanted:
+    if not wanted_names:
         return {}
-    found: dict[str, bytes] = {}
+    media: dict[str, bytes] = {}
     left, in_vain = MOST_OF_MEDIA, 0
     with open_archive(file, _NONE_OF_ANKI) as archive:
         known = {entry.filename: entry for entry in archive.infolist()}
@@ -81,13 +81,13 @@ def read_media(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
         for key, name in media_names(listed, modern=modern).items():
             if left <= 0 or in_vain > _MOST_IN_VAIN:
                 break
-            if name in wanted and name not in found and key in known:
+            if name in wanted_names and name not in media and key in known:
                 content = _read_small_entry(archive, known[key], modern=modern)
                 left -= len(content)
                 in_vain += not content
                 if content:
-                    found[name] = content
-    return found
+                    media[name] = content
+    return media
 
 
 def _read_small_entry(
@@ -173,13 +173,13 @@ def _authorize_read(action: int, table: str | None, *_: str | None) -> int:
 def _expect_tables(connection: sqlite3.Connection) -> None:
     """Refuse views and virtual tables in place of tables."""
     rows = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master").fetchmany(1000)
-    found = {
+    tables = {
         str(name)
         for name, kind, root, sql in rows
         if kind == "table" and root and not str(sql).upper().startswith("CREATE VIRT")
     }
-    wrong = sorted(str(name) for name, kind, *_ in rows if name in _TABLES and name not in found)
-    missing = sorted({"col", "notes", "cards", "revlog"} - found)
+    wrong = sorted(str(name) for name, kind, *_ in rows if name in _TABLES and name not in tables)
+    missing = sorted({"col", "notes", "cards", "revlog"} - tables)
     if wrong or missing:
         raise UnusableFileError(
             f"The collection in the package has no ordinary table “{(wrong or missing)[0]}”."
@@ -292,9 +292,9 @@ def read_package(file: IO[bytes]) -> AnkiPackage:
         log, total = _read_revlog(db)
         cards = tuple(_read_cards(db, notes, log))
     carried = sum(len(card.log) for card in cards)
-    shown = {name for note in notes.values() for name in find_pictures(note.fields)}
+    picture_names = {name for note in notes.values() for name in find_pictures(note.fields)}
     file.seek(0)
-    return AnkiPackage(len(notes), cards, total - carried, read_media(file, shown))
+    return AnkiPackage(len(notes), cards, total - carried, read_media(file, picture_names))
 
 
 def _read_notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
@@ -338,28 +338,28 @@ def _read_cards(
     rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
     if len(rows) > _MOST_CARDS:
         raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
-    words = 0
+    length = 0
     for row in _valid_rows(rows):
         number, note, deck, home, ordinal, queue, due, kind, before, mod, data = row
-        about = notes.get(note)
-        if about is None:
+        note_content = notes.get(note)
+        if note_content is None:
             continue
-        words += about.size
-        if words > _MOST_WORDS:
+        length += note_content.size
+        if length > _MOST_WORDS:
             raise UnusableFileError("Its cards hold more text than can be taken in at once.")
         retention, aside = _read_card_data(data)
         yield PackageCard(
-            about.guid,
+            note_content.guid,
             ordinal,
             decks.get(home or deck, ""),
-            about.kind,
-            about.fields,
+            note_content.kind,
+            note_content.fields,
             tuple(log.get(number, ())),
             queue == _ASIDE,
             retention,
             aside,
             due,
-            about.tags,
+            note_content.tags,
             kind == _NEW,
             _day_from_number(born, before if home else due) if kind == _REVIEW else None,
             mod * 1000 if queue in _BURIED else None,
@@ -409,12 +409,12 @@ def _read_card_data(data: Any) -> tuple[float | None, AddedCardInfo]:
         known = json.loads(data or "{}")
         own = json.loads(known.get("cd") or "{}")
         aside = AddedCardInfo(_natural_number(own.get("seed")), _natural_number(own.get("since")))
-        wanted = known.get("dr")
+        retention = known.get("dr")
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None, _NO_CARD_INFO
-    if not isinstance(wanted, float) or not math.isfinite(wanted):
+    if not isinstance(retention, float) or not math.isfinite(retention):
         return None, aside
-    return min(_HIGHEST, max(_LOWEST, wanted)), aside
+    return min(_HIGHEST, max(_LOWEST, retention)), aside
 
 
 def _natural_number(value: Any) -> int | None:

@@ -42,38 +42,6 @@ _FIRST_NUMBER = 1_500_000_000_000  # ids look like milliseconds, as Anki expects
 _NUMBERS = 200_000_000_000
 
 
-def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult:
-    """Return a package of the cards among `items`; `moment` in seconds since 1970.
-
-    The GUID of a note depends only on the id of its card, and `moment` is its modification time. A
-    later package updates the notes of an earlier one and keeps their scheduling.
-    """
-    cards = tuple(i for i in items if i.kind == "card")
-    refused = tuple(
-        ItemRemark(item_label(i), i.line, "an Anki package takes cards only")
-        for i in items
-        if i.kind != "card"
-    )
-    names = {i.topic: "::".join(p for p in ("Headroom", title, i.topic) if p) for i in cards}
-    decks = {name: stable_row_number(f"deck {name}", set()) for name in names.values()}
-    folders = {i.topic: decks[names[i.topic]] for i in cards}
-    media = {
-        _package_picture_name(picture): image_bytes(picture)
-        for card in cards
-        for picture in card.pictures
-    }
-    out = io.BytesIO()
-    package = PackageWriter(out, modern=False)
-    for name, content in media.items():
-        package.add_media(name, content)
-    with new_collection() as (db, path):
-        add_row(db, "col", collection_row(decks, moment))
-        _write_cards(db, cards, folders, moment)
-        db.commit()
-        package.finish(path)
-    return ExportResult(out.getvalue(), len(cards), refused)
-
-
 @contextlib.contextmanager
 def new_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
     """Create the tables of a collection in a temporary file; yields it with its path."""
@@ -93,54 +61,15 @@ def add_row(connection: sqlite3.Connection, table: str, values: Sequence[object]
     )
 
 
-def _write_cards(
-    connection: sqlite3.Connection,
-    cards: tuple[Item, ...],
-    decks: dict[str, int],
-    moment: int,
-) -> None:
-    taken: set[int] = set()
-    for place, card in enumerate(cards):
-        note = stable_row_number(card.name, taken)
-        add_row(connection, "notes", (note, *_note_row(card, moment)))
-        for side in range(1 + card.reverse):
-            number = stable_row_number(f"{card.name}~{side}", taken)
-            values = (number, note, decks[card.topic], side, moment, -1, 0, 0, place)
-            add_row(connection, "cards", (*values, *[0] * 8, ""))
-
-
-def _note_row(card: Item, moment: int) -> tuple[object, ...]:
-    tags = [*card.tags, *(f"objective::{o}" for o in card.objectives)]
-    model = BOTH_WAYS if card.reverse else ONE_WAY
-    faces = (_side_html(card, card.stem), _side_html(card, card.text))
-    return note_guid(card.name), *note_columns(model, faces, tags, moment)
-
-
-def _side_html(card: Item, text: str) -> str:
-    """Return a side as HTML, with pictures as package files."""
-    face = to_html_with_pictures(text)
-    for picture in card.pictures:
-        shown = f'src="{html.escape(picture.name)}"'
-        face = face.replace(shown, f'src="{_package_picture_name(picture)}"')
-    return face
-
-
-def _package_picture_name(picture: ItemImage) -> str:
-    """Return a file name that no other package uses for another picture."""
-    ending = picture.name.rpartition(".")[2].lower()
-    digest = hashlib.sha256(image_bytes(picture)).hexdigest()[:32]
-    return f"headroom-{digest}.{ending}"
-
-
 def note_columns(
     model: int, faces: tuple[str, ...], tags: Iterable[str], moment: int
 ) -> tuple[object, ...]:
     """Return the columns of a note after its id and GUID; `faces` are HTML."""
-    words = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
-    checksum = int(hashlib.sha1(words.encode(), usedforsecurity=False).hexdigest()[:8], 16)
+    text = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
+    checksum = int(hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:8], 16)
     joined = " ".join(re.sub(r"\s+", "-", t) for t in tags)
     written = f" {joined} " if joined else ""
-    return model, moment, -1, written, "\x1f".join(faces), words, checksum, 0, ""
+    return model, moment, -1, written, "\x1f".join(faces), text, checksum, 0, ""
 
 
 def note_guid(name: str) -> str:
@@ -297,16 +226,9 @@ def _interval_for_anki(standing: CardState) -> int:
     return -max(1, round((standing.due_at - standing.last_at).total_seconds()))
 
 
-def state_columns(
-    card: CardHistory, days: tuple[dt.date, dt.date], place: int
-) -> tuple[object, ...]:
-    """Return the columns of a card from `type` on.
-
-    `days` are the one from which the collection counts, and the current study day; `place` is the
-    card's position among new ones.
-    """
-    standing, (born, today) = card.standing, days
-    buried = card.is_buried(today)
+def state_columns(card: CardHistory, calendar: "CollectionDates", place: int) -> tuple[object, ...]:
+    """Return the columns of a card from `type` on; `place` is its position among new ones."""
+    standing, buried = card.standing, card.is_buried(calendar.today)
     off = _ASIDE if card.suspended else _BURIED if buried else None
     if standing is None:
         return 0, off or 0, place, 0, 0, 0, 0, 0, 0, 0, 0, _card_data_json(card)
@@ -314,7 +236,7 @@ def state_columns(
     set_day = standing.due_day > standing.last_day and not buried
     stepping = standing.state != "review" and not set_day
     queue = 1 if stepping else 2
-    due = (standing.due_day - born).days
+    due = (standing.due_day - calendar.first).days
     left = max(1, _remaining_steps(standing) - (standing.step or 0)) if stepping else 0
     return (
         _KINDS[standing.state if stepping else "review"],
@@ -349,9 +271,9 @@ def _card_data_json(card: CardHistory) -> str:
         }
     if card.aside is not None:
         own = {"seed": card.aside.seed, "since": card.aside.since}
-        kept = {name: value for name, value in own.items() if value is not None}
-        known["cd"] = json.dumps(kept, separators=(",", ":"))
-    return json.dumps(known, separators=(",", ":"))
+        stored = {name: value for name, value in own.items() if value is not None}
+        known["cd"] = json.dumps(stored, separators=(",", ":"))
+    return json.dumps(known, separators=(",", ":")) if known else ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -394,7 +316,7 @@ class CollectionDates:
     moment: int
     today: dt.date
     first: dt.date
-    birth: CollectionCreation
+    birth: CollectionCreation | None
 
     def changed(self, card: CardHistory) -> int:
         """Return when a card was last changed; Anki derives the day of a bury from it."""
@@ -409,57 +331,34 @@ CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, k
 
 
 def write_learned(
-    sheets: Iterable[AnkiNote], calendar: CollectionDates, package: PackageWriter
+    notes: Iterable[AnkiNote], calendar: CollectionDates, package: PackageWriter
 ) -> None:
     """Write these notes with their cards and logs to a package, and finish it.
 
-    Each is written before the next is taken from `sheets`, so a generator saves memory.
+    Each is written before the next is taken from `notes`, so a generator saves memory.
     """
     decks: dict[str, int] = {}
     sides: set[int] = set()
     taken: set[int] = set()
     with new_collection() as (db, path):
         db.execute(_LOGGED)
-        for place, sheet in enumerate(sheets):
-            decks.setdefault(sheet.deck, stable_row_number(f"deck {sheet.deck}", set()))
-            if sheet.ordinals:
-                sides.add(len(sheet.faces) // 2)
-            note = _add_note(db, sheet, calendar, taken)
-            head = decks[sheet.deck], place
-            for number, card in _add_cards(db, note, sheet, head, (calendar, taken)):
-                _add_log(db, number, card)
+        for place, note in enumerate(notes):
+            decks.setdefault(note.deck, stable_row_number(f"deck {note.deck}", set()))
+            if note.ordinals:
+                sides.add(len(note.faces) // 2)
+            note_id = stable_row_number(note.name, taken)
+            columns = note_columns(note.model, note.faces, note.tags, calendar.moment)
+            add_row(db, "notes", (note_id, note.guid, *columns))
+            for side, card in note.placed:
+                card_id = stable_row_number(f"{note.name}~{side}", taken)
+                head = (card_id, note_id, decks[note.deck], side, calendar.changed(card), -1)
+                add_row(db, "cards", (*head, *state_columns(card, calendar, place)))
+                _add_log(db, card_id, card)
         _number_logs(db)
         row = collection_row(decks, calendar.moment, calendar.birth, sides)
         add_row(db, "col", row)
         db.commit()
         package.finish(path)
-
-
-def _add_note(
-    db: sqlite3.Connection, sheet: AnkiNote, calendar: CollectionDates, taken: set[int]
-) -> int:
-    """Write a note; returns its id."""
-    number = stable_row_number(sheet.name, taken)
-    rest = note_columns(sheet.model, sheet.faces, sheet.tags, calendar.moment)
-    add_row(db, "notes", (number, sheet.guid, *rest))
-    return number
-
-
-def _add_cards(
-    db: sqlite3.Connection,
-    note: int,
-    sheet: AnkiNote,
-    head: tuple[int, int],
-    known: tuple[CollectionDates, set[int]],
-) -> Iterator[tuple[int, CardHistory]]:
-    """Write the cards of a note; yields each with its id."""
-    (deck, place), (calendar, taken) = head, known
-    for side, card in sheet.placed:
-        number = stable_row_number(f"{sheet.name}~{side}", taken)
-        first = (number, note, deck, side, calendar.changed(card), -1)
-        days = calendar.first, calendar.today
-        add_row(db, "cards", (*first, *state_columns(card, days, place)))
-        yield number, card
 
 
 def _add_log(db: sqlite3.Connection, number: int, card: CardHistory) -> None:
@@ -486,3 +385,57 @@ def _number_entries(rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]
     for at, *rest in rows:
         last = max(at, last + 1)
         yield (last, *rest)
+
+
+def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult:
+    """Return a package of the cards among `items`; `moment` in seconds since 1970.
+
+    The GUID of a note depends only on the id of its card, and `moment` is its modification time. A
+    later package updates the notes of an earlier one and keeps their scheduling.
+    """
+    cards = tuple(i for i in items if i.kind == "card")
+    refused = tuple(
+        ItemRemark(item_label(i), i.line, "an Anki package takes cards only")
+        for i in items
+        if i.kind != "card"
+    )
+    out = io.BytesIO()
+    package = PackageWriter(out, modern=False)
+    pictures = {
+        _package_picture_name(picture): image_bytes(picture)
+        for card in cards
+        for picture in card.pictures
+    }
+    for name, content in pictures.items():
+        package.add_media(name, content)
+    calendar = CollectionDates(moment, dt.date.min, dt.date.min, None)
+    write_learned((_authored_note(card, title) for card in cards), calendar, package)
+    return ExportResult(out.getvalue(), len(cards), refused)
+
+
+def _authored_note(card: Item, title: str) -> AnkiNote:
+    """Return the note of a card of the course, not studied yet."""
+    return AnkiNote(
+        card.name,
+        note_guid(card.name),
+        "::".join(part for part in ("Headroom", title, card.topic) if part),
+        (_side_html(card, card.stem), _side_html(card, card.text)),
+        (CardHistory(card.name, None, RETENTION, ()),) * (1 + card.reverse),
+        (*card.tags, *(f"objective::{o}" for o in card.objectives)),
+    )
+
+
+def _side_html(card: Item, text: str) -> str:
+    """Return a side as HTML, with pictures as package files."""
+    face = to_html_with_pictures(text)
+    for picture in card.pictures:
+        attribute = f'src="{html.escape(picture.name)}"'
+        face = face.replace(attribute, f'src="{_package_picture_name(picture)}"')
+    return face
+
+
+def _package_picture_name(picture: ItemImage) -> str:
+    """Return a file name that no other package uses for another picture."""
+    ending = picture.name.rpartition(".")[2].lower()
+    digest = hashlib.sha256(image_bytes(picture)).hexdigest()[:32]
+    return f"headroom-{digest}.{ending}"

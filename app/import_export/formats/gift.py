@@ -1,6 +1,7 @@
 """Read and write GIFT."""
 
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,10 +9,12 @@ from typing import NamedTuple
 
 from app.import_export.converted_text import (
     ConversionLosses,
+    SourceItem,
     add_unit_to_stem,
     has_decimal_comma,
     move_default_feedback,
     plain_words_or_none,
+    read_each,
     read_number,
     read_text,
     read_weight,
@@ -19,12 +22,12 @@ from app.import_export.converted_text import (
     span_between,
     split_unit_from_stem,
 )
+from app.import_export.formats.losses import write_blocks
 from app.import_export.formats.metadata_tags import (
     apply_tags,
     explanation_with_extras,
     has_rule,
     item_tags,
-    lost_column_titles,
     restore_from_explanation,
 )
 from app.import_export.formats.partial_credit import (
@@ -34,8 +37,6 @@ from app.import_export.formats.partial_credit import (
     choice_weights,
     convert_ordering,
     convert_weighted_choices,
-    is_near,
-    write_blocks,
 )
 from app.import_export.items import (
     ExportResult,
@@ -43,7 +44,6 @@ from app.import_export.items import (
     Item,
     ItemOption,
     ItemPair,
-    ItemRemark,
     ItemSkippedError,
     NumberRange,
     credit_of_score,
@@ -59,7 +59,7 @@ _BRACE = re.compile(r"\\.|[{}]")
 _SENTENCE = re.compile("(?:^|[.!?:…]['\")”»]?)\\s*$")
 _MOST_LINES = 400
 _NOT_CLOSED = "its answers are not closed: write a } behind them, and \\{ for a {"
-_NOT_PARTED = "several answers stand in it: put an empty line between questions"
+_NOT_PARTED = "it has several groups of answers: put an empty line between questions"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def split_blocks(text: str) -> list[GiftBlock]:
     If the empty line is missing, a question begins on the line after the answers of another if it
     has a title, or if more answers follow.
     """
-    found: list[GiftBlock] = []
+    blocks: list[GiftBlock] = []
     lines: list[_GiftLine] = []
     tags: tuple[str, ...] = ()
     opened = False
@@ -104,17 +104,17 @@ def split_blocks(text: str) -> list[GiftBlock]:
             # The earlier brace was never closed, so that question ends at the last empty line.
             empty = [n for n, above in enumerate(lines) if not above.text]
             cut = empty[-1] if empty else len(lines)
-            found.append(_build_block(lines[:cut], _NOT_CLOSED))
+            blocks.append(_build_block(lines[:cut], _NOT_CLOSED))
             lines, opened = lines[cut + 1 :], False
         ends = not line.strip() or line.lstrip().startswith("$CATEGORY:")
         if ends and (not opened or len(lines) > _MOST_LINES):
-            found += _blocks_from_lines(lines, tags)
+            blocks += _blocks_from_lines(lines, tags)
             lines, tags, opened = [], (), False
             continue
         lines.append(_GiftLine(number, "" if ends else line, tags))
         tags = ()
         opened = braces[-1] == "{" if braces else opened
-    return found + _blocks_from_lines(lines, tags)
+    return blocks + _blocks_from_lines(lines, tags)
 
 
 def _unescaped_braces(line: str) -> str:
@@ -126,32 +126,32 @@ def _blocks_from_lines(lines: Sequence[_GiftLine], tags: tuple[str, ...]) -> lis
     """Return the questions in lines without an empty one; `tags` belong to the last."""
     more = ["{" in _unescaped_braces(line.text) for line in lines]
     rest = list(itertools.accumulate(reversed(more), max))[::-1]
-    cuts, last, behind = [0], "", ""
+    cuts, last, tail = [0], "", ""
     for n, line in enumerate(lines):
         titled = n > 0 and last != "{" and _TITLE.match(line.text)
-        if titled or (last == "}" and rest[n] and _SENTENCE.search(behind)):
+        if titled or (last == "}" and rest[n] and _SENTENCE.search(tail)):
             cuts.append(n)
-            last, behind = "", ""
+            last, tail = "", ""
         if braces := _unescaped_braces(line.text):
-            last, behind = braces[-1], ""
-        behind += line.text[line.text.rfind("}") + 1 :] + " "
+            last, tail = braces[-1], ""
+        tail += line.text[line.text.rfind("}") + 1 :] + " "
     groups = [lines[a:b] for a, b in itertools.pairwise([*cuts, len(lines)]) if a < b]
-    found = [_build_block(group) for group in groups]
-    if found and tags:
-        found[-1] = dataclasses.replace(found[-1], tags=found[-1].tags + tags)
-    return found
+    blocks = [_build_block(group) for group in groups]
+    if blocks and tags:
+        blocks[-1] = dataclasses.replace(blocks[-1], tags=blocks[-1].tags + tags)
+    return blocks
 
 
 def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
     """The block of some lines."""
     text, title, form = "\n".join(line.text for line in lines), "", "moodle"
     tags = tuple(tag for line in lines for tag in line.tags)
-    found = _TITLE.match(text)
-    if found:
-        title, text = remove_escapes(found[1]).strip(), text[found.end() :]
-    marked = _FORMAT.match(text)
-    if marked:
-        form, text = marked[1].lower(), text[marked.end() :]
+    title_match = _TITLE.match(text)
+    if title_match:
+        title, text = remove_escapes(title_match[1]).strip(), text[title_match.end() :]
+    form_match = _FORMAT.match(text)
+    if form_match:
+        form, text = form_match[1].lower(), text[form_match.end() :]
     first = _find_unescaped(text, "{")
     last = _find_unescaped(text, "}", first + 1) if first >= 0 else -1
     place = lines[0].number
@@ -168,15 +168,7 @@ def _build_block(lines: Sequence[_GiftLine], fault: str = "") -> GiftBlock:
 
 def _find_unescaped(text: str, mark: str, start: int = 0) -> int:
     """Return the offset of the first unescaped `mark`, or -1."""
-    at = start
-    while at < len(text):
-        if text[at] == "\\":
-            at += 2
-        elif text[at] == mark:
-            return at
-        else:
-            at += 1
-    return -1
+    return next((at for at in _plain_places(text, start) if text[at] == mark), -1)
 
 
 def split_at_marks(text: str, marks: str) -> list[tuple[str, str]]:
@@ -191,9 +183,8 @@ def split_at_marks(text: str, marks: str) -> list[tuple[str, str]]:
     return [("", text[: cuts[0]] if cuts else text), *parts]
 
 
-def _plain_places(text: str) -> Iterator[int]:
-    """Yield the offsets of all unescaped characters."""
-    at = 0
+def _plain_places(text: str, at: int = 0) -> Iterator[int]:
+    """Yield the offsets of all unescaped characters from `at` on."""
     while at < len(text):
         if text[at] == "\\":
             at += 2
@@ -222,20 +213,20 @@ _TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 
 def read_gift(text: str) -> ImportResult:
     """Read every question of a GIFT file; essays and descriptions are refused."""
-    items: list[Item] = []
-    refused: list[ItemRemark] = []
     blocks = split_blocks(text)
     comma = any(map(has_decimal_comma, _find_numbers(blocks)))
-    for block in blocks:
-        losses = ConversionLosses()
-        name = block.title or " ".join(remove_escapes(block.before).split())[:50]
-        try:
-            item = _GiftReader(block, losses, comma).item()
-        except ItemSkippedError as error:
-            refused.append(ItemRemark(name or "(nameless)", block.line, str(error)))
-            continue
-        items.append(losses.noted_in(item))
-    return ImportResult(tuple(items), tuple(refused))
+    return read_each(
+        SourceItem(
+            block.title or " ".join(remove_escapes(block.before).split())[:50],
+            block.line,
+            functools.partial(_read_block, block, comma=comma),
+        )
+        for block in blocks
+    )
+
+
+def _read_block(block: GiftBlock, losses: ConversionLosses, *, comma: bool) -> Item:
+    return _GiftReader(block, losses, comma).item()
 
 
 @dataclasses.dataclass(slots=True)
@@ -256,7 +247,7 @@ class _GiftReader:
         inside, general = _split_general_feedback(inside)
         if not inside.strip():
             raise ItemSkippedError("an essay cannot be judged by a program")
-        item = Item(self.block.title, "single", self._stem(), line=self.block.line)
+        item = Item(self.block.title, "single", self._stem())
         if not item.stem:
             raise ItemSkippedError("it has no text")
         item = dataclasses.replace(item, explanation=self._text(general))
@@ -269,18 +260,16 @@ class _GiftReader:
         before, after = remove_escapes(self.block.before), remove_escapes(self.block.after)
         ended = not before.rstrip() or before.rstrip()[-1] in _ENDS
         if after.strip(_BLANKS + _ENDS) or (after.strip() and not ended):
-            judged = _TRUTH.match(_split_feedback(self.block.inside or "")[0])
+            is_truth = _TRUTH.match(_split_feedback(self.block.inside or "")[0])
             at_end = not after.strip(_BLANKS + _ENDS)
-            before += "" if judged and at_end else "_____"
-            beside, _, below = after.partition("\n")
-            if beside.lstrip().startswith("//"):
-                raise ItemSkippedError(
-                    "a comment stands behind its answers: put it on a line of its own"
-                )
-            if below.strip(_BLANKS + _ENDS) and not beside.strip(_BLANKS + _ENDS):
+            before += "" if is_truth and at_end else "_____"
+            rest_of_line, _, below = after.partition("\n")
+            if rest_of_line.lstrip().startswith("//"):
+                raise ItemSkippedError("a comment follows its answers: put it on a line of its own")
+            if below.strip(_BLANKS + _ENDS) and not rest_of_line.strip(_BLANKS + _ENDS):
                 self.losses.add(
-                    "the words below its answers are taken for a part of it: put an "
-                    "empty line above them if they are not"
+                    "the text below its answers is read as part of it: put an "
+                    "empty line above it if it is not"
                 )
             return read_text((before + after).strip(), self.block.form, self.losses)
         return read_text(before.rstrip(), self.block.form, self.losses)
@@ -288,9 +277,9 @@ class _GiftReader:
     def _text(self, raw: str, form: str = "") -> str:
         """Read an answer or a feedback in its own format, in `form`, or the question's."""
         form = form or self.block.form
-        marked = _FORMAT.match(raw)
-        if marked:
-            form, raw = marked[1].lower(), raw[marked.end() :]
+        match = _FORMAT.match(raw)
+        if match:
+            form, raw = match[1].lower(), raw[match.end() :]
         return read_text(remove_escapes(raw).strip(), form, self.losses)
 
     def _read_answered(self, item: Item, inside: str) -> Item:
@@ -327,9 +316,9 @@ class _GiftReader:
     def _split_answer(self, body: str) -> tuple[float | None, str, str]:
         """Return the weight, the text and the feedback of one answer."""
         weight = None
-        marked = _WEIGHT.match(body)
-        if marked:
-            weight, body = read_weight(marked[1]), body[marked.end() :]
+        match = _WEIGHT.match(body)
+        if match:
+            weight, body = read_weight(match[1]), body[match.end() :]
         text, *notes = _split_feedback(body)
         return weight, text, self._text(notes[0]) if notes else ""
 
@@ -337,8 +326,8 @@ class _GiftReader:
         weighted = []
         for mark, body in answers:
             weight, text, feedback = self._split_answer(body)
-            given = weight if weight is not None else 100.0 * (mark == "=")
-            weighted.append(WeightedChoice(self._text(text), given, feedback))
+            percent = weight if weight is not None else 100.0 * (mark == "=")
+            weighted.append(WeightedChoice(self._text(text), percent, feedback))
         several = not any(mark == "=" for mark, _ in answers)
         return convert_weighted_choices(
             item, weighted, self.losses, several=several, told=has_rule(self.block.tags)
@@ -364,12 +353,12 @@ class _GiftReader:
         texts = (self._text(line, "moodle") for line in lines if line.strip())
         steps = tuple(ItemOption(text, True) for text in texts)
         item = dataclasses.replace(item, steps=steps)
-        words = head.removeprefix(">").split()
-        return convert_ordering(item, words, self.block.tags, self.losses)
+        options = head.removeprefix(">").split()
+        return convert_ordering(item, options, self.block.tags, self.losses)
 
     def _match(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
-        made = tuple(ItemPair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
-        return dataclasses.replace(item, kind="match", pairs=made)
+        item_pairs = tuple(ItemPair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
+        return dataclasses.replace(item, kind="match", pairs=item_pairs)
 
     def _numeric(self, item: Item, inside: str) -> Item:
         stem, unit = split_unit_from_stem(item.stem)
@@ -392,14 +381,14 @@ class _GiftReader:
 
 def _split_general_feedback(inside: str) -> tuple[str, str]:
     """Return the answers and the general feedback after `####`."""
-    found = re.search(r"(?<!\\)####", inside)
-    if found is None:
+    match = re.search(r"(?<!\\)####", inside)
+    if match is None:
         return inside, ""
-    return inside[: found.start()], inside[found.end() :]
+    return inside[: match.start()], inside[match.end() :]
 
 
 def _split_feedback(body: str) -> list[str]:
-    return [words for _, words in split_at_marks(body, "#")]
+    return [text for _, text in split_at_marks(body, "#")]
 
 
 def _split_arrow(body: str) -> tuple[str, str] | None:
@@ -433,7 +422,7 @@ _NO_STEP = re.compile(rf"{_WRITING_ENDS.pattern}|^//|^0$")
 
 def write_gift(items: tuple[Item, ...]) -> ExportResult:
     """Return a GIFT file of all items that it can express."""
-    return write_blocks(items, _write_gift_block, _list_gift_losses)
+    return write_blocks(items, _write_gift_block, "gift")
 
 
 def _write_gift_block(item: Item) -> str:
@@ -535,38 +524,21 @@ def _write_note(option: ItemOption) -> str:
 
 def _write_word(word: str) -> str:
     if "*" in word:
-        raise ItemSkippedError("a star in a short answer would stand for anything")
+        raise ItemSkippedError("a star in a short answer would match anything")
     return _escape_text(word)
 
 
 def _write_text(markdown: str) -> str:
     """Return a text as plain text if possible, otherwise as HTML."""
-    words = plain_words_or_none(markdown)
-    if words is None or re.search(r"<[a-zA-Z/!]", words):
+    text = plain_words_or_none(markdown)
+    if text is None or re.search(r"<[a-zA-Z/!]", text):
         return "[html]" + _escape_text(to_html(markdown))
-    return (_PLAIN if markdown else "") + _escape_text(words)
+    return (_PLAIN if markdown else "") + _escape_text(text)
 
 
 def _escape_text(text: str) -> str:
     quoted = re.sub(r"[\\~=#{}:]", lambda m: "\\" + m[0], text)
     return quoted.replace("\n", "\\n")
-
-
-def _list_gift_losses(item: Item) -> list[str]:
-    found = []
-    if item.pictures:
-        found.append("its pictures are not carried, only their words")
-    if item.hints:
-        found.append("hints stand behind the explanation")
-    if item.mistake or any(p.why for p in item.pairs):
-        found.append("common mistakes and reasons stand behind the explanation")
-    if item.kind == "order" and item.options:
-        found.append("the steps that belong nowhere are not carried")
-    if any(s.feedback for s in item.steps):
-        found.append("what is said about single steps stands behind the explanation")
-    if is_near(item) or (item.kind, item.partial) == ("order", "lcs"):
-        found.append("elsewhere its credit is only near to the rule")
-    return found + lost_column_titles(item)
 
 
 _WRITERS: dict[str, Callable[[Item], str]] = {

@@ -14,34 +14,27 @@ _SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
 
 def item_tags(item: Item) -> list[str]:
     """Return the tags of an item, with its own fields as tags such as “objective:2.1”."""
-    found = list(item.tags)
-    found += [f"objective:{o}" for o in item.objectives]
-    found += [f"source:{s}" for s in item.sources]
+    tags = list(item.tags)
+    tags += [f"objective:{o}" for o in item.objectives]
+    tags += [f"source:{s}" for s in item.sources]
     if item.difficulty != 3:
-        found.append(f"difficulty:{item.difficulty}")
-    found += [f"level:{item.level}"] * bool(item.level)
-    found += [f"use:{item.use}"] * bool(item.use)
+        tags.append(f"difficulty:{item.difficulty}")
+    tags += [f"level:{item.level}"] * bool(item.level)
+    tags += [f"use:{item.use}"] * bool(item.use)
     if item.partial or item.kind == "multiple":
-        found.append(f"partial:{item.partial or 'none'}")
+        tags.append(f"partial:{item.partial or 'none'}")
     if not item.shuffle:
-        found.append("shuffle:no")
+        tags.append("shuffle:no")
     if item.case:
-        found.append("case:yes")
-    if _titles_fit(item):
+        tags.append("case:yes")
+    if titles_fit_tags(item):
         sides = zip(_SIDES, item.titles, strict=True)
-        found += [f"{side}:{title}" for side, title in sides if title]
-    return found
+        tags += [f"{side}:{title}" for side, title in sides if title]
+    return tags
 
 
-def lost_column_titles(item: Item) -> list[str]:
-    """Return what happens to the column titles of a match question."""
-    if not any(item.titles):
-        return []
-    how = "stand in its tags" if _titles_fit(item) else "are not carried"
-    return [f"the titles of its columns {how}"]
-
-
-def _titles_fit(item: Item) -> bool:
+def titles_fit_tags(item: Item) -> bool:
+    """Return whether the titles of the columns can be tags."""
     return all(not title or _SHORT.fullmatch(title) for title in item.titles)
 
 
@@ -106,8 +99,8 @@ def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = T
     parts = [item.explanation]
     if hints:
         parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
-    said = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
-    parts += [f"{_number_step(n)}\n\n{words}" for n, words in said if words]
+    feedback = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
+    parts += [f"{_number_step(n)}\n\n{text}" for n, text in feedback if text]
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))
@@ -152,8 +145,8 @@ def _number_step(number: int) -> str:
 
 def _split_at_label(text: str, label: str) -> tuple[str, bool, str]:
     """Split at the last paragraph that consists of the label only."""
-    before, found, after = f"\n\n{text}".rpartition(f"\n\n{label}\n\n")
-    return (before.strip("\n"), True, after) if found else (text, False, "")
+    before, separator, after = f"\n\n{text}".rpartition(f"\n\n{label}\n\n")
+    return (before.strip("\n"), True, after) if separator else (text, False, "")
 
 
 def _text_after(start: str, lines: list[str]) -> str:

@@ -1,6 +1,7 @@
 """Read and write Moodle XML."""
 
 import dataclasses
+import functools
 import html
 import re
 from collections.abc import Callable
@@ -9,9 +10,12 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import (
     ConversionLosses,
+    SourceItem,
     add_unit_to_stem,
+    build_cloze,
     has_decimal_comma,
     move_default_feedback,
+    read_each,
     read_html,
     read_number,
     read_text,
@@ -20,24 +24,22 @@ from app.import_export.converted_text import (
     split_unit_from_stem,
 )
 from app.import_export.formats.gift import split_at_marks
+from app.import_export.formats.losses import convert_items
 from app.import_export.formats.metadata_tags import (
     apply_tags,
     explanation_with_extras,
     has_rule,
     item_tags,
-    lost_column_titles,
     restore_from_explanation,
 )
 from app.import_export.formats.partial_credit import (
     ORDERS,
     WeightedChoice,
     choice_weights,
-    convert_items,
     convert_ordering,
     convert_weighted_choices,
-    is_near,
 )
-from app.import_export.images import ImageCollector, image_bytes
+from app.import_export.images import image_bytes
 from app.import_export.items import (
     BLANK,
     ExportResult,
@@ -47,7 +49,6 @@ from app.import_export.items import (
     ItemImage,
     ItemOption,
     ItemPair,
-    ItemRemark,
     ItemSkippedError,
     UnusableFileError,
     credit_of_score,
@@ -69,17 +70,17 @@ _WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 def read_gaps(text: str, losses: ConversionLosses) -> tuple[str, tuple[ItemBlank, ...]]:
     """Return the text with a mark for each gap, and the gaps; raises ItemSkippedError."""
     blanks: list[ItemBlank] = []
-    marked, at = [], 0
+    pieces, at = [], 0
     while head := _HEAD.search(text, at):
         body = _BODY.match(text, head.end())
         if body is None:  # no gap is closed after this
             break
         blanks.append(_read_blank(head[2], html.unescape(body[1]), losses))
-        marked += [text[at : head.start()], BLANK]
+        pieces += [text[at : head.start()], BLANK]
         at = body.end()
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
-    return "".join([*marked, text[at:]]), tuple(blanks)
+    return "".join([*pieces, text[at:]]), tuple(blanks)
 
 
 def _read_blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
@@ -91,20 +92,20 @@ def _read_blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
     right = [answer for answer, weight, _ in answers if weight >= 100]
     if _NUMBER.match(kind):
         right = [word for answer in right for word in _split_number(answer)]
-    kept = tuple(dict.fromkeys(r for r in right if r and r != "*"))
-    if not kept:
+    accepted = tuple(dict.fromkeys(r for r in right if r and r != "*"))
+    if not accepted:
         raise ItemSkippedError("a gap has no right answer")
-    said = [note for answer, weight, note in answers if answer == "*" and weight <= 0]
+    hints = [note for answer, weight, note in answers if answer == "*" and weight <= 0]
     others = [a for a, weight, _ in answers if weight < 100 and a and a != "*"]
     if any(0 < weight < 100 for _, weight, _ in answers):
         what = "a choice" if _CHOSEN.match(kind) else "a word"
         losses.add(f"{what} of a gap that is partly right counts as wrong")
     if _CHOSEN.match(kind) and others:
-        if len(kept) > 1:
+        if len(accepted) > 1:
             losses.add("of several right choices of a gap the first is offered")
-        wrong = tuple(o for o in dict.fromkeys(others) if o not in kept)
-        return ItemBlank(kept[:1], "".join(said[:1]), wrong)
-    return ItemBlank(kept, "".join(said[:1]))
+        wrong = tuple(o for o in dict.fromkeys(others) if o not in accepted)
+        return ItemBlank(accepted[:1], "".join(hints[:1]), wrong)
+    return ItemBlank(accepted, "".join(hints[:1]))
 
 
 def _split_number(answer: str) -> tuple[str, ...]:
@@ -115,20 +116,20 @@ def _split_number(answer: str) -> tuple[str, ...]:
 
 def _read_gap_answers(body: str, losses: ConversionLosses) -> list[tuple[str, float, str]]:
     """Return the answers of a gap with weight and feedback."""
-    found = []
+    answers = []
     for _, part in split_at_marks(body, "~"):
-        words, *notes = [text for _, text in split_at_marks(part, "#")]
+        answer, *notes = [text for _, text in split_at_marks(part, "#")]
         note = " ".join(_remove_gap_escapes(n) for n in notes if n.strip())
-        if note and words.strip() != "*":
-            losses.add("what is said about single answers of a gap is left out")
+        if note and answer.strip() != "*":
+            losses.add("feedback on single answers of a gap is left out")
         weight = 0.0
-        words = words.strip()
-        if words.startswith("="):
-            weight, words = 100.0, words[1:]
-        elif marked := _WEIGHT.match(words):
-            weight, words = read_weight(marked[1]), words[marked.end() :]
-        found.append((_remove_gap_escapes(words), weight, note))
-    return found
+        answer = answer.strip()
+        if answer.startswith("="):
+            weight, answer = 100.0, answer[1:]
+        elif match := _WEIGHT.match(answer):
+            weight, answer = read_weight(match[1]), answer[match.end() :]
+        answers.append((_remove_gap_escapes(answer), weight, note))
+    return answers
 
 
 def _remove_gap_escapes(text: str) -> str:
@@ -178,35 +179,30 @@ def read_moodle(data: bytes) -> ImportResult:
     document = read_xml(data, "question")
     if document.root.tag != "quiz":
         raise UnusableFileError(f"The file begins with <{document.root.tag}>, not with <quiz>.")
-    items: list[Item] = []
-    refused: list[ItemRemark] = []
-    found = document.root.iter("question")
-    for node, line in zip(found, document.lines, strict=True):
-        if node.get("type") == "category":
-            continue
-        losses = ConversionLosses(_collect_pictures(node))
-        try:
-            item = _read_item(node, line, losses)
-        except ItemSkippedError as error:
-            refused.append(ItemRemark(_question_name(node) or "(nameless)", line, str(error)))
-            continue
-        items.append(losses.noted_in(item))
-    return ImportResult(tuple(items), tuple(refused))
+    nodes = zip(document.root.iter("question"), document.lines, strict=True)
+    return read_each(
+        SourceItem(
+            _question_name(node),
+            line,
+            functools.partial(_read_item, node),
+            functools.partial(_find_picture, node),
+        )
+        for node, line in nodes
+        if node.get("type") != "category"
+    )
 
 
-def _collect_pictures(node: ET.Element) -> ImageCollector:
-    """Return the pictures in a question, by the URLs in its texts."""
-    files = {f.get("name", ""): f.text or "" for f in node.iter("file")}
-
-    def find(address: str) -> bytes | None:
-        name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
-        data = files.get(name) if address.startswith(_PLUGIN_FILE) else None
-        return image_bytes(ItemImage(name, "".join(data.split()))) if data else None
-
-    return ImageCollector(find)
+def _find_picture(node: ET.Element, address: str) -> bytes | None:
+    """Return the picture of a question that its texts show under this URL."""
+    if not address.startswith(_PLUGIN_FILE):
+        return None
+    name = unquote(address.removeprefix(_PLUGIN_FILE).lstrip("/")).partition("?")[0]
+    files = {file.get("name", ""): file.text or "" for file in node.iter("file")}
+    data = "".join(files.get(name, "").split())
+    return image_bytes(ItemImage(name, data)) if data else None
 
 
-def _read_item(node: ET.Element, line: int, losses: ConversionLosses) -> Item:
+def _read_item(node: ET.Element, losses: ConversionLosses) -> Item:
     kind = node.get("type", "")
     read = _READERS.get(kind)
     if read is None:
@@ -220,22 +216,21 @@ def _read_item(node: ET.Element, line: int, losses: ConversionLosses) -> Item:
         stem,
         hints=tuple(h for h in hints if h),
         explanation=_read_node_text(node.find("generalfeedback"), losses),
-        line=line,
     )
-    made = read(node, item, losses)
-    if not made.stem:
+    converted = read(node, item, losses)
+    if not converted.stem:
         raise ItemSkippedError("it has no text")
     missed = _read_node_text(node.find("incorrectfeedback"), losses)
     if missed and missed.rstrip(".") not in _EMPTY_WORDS:
-        made = move_default_feedback(made, missed, losses)
-    made = restore_from_explanation(made)
+        converted = move_default_feedback(converted, missed, losses)
+    converted = restore_from_explanation(converted)
     for field in ("correctfeedback", "partiallycorrectfeedback"):
-        said = _read_node_text(node.find(field), losses)
-        if said and said.rstrip(".") not in _EMPTY_WORDS:
-            losses.add("what is said to a right answer is left out: explain it below")
+        feedback = _read_node_text(node.find(field), losses)
+        if feedback and feedback.rstrip(".") not in _EMPTY_WORDS:
+            losses.add("feedback on right answers is left out: move it to the explanation")
     if node.findtext("image_base64"):
         losses.add("a picture in a field of older files is left out")
-    return apply_tags(made, _read_tags(node))
+    return apply_tags(converted, _read_tags(node))
 
 
 def _read_tags(node: ET.Element) -> tuple[str, ...]:
@@ -272,7 +267,7 @@ def _has_true(node: ET.Element, name: str) -> bool:
 
 
 def _read_choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
-    given = [
+    choices = [
         WeightedChoice(_read_node_text(a, losses), _read_fraction(a), _read_feedback(a, losses))
         for a in node.findall("answer")
     ]
@@ -280,8 +275,8 @@ def _read_choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Ite
     several = bool(rule) or not _has_true(node, "single")
     shuffle = node.find("shuffleanswers") is None or _has_true(node, "shuffleanswers")
     item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
-    told = has_rule(_read_tags(node))
-    return convert_weighted_choices(item, given, losses, several=several, told=told)
+    has_tag = has_rule(_read_tags(node))
+    return convert_weighted_choices(item, choices, losses, several=several, told=has_tag)
 
 
 def _read_truth(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
@@ -368,16 +363,16 @@ def _read_ordering(node: ET.Element, item: Item, losses: ConversionLosses) -> It
         for a in node.findall("answer")
     )
     fields = ("selectcount", "selecttype", "gradingtype")
-    words = [node.findtext(field, "").strip() for field in fields]
+    settings = [node.findtext(field, "").strip() for field in fields]
     item = dataclasses.replace(item, steps=steps)
-    return convert_ordering(item, words, _read_tags(node), losses)
+    return convert_ordering(item, settings, _read_tags(node), losses)
 
 
 def _read_cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     source = node.find("questiontext")
     raw = source.findtext("text", "") if source is not None else ""
-    marked, blanks = read_gaps(raw, losses)
-    return _split_gap_text(item, read_html(marked, losses), blanks, losses)
+    text, blanks = read_gaps(raw, losses)
+    return build_cloze(item, read_html(text, losses), blanks)
 
 
 def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
@@ -401,19 +396,7 @@ def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item
     text = read_html(_PLACED.sub(gap, raw), losses)
     if not blanks:
         raise ItemSkippedError("it has no gap that can be read")
-    return _split_gap_text(item, text, tuple(blanks), losses)
-
-
-def _split_gap_text(
-    item: Item, text: str, blanks: tuple[ItemBlank, ...], losses: ConversionLosses
-) -> Item:
-    """Return the cloze; the first paragraph is the stem if it has no gap."""
-    if text.count(BLANK) != len(blanks):
-        raise ItemSkippedError("a gap stands where none can be, or where nobody sees it")
-    head, _, rest = text.partition("\n\n")
-    if not rest or BLANK in head:
-        head, rest = read_text(item.name or "Complete the text.", "plain", losses), text
-    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)
+    return build_cloze(item, text, blanks)
 
 
 _READERS: dict[str, Callable[[ET.Element, Item, ConversionLosses], Item]] = {
@@ -442,7 +425,7 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
     if category:
         node = add_child(root, "question", type="category")
         add_child(add_child(node, "category"), "text", f"$course$/top/{category}")
-    questions, refused, lost = convert_items(items, _question_element, _list_moodle_losses)
+    questions, refused, lost = convert_items(items, _question_element, "moodle")
     root.extend(questions)
     return ExportResult(document_bytes(root), len(questions), refused, lost)
 
@@ -454,8 +437,8 @@ def _question_element(item: Item) -> ET.Element:
     node = ET.Element("question", type=name)
     add_child(add_child(node, "name"), "text", item.name or item_label(item))
     _add_html(node, "questiontext", _stem_html(item))
-    told = item.kind in {*_COMBINED, *_WRITING_TYPED}
-    general = explanation_with_extras(item, mistake=not told, hints=False)
+    shows_mistake = item.kind in {*_COMBINED, *_WRITING_TYPED}
+    general = explanation_with_extras(item, mistake=not shows_mistake, hints=False)
     _add_html(node, "generalfeedback", to_html_with_pictures(general))
     add_child(node, "defaultgrade", "1")
     add_child(node, "idnumber", item.name)
@@ -480,12 +463,12 @@ def _attach_pictures(node: ET.Element, item: Item) -> None:
     for holder in list(node.iter()):
         text = holder.find("text")
         for picture in item.pictures:
-            shown = f'src="{html.escape(picture.name)}"'
-            if text is None or shown not in (text.text or ""):
+            attribute = f'src="{html.escape(picture.name)}"'
+            if text is None or attribute not in (text.text or ""):
                 continue
             name = picture.name.replace("/", "-")
             address = f'src="@@PLUGINFILE@@/{quote(name)}"'
-            text.text = (text.text or "").replace(shown, address)
+            text.text = (text.text or "").replace(attribute, address)
             add_child(holder, "file", picture.data, name=name, path="/", encoding="base64")
 
 
@@ -577,25 +560,6 @@ def _write_ordering(node: ET.Element, item: Item) -> None:
 
 def _write_nothing(_node: ET.Element, _item: Item) -> None:
     """Write nothing: all of it is in the question text."""
-
-
-def _list_moodle_losses(item: Item) -> list[str]:
-    found = []
-    if any(p.why for p in item.pairs):
-        found.append("the reasons of the pairs stand behind the explanation")
-    if item.mistake and item.kind not in {*_COMBINED, *_WRITING_TYPED}:
-        found.append("the common mistake stands behind the explanation")
-    if any(b.hint for b in item.blanks):
-        found.append("the hint of a gap is shown after a wrong answer")
-    if item.kind == "order" and item.options:
-        found.append("the steps that belong nowhere are not carried")
-    if any(step.feedback for step in item.steps):
-        found.append("what is said about single steps stands behind the explanation")
-    if any("<img " in to_html_with_pictures(pair.right) for pair in item.pairs):
-        found.append("the pictures on the right are not carried, only their words")
-    if is_near(item):
-        found.append("elsewhere its credit is only near to the rule")
-    return found + lost_column_titles(item)
 
 
 _WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {

@@ -2,19 +2,15 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
 
 from app.import_export.converted_text import ConversionLosses
 from app.import_export.items import (
-    ExportResult,
     Item,
     ItemOption,
-    ItemRemark,
-    ItemSkippedError,
     Kind,
     credit_of_score,
-    item_label,
+    is_true_or_false,
 )
 
 ORDERS = {
@@ -46,7 +42,7 @@ class WeightedChoice:
 
 def convert_weighted_choices(
     item: Item,
-    given: Sequence[WeightedChoice],
+    choices: Sequence[WeightedChoice],
     losses: ConversionLosses,
     *,
     several: bool,
@@ -59,50 +55,46 @@ def convert_weighted_choices(
     positive weight is right, and the penalties decide the rule of credit. A multiple choice with
     only one right option becomes a single choice.
     """
-    if several and sum(choice.weight > 0 for choice in given) == 1:
+    if several and sum(choice.weight > 0 for choice in choices) == 1:
         losses.add("several boxes could be ticked there; here it is a single choice")
-        return _convert_single_choice(dataclasses.replace(item, partial=""), given, losses)
+        return _convert_single_choice(dataclasses.replace(item, partial=""), choices, losses)
     if not several:
-        if any(choice.weight < 0 for choice in given):
+        if any(choice.weight < 0 for choice in choices):
             losses.add("a wrong choice cost a part of the mark; here it costs nothing")
-        return _convert_single_choice(item, given, losses)
-    options = tuple(ItemOption(w.text, w.weight > 0, w.feedback) for w in given)
-    partial = item.partial or _nearest_rule(given, losses)
+        return _convert_single_choice(item, choices, losses)
+    options = tuple(ItemOption(w.text, w.weight > 0, w.feedback) for w in choices)
+    partial = item.partial or _nearest_rule(choices, losses)
     if partial == "off" and not item.partial and not told:
         losses.add("a part of the right choices was worth a part of the mark; here none")
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
 
 
 def _convert_single_choice(
-    item: Item, given: Sequence[WeightedChoice], losses: ConversionLosses
+    item: Item, choices: Sequence[WeightedChoice], losses: ConversionLosses
 ) -> Item:
-    best = max((w.weight for w in given), default=0)
+    best = max((w.weight for w in choices), default=0)
     options = []
-    for choice in given:
+    for choice in choices:
         right, credit = credit_of_score(choice.weight, best)
         options.append(ItemOption(choice.text, right, choice.feedback, credit=credit))
-    made = tuple(options)
-    kind: Kind = "true-false" if _is_true_or_false(made) else "single"
-    if sum(o.right for o in made) > 1:
+    converted = tuple(options)
+    kind: Kind = "true-false" if is_true_or_false(converted) else "single"
+    if sum(o.right for o in converted) > 1:
         kind = "multiple"
         losses.add("either answer counted in full; here both must be ticked")
     if kind != "single":
-        for option in made:
+        for option in converted:
             if option.credit:
-                words = f"“{option.text}” is worth {option.weight:g}%; here nothing"
-                losses.add(words)
-        made = tuple(dataclasses.replace(o, credit=0.0) for o in made)
-    return dataclasses.replace(item, kind=kind, options=made)
+                message = f"“{option.text}” is worth {option.weight:g}%; here nothing"
+                losses.add(message)
+        converted = tuple(dataclasses.replace(o, credit=0.0) for o in converted)
+    return dataclasses.replace(item, kind=kind, options=converted)
 
 
-def _is_true_or_false(options: tuple[ItemOption, ...]) -> bool:
-    return {o.text.strip(" .").lower() for o in options} == {"true", "false"}
-
-
-def _nearest_rule(given: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
+def _nearest_rule(choices: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
     """Return `net` if a wrong tick costs what a right one earns, otherwise the closest rule."""
-    gains = {round(w.weight, 2) for w in given if w.weight > 0}
-    costs = {round(-w.weight, 2) for w in given if w.weight <= 0}
+    gains = {round(w.weight, 2) for w in choices if w.weight > 0}
+    costs = {round(-w.weight, 2) for w in choices if w.weight <= 0}
     if len(gains) == 1 and (not costs or all(_is_near_cost(c, gains) for c in costs)):
         return "net"
     if costs and min(costs) >= 99.9:
@@ -129,19 +121,19 @@ def choice_weights(item: Item) -> list[float]:
 
 
 def convert_ordering(
-    item: Item, words: Sequence[str], tags: Iterable[str], losses: ConversionLosses
+    item: Item, settings: Sequence[str], tags: Iterable[str], losses: ConversionLosses
 ) -> Item:
     """Return the item with our rule of credit for the one in Moodle's `words`.
 
     The words say how many steps are used, which, and how they are graded. What has no counterpart
     is recorded as lost; one of our tags names the rule itself.
     """
-    count = next((int(w) for w in words if re.fullmatch(r"[0-9]{1,3}", w)), 0)
-    if not _DRAWN.isdisjoint(words) and 0 < count < len(item.steps):
+    count = next((int(w) for w in settings if re.fullmatch(r"[0-9]{1,3}", w)), 0)
+    if not _DRAWN.isdisjoint(settings) and 0 < count < len(item.steps):
         losses.add(f"all {len(item.steps)} steps are asked, not {count} of them")
-    named = next((w for w in words if w in _RULES), "")
-    told = any(tag.startswith("partial:") for tag in tags)
-    if not told and named not in {"ABS", "ABSOLUTE", *ORDERS.values()}:
+    named = next((w for w in settings if w in _RULES), "")
+    has_tag = any(tag.startswith("partial:") for tag in tags)
+    if not has_tag and named not in {"ABS", "ABSOLUTE", *ORDERS.values()}:
         losses.add("its rule of credit is replaced by the nearest one")
     return dataclasses.replace(item, kind="order", partial=_RULES.get(named, "each"))
 
@@ -151,42 +143,3 @@ def is_near(item: Item) -> bool:
     if item.kind == "multiple":
         return item.partial in {"", "off", "each", "coverage"}
     return item.kind in {"match", "cloze"} and item.partial not in {"", "each"}
-
-
-Made = TypeVar("Made")
-Losses = Callable[[Item], Iterable[str]]
-"""Returns what a format loses of an item, one sentence each."""
-
-
-class ConvertedItems(NamedTuple, Generic[Made]):
-    """The converted items, those that were refused, and what was lost."""
-
-    made: tuple[Made, ...]
-    refused: tuple[ItemRemark, ...]
-    lost: tuple[ItemRemark, ...]
-
-
-def convert_items(
-    items: Iterable[Item], write: Callable[[Item], Made], losses: Losses
-) -> ConvertedItems[Made]:
-    """Convert each item; one that raises ItemSkippedError is refused with its message."""
-    made: list[Made] = []
-    refused: list[ItemRemark] = []
-    lost: list[ItemRemark] = []
-    for item in items:
-        try:
-            made.append(write(item))
-        except ItemSkippedError as error:
-            refused.append(ItemRemark(item_label(item), item.line, str(error)))
-            continue
-        lost += [ItemRemark(item_label(item), item.line, what) for what in losses(item)]
-    return ConvertedItems(tuple(made), tuple(refused), tuple(lost))
-
-
-def write_blocks(
-    items: Iterable[Item], block: Callable[[Item], str], losses: Losses
-) -> ExportResult:
-    """Return a text with one block per item that fits, separated by empty lines."""
-    blocks, refused, lost = convert_items(items, block, losses)
-    content = "\n\n".join(blocks) + "\n" if blocks else ""
-    return ExportResult(content.encode(), len(blocks), refused, lost)

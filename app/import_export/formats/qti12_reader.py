@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import (
     ConversionLosses,
+    build_cloze,
     move_default_feedback,
     read_html,
     read_number,
@@ -64,10 +65,10 @@ def find_items(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
 
     The name is the title if no other item has it, otherwise empty.
     """
-    found = list(elements_below(root, "item"))
-    titles = [find_attribute(node, "title") or find_attribute(node, "ident") for node in found]
+    nodes = list(elements_below(root, "item"))
+    titles = [find_attribute(node, "title") or find_attribute(node, "ident") for node in nodes]
     count = Counter(titles)
-    for node, title in zip(found, titles, strict=True):
+    for node, title in zip(nodes, titles, strict=True):
         own = count[title] == 1 and title.lower() != _UNNAMED
         yield title, title if own else "", node
 
@@ -98,25 +99,25 @@ class _Qti12Reader:
 
     def item(self, name: str) -> Item:
         """Return the question; raises ItemSkippedError."""
-        shown = next(elements_below(self.root, "presentation"), None)
-        if shown is None:
+        presentation = next(elements_below(self.root, "presentation"), None)
+        if presentation is None:
             raise ItemSkippedError("it has no text")
-        if next(elements_below(shown, *_OTHERS), None) is not None:
+        if next(elements_below(presentation, *_OTHERS), None) is not None:
             raise ItemSkippedError("it is answered in a drawing, or in a way of its own")
         if not self.responses:
             raise ItemSkippedError("nothing is asked in it")
-        self.shown = shown
+        self.shown = presentation
         explained = [self.notes[n] for n in self.notes if n in _GENERAL]
         read = self._item_kind()
-        stem = "" if read == self._gaps else self._text(shown)
-        said = "\n\n".join(filter(None, explained))
-        made = read(Item(name, "single", stem, explanation=said))
-        if not made.stem:
+        stem = "" if read == self._gaps else self._text(presentation)
+        explanation = "\n\n".join(filter(None, explained))
+        converted = read(Item(name, "single", stem, explanation=explanation))
+        if not converted.stem:
             raise ItemSkippedError("it has no text")
-        missed = next((self.notes[n] for n in self.notes if n in _MISSED), "")
-        made = move_default_feedback(made, missed, self.losses)
-        report_unused_feedback(made, self.notes.values(), self.losses)
-        return made
+        feedback = next((self.notes[n] for n in self.notes if n in _MISSED), "")
+        converted = move_default_feedback(converted, feedback, self.losses)
+        report_unused_feedback(converted, self.notes.values(), self.losses)
+        return converted
 
     def _item_kind(self) -> Callable[[Item], Item]:
         named, first = self._question_type(), element_name(self.responses[0])
@@ -130,7 +131,7 @@ class _Qti12Reader:
         if "matching" in named or (len(self.responses) > 1 and self._are_rows()):
             return self._match
         if len(self.responses) > 1:
-            raise ItemSkippedError("it asks several questions at once: take it apart")
+            raise ItemSkippedError("it asks several questions at once: divide it")
         if first == "response_lid":
             return self._choice
         bounds = next(elements_below(self.root, "vargte", "varlte", "vargt", "varlt"), None)
@@ -178,11 +179,11 @@ class _Qti12Reader:
         choices at once is all or nothing.
         """
         response = find_attribute(self.responses[0], "ident")
-        asked = [(r, _required_values(r.node, response)) for r in self.rules if r.score > 0]
+        required = [(r, _required_values(r.node, response)) for r in self.rules if r.score > 0]
         joint = [
-            (rule.score, wanted)
-            for rule, wanted in asked
-            if len(wanted) > 1 or next(elements_below(rule.node, "not"), None) is not None
+            (rule.score, values)
+            for rule, values in required
+            if len(values) > 1 or next(elements_below(rule.node, "not"), None) is not None
         ]
         if not joint:
             scores = self._response_scores(response)
@@ -210,11 +211,11 @@ class _Qti12Reader:
         """Return the feedback to each choice."""
         reasons: dict[str, str] = {}
         for rule in self.rules:
-            wanted = _required_values(rule.node, response)
+            values = _required_values(rule.node, response)
             own = [n for n in rule.said if n not in _GENERAL | _MISSED]
-            said = [self.notes[n] for n in own if self.notes.get(n)]
-            if len(wanted) == 1 and said:
-                reasons.setdefault(wanted[0], said[0])
+            texts = [self.notes[n] for n in own if self.notes.get(n)]
+            if len(values) == 1 and texts:
+                reasons.setdefault(values[0], texts[0])
         return reasons
 
     def _right_values(self, response: ET.Element) -> list[str]:
@@ -233,22 +234,23 @@ class _Qti12Reader:
             _weighted_option(ItemOption(word, False), score, best)
             for word, score in accepted.items()
         )
-        told = (find_attribute(n, "case").lower() for n in elements_below(self.root, "varequal"))
-        case = "yes" in told
+        flags = (find_attribute(n, "case").lower() for n in elements_below(self.root, "varequal"))
+        case = "yes" in flags
         return dataclasses.replace(item, kind="short", options=options, case=case)
 
     def _numeric(self, item: Item) -> Item:
-        found = [
+        scored_spans = [
             (rule.score, span)
             for rule in self.rules
             if rule.score > 0
             for span in _condition_spans(rule.node)
         ]
-        if not found:
+        if not scored_spans:
             raise ItemSkippedError("it names no right number")
-        best = max(score for score, _ in found)
+        best = max(score for score, _ in scored_spans)
         options = [
-            _weighted_option(ItemOption("", False, span=span), score, best) for score, span in found
+            _weighted_option(ItemOption("", False, span=span), score, best)
+            for score, span in scored_spans
         ]
         return dataclasses.replace(item, kind="numeric", options=tuple(options))
 
@@ -256,17 +258,17 @@ class _Qti12Reader:
 
     def _match(self, item: Item) -> Item:
         pairs = []
-        taken: set[str] = set()
+        used: set[str] = set()
         rights: dict[str, str] = {}
         for response in self.responses:
             labels = dict(_response_labels(response))
             rights |= {name: self._text(label) for name, label in labels.items()}
-            wanted = next(iter(self._right_values(response)), "")
-            if wanted not in labels:
+            value = next(iter(self._right_values(response)), "")
+            if value not in labels:
                 raise ItemSkippedError("a row of it has no partner")
-            taken.add(wanted)
-            pairs.append(ItemPair(self._text(response), rights[wanted]))
-        pairs += [ItemPair("", text) for name, text in rights.items() if name not in taken]
+            used.add(value)
+            pairs.append(ItemPair(self._text(response), rights[value]))
+        pairs += [ItemPair("", text) for name, text in rights.items() if name not in used]
         return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
 
     def _gaps(self, item: Item) -> Item:
@@ -278,19 +280,16 @@ class _Qti12Reader:
         gaps = {self._name(response): response for response in self.responses}
         blanks: list[ItemBlank] = []
 
-        def put(found: re.Match[str]) -> str:
-            blanks.append(self._blank(gaps[html.unescape(found[1])], chosen=chosen))
+        def replace(match: re.Match[str]) -> str:
+            blanks.append(self._blank(gaps[html.unescape(match[1])], chosen=chosen))
             return BLANK
 
         spelled = {s for n in gaps for s in (n, html.escape(n, quote=False))}
         pattern = re.compile(rf"\[({'|'.join(map(re.escape, spelled))})\]")
-        text = self._text(self.shown, lambda raw: pattern.sub(put, raw))
-        if len(blanks) != len(gaps) or text.count(BLANK) != len(blanks):
+        text = self._text(self.shown, lambda raw: pattern.sub(replace, raw))
+        if len(blanks) != len(gaps):
             raise ItemSkippedError("a gap has no place in its text, or more than one")
-        head, _, rest = text.partition("\n\n")
-        if not rest or BLANK in head:
-            head, rest = from_plain(item.name or "Complete the text."), text
-        return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
+        return build_cloze(item, text, blanks)
 
     def _name(self, response: ET.Element) -> str:
         """Return the name of a gap in the text."""
@@ -324,14 +323,14 @@ class _Qti12Reader:
         `place` may change them before they are read.
         """
         if next((n for n in node.iter() if element_name(n) in _MEDIA), None) is not None:
-            self.losses.add("a picture or recording is left out: say what it holds")
-        found = []
+            self.losses.add("a picture or recording is left out: describe what it holds")
+        texts = []
         for part in _text_nodes(node):
             is_html = "html" in find_attribute(part, "texttype").lower()
             raw = to_fragment(part, lambda _: None) if len(part) else _raw_text(part)
             raw = place(raw) if place else raw
-            found.append(read_html(raw, self.losses) if is_html else from_plain(raw))
-        return "\n\n".join(text for text in found if text)
+            texts.append(read_html(raw, self.losses) if is_html else from_plain(raw))
+        return "\n\n".join(text for text in texts if text)
 
 
 def _weighted_option(option: ItemOption, score: float, best: float) -> ItemOption:
@@ -359,25 +358,25 @@ def _response_labels(response: ET.Element) -> Iterator[tuple[str, ET.Element]]:
 
 def _scoring_rule(node: ET.Element, scores: frozenset[str]) -> _ScoringRule:
     score = 0.0
-    for found in elements_below(node, "setvar"):
-        name = find_attribute(found, "varname") or find_attribute(found, "variablename")
+    for variable in elements_below(node, "setvar"):
+        name = find_attribute(variable, "varname") or find_attribute(variable, "variablename")
         if name.lower() in scores:
-            value = read_number(bare_text(found))
-            score += -value if find_attribute(found, "action").lower() == "subtract" else value
-    said = (find_attribute(n, "linkrefid") for n in elements_below(node, "displayfeedback"))
-    return _ScoringRule(node, score, tuple(said))
+            value = read_number(bare_text(variable))
+            score += -value if find_attribute(variable, "action").lower() == "subtract" else value
+    feedback = (find_attribute(n, "linkrefid") for n in elements_below(node, "displayfeedback"))
+    return _ScoringRule(node, score, tuple(feedback))
 
 
 def _required_values(node: ET.Element, response: str) -> list[str]:
     """Return the values that a condition requires, without those it forbids."""
-    found: list[str] = []
+    values: list[str] = []
     for child in node:
         name = element_name(child)
         if name == "varequal" and find_attribute(child, "respident") in {"", response}:
-            found.append(bare_text(child))
+            values.append(bare_text(child))
         elif name in {"conditionvar", "and", "or"}:
-            found += _required_values(child, response)
-    return found
+            values += _required_values(child, response)
+    return values
 
 
 def _condition_spans(node: ET.Element) -> list[NumberRange]:
@@ -390,6 +389,6 @@ def _condition_spans(node: ET.Element) -> list[NumberRange]:
     if len(below) != len(above):
         raise ItemSkippedError("one of its ranges has one end only: give it the other")
     ranges = [span_between(*ends) for ends in zip(below, above, strict=True)]
-    alone = [read_number(bare_text(n)) for n in elements_below(node, "varequal")]
-    points = (p for p in alone if not any(r.low <= p <= r.high for r in ranges))
+    exact = [read_number(bare_text(n)) for n in elements_below(node, "varequal")]
+    points = (p for p in exact if not any(r.low <= p <= r.high for r in ranges))
     return [*ranges, *(span_around(point, 0.0) for point in points)]

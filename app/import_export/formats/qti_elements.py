@@ -68,9 +68,9 @@ def to_fragment(node: ET.Element, replace: Replace) -> str:
 
 def _element_html(node: ET.Element, replace: Replace) -> str:
     name = element_name(node)
-    said = replace(node)
-    if said is not None:
-        return said
+    replacement = replace(node)
+    if replacement is not None:
+        return replacement
     if name == "math":
         return _formula_html(node)
     if name in {"printed-variable", "include"}:
@@ -78,9 +78,9 @@ def _element_html(node: ET.Element, replace: Replace) -> str:
     if name in _UNSEEN:
         return ""
     inside = to_fragment(node, replace)
-    shown = {k: node.get(k) for k in _SHOWN}
-    marks = "".join(f' {k}="{html.escape(v)}"' for k, v in shown.items() if v is not None)
-    return f"<{name}{marks}>" + ("" if name in _VOID else f"{inside}</{name}>")
+    attributes = {k: node.get(k) for k in _SHOWN}
+    written = "".join(f' {k}="{html.escape(v)}"' for k, v in attributes.items() if v is not None)
+    return f"<{name}{written}>" + ("" if name in _VOID else f"{inside}</{name}>")
 
 
 def _formula_html(node: ET.Element) -> str:
@@ -139,33 +139,33 @@ class QtiBuilder:
 
     def fill(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
         """Put a text into an element, as paragraphs if `block`."""
-        found = to_element(to_html_with_pictures(markdown))
-        if block and _is_loose_text(found):
+        element = to_element(to_html_with_pictures(markdown))
+        if block and _is_loose_text(element):
             holder = ET.SubElement(parent, "p")
-            holder.text, holder[:] = found.text, list(found)
+            holder.text, holder[:] = element.text, list(element)
             return
         last = parent[-1] if len(parent) else None
         if last is None:
-            parent.text = (parent.text or "") + (found.text or "")
+            parent.text = (parent.text or "") + (element.text or "")
         else:
-            last.tail = (last.tail or "") + (found.text or "")
-        parent.extend(list(found))
+            last.tail = (last.tail or "") + (element.text or "")
+        parent.extend(list(element))
 
     def remark(self, parent: ET.Element, markdown: str, outcome: str, name: str) -> None:
         """Add feedback in the body, shown when `outcome` is `name`."""
-        given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        condition = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
         if _is_loose_text(to_element(to_html_with_pictures(markdown))):
-            self.fill(self.add(parent, "feedback_inline", **given), markdown, block=False)
+            self.fill(self.add(parent, "feedback_inline", **condition), markdown, block=False)
             return
-        node = self.add(parent, "feedback_block", **given)
+        node = self.add(parent, "feedback_block", **condition)
         if self.version == "3.0":
             node = self.add(node, "content_body")
         self.fill(node, markdown, block=True)
 
     def say(self, root: ET.Element, outcome: str, name: str, markdown: str) -> None:
         """Add feedback on the whole item, shown when `outcome` is `name`."""
-        given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
-        node = self.add(root, "modal_feedback", **given)
+        condition = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        node = self.add(root, "modal_feedback", **condition)
         if self.version == "3.0":
             node = self.add(node, "content_body")
         self.fill(node, markdown, block=True)
@@ -187,9 +187,9 @@ class QtiBuilder:
             node.set(spelled, legal_text(value))
 
 
-def _is_loose_text(found: ET.Element) -> bool:
+def _is_loose_text(element: ET.Element) -> bool:
     """Return whether content is inline, so that it needs a paragraph."""
-    return bool((found.text or "").strip()) or any(n.tag in _INLINE for n in found)
+    return bool((element.text or "").strip()) or any(n.tag in _INLINE for n in element)
 
 
 def _to_camel_case(name: str) -> str:
@@ -206,16 +206,16 @@ def to_element(text: str) -> ET.Element:
     return ET.fromstring(whole)  # noqa: S314 - our own output, without a DTD
 
 
-def _formula_to_mathml(found: re.Match[str]) -> str:
+def _formula_to_mathml(match: re.Match[str]) -> str:
     """Return MathML with its TeX as an annotation."""
-    tex = html.unescape(found["inline"] or found["block"])
-    block = found["inline"] is None
+    tex = html.unescape(match["inline"] or match["block"])
+    block = match["inline"] is None
     try:
         inner = ET.fromstring(to_mathml(tex, block))  # noqa: S314 - our own output
     except MathError:
-        return found[0]
-    shown = "".join(ET.tostring(n, encoding="unicode") for n in inner)
+        return match[0]
+    mathml = "".join(ET.tostring(n, encoding="unicode") for n in inner)
     note = f'<annotation encoding="application/x-tex">{html.escape(tex)}</annotation>'
-    look = ' display="block"' if block else ""
-    row = f"<semantics><mrow>{shown}</mrow>{note}</semantics>"
-    return f'<math xmlns="{MATHML}"{look}>{row}</math>'
+    display = ' display="block"' if block else ""
+    row = f"<semantics><mrow>{mathml}</mrow>{note}</semantics>"
+    return f'<math xmlns="{MATHML}"{display}>{row}</math>'

@@ -5,12 +5,14 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import dirname, join, normpath
-from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import (
     ConversionLosses,
+    SourceItem,
+    build_cloze,
+    read_each,
     read_html,
     read_number,
     report_unused_feedback,
@@ -30,7 +32,6 @@ from app.import_export.formats.qti_elements import (
     is_hint,
     to_fragment,
 )
-from app.import_export.images import ImageCollector
 from app.import_export.items import (
     BLANK,
     ImportResult,
@@ -69,8 +70,8 @@ class ResponseDeclaration:
     def credits(self) -> dict[str, float]:
         """The values with partial credit, and how much."""
         best = max((w for _, w in self.worth), default=0.0)
-        found = {v: credit_of_score(w, best)[1] for v, w in self.worth}
-        return {v: part for v, part in found.items() if part and v not in self.right}
+        shares = {v: credit_of_score(w, best)[1] for v, w in self.worth}
+        return {v: part for v, part in shares.items() if part and v not in self.right}
 
 
 def response_declarations(root: ET.Element) -> dict[str, ResponseDeclaration]:
@@ -136,19 +137,20 @@ def text_entry_options(
         return tuple(sorted(options, key=lambda o: not o.right))
     test = first_below(root, "equal")
     right = response.correct[:1] if response.base != "string" else response.right
-    made = [_build_option(v, (True, 0.0), "", response, (test, unit)) for v in right]
-    part = response.credits
-    for value, _ in response.worth:
-        if value not in right and (value in part or response.base == "string"):
-            worth_ = False, part.get(value, 0.0)
-            made.append(_build_option(value, worth_, "", response, (test, unit)))
-    return tuple(made)
+    partial = response.credits
+    options = [_build_option(value, 1.0, "", response, test, unit) for value in right]
+    options += [
+        _build_option(value, partial.get(value, 0.0), "", response, test, unit)
+        for value, _ in response.worth
+        if value not in right and (value in partial or response.base == "string")
+    ]
+    return tuple(options)
 
 
 def _options_from_conditions(
     root: ET.Element, response: ResponseDeclaration, notes: dict[str, str], unit: str
 ) -> list[ItemOption]:
-    found = []
+    conditions = []
     for branch in elements_below(root, "response-if", "response-else-if"):
         test = branch[0] if len(branch) else None
         if test is None or element_name(test) not in {"equal", "string-match"}:
@@ -158,30 +160,33 @@ def _options_from_conditions(
             continue
         score, note = 0.0, ""
         for outcome in elements_below(branch, "set-outcome-value"):
-            said = bare_text(first_below(outcome, "base-value"))
+            outcome_value = bare_text(first_below(outcome, "base-value"))
             if find_attribute(outcome, "identifier") == "SCORE":
-                score = read_number(said)
-            elif said in notes:
-                note = notes[said]
-        found.append((value, score, note, test))
-    best = max((score for _, score, _, _ in found), default=0.0)
+                score = read_number(outcome_value)
+            elif outcome_value in notes:
+                note = notes[outcome_value]
+        conditions.append((value, score, note, test))
+    best = max((score for _, score, _, _ in conditions), default=0.0)
     return [
-        _build_option(value, credit_of_score(score, best), note, response, (test, unit))
-        for value, score, note, test in found
+        _build_option(value, score / best if best > 0 else 0.0, note, response, test, unit)
+        for value, score, note, test in conditions
     ]
 
 
 def _build_option(
     value: str,
-    worth_: tuple[bool, float],
+    score: float,
     note: str,
     response: ResponseDeclaration,
-    around: tuple[ET.Element | None, str],
+    test: ET.Element | None,
+    unit: str,
 ) -> ItemOption:
-    right, credit = worth_
+    """Return the option for a value; `score` is its share of the full score."""
+    right, credit = credit_of_score(score, 1.0)
     if response.base not in {"float", "integer"}:
         return ItemOption(value, right, note, credit=credit)
-    return ItemOption("", right, note, _tested_span(read_number(value), *around), credit)
+    span = _tested_span(read_number(value), test, unit)
+    return ItemOption("", right, note, span, credit)
 
 
 def _tested_span(center: float, test: ET.Element | None, unit: str) -> NumberRange:
@@ -209,77 +214,51 @@ def read_qti(data: bytes) -> ImportResult:
     """Read the items of a QTI file or of a zipped package; raises UnusableFileError."""
     if not data.startswith(b"PK"):
         document = read_xml(data, *_ITEMS)
-        found = list(_read_items_in("", document))
-        if not found:
-            begin = element_name(document.root)
-            raise UnusableFileError(f"The file begins with <{begin}>, not with an item.")
-        return _build_import_result(found, [], {})
-    beside = {p: c for end in _PICTURES for p, c in list_archive_files(data, end)}
-    items: list[_LocatedItem] = []
-    broken: list[ItemRemark] = []
+        sources = list(_items_in("", document, {}))
+        if not sources:
+            name = element_name(document.root)
+            raise UnusableFileError(f"The file begins with <{name}>, not with an item.")
+        return read_each(sources)
+    pictures = {p: c for end in _PICTURES for p, c in list_archive_files(data, end)}
+    sources, broken = [], []
     for path, content in list_archive_files(data, ".xml"):
         try:
-            items += _read_items_in(path, read_xml(content, *_ITEMS))
+            sources += _items_in(path, read_xml(content, *_ITEMS), pictures)
         except UnusableFileError as error:
             broken.append(ItemRemark(path, 0, str(error)))
-    if not items and not broken:
+    if not sources and not broken:
         raise UnusableFileError("The package holds no items.")
-    return _build_import_result(items, broken, beside)
+    result = read_each(sources)
+    return dataclasses.replace(result, refused=(*broken, *result.refused))
 
 
-class _LocatedItem(NamedTuple):
-    """An item in a file: its path and line, its title, and its reader."""
-
-    path: str
-    line: int
-    title: str
-    read: Callable[[ConversionLosses], Item]
-
-
-def _read_items_in(path: str, document: XmlDocument) -> Iterator[_LocatedItem]:
-    root = document.root
-    lines = itertools.chain(document.lines, itertools.repeat(0))
+def _items_in(
+    path: str, document: XmlDocument, pictures: Mapping[str, bytes]
+) -> Iterator[SourceItem]:
+    """Yield the items of a document; `path` is its path in a package, else empty."""
+    root, lines = document.root, itertools.chain(document.lines, itertools.repeat(0))
+    find = functools.partial(_find_picture, path, pictures)
+    where = f"{path}: " if path else ""
     if element_name(root) == qti12_reader.ROOT:
-        found = zip(qti12_reader.find_items(root), lines, strict=False)
-        for (title, name, node), line in found:
+        for (title, name, node), line in zip(qti12_reader.find_items(root), lines, strict=False):
             read = functools.partial(qti12_reader.read_item, name, node)
-            yield _LocatedItem(path, line, title, read)
+            yield SourceItem(f"{where}{title}", line, read, find)
     elif element_name(root) == _ITEM:
         title = find_attribute(root, "title") or find_attribute(root, "identifier") or path
-        read = functools.partial(_read_newer_item, title, root)
-        yield _LocatedItem(path, next(lines), title, read)
+        label = f"{where}{title}" if title != path else path
+        yield SourceItem(label, next(lines), functools.partial(_read_newer_item, title, root), find)
 
 
 def _read_newer_item(name: str, root: ET.Element, losses: ConversionLosses) -> Item:
     return _QtiItemReader(root, losses).item(name)
 
 
-def _picture_collector(path: str, beside: Mapping[str, bytes]) -> ImageCollector:
-    """Return the pictures of a package, by the names that an item at `path` uses."""
-
-    def find(address: str) -> bytes | None:
-        name = unquote(address).partition("?")[0]
-        rest = name.removeprefix(_BASE).lstrip("/")
-        places = (normpath(join(dirname(path), name)), rest, f"web_resources/{rest}")
-        return next((beside[place] for place in places if place in beside), None)
-
-    return ImageCollector(find)
-
-
-def _build_import_result(
-    found: list[_LocatedItem], refused: list[ItemRemark], beside: Mapping[str, bytes]
-) -> ImportResult:
-    items: list[Item] = []
-    for path, line, title, read in found:
-        losses = ConversionLosses(_picture_collector(path, beside))
-        try:
-            item = read(losses)
-        except ItemSkippedError as error:
-            where = f"{path}: {title}" if path and title != path else title
-            refused.append(ItemRemark(where, line, str(error)))
-            continue
-        items.append(losses.noted_in(dataclasses.replace(item, line=line)))
-    return ImportResult(tuple(items), tuple(refused))
+def _find_picture(path: str, pictures: Mapping[str, bytes], address: str) -> bytes | None:
+    """Return a picture of a package by the name that an item at `path` uses."""
+    name = unquote(address).partition("?")[0]
+    rest = name.removeprefix(_BASE).lstrip("/")
+    places = (normpath(join(dirname(path), name)), rest, f"web_resources/{rest}")
+    return next((pictures[place] for place in places if place in pictures), None)
 
 
 @dataclasses.dataclass(slots=True)
@@ -304,8 +283,8 @@ class _QtiItemReader:
         if body is None:
             raise ItemSkippedError("it has no body")
         self._collect_notes()
-        found = self._find_interactions(body)
-        read = self._find_reader(found)
+        interactions = self._find_interactions(body)
+        read = self._find_reader(interactions)
         item = Item(
             name,
             "single",
@@ -314,12 +293,12 @@ class _QtiItemReader:
             explanation=self.notes.get(_EXPLAINED, ""),
             mistake=self.notes.get(_MISTAKEN, ""),
         )
-        made = read(item, body, found)
-        if not made.stem:
+        converted = read(item, body, interactions)
+        if not converted.stem:
             raise ItemSkippedError("it has no text")
-        report_unused_feedback(made, self.notes.values(), self.losses)
+        report_unused_feedback(converted, self.notes.values(), self.losses)
         tags = find_attribute(self.root, "label").split("; ")
-        return apply_tags(made, tuple(t for t in tags if t))
+        return apply_tags(converted, tuple(t for t in tags if t))
 
     def _find_interactions(self, body: ET.Element) -> list[ET.Element]:
         return [
@@ -333,9 +312,9 @@ class _QtiItemReader:
             self.notes[find_attribute(node, "identifier")] = self._text(node)
 
     def _find_reader(
-        self, found: list[ET.Element]
+        self, interactions: list[ET.Element]
     ) -> Callable[[Item, ET.Element, list[ET.Element]], Item]:
-        kinds = [element_name(n) for n in found]
+        kinds = [element_name(n) for n in interactions]
         if kinds and set(kinds) <= _GAPS:
             return self._gaps
         if not kinds:
@@ -364,42 +343,42 @@ class _QtiItemReader:
         """Return an empty string for interactions and media within a text."""
         name = element_name(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
-            self.losses.add("a picture or recording is left out: say what it holds")
+            self.losses.add("a picture or recording is left out: describe what it holds")
             return ""
         if name == "rubric-block" and "candidate" in find_attribute(node, "view"):
             self.losses.add("a note beside the question is left out: add it if needed")
         return "" if name.endswith("-interaction") else None
 
-    def _stem(self, body: ET.Element, asked: ET.Element) -> str:
-        prompt = first_below(asked, "prompt")
+    def _stem(self, body: ET.Element, interaction: ET.Element) -> str:
+        prompt = first_below(interaction, "prompt")
         parts = [self._text(body), self._text(prompt) if prompt is not None else ""]
         return "\n\n".join(p for p in parts if p)
 
     def _find_response(self, node: ET.Element) -> ResponseDeclaration:
-        found = self.responses.get(find_attribute(node, "response-identifier"))
-        if found is None or not found.right:
+        response = self.responses.get(find_attribute(node, "response-identifier"))
+        if response is None or not response.right:
             raise ItemSkippedError("it does not say which answer is right")
-        return found
+        return response
 
     # --- by type ---
 
-    def _choices(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
-        asked = found[0]
-        response = self._find_response(asked)
-        single = find_attribute(asked, "max-choices") == "1"
+    def _choices(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+        interaction = interactions[0]
+        response = self._find_response(interaction)
+        single = find_attribute(interaction, "max-choices") == "1"
         weights = weigh_choices(self.root, response, single=single)
         choices = [
             WeightedChoice(
                 self._text(n), weights.get(find_attribute(n, "identifier"), 0.0), self._note(n)
             )
-            for n in elements_below(asked, "simple-choice")
+            for n in elements_below(interaction, "simple-choice")
         ]
         if any(not choice.text for choice in choices):
             raise ItemSkippedError("its options are pictures")
-        item = dataclasses.replace(item, stem=self._stem(body, asked))
-        made = convert_weighted_choices(item, choices, self.losses, several=not single)
-        fixed = made.kind != "true-false" and find_attribute(asked, "shuffle") == "false"
-        return dataclasses.replace(made, shuffle=not fixed)
+        item = dataclasses.replace(item, stem=self._stem(body, interaction))
+        converted = convert_weighted_choices(item, choices, self.losses, several=not single)
+        fixed = converted.kind != "true-false" and find_attribute(interaction, "shuffle") == "false"
+        return dataclasses.replace(converted, shuffle=not fixed)
 
     def _note(self, choice: ET.Element) -> str:
         inline = first_below(choice, "feedback-inline", "feedback-block")
@@ -407,35 +386,35 @@ class _QtiItemReader:
             return self._text(inline)
         return self.notes.get(find_attribute(choice, "identifier"), "")
 
-    def _choice_notes(self, asked: ET.Element, name: str) -> dict[str, str]:
+    def _choice_notes(self, interaction: ET.Element, name: str) -> dict[str, str]:
         """Return the feedback on each step or match row."""
-        found = {}
-        for node in elements_below(asked, name):
-            said = first_below(node, "feedback-inline", "feedback-block")
-            note = "" if said is None else self._text(said)
-            found[find_attribute(node, "identifier")] = note
-        return found
+        notes = {}
+        for node in elements_below(interaction, name):
+            feedback = first_below(node, "feedback-inline", "feedback-block")
+            note = "" if feedback is None else self._text(feedback)
+            notes[find_attribute(node, "identifier")] = note
+        return notes
 
-    def _order(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
-        asked = found[0]
+    def _order(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+        interaction = interactions[0]
         steps = {
             find_attribute(n, "identifier"): self._text(n)
-            for n in elements_below(asked, "simple-choice")
+            for n in elements_below(interaction, "simple-choice")
         }
-        notes = self._choice_notes(asked, "simple-choice")
-        right = [i for i in self._find_response(asked).correct if i in steps]
+        notes = self._choice_notes(interaction, "simple-choice")
+        right = [i for i in self._find_response(interaction).correct if i in steps]
         wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
         return dataclasses.replace(
             item,
             kind="order",
-            stem=self._stem(body, asked),
+            stem=self._stem(body, interaction),
             steps=tuple(ItemOption(steps[i], True, notes[i]) for i in right),
             options=tuple(wrong),
         )
 
-    def _match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
-        asked = found[0]
-        sets = list(elements_below(asked, "simple-match-set"))
+    def _match(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+        interaction = interactions[0]
+        sets = list(elements_below(interaction, "simple-match-set"))
         if len(sets) != 2:
             raise ItemSkippedError("it does not match two sets")
         lefts, rights = (
@@ -445,38 +424,40 @@ class _QtiItemReader:
             }
             for s in sets
         )
-        wanted = [pair.split() for pair in self._find_response(asked).correct]
-        made = [(a, b) for a, b in (p for p in wanted if len(p) == 2) if a in lefts]
-        if len({a for a, _ in made}) != len(made) or len(made) != len(lefts):
+        answers = [pair.split() for pair in self._find_response(interaction).correct]
+        matches = [(a, b) for a, b in (p for p in answers if len(p) == 2) if a in lefts]
+        if len({a for a, _ in matches}) != len(matches) or len(matches) != len(lefts):
             raise ItemSkippedError("not every left thing goes with one right thing")
-        notes = self._choice_notes(asked, "simple-associable-choice")
-        pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in made]
-        used = {b for _, b in made}
+        notes = self._choice_notes(interaction, "simple-associable-choice")
+        pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in matches]
+        used = {b for _, b in matches}
         pairs += [ItemPair("", text) for i, text in rights.items() if i not in used]
-        stem = self._stem(body, asked)
+        stem = self._stem(body, interaction)
         return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
 
-    def _gaps(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
-        alone = self._standing_alone(body, found)
-        if alone is not None:
-            return self._typed(item, body, alone)
-        blanks = [self._blank(n) for n in found]
+    def _gaps(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
+        single = self._standing_alone(body, interactions)
+        if single is not None:
+            return self._typed(item, body, single)
+        blanks = [self._blank(n) for n in interactions]
 
         def gap(node: ET.Element) -> str | None:
             return BLANK if element_name(node) in _GAPS else self._without(node)
 
         text = read_html(to_fragment(body, gap), self.losses)
-        return _convert_cloze(item, text, tuple(blanks))
+        return build_cloze(item, text, blanks)
 
-    def _standing_alone(self, body: ET.Element, found: list[ET.Element]) -> ET.Element | None:
+    def _standing_alone(
+        self, body: ET.Element, interactions: list[ET.Element]
+    ) -> ET.Element | None:
         """Return the only text entry, if its paragraph has nothing else."""
-        if len(found) != 1 or element_name(found[0]) != "text-entry-interaction":
+        if len(interactions) != 1 or element_name(interactions[0]) != "text-entry-interaction":
             return None
-        parent = next((n for n in body.iter() if found[0] in list(n)), body)
-        return found[0] if not bare_text(parent) and parent is not body else None
+        parent = next((n for n in body.iter() if interactions[0] in list(n)), body)
+        return interactions[0] if not bare_text(parent) and parent is not body else None
 
-    def _typed(self, item: Item, body: ET.Element, asked: ET.Element) -> Item:
-        response = self._find_response(asked)
+    def _typed(self, item: Item, body: ET.Element, interaction: ET.Element) -> Item:
+        response = self._find_response(interaction)
         stem, unit = split_unit_from_stem(self._text(body))
         options = text_entry_options(self.root, response, self.notes, unit)
         kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
@@ -506,14 +487,15 @@ class _QtiItemReader:
         wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
         return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
 
-    def _gap_match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+    def _gap_match(self, item: Item, body: ET.Element, interactions: list[ET.Element]) -> Item:
         """Read words to drag into gaps as words to type."""
-        asked = found[0]
+        interaction = interactions[0]
         texts = {
-            find_attribute(n, "identifier"): bare_text(n) for n in elements_below(asked, "gap-text")
+            find_attribute(n, "identifier"): bare_text(n)
+            for n in elements_below(interaction, "gap-text")
         }
-        wanted = [pair.split() for pair in self._find_response(asked).correct]
-        filled = {p[1]: texts.get(p[0], "") for p in wanted if len(p) == 2}
+        answers = [pair.split() for pair in self._find_response(interaction).correct]
+        filled = {p[1]: texts.get(p[0], "") for p in answers if len(p) == 2}
         blanks: list[ItemBlank] = []
 
         def gap(node: ET.Element) -> str | None:
@@ -529,16 +511,6 @@ class _QtiItemReader:
         if any(not b.answers[0] for b in blanks):
             raise ItemSkippedError("a gap has no word that fits")
         self.losses.add("the words to choose from are not shown; they are typed")
-        prompt = first_below(asked, "prompt")
+        prompt = first_below(interaction, "prompt")
         lead = self._text(prompt) if prompt is not None else ""
-        return _convert_cloze(item, "\n\n".join(p for p in (lead, text) if p), tuple(blanks))
-
-
-def _convert_cloze(item: Item, text: str, blanks: tuple[ItemBlank, ...]) -> Item:
-    """Return the cloze; the first paragraph is the stem if it has no gap."""
-    head, _, rest = text.partition("\n\n")
-    if not rest or BLANK in head:
-        head, rest = item.name, text
-    if text.count(BLANK) != len(blanks) or any(not b.answers for b in blanks):
-        raise ItemSkippedError("its gaps do not fit its text")
-    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)
+        return build_cloze(item, "\n\n".join(p for p in (lead, text) if p), blanks)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from xml.etree import ElementTree as ET
 
 from app.import_export.converted_text import add_unit_to_stem
-from app.import_export.formats.metadata_tags import item_tags, lost_column_titles
-from app.import_export.formats.partial_credit import choice_weights, convert_items
+from app.import_export.formats.losses import LONGEST_LABEL, convert_items
+from app.import_export.formats.metadata_tags import item_tags
+from app.import_export.formats.partial_credit import choice_weights
 from app.import_export.formats.qti_elements import GAP, NAMESPACES, QtiBuilder
 from app.import_export.images import image_bytes
 from app.import_export.items import (
@@ -30,8 +31,8 @@ def add_response_declaration(
     make: QtiBuilder, root: ET.Element, values: list[str], **attributes: str
 ) -> ET.Element:
     """Add a response declaration with its right values."""
-    given = {"identifier": "RESPONSE"} | attributes
-    node = make.add(root, "response_declaration", **given)
+    settings = {"identifier": "RESPONSE"} | attributes
+    node = make.add(root, "response_declaration", **settings)
     right = make.add(node, "correct_response")
     for value in values:
         make.add(right, "value", value)
@@ -46,8 +47,8 @@ def add_outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -
         ("EXPLAINED", "single", "identifier"),
         ("MISTAKEN", "single", "identifier"),
     ):
-        given = {"identifier": name, "cardinality": cardinality, "base_type": base}
-        node = make.add(root, "outcome_declaration", **given)
+        settings = {"identifier": name, "cardinality": cardinality, "base_type": base}
+        node = make.add(root, "outcome_declaration", **settings)
         if name == "SCORE":
             make.add(make.add(node, "default_value"), "value", "0")
 
@@ -105,13 +106,13 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     node = add_response_declaration(
         make, root, right, cardinality=cardinality, base_type="identifier"
     )
-    weighed = item.partial == "net" if several else any(o.credit for o in item.options)
-    if weighed:
+    weighted = item.partial == "net" if several else any(o.credit for o in item.options)
+    if weighted:
         _add_mapping(make, node, zip(names, choice_weights(item), strict=True))
     add_outcomes(make, root, cardinality)
     body = make.add(root, "item_body")
     make.fill(body, item.stem, block=True)
-    asked = make.add(
+    interaction = make.add(
         body,
         "choice_interaction",
         response_identifier="RESPONSE",
@@ -119,14 +120,14 @@ def add_choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
         max_choices="0" if several else "1",
     )
     for name, option in zip(names, item.options, strict=True):
-        _add_choice(make, asked, name, option)
+        _add_choice(make, interaction, name, option)
     processing = make.add(root, "response_processing")
-    if weighed:
+    if weighted:
         add_mapped_scoring(make, processing, ["RESPONSE"])
     else:
         add_match_scoring(make, processing)
-    shown_ = make.add(processing, "set_outcome_value", identifier="FEEDBACK")
-    make.add(shown_, "variable", identifier="RESPONSE")
+    feedback_rule = make.add(processing, "set_outcome_value", identifier="FEEDBACK")
+    make.add(feedback_rule, "variable", identifier="RESPONSE")
     add_explanation(make, processing, item)
 
 
@@ -138,8 +139,8 @@ def _add_mapping(make: QtiBuilder, node: ET.Element, worth: Iterable[tuple[str, 
         make.add(mapping, "map_entry", map_key=name, mapped_value=value)
 
 
-def _add_choice(make: QtiBuilder, asked: ET.Element, name: str, option: ItemOption) -> None:
-    node = make.add(asked, "simple_choice", identifier=name)
+def _add_choice(make: QtiBuilder, interaction: ET.Element, name: str, option: ItemOption) -> None:
+    node = make.add(interaction, "simple_choice", identifier=name)
     make.fill(node, option.text, block=False)
     if option.feedback:
         make.remark(node, option.feedback, "FEEDBACK", name)
@@ -176,15 +177,15 @@ def _add_value_score(make: QtiBuilder, branch: ET.Element, option: ItemOption, n
     """Set the score for a value and show its feedback."""
     score = make.add(branch, "set_outcome_value", identifier="SCORE")
     make.add(score, "base_value", format_digits(option.weight / 100), base_type="float")
-    said = make.add(branch, "set_outcome_value", identifier="FEEDBACK")
-    make.add(said, "base_value", name, base_type="identifier")
+    feedback = make.add(branch, "set_outcome_value", identifier="FEEDBACK")
+    make.add(feedback, "base_value", name, base_type="identifier")
 
 
 def _add_comparison(make: QtiBuilder, branch: ET.Element, option: ItemOption, item: Item) -> None:
     if option.span is not None:
         width = format_digits(option.span.tolerance)
-        given = {"tolerance_mode": "absolute", "tolerance": f"{width} {width}"}
-        test, base = make.add(branch, "equal", **given), "float"
+        settings = {"tolerance_mode": "absolute", "tolerance": f"{width} {width}"}
+        test, base = make.add(branch, "equal", **settings), "float"
     else:
         case = "true" if item.case else "false"
         test, base = make.add(branch, "string_match", case_sensitive=case), "string"
@@ -206,14 +207,14 @@ def add_ordering(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     add_response_declaration(make, root, right, cardinality="ordered", base_type="identifier")
     add_outcomes(make, root)
     body = make.add(root, "item_body")
-    given = {"response_identifier": "RESPONSE", "shuffle": "true"}
+    settings = {"response_identifier": "RESPONSE", "shuffle": "true"}
     if wrong:
         count = str(len(right))
-        given |= {"min_choices": count, "max_choices": count}
+        settings |= {"min_choices": count, "max_choices": count}
     make.fill(body, item.stem, block=True)
-    asked = make.add(body, "order_interaction", **given)
+    interaction = make.add(body, "order_interaction", **settings)
     for name, step in zip((*right, *wrong), (*item.steps, *item.options), strict=True):
-        node = make.add(asked, "simple_choice", identifier=name)
+        node = make.add(interaction, "simple_choice", identifier=name)
         make.fill(node, step.text, block=False)
         _add_reason(make, node, step.feedback)
     processing = make.add(root, "response_processing")
@@ -226,26 +227,26 @@ def add_matching(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     lefts = [p for p in item.pairs if p.left]
     rights = list(dict.fromkeys(p.right for p in item.pairs))
     names = {text: f"r{n}" for n, text in enumerate(rights, 1)}
-    wanted = [f"l{n} {names[p.right]}" for n, p in enumerate(lefts, 1)]
+    answers = [f"l{n} {names[p.right]}" for n, p in enumerate(lefts, 1)]
     node = add_response_declaration(
-        make, root, wanted, cardinality="multiple", base_type="directedPair"
+        make, root, answers, cardinality="multiple", base_type="directedPair"
     )
     mapping = make.add(node, "mapping", lower_bound="0", default_value="0")
-    for pair in wanted:
-        worth = format_digits(1 / len(wanted))
+    for pair in answers:
+        worth = format_digits(1 / len(answers))
         make.add(mapping, "map_entry", map_key=pair, mapped_value=worth)
     add_outcomes(make, root)
     body = make.add(root, "item_body")
-    given = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
+    settings = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
     make.fill(body, item.stem, block=True)
-    asked = make.add(body, "match_interaction", shuffle="true", **given)
+    interaction = make.add(body, "match_interaction", shuffle="true", **settings)
     left_rows = [(f"l{n}", p.left, "1", p.why) for n, p in enumerate(lefts, 1)]
     right_rows = [(names[text], text, str(len(lefts)), "") for text in rights]
     for rows in (left_rows, right_rows):
-        holder = make.add(asked, "simple_match_set")
+        holder = make.add(interaction, "simple_match_set")
         for name, text, most, why in rows:
-            given = {"identifier": name, "match_max": most}
-            node = make.add(holder, "simple_associable_choice", **given)
+            settings = {"identifier": name, "match_max": most}
+            node = make.add(holder, "simple_associable_choice", **settings)
             make.fill(node, text, block=False)
             _add_reason(make, node, why)
     processing = make.add(root, "response_processing")
@@ -284,8 +285,8 @@ def _add_gap_scoring(
     """Declare what fills a gap, with its share of the points."""
     base = "identifier" if blank.wrong else "string"
     answers = [_CHOICE.format(0)] if blank.wrong else list(blank.answers)
-    given = {"identifier": name, "cardinality": "single", "base_type": base}
-    node = add_response_declaration(make, root, answers[:1], **given)
+    settings = {"identifier": name, "cardinality": "single", "base_type": base}
+    node = add_response_declaration(make, root, answers[:1], **settings)
     mapping = make.add(node, "mapping", default_value="0")
     for answer in answers:
         entry = {"map_key": answer, "mapped_value": format_digits(worth)}
@@ -294,13 +295,13 @@ def _add_gap_scoring(
 
 def _add_gap_field(make: QtiBuilder, gap: ET.Element, name: str, blank: ItemBlank) -> None:
     """Replace the mark of a gap by a text field or a list."""
-    given = {"response_identifier": name}
+    settings = {"response_identifier": name}
     if not blank.wrong:
         if blank.hint:
-            given["placeholder_text"] = blank.hint
-        make.turn(gap, "text_entry_interaction", **given)
+            settings["placeholder_text"] = blank.hint
+        make.turn(gap, "text_entry_interaction", **settings)
         return
-    make.turn(gap, "inline_choice_interaction", shuffle="true", **given)
+    make.turn(gap, "inline_choice_interaction", shuffle="true", **settings)
     for number, word in enumerate((blank.answers[0], *blank.wrong)):
         make.add(gap, "inline_choice", word, identifier=_CHOICE.format(number))
 
@@ -309,7 +310,6 @@ _MANIFESTS = {
     "2.1": "http://www.imsglobal.org/xsd/imscp_v1p1",
     "3.0": "http://www.imsglobal.org/xsd/qti/qtiv3p0/imscp_v1p1",
 }
-_LONGEST_LABEL = 256
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _WRITERS: dict[str, Callable[[QtiBuilder, ET.Element, Item], None]] = {
     "single": add_choices,
@@ -329,31 +329,31 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
     Each names the `language` of its text, if known.
     """
     files: dict[str, bytes] = {}
-    beside: dict[str, dict[str, bytes]] = {}
+    pictures: dict[str, dict[str, bytes]] = {}
 
-    def put(item: Item) -> None:
+    def add_file(item: Item) -> None:
         root = _item_element(QtiBuilder(version), item)
         if language:
             root.set(_LANGUAGE, language)
         name = f"items/{_unique_identifier(item, files)}.xml"
-        beside[name] = _use_package_files(root, item)
+        pictures[name] = _use_package_files(root, item)
         files[name] = document_bytes(root, indent=False)
 
-    put_in, refused, lost = convert_items(items, put, _list_qti_losses)
-    return ExportResult(_write_package(files, beside, version), len(put_in), refused, lost)
+    added, refused, lost = convert_items(items, add_file, "qti")
+    return ExportResult(_write_package(files, pictures, version), len(added), refused, lost)
 
 
 def _use_package_files(root: ET.Element, item: Item) -> dict[str, bytes]:
     """Change an item's pictures to package files; returns their bytes by name."""
-    held = {picture.name: image_bytes(picture) for picture in item.pictures}
-    shown: dict[str, bytes] = {}
+    contents = {picture.name: image_bytes(picture) for picture in item.pictures}
+    used: dict[str, bytes] = {}
     for node in root.iter("img"):
         name = node.get("src", "")
-        if name in held:
+        if name in contents:
             file = f"images/{name.replace('/', '-')}"
             node.set("src", f"../{file}")
-            shown[file] = held[name]
-    return shown
+            used[file] = contents[name]
+    return used
 
 
 def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
@@ -368,9 +368,9 @@ def _item_element(make: QtiBuilder, item: Item) -> ET.Element:
         time_dependent="false",
     )
     root.set("xmlns", NAMESPACES[make.version])
-    told = "; ".join(item_tags(item))
-    if told and len(told) <= _LONGEST_LABEL:
-        root.set("label", told)
+    label = "; ".join(item_tags(item))
+    if label and len(label) <= LONGEST_LABEL:
+        root.set("label", label)
     write(make, root, item)
     body = root.find(make.name("item_body"))
     if body is not None:
@@ -386,23 +386,23 @@ def _unique_identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
     """Return an unused XML name from the item's name."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name or "item").strip("-.") or "item"
     name = name if re.match(r"[A-Za-z_]", name) else f"q-{name}"
-    found, count = name, 1
-    while f"items/{found}.xml" in taken:
+    unique, count = name, 1
+    while f"items/{unique}.xml" in taken:
         count += 1
-        found = f"{name}-{count}"
-    return found
+        unique = f"{name}-{count}"
+    return unique
 
 
 def _write_package(
-    files: dict[str, bytes], beside: dict[str, dict[str, bytes]], version: str
+    files: dict[str, bytes], pictures: dict[str, dict[str, bytes]], version: str
 ) -> bytes:
     """Return the package: its items, and the pictures of each."""
-    pictures = {name: c for shown in beside.values() for name, c in shown.items()}
-    needed = {name: list(beside[name]) for name in files}
+    contents = {name: c for files_of_item in pictures.values() for name, c in files_of_item.items()}
+    needed = {name: list(pictures[name]) for name in files}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("imsmanifest.xml", _write_manifest(needed, version))
-        for name, content in {**files, **pictures}.items():
+        for name, content in {**files, **contents}.items():
             archive.writestr(name, content)
     return out.getvalue()
 
@@ -421,12 +421,3 @@ def _write_manifest(needed: dict[str, list[str]], version: str) -> bytes:
         for file in (name, *pictures):
             add_child(node, "file", href=file)
     return document_bytes(root)
-
-
-def _list_qti_losses(item: Item) -> list[str]:
-    found = []
-    if item.hints:
-        found.append("hints are shown to tutors only")
-    if len("; ".join(item_tags(item))) > _LONGEST_LABEL:
-        found.append("its tags are too long for QTI")
-    return found + lost_column_titles(item)

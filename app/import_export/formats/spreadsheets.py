@@ -6,12 +6,18 @@ its letter or its number. CSV and TSV are read as text, XLSX and ODS with a libr
 
 import csv
 import dataclasses
+import functools
 import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.import_export.converted_text import has_decimal_comma
+from app.import_export.converted_text import (
+    ConversionLosses,
+    SourceItem,
+    has_decimal_comma,
+    read_each,
+)
 from app.import_export.formats.table_header import TableHeader, parse_header
 from app.import_export.formats.text_lists import (
     choice_kind,
@@ -27,7 +33,6 @@ from app.import_export.items import (
     ImportResult,
     Item,
     ItemOption,
-    ItemRemark,
     ItemSkippedError,
     Kind,
     UnusableFileError,
@@ -62,16 +67,16 @@ def read_spreadsheet(data: bytes) -> ImportResult:
     if data[:2] == b"PK":
         return _read_book(data)
     text, note = decode_or_guess(data)
-    told = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
-    signs = told[1] if told else _SIGNS
-    heads, rows, place = _find_header_row([_split_rows(text, sign) for sign in signs])
-    table = _SheetTable(heads, list(rows), comma=signs[place] == ";")
-    return dataclasses.replace(table.reading(), notes=(note,) if note else ())
+    declared = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
+    separators = declared[1] if declared else _SIGNS
+    header, rows, place = _find_header_row([_split_rows(text, sign) for sign in separators])
+    table = _SheetTable(header, list(rows), comma=separators[place] == ";")
+    return read_each(table.sources(), *filter(None, (note,)))
 
 
-def _split_rows(text: str, sign: str) -> Iterator[Row]:
+def _split_rows(text: str, separator: str) -> Iterator[Row]:
     """Yield the rows of a text with cells separated by `sign`, with their first line numbers."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         line = 1
         for row in reader:
@@ -79,9 +84,9 @@ def _split_rows(text: str, sign: str) -> Iterator[Row]:
             yield line, [_unless_error(cell) for cell in cells]
             line = reader.line_num + 1
     except csv.Error:
-        why = f"its line {reader.line_num} cannot be parted into cells"
+        reason = f"its line {reader.line_num} cannot be split into cells"
         raise UnusableFileError(
-            f"The table cannot be read: {why}. A quotation mark that begins a cell "
+            f"The table cannot be read: {reason}. A quotation mark that begins a cell "
             "also ends it; double those inside of it."
         ) from None
 
@@ -99,17 +104,17 @@ def _find_header_row(tables: Sequence[Iterator[Row]]) -> tuple[TableHeader, Iter
     for place, rows in enumerate(tables):
         try:
             for _, cells in itertools.islice(rows, _ABOVE):
-                if heads := parse_header(cells):
-                    return heads, rows, place
+                if header := parse_header(cells):
+                    return header, rows, place
                 best = cells if len(cells) > len(best) and any(cells) else best
         except UnusableFileError as error:
             broken = broken or error
     if broken or not best:
         raise broken or UnusableFileError("The table is empty.")
     named = ", ".join(f"“{cell}”" for cell in best if cell)[:200]
-    wanted = "answer" if "question" in (cell.lower() for cell in best) else "question"
+    missing = "answer" if "question" in (cell.lower() for cell in best) else "question"
     raise UnusableFileError(
-        f"A row at the top must name the columns; there is no “{wanted}” among {named}."
+        f"A row at the top must name the columns; there is no “{missing}” among {named}."
     )
 
 
@@ -125,31 +130,24 @@ def _read_book(data: bytes) -> ImportResult:
         pass  # checks that it does not expand too much or leave its folder
     book = read_workbook(data, refusal)
     notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden]
-    readings: list[tuple[str, ImportResult]] = []
+    tables: dict[str, _SheetTable] = {}
     unread: UnusableFileError | None = None
     for name, cells in book.sheets:
         try:
-            heads, rows, _ = _find_header_row([iter([*enumerate(cells, 1)])])
+            header, rows, _ = _find_header_row([iter([*enumerate(cells, 1)])])
         except UnusableFileError as error:
             unread = unread or error
             notes.append(f"The sheet “{name}” is not read. {error}")
             continue
-        readings.append((name, _SheetTable(heads, list(rows)).reading()))
-    if not readings:
+        tables[name] = _SheetTable(header, list(rows))
+    if not tables:
         raise unread or UnusableFileError("The table is empty.")
-    return ImportResult(
-        tuple(item for _, reading in readings for item in reading.items),
-        tuple(_refused_rows(readings)),
-        notes=tuple(notes),
+    sources = (
+        source
+        for name, table in tables.items()
+        for source in table.sources(f"{name}: " if len(tables) > 1 else "")
     )
-
-
-def _refused_rows(readings: Sequence[tuple[str, ImportResult]]) -> Iterator[ItemRemark]:
-    """Yield the refused rows, with their sheet if there are several."""
-    for name, reading in readings:
-        for remark in reading.refused:
-            where = f"{name}: {remark.name}" if len(readings) > 1 else remark.name
-            yield dataclasses.replace(remark, name=where)
+    return read_each(sources, *notes)
 
 
 # --- rows ---
@@ -176,21 +174,16 @@ class _SheetTable:
 
     def _names_by_letters(self) -> bool:
         """Return whether some answers can only be labels, and none only text."""
-        found = [row.readings() for row in self.rows if row.has_choices()]
-        labels = any(by_label and not by_words for by_label, by_words in found)
-        return labels and not any(w and not by_label for by_label, w in found)
+        readings = [row.readings() for row in self.rows if row.has_choices()]
+        labels = any(by_label and not by_words for by_label, by_words in readings)
+        return labels and not any(w and not by_label for by_label, w in readings)
 
-    def reading(self) -> ImportResult:
-        """Return the questions; a row that is ambiguous is refused."""
-        items: list[Item] = []
-        refused: list[ItemRemark] = []
+    def sources(self, prefix: str = "") -> Iterator[SourceItem]:
+        """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
-            try:
-                items.append(row.item(comma=self.comma, letters=self.letters))
-            except ItemSkippedError as error:
-                name = " ".join(row.raw("question").split())[:50]
-                refused.append(ItemRemark(name or "(nameless)", row.line, str(error)))
-        return ImportResult(tuple(items), tuple(refused))
+            name = " ".join(row.raw("question").split())[:50] or "(nameless)"
+            read = functools.partial(row.item, comma=self.comma, letters=self.letters)
+            yield SourceItem(f"{prefix}{name}", row.line, read)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -234,7 +227,7 @@ class _SheetRow:
         """
         places = self.heads.choices.items()
         choices = {label: self._raw_cell(place) for label, place in places}
-        filled = {label: words for label, words in choices.items() if words}
+        filled = {label: text for label, text in choices.items() if text}
         answer = self.raw("answer")
         try:
             if answer.casefold() not in {"true", "false"}:
@@ -243,15 +236,15 @@ class _SheetRow:
             pass
         return frozenset(), frozenset()
 
-    def item(self, *, comma: bool, letters: bool) -> Item:
+    def item(self, _losses: ConversionLosses, *, comma: bool, letters: bool) -> Item:
         """Return the question of this row; raises ItemSkippedError."""
         if not self.cell("question"):
             raise ItemSkippedError("it has no question")
-        lost = tuple(self._check_unread_cells())
+        losses = tuple(self._check_unread_cells())
         try:
             kind, options = self._answer(comma=comma, letters=letters)
         except ItemSkippedError as error:
-            raise ItemSkippedError("; ".join((str(error), *lost))) from None
+            raise ItemSkippedError("; ".join((str(error), *losses))) from None
         return Item(
             "",
             kind,
@@ -262,8 +255,7 @@ class _SheetRow:
             difficulty=self._read_difficulty(),
             objectives=_split_list_cell(self.cell("objectives")),
             tags=_split_list_cell(self.cell("tags")),
-            line=self.line,
-            lost=(*lost, *self._typed(kind, options), *tell_words(kind, options)),
+            lost=(*losses, *self._typed(kind, options), *tell_words(kind, options)),
         )
 
     def _check_unread_cells(self) -> Iterator[str]:
@@ -303,23 +295,23 @@ class _SheetRow:
     def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
         places = self.heads.choices.items()
         choices = {label: self._cell_at(place) for label, place in places}
-        filled = {label: words for label, words in choices.items() if words}
+        filled = {label: text for label, text in choices.items() if text}
         if any(map(self._raw_cell, self.heads.wrong)):
             raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
         right = find_named_labels(answer, filled, letters=letters)
         options = tuple(
             ItemOption(
-                from_plain(words),
+                from_plain(text),
                 label in right,
                 from_plain(self._cell_at(self.heads.reasons.get(label, -1))),
             )
-            for label, words in filled.items()
+            for label, text in filled.items()
         )
         return choice_kind(options), options
 
     def _beside_wrong(self, answer: str) -> tuple[Kind, tuple[ItemOption, ...]] | None:
         """Return the answer and the wrong answers as choices, if there are any."""
-        wrong = [words for place in self.heads.wrong if (words := self._cell_at(place))]
+        wrong = [text for place in self.heads.wrong if (text := self._cell_at(place))]
         if answer in wrong:
             raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
         if is_label(answer) and wrong and not any(map(is_label, wrong)):
@@ -328,8 +320,8 @@ class _SheetRow:
                 "the words of the right answer"
             )
         options = tuple(
-            ItemOption(from_plain(words), number == 0)
-            for number, words in enumerate((answer, *wrong))
+            ItemOption(from_plain(text), number == 0)
+            for number, text in enumerate((answer, *wrong))
         )
         return (choice_kind(options), options) if wrong else None
 
@@ -342,7 +334,7 @@ class _SheetRow:
             return
         if chosen != bool(_CHOSEN.search(word)):
             has = f"{len(options)} choices" if chosen else "no choices"
-            raise ItemSkippedError(f"its type is “{named[:40]}”, but it has {has}: mend one")
+            raise ItemSkippedError(f"its type is “{named[:40]}”, but it has {has}: correct one")
         if chosen and _SEVERAL.search(word) and kind != "multiple":
             yield "several boxes could be ticked there; here it is a single choice"
 

@@ -62,8 +62,8 @@ class TableHeader:
     def describe_column(self, place: int) -> str:
         """Return a phrase that names a column."""
         head = self.cells[place] if place < len(self.cells) else ""
-        words = " ".join(head.split())[:40]
-        return f"“{words}”" if words else f"{_column_letters(place)}, which has no name,"
+        title = " ".join(head.split())[:40]
+        return f"“{title}”" if title else f"{_column_letters(place)}, which has no name,"
 
     def may_hold_answer(self, place: int) -> bool:
         """Return whether an unknown column may hold a choice or an answer."""
@@ -99,7 +99,7 @@ def parse_header(cells: Sequence[str]) -> TableHeader | None:
             wrong.append(place)
         elif choice:
             label = (choice["label"] or choice["letter"]).upper()
-            if _is_next(label, choices, alone=len(word) == 1):
+            if _is_next(label, choices, single_letter=len(word) == 1):
                 choices.setdefault(label, place)
         elif reason:
             reasons.setdefault(reason["label"].upper(), place)
@@ -108,12 +108,12 @@ def parse_header(cells: Sequence[str]) -> TableHeader | None:
     return TableHeader(named, choices, reasons, tuple(wrong), tuple(cells))
 
 
-def _is_next(label: str, known: Mapping[str, int], *, alone: bool) -> bool:
+def _is_next(label: str, known: Mapping[str, int], *, single_letter: bool) -> bool:
     """Return whether a label continues the ones before it: all letters, or all numbers.
 
     A letter `alone` has to be the next one: “N” is not a choice but a number.
     """
-    if alone:
+    if single_letter:
         return label == chr(ord("A") + len(known))
     return all(other.isdigit() == label.isdigit() for other in known)
 

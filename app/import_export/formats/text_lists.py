@@ -1,22 +1,27 @@
-"""Read Aiken, mkdocs-quiz and numbered lists; write Aiken."""
+"""Match an answer with the choices that it names; read and write Aiken."""
 
 import dataclasses
+import functools
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from app.import_export.converted_text import plain_words_or_none, read_span
-from app.import_export.formats.metadata_tags import item_tags
-from app.import_export.formats.partial_credit import write_blocks
+from app.import_export.converted_text import (
+    ConversionLosses,
+    SourceItem,
+    read_each,
+    read_span,
+)
+from app.import_export.formats.losses import write_blocks
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
     ExportResult,
     ImportResult,
     Item,
     ItemOption,
-    ItemRemark,
     ItemSkippedError,
     Kind,
+    is_true_or_false,
 )
 from app.import_export.markdown_to_html import to_html
 
@@ -55,10 +60,10 @@ def find_named_labels(answer: str, choices: Choices, *, letters: bool = False) -
     if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
         by_label = frozenset(answer.upper())  # “AC”
     if by_label and by_words and by_label != by_words:
-        said, labels = _join_labels(by_words), _join_labels(by_label)
+        texts, labels = _join_labels(by_words), _join_labels(by_label)
         raise ItemSkippedError(
             f"its answer “{answer[:40]}” is both the label of a choice and the words "
-            f"of another: write {labels} for the label, or {said} for the words"
+            f"of another: write {labels} for the label, or {texts} for the words"
         )
     if not by_label and not by_words:
         raise ItemSkippedError(_is_nothing_named(answer, choices))
@@ -79,11 +84,11 @@ def _join_labels(labels: frozenset[str]) -> str:
 
 
 def _is_nothing_named(answer: str, choices: Choices) -> str:
-    found = _BOTH.fullmatch(answer.strip())
-    label = _find_label(found["label"], choices) if found else ""
+    match = _BOTH.fullmatch(answer.strip())
+    label = _find_label(match["label"], choices) if match else ""
     if label:
-        said = choices[label][:40]
-        return f"its answer “{answer[:40]}” names {label}, but that says “{said}”"
+        text = choices[label][:40]
+        return f"its answer “{answer[:40]}” names {label}, but that says “{text}”"
     return f"its answer “{answer[:40]}” names none of its choices"
 
 
@@ -100,8 +105,8 @@ def _named_labels(answer: str, read: Callable[[str], str]) -> frozenset[str]:
 
 
 def _find_by_label(part: str, choices: Choices) -> str:
-    found = _LABELED.fullmatch(part.strip())
-    return _find_label(found["label"], choices) if found else ""
+    match = _LABELED.fullmatch(part.strip())
+    return _find_label(match["label"], choices) if match else ""
 
 
 def _find_label(name: str, choices: Choices) -> str:
@@ -119,25 +124,25 @@ def _find_label(name: str, choices: Choices) -> str:
 
 def _find_by_words(part: str, choices: Choices) -> str:
     """Return the choice with this text, ignoring case and a final period if needed."""
-    for same in (_collapse_spaces, _plain_words):
-        found = [label for label, words in choices.items() if same(words) == same(part)]
-        if len(found) > 1:
-            raise ItemSkippedError(f"its choices {' and '.join(found)} are the same")
-        if found:
-            return found[0]
+    for normalize in (_collapse_spaces, _plain_words):
+        labels = [label for label, text in choices.items() if normalize(text) == normalize(part)]
+        if len(labels) > 1:
+            raise ItemSkippedError(f"its choices {' and '.join(labels)} are the same")
+        if labels:
+            return labels[0]
     return ""
 
 
 def _find_by_label_and_words(part: str, choices: Choices) -> str:
     """Return the choice named by its label and its text, such as “B) 443”."""
-    found = _BOTH.fullmatch(part.strip())
-    label = _find_label(found["label"], choices) if found else ""
-    same = found and label and _plain_words(choices[label]) == _plain_words(found["words"])
+    match = _BOTH.fullmatch(part.strip())
+    label = _find_label(match["label"], choices) if match else ""
+    same = match and label and _plain_words(choices[label]) == _plain_words(match["words"])
     return label if same else ""
 
 
-def _collapse_spaces(words: str) -> str:
-    return " ".join(words.split())
+def _collapse_spaces(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _plain_words(words: str) -> str:
@@ -145,13 +150,11 @@ def _plain_words(words: str) -> str:
     return text.strip(" .") or text
 
 
-def choice_kind(options: Iterable[ItemOption]) -> Kind:
+def choice_kind(options: Collection[ItemOption]) -> Kind:
     """Return the question type for these choices."""
-    chosen = list(options)
-    if sum(option.right for option in chosen) > 1:
+    if sum(option.right for option in options) > 1:
         return "multiple"
-    said = {option.text.strip(" .").lower() for option in chosen}
-    return "true-false" if said == {"true", "false"} else "single"
+    return "true-false" if is_true_or_false(options) else "single"
 
 
 def is_label(answer: str) -> bool:
@@ -184,10 +187,10 @@ def read_bare_answer(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[I
     if word.casefold() in {"true", "false"}:
         true = word.casefold() == "true"
         return "true-false", (ItemOption("True", true), ItemOption("False", not true))
-    words = [part.strip() for part in word.split("|") if part.strip()]
-    if not words:
+    answers = [part.strip() for part in word.split("|") if part.strip()]
+    if not answers:
         raise ItemSkippedError(f"its answer “{word[:40]}” has no words")
-    return "short", tuple(ItemOption(said, True) for said in words)
+    return "short", tuple(ItemOption(accepted, True) for accepted in answers)
 
 
 _OPTION = re.compile(r"^\s*([A-Z])[.)](\s*)(.*)$")
@@ -209,20 +212,19 @@ class _AikenDraft:
 
 def read_aiken(text: str) -> ImportResult:
     """Read every question of an Aiken file; one without options or answer is refused."""
-    items: list[Item] = []
-    refused: list[ItemRemark] = []
-    for draft in _split_drafts(text):
-        name = " ".join(" ".join(draft.stem).split())[:50] or "(nameless)"
-        try:
-            items.append(_draft_to_item(draft))
-        except ItemSkippedError as error:
-            refused.append(ItemRemark(name, draft.line, str(error)))
-    return ImportResult(tuple(items), tuple(refused))
+    return read_each(
+        SourceItem(
+            " ".join(" ".join(draft.stem).split())[:50],
+            draft.line,
+            functools.partial(_draft_to_item, draft),
+        )
+        for draft in _split_drafts(text)
+    )
 
 
 def _split_drafts(text: str) -> list[_AikenDraft]:
     """Return the lines of each question; an answer ends it, and so may an empty line."""
-    found: list[_AikenDraft] = []
+    drafts: list[_AikenDraft] = []
     draft: _AikenDraft | None = None
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -231,9 +233,9 @@ def _split_drafts(text: str) -> list[_AikenDraft]:
             continue
         if draft is None or not _add_line_to_draft(draft, line):
             draft = _AikenDraft(number, [line.rstrip()])
-            found.append(draft)
+            drafts.append(draft)
         draft.apart = False
-    return found
+    return drafts
 
 
 def _add_line_to_draft(draft: _AikenDraft, line: str) -> bool:
@@ -263,27 +265,25 @@ def _is_next(letter: str, draft: _AikenDraft) -> bool:
     return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 
 
-def _draft_to_item(draft: _AikenDraft) -> Item:
+def _draft_to_item(draft: _AikenDraft, _losses: ConversionLosses) -> Item:
     """Return the question of a draft; raises ItemSkippedError."""
     letters = [letter for letter, _ in draft.options]
     if not letters:
         raise ItemSkippedError("it has no question or no options")
     if letters != sorted(set(letters)) or letters[0] != "A":
-        said = ", ".join(letters[:8])
+        shown = ", ".join(letters[:8])
         raise ItemSkippedError(
-            f"its options are {said}, not A, B, C in order: is a line “ANSWER: X” "
+            f"its options are {shown}, not A, B, C in order: is a line “ANSWER: X” "
             "missing above one of them?"
         )
     if not draft.answer:
-        raise ItemSkippedError("no line “ANSWER: X” stands below its options")
+        raise ItemSkippedError("there is no line “ANSWER: X” below its options")
     texts = {letter: from_plain("\n".join(lines)) for letter, lines in draft.options}
     plain = {letter: " ".join(lines) for letter, lines in draft.options}
     right = _right_label(draft.answer, plain)
-    options = tuple(ItemOption(words, key in right) for key, words in texts.items())
+    options = tuple(ItemOption(text, key in right) for key, text in texts.items())
     stem = from_plain("\n".join(draft.stem), wrapped=True)
-    kind = choice_kind(options)
-    why = from_plain(draft.why)
-    return Item("", kind, stem, options, explanation=why, line=draft.line)
+    return Item("", choice_kind(options), stem, options, explanation=from_plain(draft.why))
 
 
 def _right_label(answer: str, options: dict[str, str]) -> frozenset[str]:
@@ -298,7 +298,7 @@ def _right_label(answer: str, options: dict[str, str]) -> frozenset[str]:
 
 def write_aiken(items: tuple[Item, ...]) -> ExportResult:
     """Return an Aiken file of the single choices; only plain text is kept."""
-    return write_blocks(items, _write_aiken_block, _list_aiken_losses)
+    return write_blocks(items, _write_aiken_block, "aiken")
 
 
 def _write_aiken_block(item: Item) -> str:
@@ -320,19 +320,3 @@ def _write_aiken_block(item: Item) -> str:
 def _write_bare_words(markdown: str) -> str:
     """Return the plain text; formulas stay as TeX."""
     return " ".join(html.unescape(_TAG.sub(" ", to_html(markdown))).split())
-
-
-def _list_aiken_losses(item: Item) -> list[str]:
-    found = []
-    if any(option.credit for option in item.options):
-        found.append("what is worth a part of the mark is wrong there")
-    if item.pictures:
-        found.append("its pictures are not carried, only their words")
-    if any(plain_words_or_none(t) is None for t in (item.stem, *(o.text for o in item.options))):
-        found.append("its markup is not carried")
-    beside = (item.explanation, item.mistake, *item.hints)
-    if any(beside) or any(o.feedback for o in item.options):
-        found.append("feedback, hints and explanation are not carried")
-    if item.name or item_tags(item):
-        found.append("its name and its tags are not carried")
-    return found

@@ -1,0 +1,139 @@
+"""Convert items to a format, and list what it loses of each."""
+
+from collections.abc import Callable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from app.import_export.converted_text import plain_words_or_none
+from app.import_export.formats.metadata_tags import item_tags, titles_fit_tags
+from app.import_export.formats.partial_credit import is_near
+from app.import_export.items import ExportResult, Item, ItemRemark, ItemSkippedError, item_label
+from app.import_export.markdown_to_html import to_html_with_pictures
+
+LONGEST_LABEL = 256
+"""The most characters of the label with the tags in QTI."""
+
+
+def list_export_losses(file_format: str, item: Item) -> list[str]:
+    """Return what the format loses of an item, one sentence each."""
+    return [
+        sentence
+        for formats, applies, sentence in _LOSSES
+        if file_format in formats.split() and applies(item)
+    ]
+
+
+def _has_markup(item: Item) -> bool:
+    texts = (item.stem, *(option.text for option in item.options))
+    return any(plain_words_or_none(text) is None for text in texts)
+
+
+def _has_feedback(item: Item) -> bool:
+    texts = (item.explanation, item.mistake, *item.hints, *(o.feedback for o in item.options))
+    return any(texts)
+
+
+_LOSSES: tuple[tuple[str, Callable[[Item], object], str], ...] = (
+    ("aiken", lambda i: any(o.credit for o in i.options), "partly right choices are wrong there"),
+    ("aiken gift", lambda i: i.pictures, "its pictures are not exported, only their descriptions"),
+    ("aiken", _has_markup, "its markup is not exported"),
+    ("aiken", _has_feedback, "feedback, hints and explanation are not exported"),
+    ("aiken", lambda i: i.name or item_tags(i), "its name and its tags are not exported"),
+    ("qti", lambda i: i.hints, "hints are shown to tutors only"),
+    (
+        "qti",
+        lambda i: len("; ".join(item_tags(i))) > LONGEST_LABEL,
+        "its tags are too long for QTI",
+    ),
+    ("gift", lambda i: i.hints, "hints are appended to the explanation"),
+    (
+        "gift",
+        lambda i: i.mistake or any(p.why for p in i.pairs),
+        "common mistakes and reasons are appended to the explanation",
+    ),
+    (
+        "moodle",
+        lambda i: any(p.why for p in i.pairs),
+        "the reasons of the pairs are appended to the explanation",
+    ),
+    (
+        "moodle",
+        lambda i: i.mistake and i.kind in {"true-false", "cloze"},
+        "the common mistake is appended to the explanation",
+    ),
+    (
+        "moodle",
+        lambda i: any(b.hint for b in i.blanks),
+        "the hint of a gap is shown after a wrong answer",
+    ),
+    (
+        "gift moodle",
+        lambda i: i.kind == "order" and i.options,
+        "the wrong steps among the right ones are not exported",
+    ),
+    (
+        "gift moodle",
+        lambda i: any(step.feedback for step in i.steps),
+        "feedback on single steps is appended to the explanation",
+    ),
+    (
+        "moodle",
+        lambda i: any("<img " in to_html_with_pictures(p.right) for p in i.pairs),
+        "the pictures on the right are not exported, only their descriptions",
+    ),
+    ("gift moodle", is_near, "there its rule of partial credit is only similar"),
+    (
+        "gift",
+        lambda i: (i.kind, i.partial) == ("order", "lcs"),
+        "there its rule of partial credit is only similar",
+    ),
+    (
+        "gift moodle qti",
+        lambda i: any(i.titles) and titles_fit_tags(i),
+        "the titles of its columns are in its tags",
+    ),
+    (
+        "gift moodle qti",
+        lambda i: any(i.titles) and not titles_fit_tags(i),
+        "the titles of its columns are not exported",
+    ),
+)
+
+
+Made = TypeVar("Made")
+
+
+class ConvertedItems(NamedTuple, Generic[Made]):
+    """The converted items, those that were refused, and what was lost."""
+
+    made: tuple[Made, ...]
+    refused: tuple[ItemRemark, ...]
+    lost: tuple[ItemRemark, ...]
+
+
+def convert_items(
+    items: Iterable[Item], write: Callable[[Item], Made], file_format: str
+) -> ConvertedItems[Made]:
+    """Convert each item; one that raises ItemSkippedError is refused with its message."""
+    converted: list[Made] = []
+    refused: list[ItemRemark] = []
+    lost: list[ItemRemark] = []
+    for item in items:
+        try:
+            converted.append(write(item))
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(item_label(item), item.line, str(error)))
+            continue
+        lost += [
+            ItemRemark(item_label(item), item.line, what)
+            for what in list_export_losses(file_format, item)
+        ]
+    return ConvertedItems(tuple(converted), tuple(refused), tuple(lost))
+
+
+def write_blocks(
+    items: Iterable[Item], block: Callable[[Item], str], file_format: str
+) -> ExportResult:
+    """Return a text with one block per item that fits, separated by empty lines."""
+    blocks, refused, lost = convert_items(items, block, file_format)
+    content = "\n\n".join(blocks) + "\n" if blocks else ""
+    return ExportResult(content.encode(), len(blocks), refused, lost)

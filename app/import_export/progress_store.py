@@ -1,0 +1,161 @@
+"""SQL: the progress of a learner's import of cards."""
+
+import collections
+import dataclasses
+import datetime as dt
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, insert, select, update
+from sqlmodel import Session
+
+from app.clock import to_milliseconds
+from app.database.tables import TABLES
+
+IMPORTS = TABLES["card_import"]
+RUNNING, DONE, CANCELLED = "running", "done", "cancelled"
+STOPPED, FAILED, FULL = "stopped", "failed", "full"
+# An import writes several times a second. One silent for this long (ms) ended with its server.
+_SILENT = 60_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ImportCounts:
+    """How many cards are new, changed or unchanged; reviews imported and skipped.
+
+    `waiting` counts cards without a review, a few of which start on each day.
+    """
+
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+    grades: int = 0
+    left: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    waiting: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ImportBatch:
+    """A matched file: its name, how many cards to write, and what is skipped."""
+
+    file: str
+    cards: int
+    cards_left: Mapping[str, int]
+    grades_left: Mapping[str, int]
+    media: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ImportProgress:
+    """The progress of an import: `seen` of `cards` in the file were written.
+
+    `began_at` tells it from a later one of the same learner.
+    """
+
+    file: str
+    state: str
+    cards: int
+    seen: int
+    outcome: ImportCounts
+    cards_left: Mapping[str, int]
+    media: int
+    began_at: int
+
+    @property
+    def grades_left(self) -> Mapping[str, int]:
+        """How many reviews were skipped so far, by reason."""
+        return self.outcome.left
+
+
+def begin_import(db: Session, learner_id: int, batch: ImportBatch, now: dt.datetime) -> int | None:
+    """Save the start of an import; returns its id, None if another is running."""
+    last = read_import(db, learner_id, now)
+    if last is not None and last.state == RUNNING:
+        return None
+    at = to_milliseconds(now)
+    began_at = max(at, last.began_at + 1) if last else at
+    left = {"cards": dict(batch.cards_left), "grades": dict(batch.grades_left)}
+    db.connection().execute(delete(IMPORTS).where(IMPORTS.c.learner_id == learner_id))
+    row = {
+        **dict.fromkeys(("seen", "new", "changed", "same", "grades"), 0),
+        "learner_id": learner_id,
+        "file": batch.file,
+        "state": RUNNING,
+        "cards": batch.cards,
+        "media": batch.media,
+        "refused": json.dumps(left),
+        "began_at": began_at,
+        "at": at,
+    }
+    db.connection().execute(insert(IMPORTS), row)
+    return began_at
+
+
+def advance_import(
+    db: Session,
+    learner_id: int,
+    began_at: int,
+    seen: int,
+    outcome: ImportCounts,
+    now: dt.datetime,
+) -> None:
+    """Add the result of a batch of `seen` cards to an import."""
+    this = _import_filter(learner_id, began_at)
+    row = db.connection().execute(select(IMPORTS).where(*this)).one()
+    refused = json.loads(row.refused)
+    grades = collections.Counter(refused["grades"]) + collections.Counter(outcome.left)
+    names = ("new", "changed", "same", "grades")
+    counts = {name: IMPORTS.c[name] + getattr(outcome, name) for name in names}
+    db.connection().execute(
+        update(IMPORTS)
+        .where(*this)
+        .values(
+            seen=IMPORTS.c.seen + seen,
+            refused=json.dumps({**refused, "grades": grades}),
+            at=to_milliseconds(now),
+            **counts,
+        )
+    )
+
+
+def is_running(db: Session, learner_id: int, began_at: int) -> bool:
+    """Return whether this import was not canceled, replaced or erased."""
+    state = select(IMPORTS.c.state).where(*_import_filter(learner_id, began_at))
+    return db.connection().scalar(state) == RUNNING
+
+
+def end_import(db: Session, learner_id: int, began_at: int, state: str) -> None:
+    """Save how an import ended, unless it was already ended."""
+    still = (*_import_filter(learner_id, began_at), IMPORTS.c.state == RUNNING)
+    db.connection().execute(update(IMPORTS).where(*still).values(state=state))
+
+
+def cancel_import(db: Session, learner_id: int) -> None:
+    """Stop a learner's import after the current batch."""
+    mine = (IMPORTS.c.learner_id == learner_id) & (IMPORTS.c.state == RUNNING)
+    db.connection().execute(update(IMPORTS).where(mine).values(state=CANCELLED))
+
+
+def read_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgress | None:
+    """Return the last import of a learner; None if there was none."""
+    mine = select(IMPORTS).where(IMPORTS.c.learner_id == learner_id)
+    row: Any = db.connection().execute(mine).first()
+    if row is None:
+        return None
+    silent = to_milliseconds(now) - row.at > _SILENT
+    refused = json.loads(row.refused)
+    return ImportProgress(
+        file=row.file,
+        state=STOPPED if silent and row.state == RUNNING else row.state,
+        cards=row.cards,
+        seen=row.seen,
+        outcome=ImportCounts(row.new, row.changed, row.same, row.grades, refused["grades"]),
+        cards_left=refused["cards"],
+        media=row.media,
+        began_at=row.began_at,
+    )
+
+
+def _import_filter(learner_id: int, began_at: int) -> tuple[ColumnElement[bool], ...]:
+    return IMPORTS.c.learner_id == learner_id, IMPORTS.c.began_at == began_at
