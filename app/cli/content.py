@@ -34,6 +34,7 @@ from app.content.check import (
 from app.content.courses import SINGLE_COURSE, find_course_folders, name_course, skipped_folders
 from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
 from app.content.library import assemble_library
+from app.content.routes import has_short_route, measure_short_route
 from app.markup.ids import did_you_mean
 from app.markup.problems import LOG, RULES, ContentProblem, explain_code, make_problem
 from app.settings import Settings
@@ -289,6 +290,12 @@ def coverage_command(words: Sequence[str], folder: Path) -> int:
         sys.stdout.write(f"{row.number} {row.name}\n")
         cells = zip(coverage_column_titles(), row.cells, strict=True)
         sys.stdout.write("".join(f"  {head}: {cell}\n" for head, cell in cells))
+    if has_short_route(library.topics.values()):
+        short = measure_short_route(library)
+        sys.stdout.write(
+            f"short route: {short.words:,} words, {short.covered:,} of {short.questions:,} "
+            "exam-level questions\n"
+        )
     for title, count in count_disjoint_papers(library).items():
         sys.stdout.write(f"{title}: {count} papers without a repeat\n")
     for due in reviews_due(library, dt.datetime.now(dt.UTC).date()):
