@@ -69,7 +69,7 @@ def match_sections(library: Library) -> dict[str, str]:
     """Return the anchor of the section that each exam-level question belongs to.
 
     A question belongs to the section of its topic's page with most of the words in its
-    stem and its right answer. A word weighs more the fewer sections of the course have
+    right answer, or in its stem if the page has none of these. A word weighs more the fewer sections of the course have
     it: ln(sections / sections with the word). The later one of two equal sections wins,
     because pages end with a summary.
     """
@@ -94,8 +94,9 @@ def _best_section(
     words: Mapping[tuple[str, str], frozenset[str]],
     weights: Mapping[str, float],
 ) -> str:
-    right = types.type_of(question).right_words(question.answer)
-    asked = _distinct_words(" ".join((question.stem.plain, *right)))
+    page = frozenset().union(*(words.get((topic.slug, s.anchor), ()) for s in topic.sections))
+    right = " ".join(types.type_of(question).right_words(question.answer))
+    asked = page & _distinct_words(right) or page & _distinct_words(question.stem.plain)
     best, most = "", -1.0
     for section in topic.sections:
         shared = asked & words.get((topic.slug, section.anchor), frozenset())
