@@ -24,6 +24,17 @@ class NotFoundError(AppError):
     status = 404
 
 
+class MovedError(AppError):
+    """The page of the topic `old` now has the address of the topic `new`."""
+
+    status = 308
+
+    def __init__(self, old: str, new: str) -> None:
+        super().__init__(f"This page has moved from “{old}” to “{new}”.")
+        self.old = old
+        self.new = new
+
+
 class ForbiddenError(AppError):
     """The client is not allowed to do this."""
 

@@ -127,7 +127,7 @@ def preview_topic(
         raise NotFoundError(f"There is no topic “{topic}”.")
     # Drafts must never enter the page cache of the learners.
     sheets = RenderedPageCache(request.app.state.templates)
-    sheet = sheets.of(library, known) if known else None
+    sheet = sheets.of(library, known, "full") if known else None
     questions = [library.questions[i] for i in known.questions] if known else []
     return render_page(
         request,

@@ -32,6 +32,7 @@ from app.content.check import (
 from app.content.courses import SINGLE_COURSE, find_course_folders, skipped_folders
 from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
 from app.content.library import assemble_library
+from app.content.routes import has_short_route, measure_short_route
 from app.markup.ids import did_you_mean
 from app.markup.problems import LOG, RULES, ContentProblem, explain_code, make_problem
 
@@ -239,6 +240,12 @@ def count_coverage(options: argparse.Namespace) -> int:
         print(row.number, row.name)
         for title, cell in zip(coverage_column_titles(), row.cells, strict=True):
             print(f"  {title}: {cell}")
+    if has_short_route(library.topics.values()):
+        short = measure_short_route(library)
+        print(
+            f"short route: {short.words:,} words, {short.covered:,} of {short.questions:,} "
+            "exam-level questions"
+        )
     for title, count in count_disjoint_papers(library).items():
         print(f"{title}: {count} papers without a repeat")
     for due in reviews_due(library, dt.datetime.now(dt.UTC).date()):

@@ -277,10 +277,11 @@ def _have_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 def check_order(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
-    """Report W36, W37, E39: topics missing or repeated in the order, same title, cycles."""
+    """Report W36, W37, E39, E03, E11: order, titles, cycles and former slugs of topics."""
     return [
         *_check_topic_order(bank, pages),
         *_check_titles(pages),
+        *_check_aliases(pages),
         *(p for slug in pages for p in _check_prerequisite_cycle(slug, pages, bank)),
     ]
 
@@ -302,6 +303,20 @@ def _check_topic_order(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterat
             message = f"The topic “{topic}” is not in the order of the syllabus."
             hint = f'Write "{topic}" into order; until then it stands at the end.'
             yield make_problem((pages[topic].place.path, 1, 1), "W36", message, hint)
+
+
+def _check_aliases(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
+    """Report E03, E11: a former slug that is malformed, or is the slug of another topic."""
+    owners = {slug: slug for slug in pages}
+    for page in pages.values():
+        for alias in page.aliases:
+            place = (page.place.path, 1, 1)
+            if not SLUG.match(alias):
+                hint = "Write the former name of the folder."
+                yield make_problem(place, "E03", f"“{alias}” is not a slug.", hint)
+            elif owners.setdefault(alias, page.slug) != page.slug or alias in pages:
+                message = f"The alias “{alias}” leads to the topic “{owners[alias]}” already."
+                yield make_problem(place, "E11", message, "Take it out of “aliases”.")
 
 
 def _check_titles(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:

@@ -35,6 +35,7 @@ from app.markup.html_renderer import RenderContext, heading_anchor, render_token
 from app.markup.ids import (
     bottom_k_sketch,
     content_hash,
+    did_you_mean,
     hash_words,
     hashed_text,
     lies_within,
@@ -535,7 +536,7 @@ def _build_topic(
         front.title or scope.folder,
         front.summary,
         front.objectives,
-        page.sections,
+        _mark_essential(page.sections, front, sheet),
         cited,
         front.requires,
         front.reviewed,
@@ -548,6 +549,32 @@ def _build_topic(
         page.notes,
         front.level,
         front.status,
+        front.aliases,
+    )
+
+
+def _mark_essential(
+    sections: Sequence[Section], front: FrontMatter, sheet: SourceFile
+) -> tuple[Section, ...]:
+    """Return the sections, marked for the short route. Reports E61: unknown anchors.
+
+    The opening and sections that hold only questions are essential on each page that has
+    an essential section. A page that names none is essential as a whole, or not at all if
+    it is beyond the exam.
+    """
+    if front.essential is None:
+        return tuple(dataclasses.replace(s, essential=not front.level) for s in sections)
+    known = {s.anchor for s in sections if s.anchor}
+    for anchor in front.essential:
+        if anchor not in known:
+            message = f"“{anchor}” is no section of this page."
+            line, _ = sheet.find("essential:", 1, len(sheet.lines))
+            place = sheet.find(anchor, line, len(sheet.lines))
+            hint = did_you_mean(anchor, known)
+            sheet.report("E61", *place, message, hint)
+    return tuple(
+        dataclasses.replace(s, essential=s.anchor in front.essential or not (s.anchor and s.plain))
+        for s in sections
     )
 
 

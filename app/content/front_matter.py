@@ -42,11 +42,19 @@ FRONT_KEYS = (
     "summary",
     "reviewed",
     "requires",
+    "essential",
+    "aliases",
     "tags",
     "level",
     "status",
 )
-_OF_PAGE = ("summary", "reviewed", "requires")  # keys of a page, valid for its whole topic
+_OF_PAGE = (
+    "summary",
+    "reviewed",
+    "requires",
+    "essential",
+    "aliases",
+)  # keys of a page, valid for its whole topic
 _ITEMS_FRONT_KEYS = tuple(key for key in FRONT_KEYS if key not in _OF_PAGE)
 _ELSEWHERE = {
     "answer": "Tick the right answer: - [x] text.",
@@ -81,7 +89,17 @@ _SINGLE_VALUE_KEYS = frozenset(
     ]
 )
 _WORD_LIST_KEYS = frozenset(
-    ["objective", "objectives", "source", "sources", "tags", "requires", "choose"]
+    [
+        "objective",
+        "objectives",
+        "source",
+        "sources",
+        "tags",
+        "requires",
+        "choose",
+        "essential",
+        "aliases",
+    ]
 )
 _NEAR_NAME_CUTOFF = (
     0.7  # similarity of keys, which are short: “reviewed” must not suggest “reverse”
@@ -97,7 +115,10 @@ _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILIN
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """The front matter of a file, which also provides defaults for its items."""
+    """The front matter of a file, which also provides defaults for its items.
+
+    `essential` is None if the page does not name its essential sections.
+    """
 
     title: str = ""
     objectives: tuple[str, ...] = ()
@@ -105,6 +126,8 @@ class FrontMatter:
     summary: str = ""
     reviewed: dt.date | None = None
     requires: tuple[str, ...] = ()
+    essential: tuple[str, ...] | None = None
+    aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     level: Level = ""
     status: Status = "live"
@@ -145,7 +168,9 @@ def front_matter(sheet: SourceFile, *, page: bool = True) -> tuple[FrontMatter, 
         strict_yaml.single_text(fields.values.get("summary")),
         _read_date(fields, sheet),
         _read_requires(fields, sheet),
-        tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags"))),
+        _read_words(fields, "essential") if "essential" in fields.values else None,
+        _read_words(fields, "aliases"),
+        _read_words(fields, "tags"),
         _read_level(fields, sheet),
         _read_status(fields, sheet) or "live",
     )
@@ -232,6 +257,10 @@ def _read_keyword(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -
     hint = f"Write {key}: {word}, or leave it out."
     sheet.report("E13", node.line, node.column, message, hint)
     return False
+
+
+def _read_words(fields: YamlMapping, key: str) -> tuple[str, ...]:
+    return tuple(w.text for w in strict_yaml.text_list(fields.values.get(key)))
 
 
 def _read_requires(fields: YamlMapping, sheet: SourceFile) -> tuple[str, ...]:

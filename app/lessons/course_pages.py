@@ -1,8 +1,8 @@
 """Course outline, lesson, glossary, sources."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -10,6 +10,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from app.accounts.current_learner import CurrentLearner, Reader, Writer
 from app.content.library import PICTURES, Library
+from app.content.routes import Route, has_short_route, route_minutes, route_sections
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, domain_topics
@@ -40,6 +41,31 @@ class OutlineObjective:
 class OutlineDomain:
     domain: Domain
     goals: tuple[OutlineObjective, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageProgress:
+    """What a route asks of a page: minutes, sections, and how many of them were read."""
+
+    minutes: float
+    sections: int
+    read: int
+
+    @property
+    def finished(self) -> bool:
+        return self.read >= self.sections
+
+
+def measure_progress(topic: Topic, route: Route, read: Collection[str]) -> PageProgress | None:
+    """Return the progress on a page from the anchors that were read; None if skipped.
+
+    A page without headings is one section with an empty anchor.
+    """
+    sections = route_sections(topic, route)
+    if not sections:
+        return None
+    anchors = {s.anchor for s in sections if s.anchor} or {""}
+    return PageProgress(route_minutes(topic, route), len(anchors), len(anchors.intersection(read)))
 
 
 def build_outline(library: Library) -> tuple[OutlineDomain, ...]:
@@ -117,33 +143,41 @@ router = APIRouter(include_in_schema=False)
 _PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
-async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> RenderedPage:
-    """Return the page in the URL; raises NotFoundError.
+async def read_sheet(
+    request: Request, topic: str, library: CurrentLibrary, route: Route = "full"
+) -> RenderedPage:
+    """Return the page in the URL on the route in the query; raises NotFoundError.
 
     `async`, because finding a cached page costs less than a thread.
     """
     sheets: RenderedPageCache = request.app.state.sheets[request.state.course]
     found = find_topic(library, topic)
-    sheet = sheets.find(library, found)
+    sheet = sheets.find(library, found, route)
     if sheet is None:
-        sheet = await run_in_threadpool(sheets.of, library, found)
+        sheet = await run_in_threadpool(sheets.of, library, found, route)
     return sheet
 
 
 @router.get("/course")
-def show_course(desk: Reader) -> HTMLResponse:
+def show_course(desk: Reader, route: Route = "full") -> HTMLResponse:
+    """The objectives and their pages; on the short route without the pages that it skips."""
     allow_caching(desk.request, strangers=True)
+    topics = desk.library.topics
     read = store.read_by_topic(desk.db, desk.learner.id)
+    progress = {
+        slug: page
+        for slug, topic in topics.items()
+        if (page := measure_progress(topic, route, read.get(slug, ())))
+    }
     return desk.page(
         "concepts/index.html",
         syllabus=desk.library.syllabus,
         outline=build_outline(desk.library),
-        read=read,
-        finished=sum(
-            read.get(slug, 0) >= (sum(bool(s.anchor) for s in topic.sections) or 1)
-            for slug, topic in desk.library.topics.items()
-        ),
-        pages=len(desk.library.topics),
+        route=route,
+        minutes={r: sum(route_minutes(t, r) for t in topics.values()) for r in get_args(Route)},
+        has_routes=has_short_route(topics.values()),
+        progress=progress,
+        finished=sum(page.finished for page in progress.values()),
         answered=answered_by_topic(desk.library, load_first_answers(desk.db, desk.learner.id)),
     )
 
@@ -172,16 +206,18 @@ def add_reading(
 ) -> Response:
     slug = sheet.topic.slug
     anchors = [s.anchor for s in sheet.named] or [""]
+    short = sheet.route == "short"
     if section and section not in anchors:
         raise InvalidInputError(f"This page has no section “{section}”.", "section")
-    passed = [section] if section else anchors
+    on_route = [s.anchor for s in sheet.named if not s.folded] or [""]
+    passed = [section] if section else on_route
     store.record_reading(desk.db, desk.learner.id, slug, passed, desk.now)
     desk.db.flush()
     past = store.load_seeds(desk.db, desk.learner.id, sheet.asked)
     return render_fragment_or_redirect(
         desk.request,
         "concepts/_toc.html",
-        otherwise=f"/concepts/{slug}#end",
+        otherwise=f"/concepts/{slug}{'?route=short' if short else ''}#end",
         **_section_marks(sheet, store.sections_read(desk.db, desk.learner.id, slug), past),
     )
 
@@ -297,5 +333,5 @@ def _section_marks(
 def _minutes_read(sheet: RenderedPage, read: frozenset[str]) -> int:
     """Return the minutes of the page already read, rounded."""
     opening = sum(s.minutes for s in sheet.sections if not s.anchor)
-    behind = sum(s.minutes for s in sheet.sections if s.anchor and s.anchor in read)
+    behind = sum(s.minutes for s in sheet.named if s.anchor in read and not s.folded)
     return round(behind + (opening if read else 0))

@@ -3,12 +3,13 @@
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from jinja2 import Environment
 from markupsafe import Markup
 
 from app.content.library import Library
+from app.content.routes import Route, has_short_route, route_minutes, route_sections
 from app.estimator import registry
 from app.markup.html_renderer import HOOK_LABEL
 from app.markup.model import (
@@ -30,20 +31,25 @@ _TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RenderedSection:
-    """A section with rendered parts; its questions are rendered per learner."""
+    """A section with rendered parts; its questions are rendered per learner.
+
+    `folded` is whether the route of the page skips it.
+    """
 
     anchor: str
     title: str
     number: int
     minutes: float
     parts: tuple[Part, ...]
+    folded: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """One page, rendered except for what depends on the learner."""
+    """One page on one route, rendered except for what depends on the learner."""
 
     topic: Topic
+    route: Route
     head: Markup
     sections: tuple[RenderedSection, ...]
     foot: Markup
@@ -60,6 +66,11 @@ class RenderedPage:
         """The sections that have a heading."""
         return tuple(s for s in self.sections if s.anchor)
 
+    @property
+    def minutes(self) -> float:
+        """The minutes that the route spends on the page."""
+        return route_minutes(self.topic, self.route)
+
 
 class RenderedPageCache:
     """The rendered pages of the newest course version, each rendered on first use."""
@@ -67,34 +78,42 @@ class RenderedPageCache:
     def __init__(self, templates: Environment) -> None:
         self._templates = templates
         self._version = ""
-        self._made: dict[str, RenderedPage] = {}
+        self._made: dict[tuple[str, Route], RenderedPage] = {}
 
-    def find(self, library: Library, topic: Topic) -> RenderedPage | None:
+    def find(self, library: Library, topic: Topic, route: Route) -> RenderedPage | None:
         """Return the page of a topic for this course version, if it is already rendered."""
         if library.version != self._version:
             return None
-        return self._made.get(topic.slug)
+        return self._made.get((topic.slug, route))
 
-    def of(self, library: Library, topic: Topic) -> RenderedPage:
+    def of(self, library: Library, topic: Topic, route: Route) -> RenderedPage:
         """Return the page of a topic for this course version."""
         if library.version != self._version:
             self._made = {}
             self._version = library.version
         made = self._made
-        sheet = made.get(topic.slug)
+        sheet = made.get((topic.slug, route))
         if sheet is None:
-            sheet = made[topic.slug] = self._render_page(library, topic)
+            sheet = made[topic.slug, route] = self._render_page(library, topic, route)
         return sheet
 
-    def _render_page(self, library: Library, topic: Topic) -> RenderedPage:
+    def _render_page(self, library: Library, topic: Topic, route: Route) -> RenderedPage:
+        head, foot = _head_context(library, topic, route), _foot_context(library, topic, route)
+        sections = tuple(
+            self._render_section(library, section, index)
+            for index, section in enumerate(topic.sections)
+        )
+        if route == "short":
+            sections = tuple(
+                dataclasses.replace(rendered, folded=bool(s.anchor) and not s.essential)
+                for rendered, s in zip(sections, topic.sections, strict=True)
+            )
         return RenderedPage(
             topic=topic,
-            head=self._render(library, "concepts/_head.html", **_head_context(library, topic)),
-            sections=tuple(
-                self._render_section(library, section, index)
-                for index, section in enumerate(topic.sections)
-            ),
-            foot=self._render(library, "concepts/_foot.html", **_foot_context(library, topic)),
+            route=route,
+            head=self._render(library, "concepts/_head.html", **head),
+            sections=sections,
+            foot=self._render(library, "concepts/_foot.html", **foot),
             calculators=sum(
                 isinstance(piece, CalculatorBlock)
                 for section in topic.sections
@@ -155,7 +174,7 @@ def _join_finished_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(joined)
 
 
-def _head_context(library: Library, topic: Topic) -> dict[str, Any]:
+def _head_context(library: Library, topic: Topic, route: Route) -> dict[str, Any]:
     wanted = {
         objective.number: domain
         for domain in library.syllabus.domains
@@ -163,11 +182,22 @@ def _head_context(library: Library, topic: Topic) -> dict[str, Any]:
     }
     domains = {wanted[n].number: wanted[n] for n in topic.objectives if n in wanted}
     before = [library.topics[s] for s in topic.requires if s in library.topics]
-    return {"topic": topic, "domains": list(domains.values()), "before": before}
+    return {
+        "topic": topic,
+        "domains": list(domains.values()),
+        "before": before,
+        "route": route,
+        "minutes": {r: route_minutes(topic, r) for r in get_args(Route)},
+        "has_routes": has_short_route([topic]),
+    }
 
 
-def _foot_context(library: Library, topic: Topic) -> dict[str, Any]:
-    order = [s for s in library.syllabus.topics if s in library.topics]
+def _foot_context(library: Library, topic: Topic, route: Route) -> dict[str, Any]:
+    order = [
+        slug
+        for slug in library.syllabus.topics
+        if (other := library.topics.get(slug)) and (other is topic or route_sections(other, route))
+    ]
     place = order.index(topic.slug) if topic.slug in order else len(order)
     previous = library.topics[order[place - 1]] if 0 < place < len(order) else None
     following = library.topics[order[place + 1]] if place + 1 < len(order) else None
@@ -176,6 +206,7 @@ def _foot_context(library: Library, topic: Topic) -> dict[str, Any]:
         "number": sum(bool(s.anchor) for s in topic.sections) + 1,
         "sources": [library.sources[k] for k in topic.sources if k in library.sources],
         "terms": [library.glossary[a] for a in topic.terms if a in library.glossary],
+        "query": "?route=short" if route == "short" else "",
         "previous": previous,
         "following": following,
     }

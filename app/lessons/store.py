@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlmodel import Session, col, delete
 
 from app.clock import to_milliseconds
@@ -21,14 +21,15 @@ def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
     return frozenset(section for (section,) in rows)
 
 
-def read_by_topic(db: Session, learner_id: int) -> dict[str, int]:
-    """Return how many sections of each page this learner has read."""
-    rows = db.execute(
-        select(col(SectionRead.topic), func.count())
-        .where(col(SectionRead.learner_id) == learner_id)
-        .group_by(col(SectionRead.topic))
-    )
-    return {row[0]: row[1] for row in rows}
+def read_by_topic(db: Session, learner_id: int) -> dict[str, set[str]]:
+    """Return the anchors of the sections of each page that this learner has read."""
+    found: dict[str, set[str]] = {}
+    mine = col(SectionRead.learner_id) == learner_id
+    for topic, section in db.execute(
+        select(col(SectionRead.topic), col(SectionRead.section)).where(mine)
+    ):
+        found.setdefault(topic, set()).add(section)
+    return found
 
 
 def load_seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple[int, ...]]:

@@ -171,7 +171,8 @@ class Section:
 
     `pieces` do not contain that heading: the page writes it as
     `<h2 id="anchor"><span class="quiet">number</span>title</h2>`. The part before the
-    first heading has number 0, no anchor and no title.
+    first heading has number 0, no anchor and no title. `essential` is whether the short
+    route contains it.
     """
 
     anchor: str
@@ -180,6 +181,7 @@ class Section:
     plain: str
     minutes: float
     number: int = 0
+    essential: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ class Topic:
     A footnote in the text is `<a class="cite" href="#src-KEY">[2]</a>`, where 2 is the
     position of KEY in `sources`: the page ends with the list of its sources, each with
     `id="src-KEY"`. `notes` says for some keys which part of the source is meant.
+    `aliases` are the slugs that the topic had before.
     """
 
     slug: str
@@ -212,6 +215,7 @@ class Topic:
     notes: Mapping[str, RichText] = dataclasses.field(default_factory=dict)
     level: Level = ""
     status: Status = "live"
+    aliases: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from app.quiz.forms import AskedFor, FlagWished, Posted, QuestionSubmission, Rep
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_comeback
 from app.spaced_repetition.card_ids import can_be_card
-from app.web.dependencies import CurrentLibrary, course_links, find_question
+from app.web.dependencies import CurrentLibrary, course_links, find_question, find_topic
 from app.web.formatting import format_count
 from app.web.render import is_htmx_request, render_fragment_or_redirect, render_page
 from app.widgets.calculator_form import build_calculator_form
@@ -462,6 +462,7 @@ async def read_question(topic: str, question: str, library: CurrentLibrary) -> Q
     """Return the question in the URL; raises NotFoundError."""
     found = find_question(library, question)
     if found.topic != topic:
+        find_topic(library, topic)
         raise NotFoundError(f"There is no question “{question}” in “{topic}”.")
     return found
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from starlette.types import Scope
 
 from app.content.library import Library
-from app.errors import NotFoundError
+from app.errors import MovedError, NotFoundError
 from app.markup.model import Topic
 from app.questions.model import Question
 from app.widgets.calculator_form import CourseLinks
@@ -30,9 +30,12 @@ async def require_calculators(library: CurrentLibrary) -> None:
 
 
 def find_topic(library: Library, slug: str) -> Topic:
-    """Return the topic `slug`. Raises NotFoundError."""
+    """Return the topic `slug`. Raises NotFoundError, or MovedError for a former slug."""
     topic = library.topics.get(slug)
     if topic is None:
+        for other in library.topics.values():
+            if slug in other.aliases:
+                raise MovedError(slug, other.slug)
         raise NotFoundError(f"This course has no page “{slug}”.")
     return topic
 

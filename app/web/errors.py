@@ -8,11 +8,11 @@ from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from app.database.errors import find_refusal
-from app.errors import AppError
+from app.errors import AppError, MovedError
 from app.estimator.inputs import InvalidInputsError
 from app.markup.expressions import ExpressionError
 from app.web.render import is_htmx_request, render_page
@@ -133,12 +133,22 @@ def _entered_fields(request: Request) -> list[_EnteredField]:
 
 def _app_error_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, AppError)  # noqa: S101 - for the type checker
+    if isinstance(error, MovedError):
+        return _moved_response(request, error)
     field = getattr(error, "field", "")
     problem = {"field": field, "message": error.message}
     response = error_response(request, error.status, [problem], error.hint, error.onward)
     if error.retry_after:
         response.headers["retry-after"] = str(error.retry_after)
     return response
+
+
+def _moved_response(request: Request, moved: MovedError) -> Response:
+    """Redirect to the same page of the topic's present slug."""
+    path: str = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    target = "/".join(moved.new if part == moved.old else part for part in path.split("/"))
+    query = request.url.query.replace(f"topic={moved.old}", f"topic={moved.new}")
+    return RedirectResponse(f"{target}?{query}" if query else target, moved.status)
 
 
 def _figure_error_response(request: Request, error: Exception) -> Response:

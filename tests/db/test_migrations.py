@@ -16,8 +16,11 @@ from app.database.tables import (
     ItemReport,
     Learner,
     LearnerSession,
+    Note,
+    PracticeRun,
     Regrade,
     Review,
+    SectionRead,
     Sitting,
     SittingAnswer,
     StudyDay,
@@ -323,3 +326,28 @@ def test_numbers_of_rows_that_were_erased_are_not_given_again(engine: Engine) ->
         db.add(report)
         db.flush()
         assert (report.id or 0) > gone[1]
+
+
+def test_what_is_kept_about_a_topic_follows_it_to_its_new_name(engine: Engine) -> None:
+    upgrade_schema(engine)
+    with Session(engine) as db:
+        db.add(Learner(id=1, key="ada", created_at=0))
+        db.flush()
+        rows = [("virtualisation", "a"), ("virtualisation", "b"), ("virtualization", "b")]
+        for topic, section in (*rows, ("mig", "a")):
+            db.add(SectionRead(learner_id=1, topic=topic, section=section, at=0))
+        db.add(Note(learner_id=1, topic="data-centre-monitoring", section="a", words="x", at=0))
+        for mode in ("topic", "objective"):
+            scope = "virtualisation"
+            db.add(PracticeRun(learner_id=1, token=mode, mode=mode, scope=scope, items="[]", at=0))
+        db.commit()
+
+    downgrade_schema(engine, "0014")
+    upgrade_schema(engine)
+
+    with Session(engine) as db:
+        read = [(r.topic, r.section) for r in db.exec(select(SectionRead)).all()]
+        assert sorted(read) == [("mig", "a"), ("virtualization", "a"), ("virtualization", "b")]
+        assert [n.topic for n in db.exec(select(Note))] == ["data-center-monitoring"]
+        runs = {r.mode: r.scope for r in db.exec(select(PracticeRun))}
+        assert runs == {"topic": "virtualization", "objective": "virtualisation"}

@@ -29,9 +29,9 @@ _BRITISH = re.compile(
 )
 # Ids, slugs, fields and keys that files, addresses and programs hold.
 _PUBLIC = re.compile(
-    r"<!-- (?:q:|=) *[\w-]+|\]\([^)]*\)|\[[\^\w.-]+\]|https?://\S+|^requires: .*"
+    r"<!-- (?:q:|=) *[\w-]+|\]\([^)]*\)|\[[\^\w.-]+\]|https?://\S+|^aliases: .*"
     r"|[\"`.]utilisation\b|\butilisation[=:]|[\"`]quantised[\"`]"
-    r"|data-centre-monitoring|ai-enterprise-licence|[`/]virtualisation\b"
+    r"|\"data-centre-monitoring\"|ai-enterprise-licence"
     r"|[\"](?:virtualisation|rail-optimised|quantisation|centre|in-colour|grey)[\"]",
     re.MULTILINE,
 )

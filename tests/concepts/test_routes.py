@@ -1,0 +1,157 @@
+"""The short route, and pages whose topic was renamed."""
+
+import datetime as dt
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from app.content.check import check_course
+from app.content.library import LiveLibrary, load_library
+from app.content.routes import (
+    match_sections,
+    measure_short_route,
+    route_minutes,
+    route_sections,
+)
+from app.main import create_app
+from app.settings import Settings
+from tests.conftest import TINY, visit
+
+DAY = dt.date(2026, 11, 24)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The tiny course, with one essential section on one page, and the other page deeper."""
+    folder = Path(shutil.copytree(TINY, tmp_path / "course"))
+    edit_front(folder, "weights", "essential: [two-bytes-each]\naliases: [mass]")
+    edit_front(folder, "kv-cache", "level: deeper")
+    return folder
+
+
+def edit_front(folder: Path, topic: str, lines: str) -> None:
+    page = folder / "topics" / topic / "concept.md"
+    page.write_text(page.read_text().replace("reviewed:", f"{lines}\nreviewed:", 1))
+
+
+@pytest.fixture
+def client(settings: Settings, clock, folder: Path) -> Iterator[TestClient]:
+    app: FastAPI = create_app(settings, clock, LiveLibrary(folder))
+    with visit(app) as client:
+        client.get("/unreachable")
+        yield client
+    app.state.pages.close()
+
+
+def test_the_short_route_reads_the_opening_and_what_is_essential(folder: Path):
+    topics = load_library(folder).topics
+
+    short = [s.anchor for s in route_sections(topics["weights"], "short")]
+    assert short == ["", "two-bytes-each", "check-yourself"]
+    assert route_sections(topics["weights"], "full") == topics["weights"].sections
+    assert route_sections(topics["kv-cache"], "short") == ()
+    assert route_minutes(topics["kv-cache"], "short") == 0
+    assert 0 < route_minutes(topics["weights"], "short") < topics["weights"].minutes
+
+
+def test_a_page_that_names_no_section_is_essential_as_a_whole():
+    topics = load_library(TINY).topics
+
+    assert all(route_sections(t, "short") == t.sections for t in topics.values())
+
+
+def test_the_course_with_one_route_offers_no_other(rosa: TestClient):
+    assert "route=short" not in rosa.get("/course").text
+    assert "route=short" not in rosa.get("/concepts/weights").text
+
+
+def test_a_section_that_is_not_there_is_reported_where_it_is_named(folder: Path):
+    page = folder / "topics/weights/concept.md"
+    page.write_text(page.read_text().replace("[two-bytes-each]", "[two-bytes-eech]"))
+
+    (found,) = [p for p in check_course(folder, today=DAY) if p.code == "E61"]
+
+    assert (found.path, found.line) == ("topics/weights/concept.md", 6)
+    assert "two-bytes-eech" in found.message
+    assert "two-bytes-each" in found.hint
+
+
+def test_a_page_on_the_short_route_folds_the_rest(client: TestClient):
+    page = client.get("/concepts/weights?route=short").text
+
+    folded = page.partition('<details class="skipped"><summary>')[2]
+    assert 'id="try-it"' in folded
+    assert 'id="two-bytes-each"' not in folded
+    assert 'href="/concepts/weights"' in page
+    assert "skipped" not in client.get("/concepts/weights").text
+
+
+def test_the_course_says_what_each_route_costs_and_skips_pages(client: TestClient):
+    full, short = (client.get(f"/course{query}").text for query in ("", "?route=short"))
+
+    assert "Essentials: " in full
+    assert "Everything: " in full
+    assert '<a href="/course?route=short">' in full
+    assert '<a href="/course">' in short
+    assert '<a href="/concepts/weights?route=short">' in short
+    assert "Not on the short route:" in short
+    assert "Not on the short route:" not in full
+
+
+def test_a_page_is_read_on_the_short_route_when_its_essentials_are(client: TestClient):
+    answer = client.post("/concepts/weights/readings?route=short")
+
+    assert answer.headers["location"] == "/concepts/weights?route=short#end"
+    assert "You have read this page." in client.get("/concepts/weights?route=short").text
+    assert "You have read this page." not in client.get("/concepts/weights").text
+    course = client.get("/course?route=short").text
+    assert "on the short route" in course
+    assert "You have read 1 of" in course
+
+
+def test_an_unknown_route_is_refused(client: TestClient):
+    assert client.get("/course?route=scenic").status_code == 422
+
+
+def test_a_question_belongs_to_the_section_with_its_words(folder: Path):
+    library = load_library(folder)
+
+    matches = match_sections(library)
+
+    assert matches["w-bf16-70b"] in {s.anchor for s in library.topics["weights"].sections}
+    coverage = measure_short_route(library)
+    assert 0 < coverage.covered <= coverage.questions == len(matches)
+    assert coverage.words < sum(
+        len(s.plain.split()) for t in library.topics.values() for s in t.sections
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/concepts/mass?route=short", "/concepts/weights?route=short"),
+        ("/concepts/mass/notes", "/concepts/weights/notes"),
+        ("/quiz/mass", "/quiz/weights"),
+        ("/quiz/mass/w-bf16-70b", "/quiz/weights/w-bf16-70b"),
+        ("/flashcards?topic=mass", "/flashcards?topic=weights"),
+    ],
+)
+def test_an_old_address_leads_to_the_page_for_good(client: TestClient, old: str, new: str):
+    answer = client.get(old)
+
+    assert (answer.status_code, answer.headers["location"]) == (308, new)
+    assert client.get(new).status_code == 200
+
+
+def test_an_alias_is_no_name_of_another_topic(folder: Path):
+    page = folder / "topics/weights/concept.md"
+    page.write_text(page.read_text().replace("[mass]", "[kv-cache, Mass]"))
+
+    codes = {p.code: p.message for p in check_course(folder, today=DAY)}
+
+    assert "kv-cache" in codes["E11"]
+    assert "Mass" in codes["E03"]
