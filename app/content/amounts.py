@@ -48,8 +48,11 @@ _NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine"
 _NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS, 2)}
 _NUMBERS |= {"twelve": 12, "sixteen": 16}
 _NUMBERS |= {f"{ten}ty": 10 * n for n, ten in enumerate(("twen", "thir", "for", "fif"), 2)}
-_COUNT = re.compile(r"(?<![\w.,])(?:[1-9]\d{0,4}(?![\w.,%])|[a-z]{3,7}\b)", re.IGNORECASE)
+_COUNT = re.compile(
+    r"(?<![\w.,])(?:[1-9]\d{0,4}(?![\w.,%])|[a-z]{3,7}\b)(?! (?:times|A|V)\b)", re.IGNORECASE
+)
 _TWICE = re.compile(r"\bboth\b|\bsparsity\b")
+_SINGLE = frozenset({"capacity", "driver_memory", "engine_memory"})  # not added up in texts
 _FORMATS = {
     "bf16": re.compile(r"\bBF16|\bFP16|\b16[- ]bit"),
     "fp8": re.compile(r"\bFP8|\bINT8|\b8[- ]bit"),
@@ -59,12 +62,13 @@ _TIMES = "|".join(_NUMBERS)
 _RATIO = re.compile(
     r"\b(?:(?P<two>half|twice)\b"
     r"|a (?P<share>third|quarter)(?: (?P<way>more|larger|faster|higher|less|fewer|lower))?\b"
-    rf"|(?P<times>\d{{1,4}}(?:\.\d)?|{_TIMES}) times\b"
+    rf"|(?P<times>\d{{1,4}}(?:\.\d)?|{_TIMES}) times\b(?! ?[\[<\d])"
     r"|(?P<percent>\d{1,3})% (?P<change>more|larger|faster|higher|less|fewer|lower)\b)",
     re.IGNORECASE,
 )
 _RISES = frozenset({"more", "larger", "faster", "higher"})
 _RATIO_TOLERANCE = 0.12
+_CLAUSE = re.compile(r"[,;()]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -265,7 +269,7 @@ def _find_part_value(amount: str, contexts: Iterable[Sequence[str]], counts: Seq
         for count in counts:
             for part in parts[:_MOST_PARTS]:
                 for field, value in _part_values(part, kind):
-                    if low <= count * value <= high:
+                    if low <= count * value <= high and (count == 1 or field not in _SINGLE):
                         times = f"?count={count}" if count > 1 else ""
                         return f"hw:{part}{times}#{field}"
     return ""
@@ -345,14 +349,16 @@ def _doubtful_ratios(text: str, start: int, sentence: str) -> Iterator[DoubtfulR
     figures = [*FIGURE_LINK.finditer(sentence), *SVG_FIGURE.finditer(sentence)]
     if len(ratios) != 1 or len(figures) != 2:
         return
+    ratio = ratios[0]
+    gaps = (sentence[min(f.end(), ratio.end()) : max(f.start(), ratio.start())] for f in figures)
     quantities = [_base_quantity(f["text"]) for f in figures]
     small, large = sorted(value for value, _ in quantities)
-    if not small or quantities[0][1] != quantities[1][1]:
-        return
-    said, quotient = _ratio_value(ratios[0]), large / small
-    if abs(quotient / said - 1) > _RATIO_TOLERANCE:
-        place = _place(text, start + ratios[0].start())
-        yield DoubtfulRatio(ratios[0][0], quotient, *place)
+    alike = small > 0 and quantities[0][1] == quantities[1][1]
+    if not alike or all(_CLAUSE.search(gap) for gap in gaps):
+        return  # the words are about something else
+    if abs(large / small / _ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
+        place = _place(text, start + ratio.start())
+        yield DoubtfulRatio(ratio[0], large / small, *place)
 
 
 def _base_quantity(text: str) -> tuple[float, str]:

@@ -639,7 +639,7 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
         hint = "Write one paragraph below the heading."
         scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
     see = [slugify(other) for other in related]
-    see += re.findall(r'href="(/[^"]+)"', meaning.html)
+    see += re.findall(r'<a href="(/[^"]+)"', meaning.html)
     place = SourceLocation(scope.sheet.path, line)
     return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), place)
 

@@ -348,6 +348,8 @@ def draw_figure_block(kind: str, token: Token, sheet: SourceFile) -> str:
         hint = "Write ```figure bar."
         sheet.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
         return ""
+    last = line + token.content.count("\n")
+    token.content = resolve_text_figures(token.content, FIGURE_LINK, sheet, line, last)
     fields = strict_yaml.read_mapping(token.content, sheet.report, line)
     sheet.spend_effort(AN_ESTIMATE * token.content.count("calc:"), token.content)
     try:
