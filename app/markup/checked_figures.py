@@ -208,46 +208,50 @@ def resolve_text_figures(
 
     def resolve(match: re.Match[str]) -> str:
         target = read_target(unescape(match["target"]))
-        place = sheet.find(match[0], first, last)
         if target is None:
             message = f"“{match['target'][:60]}” is not the target of a figure."
+            place = sheet.find(match[0], first, last)
             sheet.report("E81", *place, message, "Write calc:…, hw:… or model:….")
             return match["text"]
         sheet.spend_effort(estimate_price(target.name), match["target"])
         try:
             code, right = verify_figure(match["text"], compute_target(target).value)
         except FigureError as error:
+            place = sheet.find(match[0], first, last)
             sheet.report(error.code, *place, error.message, error.hint)
             return match["text"]
         if code:
-            report_figure(code, (match["text"], right), match[0], place, sheet)
+            report_figure(code, (match["text"], right), match[0], sheet, (first, last))
         return match["text"]
 
     return link.sub(resolve, text).replace(KEEP_PLAIN, "")
 
 
 def report_figure(
-    code: str, texts: tuple[str, str], source: str, place: tuple[int, int], sheet: SourceFile
+    code: str,
+    texts: tuple[str, str],
+    source: str,
+    sheet: SourceFile,
+    lines: tuple[int, int],
 ) -> None:
     """Report a figure whose text is not its value, with the edit that corrects it.
 
     `texts` are what is written and what is right; `source` is the figure as it stands
-    at `place`.
+    in one of the `lines` from first to last.
     """
     text, right = texts
+    new = source.replace(text, right, 1)
+    line, column = sheet.find(source, *lines)
+    # The same figure may stand there several times; each is reported once.
+    while TextEdit(line, column, source, new) in sheet.edits and line <= lines[1]:
+        at = sheet.lines[line - 1].find(source, column)
+        line, column = (line, at + 1) if at >= 0 else sheet.find(source, line + 1, lines[1])
     message = f"“{text}” is not the computed value, which is {right}."
     if code == "E83":
         message = f"“{text}” shows no unit that fits; the value is {right}."
-    line, column = place
-    edit = TextEdit(line, column, source, source.replace(text, right, 1))
-    while edit in sheet.edits:  # the same figure stands in this line before
-        at = sheet.lines[line - 1].find(source, edit.column)
-        if at < 0:
-            break
-        edit = dataclasses.replace(edit, column=at + 1)
     hint = f"Write [{right}](…)." if source.startswith("[") else f"Write {right}."
-    sheet.report(code, line, edit.column, message, hint)
-    sheet.edits.append(edit)
+    sheet.report(code, line, column, message, hint)
+    sheet.edits.append(TextEdit(line, column, source, new))
 
 
 def _scale_to_shown(shown: DisplayedNumber, value: Quantity) -> float | None:

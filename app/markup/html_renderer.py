@@ -586,8 +586,8 @@ def _check_figure(
     if code_:
         mark = "`" if inner.type == "code_inline" else ""
         written = f"[{mark}{text}{mark}]({href}"
-        place = scope.sheet.find(written, scope.first, scope.last)
-        checked_figures.report_figure(code_, (text, right), written, place, scope.sheet)
+        lines = scope.first, scope.last
+        checked_figures.report_figure(code_, (text, right), written, scope.sheet, lines)
     return answer
 
 
