@@ -359,7 +359,7 @@ def _write_regrade(engine: Engine, course: str, regrading: RegradePreview) -> in
 def _regrade_lines(regrading: RegradePreview, written: int, *, wanted: bool) -> list[str]:
     place = regrading.question.place
     lines = [f"{regrading.question.id}, {place.path}:{place.line}"]
-    given = _regrade_count(regrading.asked, "answer")
+    given = _regrade_count(regrading.answers, "answer")
     lines.append(f"{given} graded by another wording than that of now.")
     rows = [
         (f"{_format_score(e.before)} to {_format_score(e.after)}", *_impact_cells(e.reach))
@@ -403,7 +403,7 @@ def _regrade_json(regrading: RegradePreview, written: int) -> dict[str, Any]:
     return {
         "question": regrading.question.id,
         "revision": regrading.question.revision,
-        "answers": regrading.asked,
+        "answers": regrading.answers,
         "changed": dataclasses.asdict(regrading.reach),
         "effects": [
             {"before": e.before, "after": e.after, **dataclasses.asdict(e.reach)}
