@@ -224,7 +224,7 @@ def _inferred_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: So
         hint = f"Write a line type: {meant} into its comment."
     if meant and parts.options and not any(o.ticked for o in parts.options):
         hint = f"Write type: {meant} into its comment, or tick the right option."
-    sheet.report("E13", draft.comment.line, draft.comment.column, message, hint)
+    sheet.report("E13", draft.comment.line, draft.comment.column, message, hint, derived=True)
     return ""
 
 
