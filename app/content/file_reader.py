@@ -10,17 +10,16 @@ from typing import Protocol
 from markdown_it.token import Token
 
 from app.content.front_matter import FileKind, FrontMatter, front_matter
-from app.content.item_reader import (
-    ParsedItem,
+from app.content.item_reader import ParsedItem, build_item
+from app.content.item_rules import check_balance, check_item, check_prose, check_source
+from app.content.item_splitter import (
     ProseRegion,
     Region,
-    build_item,
     find_stray_answers,
     match_glued_heading,
     read_regions,
     report_glued,
 )
-from app.content.item_rules import check_balance, check_item, check_prose, check_source
 from app.content.parsed_file import (
     FirstMentionLinker,
     GlossaryNames,

@@ -598,7 +598,9 @@ class DesignType(QuestionType[DesignAnswer]):
         """Return the current plan, and its conditions."""
         fields = {name: f"choose.{name}" for name in answer.choose}
         chosen = {
-            name: values[0] for name, field in fields.items() if any(values := typed.get(field, ()))
+            name: value
+            for name, field in fields.items()
+            if (value := (typed.get(field) or ("",))[0])
         }
         values = {**answer.given, **(chosen or starting_plan(answer))}
         given = {name: name for name in answer.given}
