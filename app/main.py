@@ -85,7 +85,7 @@ def create_app(
     app.state.log_truncation = LogTruncation(app.state.engine)
     app.state.imports = ImportRunner(app.state.turn, clock)
     app.state.storage, app.state.daily_quota, app.state.downloads = _create_storage_limits(app)
-    app.state.surveyors = {
+    app.state.statistics = {
         name: StatisticsCache(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
     }
@@ -133,8 +133,6 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as beside:
         if state.metrics is not None:
             await beside.enter_async_context(state.metrics.living())
-        for surveyor in state.surveyors.values():
-            beside.push_async_callback(surveyor.close)
         for work in (
             daily_copies(_create_installation(state.settings), state.clock),
             run_sitting_closer(state.engine, state.courses, state.clock),

@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from app.content.courses import CourseRegistry
-from app.content.item_reader import page_without_items
+from app.content.item_splitter import page_without_items
 from app.content.library import Library
 from app.errors import NotFoundError
 from app.markup.ids import slugify

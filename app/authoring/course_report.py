@@ -1,8 +1,7 @@
 """Coverage, answer cues, overdue reviews.
 
 A test taker who knows nothing can beat chance by following a cue that the authors left in the
-options. A regression over all cues, tested on questions it was not fitted to, shows how far all of
-them together lead.
+options.
 """
 
 import dataclasses
@@ -96,9 +95,9 @@ def _count_objective_coverage(
     library: Library, number: str, name: str, topics: Mapping[str, Sequence[Topic]]
 ) -> ObjectiveCoverage:
     pages = topics.get(number, ())
-    asked = questions_of_objective(library, number)
+    questions = questions_of_objective(library, number)
     cards = [c for c in library.cards.values() if number in c.objectives]
-    keys = {k for p in pages for k in p.sources} | {k for q in asked for k in q.sources}
+    keys = {k for p in pages for k in p.sources} | {k for q in questions for k in q.sources}
     sources = [library.sources[k] for k in keys if k in library.sources]
     reviewed = [page.reviewed for page in pages if page.reviewed]
     sections = [section for page in pages for section in page.sections]
@@ -110,11 +109,11 @@ def _count_objective_coverage(
         words=sum(len(section.plain.split()) for section in sections),
         pictures=sum(_count_pictures(p.html) for p in pieces if isinstance(p, HtmlBlock)),
         calculators=sum(isinstance(p, CalculatorBlock) for p in pieces),
-        questions=len(asked),
-        kinds=dict(sorted(Counter(q.type for q in asked).items())),
-        deeper=sum(q.level == "deeper" for q in asked),
-        reserve=sum(q.reserved for q in asked),
-        computed=sum(q.computed is not None for q in asked),
+        questions=len(questions),
+        kinds=dict(sorted(Counter(q.type for q in questions).items())),
+        deeper=sum(q.level == "deeper" for q in questions),
+        reserve=sum(q.reserved for q in questions),
+        computed=sum(q.computed is not None for q in questions),
         cards=len(cards),
         terms=len({term for page in pages for term in page.terms}),
         sources=len(sources),
@@ -136,9 +135,9 @@ def _count_pictures(html: str) -> int:
 def count_disjoint_papers(library: Library) -> dict[str, int]:
     """Return how many full papers of each mock exam share no question."""
     domains = domain_by_objective(library)
-    held = Counter(q.home(domains) for q in library.questions.values() if q.drawable)
+    available = Counter(q.home(domains) for q in library.questions.values() if q.drawable)
     return {
-        exam.title: min((held[d] // n for d, n in exam.domains.items() if n), default=0)
+        exam.title: min((available[d] // n for d, n in exam.domains.items() if n), default=0)
         for exam in library.exams.values()
     }
 
@@ -149,10 +148,6 @@ def _format_cell(value: object) -> str:
     return "–" if value is None else str(value)
 
 
-_FOLDS = 5
-_ROUNDS = 200
-_STEP = 0.5
-_SHRINK = 0.01  # regularization; keeps weights small if few questions support them
 _SPECIFIC = re.compile(r"\d|[A-Z]{2,}|\b(?:only|each|per|because|while|which)\b")
 
 
@@ -207,94 +202,41 @@ _CUES: Mapping[str, _Measure] = {
 def measure_answer_cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
     """Return each cue over the questions of a bank; empty for a bank without choice questions."""
     bank = list(questions)
-    items = [_choice_item(q) for q in bank if q.type == "single" and not q.computed]
-    chosen = [item for item in items if item is not None]
-    found = []
-    if chosen:
-        chance = sum(1 / len(i.options) for i in chosen) / len(chosen)
+    items = _choice_items(q for q in bank if q.type == "single" and not q.computed)
+    cues = []
+    if items:
+        chance = sum(1 / len(item.options) for item in items) / len(items)
         for name, measure in _CUES.items():
-            right = sum(
-                _chance_of_right_pick(item, _option_scores(item, measure)) for item in chosen
-            )
-            found.append(AnswerCue(name, right / len(chosen), chance, len(chosen)))
-        fitted = _cross_validated(chosen)
-        found.append(AnswerCue("all of these, fitted", fitted, chance, len(chosen)))
-    judged = [_choice_item(q) for q in bank if q.type == "true-false"]
-    pairs = [item for item in judged if item is not None]
+            right = sum(_chance_of_right_pick(item, measure) for item in items)
+            cues.append(AnswerCue(name, right / len(items), chance, len(items)))
+    pairs = _choice_items(q for q in bank if q.type == "true-false")
     if pairs:
         false = sum(i.options[i.right].casefold().startswith("false") for i in pairs)
-        found.append(AnswerCue("always False", false / len(pairs), 0.5, len(pairs)))
-    return tuple(found)
+        cues.append(AnswerCue("always False", false / len(pairs), 0.5, len(pairs)))
+    return tuple(cues)
 
 
-def _choice_item(question: Question) -> _ChoiceItem | None:
-    options = types.type_of(question).options(question.answer)
-    right = [place for place, option in enumerate(options) if option.right]
-    if len(right) != 1 or len(options) < 2:
-        return None
-    words = tuple(option.words for option in options)
-    return _ChoiceItem(_word_set(question.stem.plain), words, right[0])
+def _choice_items(questions: Iterable[Question]) -> list[_ChoiceItem]:
+    """Return the questions with one right option among several."""
+    items = []
+    for question in questions:
+        options = types.type_of(question).options(question.answer)
+        right = [place for place, option in enumerate(options) if option.right]
+        if len(right) == 1 and len(options) > 1:
+            texts = tuple(option.words for option in options)
+            items.append(_ChoiceItem(_word_set(question.stem.plain), texts, right[0]))
+    return items
 
 
 def _word_set(text: str) -> frozenset[str]:
     return frozenset(w for w in normalize_text(text).split() if len(w) > 3)
 
 
-def _option_scores(item: _ChoiceItem, measure: _Measure) -> list[float]:
-    return [measure(item, at) for at in range(len(item.options))]
-
-
-def _chance_of_right_pick(item: _ChoiceItem, scores: Sequence[float]) -> float:
+def _chance_of_right_pick(item: _ChoiceItem, measure: _Measure) -> float:
     """Return the chance of picking the right option among those with the highest score."""
+    scores = [measure(item, at) for at in range(len(item.options))]
     best = [at for at, score in enumerate(scores) if score == max(scores)]
     return (item.right in best) / len(best)
-
-
-def _option_features(item: _ChoiceItem) -> list[list[float]]:
-    """Return each option's cues, as differences from the mean of its question."""
-    rows = [_option_scores(item, measure) for measure in _CUES.values()]
-    made = []
-    for row in rows:
-        mean = sum(row) / len(row)
-        spread = math.sqrt(sum((x - mean) ** 2 for x in row) / len(row)) or 1.0
-        made.append([(x - mean) / spread for x in row])
-    return [list(option) for option in zip(*made, strict=True)]
-
-
-def _cross_validated(items: Sequence[_ChoiceItem]) -> float:
-    """Return the share of right picks on questions that the weights were not fitted to."""
-    read = [(_option_features(item), item) for item in items]
-    right = 0.0
-    for fold in range(_FOLDS):
-        known = [pair for n, pair in enumerate(read) if n % _FOLDS != fold]
-        weights = _learn_weights(known)
-        for n, (rows, item) in enumerate(read):
-            if n % _FOLDS == fold:
-                right += _chance_of_right_pick(item, [_dot_product(weights, row) for row in rows])
-    return right / len(items)
-
-
-def _learn_weights(known: Sequence[tuple[list[list[float]], _ChoiceItem]]) -> list[float]:
-    """Fit the weights of a multinomial choice by gradient ascent."""
-    weights = [0.0] * len(_CUES)
-    for _ in range(_ROUNDS if known else 0):
-        slope = [-_SHRINK * w for w in weights]
-        for rows, item in known:
-            shares = _softmax([_dot_product(weights, row) for row in rows])
-            for at, row in enumerate(rows):
-                error = ((at == item.right) - shares[at]) / len(known)
-                slope = [s + error * x for s, x in zip(slope, row, strict=True)]
-        weights = [w + _STEP * s for w, s in zip(weights, slope, strict=True)]
-    return weights
-
-
-def _softmax(scores: Sequence[float]) -> list[float]:
-    powers = [math.exp(score - max(scores)) for score in scores]
-    return [power / sum(powers) for power in powers]
-
-
-def _dot_product(weights: Sequence[float], row: Sequence[float]) -> float:
-    return sum(w * x for w, x in zip(weights, row, strict=True))
 
 
 _REVIEW_VALID_FOR = dt.timedelta(days=365)
@@ -317,20 +259,20 @@ class OverdueReview:
 
 def reviews_due(library: Library, today: dt.date) -> list[OverdueReview]:
     """Return pages and sources due for review, longest overdue first, without drafts."""
-    found = []
+    due = []
     for page in library.as_authored().topics.values():
         path, day = page.place.path, page.reviewed
         if page.status == "review":
             why = "waits for a second reader"
-            found.append(OverdueReview(page.title, path, page.slug, None, why))
+            due.append(OverdueReview(page.title, path, page.slug, None, why))
         elif page.status == "live" and (why := _review_reason(day, today, "was never reviewed")):
-            found.append(OverdueReview(page.title, path, page.slug, day, why))
-    found += [
+            due.append(OverdueReview(page.title, path, page.slug, day, why))
+    due += [
         OverdueReview(source.key, source.path, "", source.read, why)
         for source in library.sources.values()
         if (why := _review_reason(source.read, today, ""))
     ]
-    return sorted(found, key=lambda due: (due.day or dt.date.min, due.path, due.name))
+    return sorted(due, key=lambda d: (d.day or dt.date.min, d.path, d.name))
 
 
 def _review_reason(day: dt.date | None, today: dt.date, never: str) -> str:

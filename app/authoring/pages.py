@@ -1,7 +1,5 @@
 """Author routes: problems, statistics, question, regrading, guide, audit log."""
 
-import dataclasses
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
@@ -9,12 +7,11 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
-from sqlmodel import Session
 
 from app.accounts import author_store
 from app.accounts.author_access import AuthorRoute, CurrentAuthor, forget_author_cookie
 from app.accounts.author_store import AuditRecord, record_audit_entry
-from app.accounts.current_learner import CurrentLearner, LearnerProfile, Reader
+from app.accounts.current_learner import CurrentLearner, Reader, RequestContext
 from app.authoring import statistics_tables, store
 from app.authoring.course_report import (
     AuthoredLibrary,
@@ -41,7 +38,7 @@ from app.authoring.problem_list import (
     topic_of_path,
 )
 from app.authoring.regrading import confirm_regrade, preview_regrade
-from app.authoring.statistics_cache import BankStatistics, StatisticsCache
+from app.authoring.statistics_cache import BankStatistics, CurrentStatistics
 from app.authoring.statistics_tables import (
     VariantRow,
     displayed_letters,
@@ -68,11 +65,10 @@ from app.questions.grading import RegradeRefusal
 from app.questions.model import Question
 from app.questions.question_form import OpenQuestion, new_token, question_title
 from app.questions.variants import all_variants, count_combinations, draw_variant
-from app.quiz.forms import AskedFor, Posted, QuestionSubmission
+from app.quiz.forms import AskedFor, Posted
 from app.web.dependencies import CurrentLibrary, RowNumber, find_question
 from app.web.formatting import format_age
 from app.web.render import is_htmx_request, render_page
-from app.widgets.line_charts import draw_curves
 
 router = APIRouter(route_class=AuthorRoute)
 _MAX_AUDIT_ROWS = 200
@@ -92,7 +88,7 @@ def show_audit_log(
         "authoring/audit.html",
         learner=learner,
         author=author,
-        deeds=author_store.list_audit_records(db, _MAX_AUDIT_ROWS),
+        records=author_store.list_audit_records(db, _MAX_AUDIT_ROWS),
         most=_MAX_AUDIT_ROWS,
         sessions=author_store.list_author_sessions(db, now),
     )
@@ -126,8 +122,8 @@ def preview_topic(
     if known is None and not problems:
         raise NotFoundError(f"There is no topic “{topic}”.")
     # Drafts must never enter the page cache of the learners.
-    sheets = RenderedPageCache(request.app.state.templates)
-    sheet = sheets.of(library, known, "full") if known else None
+    cache = RenderedPageCache(request.app.state.templates)
+    rendered = cache.of(library, known, "full") if known else None
     questions = [library.questions[i] for i in known.questions] if known else []
     return render_page(
         request,
@@ -135,28 +131,28 @@ def preview_topic(
         learner=learner,
         slug=topic,
         topic=known,
-        sheet=sheet,
+        page=rendered,
         library=library,
         problems=problems,
         outdated=known is not None and known.place.path in library.outdated,
         name_of=problem_key,
-        asked=_open_page_questions(library, sheet) if sheet else {},
+        asked=_open_page_questions(library, rendered) if rendered else {},
         questions=[(q, question_title(q)) for q in questions],
         cards=[library.cards[i] for i in known.cards] if known else [],
     )
 
 
-def _open_page_questions(library: Library, sheet: RenderedPage) -> dict[str, OpenQuestion]:
+def _open_page_questions(library: Library, page: RenderedPage) -> dict[str, OpenQuestion]:
     """Return the questions of the page, with forms that try answers without recording them."""
     return {
         item: OpenQuestion(
             draw_variant(library.questions[item], 0),
             new_token(),
             "page",
-            back=f"/authoring/pages/{sheet.topic.slug}",
+            back=f"/authoring/pages/{page.topic.slug}",
             at=preview_url(library.questions[item]),
         )
-        for item in sheet.asked
+        for item in page.asked
         if item in library.questions
     }
 
@@ -195,32 +191,34 @@ class RegradeConfirmForm(BaseModel):
     revision: str = Field(max_length=64)
 
 
-ListingAsked = Annotated[ProblemFilterForm, Query()]
-TableAsked = Annotated[StatisticsTableForm, Query()]
-RegradingAsked = Annotated[RegradePreviewForm, Query()]
-Confirmed = Annotated[RegradeConfirmForm, Form()]
+ProblemQuery = Annotated[ProblemFilterForm, Query()]
+TableQuery = Annotated[StatisticsTableForm, Query()]
+RegradeQuery = Annotated[RegradePreviewForm, Query()]
+RegradeForm = Annotated[RegradeConfirmForm, Form()]
 
 problems_router = APIRouter(route_class=AuthorRoute)
 _MAX_PROBLEMS = 300
 
 
 @problems_router.get("")
-def show_problem_list(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
+def show_problem_list(context: Reader, wanted: ProblemQuery) -> HTMLResponse:
     """The problems in the content, with the source of the selected one."""
-    found = build_problem_list(desk.library, ProblemFilter(wanted.severity, wanted.file), wanted.at)
-    chosen = found.chosen
-    folder = desk.request.state.live.folder
-    return desk.page(
+    listing = build_problem_list(
+        context.library, ProblemFilter(wanted.severity, wanted.file), wanted.at
+    )
+    chosen = listing.chosen
+    folder = context.request.state.live.folder
+    return context.page(
         "authoring/index.html",
-        library=desk.library,
-        found=found,
-        shown=found.problems[:_MAX_PROBLEMS],
+        library=context.library,
+        listing=listing,
+        shown=listing.problems[:_MAX_PROBLEMS],
         chosen=chosen,
         lines=lines_around(folder, chosen.path, chosen.line) if chosen else [],
         wanted=wanted,
         name_of=problem_key,
         topic_of=topic_of_path,
-        reports=store.list_learner_reports(desk.db, desk.learner.course),
+        reports=store.list_learner_reports(context.db, context.learner.course),
     )
 
 
@@ -242,7 +240,7 @@ def settle_report(
 
 questions_router = APIRouter(route_class=AuthorRoute)
 _ROWS = 50  # rows of one page of the table; the CSV has all
-_FALLING = {"count", "sd", "guess"}  # columns sorted descending first
+_DESCENDING_FIRST = {"count", "guess"}  # columns that a first click sorts descending
 
 
 async def read_item(item: str, library: AuthoredLibrary) -> Question:
@@ -250,127 +248,121 @@ async def read_item(item: str, library: AuthoredLibrary) -> Question:
     return find_question(library, item)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TrialAttempt:
-    """A question, and the response that the author tries."""
-
-    question: Question
-    sent: QuestionSubmission
-
-
 Item = Annotated[Question, Depends(read_item)]
 
 
-async def read_survey(request: Request) -> BankStatistics | None:
-    """Return the newest statistics. Awaits them before a database session is opened."""
-    surveyor: StatisticsCache = request.app.state.surveyors[request.state.course]
-    return await surveyor.newest()
-
-
-async def read_trial(question: Item, sent: AskedFor) -> TrialAttempt:
-    """Return the question in the URL, and the response to try."""
-    return TrialAttempt(question, sent)
-
-
-Surveyed = Annotated[BankStatistics | None, Depends(read_survey)]
-Tried = Annotated[TrialAttempt, Depends(read_trial)]
-
-
 @questions_router.get("/questions")
-def show_statistics(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
+def show_statistics(statistics: CurrentStatistics, context: Reader, wanted: TableQuery) -> Response:
     """The statistics of the bank: the table, what to fix first, the mock exams."""
-    if survey is None:
-        return _render_waiting_page(desk.request, desk.learner, wanted)
-    rows = _statistics_rows(desk.request, desk.library, desk.db)
-    by, falling = _parse_sort_order(wanted.sort)
-    rows = statistics_tables.sort_rows(rows, by, falling=falling)
+    rows = _statistics_rows(statistics, context)
+    descending = wanted.sort.startswith("-")
+    by = wanted.sort.removeprefix("-")
+    by = by if by in statistics_tables.SORTS else "discrimination"
+    rows = statistics_tables.sort_rows(rows, by, descending=descending)
     if wanted.format == "csv":
         return _csv_response(statistics_tables.format_csv(rows), "questions.csv")
     if wanted.format == "exams-csv":
-        return _csv_response(statistics_tables.exams_as_csv(survey.exams), "exams.csv")
-    mends = statistics_tables.items_to_fix(desk.library, rows, survey.forgotten)
-    parts = _group_rows(rows, {mend.item for mend in mends})
-    chosen = wanted.show or ("look" if parts["look"] else "answered")
-    return desk.page(
+        return _csv_response(statistics_tables.exams_as_csv(statistics.exams), "exams.csv")
+    items = statistics_tables.items_to_fix(context.library, rows, statistics.lapsed_cards)
+    reasons = {item.item: item.reasons[0].text for item in items}
+    groups = {
+        "look": [row for row in rows if row.question.id in reasons],
+        "answered": [row for row in rows if row.statistics],
+        "all": rows,
+    }
+    group = wanted.show or ("look" if groups["look"] else "answered")
+    return context.page(
         "authoring/questions.html",
-        library=desk.library,
-        mends=mends,
-        why={m.item: m.reasons[0].words for m in mends},
-        parts={name: len(part) for name, part in parts.items()},
-        rows=parts[chosen][wanted.start :][:_ROWS],
+        library=context.library,
+        items=items,
+        reasons=reasons,
+        group_sizes={name: len(group) for name, group in groups.items()},
+        rows=groups[group][wanted.start :][:_ROWS],
         start=wanted.start,
-        most=_ROWS,
-        shown=chosen,
-        sort=(by, falling),
+        page_size=_ROWS,
+        group=group,
+        by=by,
+        descending=descending,
         columns=statistics_tables.COLUMNS,
-        falling=_FALLING,
-        exams=survey.exams,
-        age=format_age(survey.at, desk.request.app.state.clock()),
+        descending_first=_DESCENDING_FIRST,
+        exams=statistics.exams,
+        age=format_age(statistics.at, context.request.app.state.clock()),
     )
 
 
 @questions_router.get("/mend")
-def show_to_do(survey: Surveyed, desk: Reader) -> HTMLResponse:
+def show_to_do(statistics: CurrentStatistics, context: Reader) -> HTMLResponse:
     """Problems, statistics, reports and overdue reviews in one list, worst first."""
-    rows = _statistics_rows(desk.request, desk.library, desk.db)
-    mends = statistics_tables.items_to_fix(desk.library, rows, survey.forgotten if survey else ())
-    return desk.page(
+    library = context.library
+    rows = _statistics_rows(statistics, context)
+    items = statistics_tables.items_to_fix(library, rows, statistics.lapsed_cards)
+    due = reviews_due(library, context.now.date())
+    return context.page(
         "authoring/mend.html",
-        tasks=build_author_tasks(
-            desk.library.problems, mends, reviews_due(desk.library, desk.now.date())
-        ),
+        tasks=build_author_tasks(library.problems, items, due),
         most=_ROWS,
-        outdated=desk.library.outdated,
-        computed=survey is not None,
-        unfinished=list_unfinished(desk.library),
+        outdated=library.outdated,
+        unfinished=list_unfinished(library),
     )
 
 
 @questions_router.get("/questions/{item}")  # noqa: FAST003 - in Item
 def show_question(
-    request: Request,
-    survey: Surveyed,
+    statistics: CurrentStatistics,
+    context: Reader,
     library: AuthoredLibrary,
-    learner: CurrentLearner,
-    db: DbSession,
-    tried: Tried,
+    question: Item,
+    submission: AskedFor,
 ) -> HTMLResponse:
     """One question in every state, with the statistics of its answers."""
-    question, sent = tried.question, tried.sent
-    open_ = not sent.raw or sent.form.more or sent.form.move
-    seen = open_question(question, sent) if open_ else try_response(db, library, question, sent)
-    variant = draw_variant(question, sent.form.seed or 0)
-    place = question.place
-    folder = request.state.live.folder
-    return render_page(
-        request,
+    db, location = context.db, question.place
+    is_open = not submission.raw or submission.form.more or submission.form.move
+    shown = (
+        open_question(question, submission)
+        if is_open
+        else try_response(db, library, question, submission)
+    )
+    variant = draw_variant(question, submission.form.seed or 0)
+    current = statistics.items.get((question.id, question.revision))
+    seen = store.list_seen_wordings(db, question.id)
+    return context.page(
         "authoring/question.html",
-        learner=learner,
         library=library,
         question=question,
         topic=library.topics.get(question.topic),
-        address=preview_url(question),
+        url=preview_url(question),
         seed=variant.seed,
-        asked=seen if isinstance(seen, OpenQuestion) else None,
-        outcome=None if isinstance(seen, OpenQuestion) else seen,
-        states=sample_responses(variant),
-        given=dict(sent.raw) if not open_ else {},
+        asked=shown if isinstance(shown, OpenQuestion) else None,
+        outcome=None if isinstance(shown, OpenQuestion) else shown,
+        samples=sample_responses(variant),
+        response={} if is_open else dict(submission.raw),
         query=_response_query,
-        lines=lines_around(folder, place.path, place.line, 14)[-15:],
+        lines=lines_around(context.request.state.live.folder, location.path, location.line, 14)[
+            -15:
+        ],
         problems=[p for p in library.problems if p.item == question.id],
-        outdated=place.path in library.outdated,
-        seen_as=displayed_letters(variant),
-        samples=_sample_variants(question),
-        all_samples=count_combinations(question.computed) if question.computed else 0,
-        reports=store.list_learner_reports(db, learner.course, settled=True, item=question.id),
-        **_measured_context(db, question, survey),
+        outdated=location.path in library.outdated,
+        displayed_letters=displayed_letters(variant),
+        variants=_sample_variants(question),
+        variant_count=count_combinations(question.computed) if question.computed else 0,
+        reports=store.list_learner_reports(
+            db, context.learner.course, settled=True, item=question.id
+        ),
+        unregraded=statistics.unregraded.get(question.id, 0),
+        statistics=current,
+        guess=blind_guess_percent(question),
+        reasons=sorted(statistics_reasons(question, current), key=lambda reason: -reason.weight),
+        options=option_rows(question, current),
+        wordings=wording_statistics(
+            question, unique_wordings(question, seen, statistics.canonical), statistics.items
+        ),
     )
 
 
 @questions_router.get("/questions/{item}/form")  # noqa: FAST003 - in Item
-def question_fragment(request: Request, question: Item, sent: AskedFor) -> HTMLResponse:
+def question_fragment(request: Request, question: Item, submission: AskedFor) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
-    return render_page(request, "quiz/_question.html", asked=open_question(question, sent))
+    return render_page(request, "quiz/_question.html", asked=open_question(question, submission))
 
 
 @questions_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
@@ -379,95 +371,38 @@ def try_answer(
     library: AuthoredLibrary,
     db: DbSession,
     question: Item,
-    sent: Posted,
+    submission: Posted,
 ) -> Response:
     """Grade a response of the author; nothing is saved, so the statistics stay clean."""
     if not is_htmx_request(request):
-        where = f"{preview_url(question)}{_response_query(sent.raw, sent.form.seed or 0)}"
-        return RedirectResponse(where, 303)
-    seen = try_response(db, library, question, sent)
-    if isinstance(seen, OpenQuestion):
-        status = 422 if seen.refused else 200
-        return render_page(request, "quiz/_question.html", status=status, asked=seen)
-    return render_page(request, "quiz/_verdict.html", outcome=seen)
-
-
-def _render_waiting_page(
-    request: Request, learner: LearnerProfile, wanted: StatisticsTableForm
-) -> Response:
-    """Shown until the first statistics are ready; the page reloads itself."""
-    if wanted.format == "html":
-        return render_page(request, "authoring/computing.html", learner=learner)
-    words = "The statistics are being computed. Try again in a few seconds.\n"
-    return PlainTextResponse(words, 503, headers={"retry-after": "5"})
-
-
-def _measured_context(
-    db: DbSession, question: Question, survey: BankStatistics | None
-) -> dict[str, Any]:
-    answers = survey.answers.get(question.id, ()) if survey else ()
-    found = survey.found if survey else {}
-    same = survey.stands if survey else {}
-    now = found.get((question.id, question.revision))
-    interval, curves = statistics_tables.add_detailed_statistics(
-        question, answers, survey.earned if survey else {}
-    )
-    return {
-        "computed": survey is not None,
-        "mended": survey.mended.get(question.id, 0) if survey else 0,
-        "discrimination_interval": interval,
-        "curves": draw_curves(curves) if curves else "",
-        "found": now,
-        "guess": blind_guess_percent(question),
-        "why": sorted(statistics_reasons(question, now), key=lambda reason: -reason.weight),
-        "options": option_rows(question, now),
-        "editions": wording_statistics(
-            question,
-            unique_wordings(question, store.list_seen_wordings(db, question.id), same),
-            answers,
-            found,
-        ),
-    }
+        url = f"{preview_url(question)}{_response_query(submission.raw, submission.form.seed or 0)}"
+        return RedirectResponse(url, 303)
+    shown = try_response(db, library, question, submission)
+    if isinstance(shown, OpenQuestion):
+        status = 422 if shown.refused else 200
+        return render_page(request, "quiz/_question.html", status=status, asked=shown)
+    return render_page(request, "quiz/_verdict.html", outcome=shown)
 
 
 def _sample_variants(question: Question) -> list[VariantRow]:
     """Return all variants of a computed question that have an answer."""
     if question.computed is None:
         return []
-    made = []
-    drawn = all_variants(question)
+    rows = []
+    variants = all_variants(question)
     while True:
         try:
-            made.append(variant_row(next(drawn)))
+            rows.append(variant_row(next(variants)))
         except (StopIteration, ExpressionError):
-            return made  # the course check names the combination without an answer
-
-
-def _parse_sort_order(sort: str) -> tuple[str, bool]:
-    falling = sort.startswith("-")
-    by = sort.removeprefix("-")
-    return (by if by in statistics_tables.SORTS else "discrimination"), falling
+            return rows  # the course check names the combination without an answer
 
 
 def _statistics_rows(
-    request: Request, library: Library, db: Session
+    statistics: BankStatistics, context: RequestContext
 ) -> list[statistics_tables.QuestionStatisticsRow]:
-    """Return every question with its statistics and the reports about it."""
-    course: str = request.state.course
-    surveyor: StatisticsCache = request.app.state.surveyors[course]
-    return statistics_tables.add_report_counts(
-        surveyor.rows(library), store.list_learner_reports(db, course)
-    )
-
-
-def _group_rows(
-    rows: Sequence[statistics_tables.QuestionStatisticsRow], looked: set[str]
-) -> dict[str, list[statistics_tables.QuestionStatisticsRow]]:
-    return {
-        "look": [r for r in rows if r.question.id in looked],
-        "answered": [r for r in rows if r.found],
-        "all": list(rows),
-    }
+    """Return every question with its statistics and the number of open reports about it."""
+    reports = store.list_learner_reports(context.db, context.learner.course)
+    return statistics_tables.add_report_counts(statistics.rows, reports)
 
 
 def _csv_response(text: str, name: str) -> Response:
@@ -507,27 +442,29 @@ def coverage_page(
 def help_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
     """The content format, with every problem that the check can report."""
     try:
-        found = read_authoring_guide()
+        guide = read_authoring_guide()
     except OSError:
         hint = "See docs/authoring.md of the source."
         raise NotFoundError("The reference is not installed here.", hint) from None
-    return render_page(request, "authoring/help.html", learner=learner, manual=found)
+    return render_page(request, "authoring/help.html", learner=learner, guide=guide)
 
 
 regrading_router = APIRouter(route_class=AuthorRoute)
 
 
 @regrading_router.get("/questions/{item}/regrading")
-def show_regrading(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLResponse:
+def show_regrading(context: Reader, item: str, wanted: RegradeQuery) -> HTMLResponse:
     """The changes if earlier answers were regraded."""
-    question = find_question(desk.library, item)
-    return desk.page(
+    question = find_question(context.library, item)
+    return context.page(
         "authoring/regrading.html",
         question=question,
-        address=preview_url(question),
+        url=preview_url(question),
         title=question_title(question),
         right=types.type_of(question).right_words(question.answer),
-        regrading=preview_regrade(desk.db, desk.learner.course, question, reworded=wanted.reworded),
+        regrading=preview_regrade(
+            context.db, context.learner.course, question, reworded=wanted.reworded
+        ),
         wanted=wanted,
         other_words=RegradeRefusal.WORDS,
     )
@@ -540,7 +477,7 @@ async def grade_again(
     library: CurrentLibrary,
     author: CurrentAuthor,
     now: Now,
-    wanted: Confirmed,
+    wanted: RegradeForm,
 ) -> RedirectResponse:
     """Regrade earlier answers by the current key.
 
@@ -558,12 +495,11 @@ async def grade_again(
         regrading = await run_in_threadpool(
             preview_regrade, db, course, question, reworded=wanted.reworded
         )
-    turn: Turn = request.app.state.turn
-    async with turn() as db:
+    write_session: Turn = request.app.state.turn
+    async with write_session() as db:
         count = await run_in_threadpool(confirm_regrade, db, course, regrading, author.id, now)
-    where = f"/authoring/questions/{quote(item)}/regrading"
-    more = "&reworded=true" if wanted.reworded else ""
-    return RedirectResponse(f"{where}?graded={count}{more}", 303)
+    query = f"graded={count}{'&reworded=true' if wanted.reworded else ''}"
+    return RedirectResponse(f"/authoring/questions/{quote(item)}/regrading?{query}", 303)
 
 
 authoring_router = APIRouter(include_in_schema=False)

@@ -10,7 +10,7 @@ from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import Question, Variant
 from app.questions.question_form import OpenQuestion, new_token
-from app.questions.result import GradeResult, Raw, UnreadableResponse
+from app.questions.result import Raw, UnreadableResponse
 from app.questions.variants import draw_variant
 from app.quiz.forms import QuestionSubmission
 from app.quiz.question_page import AnswerFeedback, GradedVariant, NextLinks, build_feedback
@@ -20,39 +20,36 @@ from app.web.formatting import format_percent
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SampleResponse:
-    """A possible response, in words, and its grade.
+    """A possible response as text, and its grade.
 
-    `result` is right, partly, wrong, near or refused.
+    `result` is right, partly, wrong, near or refused; `verdict` says it to the author.
     """
 
-    words: str
+    text: str
     raw: Raw
     result: str
-    said: str
+    verdict: str
 
 
 def sample_responses(variant: Variant) -> list[SampleResponse]:
     """Return the responses worth showing, each once: right, each foreseen one, others."""
-    made: list[SampleResponse] = []
-    seen: set[tuple[tuple[str, tuple[str, ...]], ...]] = set()
-    for words, raw in types.type_of(variant).states(variant.answer):
-        name = tuple(sorted((k, tuple(v)) for k, v in raw.items()))
-        if name not in seen:
-            seen.add(name)
-            made.append(_judge_sample(variant, words, raw))
-    return made
+    samples: dict[tuple[tuple[str, tuple[str, ...]], ...], SampleResponse] = {}
+    for text, raw in types.type_of(variant).states(variant.answer):
+        key = tuple(sorted((name, tuple(values)) for name, values in raw.items()))
+        if key not in samples:
+            samples[key] = _grade_sample(variant, text, raw)
+    return list(samples.values())
 
 
-def _judge_sample(variant: Variant, words: str, raw: Raw) -> SampleResponse:
-    verdict = grade(variant, raw)
-    if isinstance(verdict, UnreadableResponse):
-        return SampleResponse(words, raw, "refused", "refused")
-    if verdict.near:
-        return SampleResponse(words, raw, "near", "asked again")
-    said = {"right": "right", "wrong": "not right"}.get(verdict.result, "")
-    return SampleResponse(
-        words, raw, verdict.result, said or f"{format_percent(verdict.score)} of the points"
-    )
+def _grade_sample(variant: Variant, text: str, raw: Raw) -> SampleResponse:
+    result = grade(variant, raw)
+    if isinstance(result, UnreadableResponse):
+        return SampleResponse(text, raw, "refused", "refused")
+    if result.near:
+        return SampleResponse(text, raw, "near", "asked again")
+    verdicts = {"right": "right", "wrong": "not right"}
+    partly = f"{format_percent(result.score)} of the points"
+    return SampleResponse(text, raw, result.result, verdicts.get(result.result, partly))
 
 
 def response_pairs(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
@@ -65,9 +62,9 @@ def preview_url(question: Question) -> str:
     return f"/authoring/questions/{question.id}"
 
 
-def open_question(question: Question, sent: QuestionSubmission) -> OpenQuestion:
+def open_question(question: Question, submission: QuestionSubmission) -> OpenQuestion:
     """Return the unanswered question, with the response so far and the requested hints."""
-    form, raw = sent.form, sent.raw
+    form, raw = submission.form, submission.raw
     variant = draw_variant(question, form.seed or 0)
     if form.move:
         raw = types.type_of(variant).moved(raw, form.move)
@@ -84,36 +81,31 @@ def open_question(question: Question, sent: QuestionSubmission) -> OpenQuestion:
 
 
 def try_response(
-    db: Session, library: Library, question: Question, sent: QuestionSubmission
+    db: Session, library: Library, question: Question, submission: QuestionSubmission
 ) -> OpenQuestion | AnswerFeedback:
     """Return what a learner would see after this response."""
-    asked = open_question(question, sent)
-    verdict = grade(asked.variant, sent.raw)
-    if isinstance(verdict, UnreadableResponse):
-        return dataclasses.replace(asked, refused=verdict.message, hint=verdict.hint)
-    if verdict.near:
-        return dataclasses.replace(asked, near=verdict.near)
-    given = _trial_as_attempt(question, asked, sent, verdict)
-    way = NextLinks(asked.back, token=asked.token)
-    outcome = build_feedback(db, library, given, way, GradedVariant(asked.variant, verdict))
-    again = f"{preview_url(question)}?seed={asked.variant.seed + 1}"
-    bare = asked.context == "page"  # the page adds its own query string
-    return dataclasses.replace(outcome, again=preview_url(question) if bare else again)
-
-
-def _trial_as_attempt(
-    question: Question, asked: OpenQuestion, sent: QuestionSubmission, verdict: GradeResult
-) -> RecordedAttempt:
-    return RecordedAttempt(
+    opened = open_question(question, submission)
+    result = grade(opened.variant, submission.raw)
+    if isinstance(result, UnreadableResponse):
+        return dataclasses.replace(opened, refused=result.message, hint=result.hint)
+    if result.near:
+        return dataclasses.replace(opened, near=result.near)
+    attempt = RecordedAttempt(
         id=0,
         item=question.id,
         topic=question.topic,
         revision=question.revision,
-        seed=asked.variant.seed,
-        raw=sent.raw,
-        score=verdict.score,
-        certainty=asked.certainty or None,
-        context=asked.context,
+        seed=opened.variant.seed,
+        raw=submission.raw,
+        score=result.score,
+        certainty=opened.certainty or None,
+        context=opened.context,
         run=None,
-        hints=asked.hints,
+        hints=opened.hints,
     )
+    links = NextLinks(opened.back, token=opened.token)
+    feedback = build_feedback(db, library, attempt, links, GradedVariant(opened.variant, result))
+    again = preview_url(question)
+    if opened.context != "page":  # the page adds its own query string
+        again += f"?seed={opened.variant.seed + 1}"
+    return dataclasses.replace(feedback, again=again)

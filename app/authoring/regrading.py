@@ -10,7 +10,7 @@ import collections
 import dataclasses
 import datetime as dt
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlmodel import Session
 
@@ -24,7 +24,6 @@ from app.questions.variants import combination_index
 from app.quiz.store import keep_revision, load_wording
 
 _SCORE_TOLERANCE = 1e-9
-_BATCH_SIZE = 200  # answers between two calls of `pause`
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,13 +49,13 @@ class ScoreChange:
 class RegradePreview:
     """What would change if the answers to a question were graded by its current key.
 
-    `asked` counts answers graded by another revision. `reach` covers those whose score changes;
+    `answers` counts those graded by another revision. `reach` covers those whose score changes;
     `same` keep theirs. `refused` says how many cannot be regraded, and why. `rows` are to be
     written; empty if no score changes.
     """
 
     question: Question
-    asked: int
+    answers: int
     reach: RegradeImpact
     effects: tuple[ScoreChange, ...]
     same: int
@@ -65,36 +64,41 @@ class RegradePreview:
 
 
 def preview_regrade(
-    db: Session,
-    course: str,
-    question: Question,
-    *,
-    reworded: bool = False,
-    pause: Callable[[], object] = bool,
+    db: Session, course: str, question: Question, *, reworded: bool = False
 ) -> RegradePreview:
     """Return what the key of `question` would change; nothing is written.
 
-    With `reworded`, answers to a different wording are regraded too. `pause` is called from time to
-    time.
+    With `reworded`, answers to a different wording are regraded too.
     """
     answers = store.regradable_attempts(db, course, question.id, question.revision)
     wordings = {
         revision: _load_decoded_wording(db, question.id, revision)
         for revision in {answer.revision for answer in answers}
     }
-    marker = _CachedRegrader(question, wordings, reworded=reworded)
-    found = []
-    for number, answer in enumerate(answers):
-        found.append((answer, marker.mark(answer)))
-        if number % _BATCH_SIZE == 0:
-            pause()
-    return _weigh_new_scores(question, found)
+    regrader = _CachedRegrader(question, wordings, reworded=reworded)
+    scored = [(answer, regrader.regrade(answer)) for answer in answers]
+    rows = [
+        NewScore(answer, question.revision, score)
+        for answer, score in scored
+        if not isinstance(score, RegradeRefusal)
+    ]
+    changed = [row for row in rows if abs(row.score - row.answer.score) > _SCORE_TOLERANCE]
+    refused = collections.Counter(s for _, s in scored if isinstance(s, RegradeRefusal))
+    return RegradePreview(
+        question=question,
+        answers=len(scored),
+        reach=_measure_impact(changed),
+        effects=_count_score_changes(changed),
+        same=len(rows) - len(changed),
+        refused=tuple(sorted(refused.items())),
+        rows=tuple(rows) if changed else (),
+    )
 
 
 def is_mended(db: Session, question: Question, revision: str) -> bool:
     """Return whether only the key changed since a revision, so that regrading makes sense."""
-    asked = _load_decoded_wording(db, question.id, revision)
-    return asked is not None and is_key_alone(asked, question)
+    answered = _load_decoded_wording(db, question.id, revision)
+    return answered is not None and is_key_alone(answered, question)
 
 
 def confirm_regrade(
@@ -105,8 +109,8 @@ def confirm_regrade(
     Other writers may have changed the log since. If two authors confirm the same preview, only one
     writes, and erased learners are left out. `by` is the session of the author.
     """
-    there = store.lock_answerers(db, course, regrading.question.id)
-    rows = [row for row in regrading.rows if row.answer.learner in there]
+    locked = store.lock_answerers(db, course, regrading.question.id)
+    rows = [row for row in regrading.rows if row.answer.learner in locked]
     learners = store.add_regrades(db, rows, now)
     if learners:
         keep_revision(db, regrading.question, now)
@@ -115,28 +119,6 @@ def confirm_regrade(
         subject = f"{len(learners)} of {regrading.question.id}"[:120]
         record_audit_entry(db, AuditRecord(now, by, "answers graded again", subject))
     return len(learners)
-
-
-def _weigh_new_scores(
-    question: Question, found: Sequence[tuple[RegradableAttempt, float | RegradeRefusal]]
-) -> RegradePreview:
-    """Return the preview that follows from the score of each answer."""
-    rows = [
-        NewScore(answer, question.revision, score)
-        for answer, score in found
-        if not isinstance(score, RegradeRefusal)
-    ]
-    changed = [row for row in rows if abs(row.score - row.answer.score) > _SCORE_TOLERANCE]
-    refused = collections.Counter(s for _, s in found if isinstance(s, RegradeRefusal))
-    return RegradePreview(
-        question=question,
-        asked=len(found),
-        reach=_measure_impact(changed),
-        effects=_count_score_changes(changed),
-        same=len(rows) - len(changed),
-        refused=tuple(sorted(refused.items())),
-        rows=tuple(rows) if changed else (),
-    )
 
 
 class _CachedRegrader:
@@ -156,24 +138,24 @@ class _CachedRegrader:
         self._wordings = wordings
         self._reworded = reworded
         self._pairs: dict[tuple[object, ...], VariantPair | RegradeRefusal] = {}
-        self._marks: dict[tuple[object, ...], float | RegradeRefusal] = {}
+        self._scores: dict[tuple[object, ...], float | RegradeRefusal] = {}
 
-    def mark(self, answer: RegradableAttempt) -> float | RegradeRefusal:
+    def regrade(self, answer: RegradableAttempt) -> float | RegradeRefusal:
         """Return the score of an answer by the current key, or why there is none."""
-        asked = self._wordings[answer.revision]
-        if asked is None:
+        answered = self._wordings[answer.revision]
+        if answered is None:
             return RegradeRefusal.LOST
-        numbers = (combination_index(q, answer.seed) for q in (asked, self._question))
-        place = (answer.revision, *numbers)
-        if place not in self._pairs:
-            self._pairs[place] = pair_wordings(asked, self._question, answer.seed)
-        pair, name = self._pairs[place], (*place, answer.raw)
+        variants = (combination_index(q, answer.seed) for q in (answered, self._question))
+        pair_key = (answer.revision, *variants)
+        if pair_key not in self._pairs:
+            self._pairs[pair_key] = pair_wordings(answered, self._question, answer.seed)
+        pair, score_key = self._pairs[pair_key], (*pair_key, answer.raw)
         if isinstance(pair, RegradeRefusal):
             return pair
-        if name not in self._marks:
+        if score_key not in self._scores:
             raw = json.loads(answer.raw)
-            self._marks[name] = pair.grade(raw, reworded=self._reworded)
-        return self._marks[name]
+            self._scores[score_key] = pair.grade(raw, reworded=self._reworded)
+        return self._scores[score_key]
 
 
 def _count_score_changes(changed: Iterable[NewScore]) -> tuple[ScoreChange, ...]:
@@ -181,8 +163,8 @@ def _count_score_changes(changed: Iterable[NewScore]) -> tuple[ScoreChange, ...]
     groups: dict[tuple[float, float], list[NewScore]] = collections.defaultdict(list)
     for row in changed:
         groups[round(row.answer.score, 4), round(row.score, 4)].append(row)
-    made = [ScoreChange(*scores, _measure_impact(rows)) for scores, rows in groups.items()]
-    return tuple(sorted(made, key=lambda e: (e.before - e.after, e.before)))
+    changes = [ScoreChange(*scores, _measure_impact(rows)) for scores, rows in groups.items()]
+    return tuple(sorted(changes, key=lambda change: (change.before - change.after, change.before)))
 
 
 def _measure_impact(rows: Sequence[NewScore]) -> RegradeImpact:

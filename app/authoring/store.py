@@ -4,7 +4,6 @@ import dataclasses
 import datetime as dt
 import functools
 import json
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,25 +42,18 @@ class FirstAttempt:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AttemptLogExtent:
-    """How many first answers there are, and the sum of their times.
+class AnswerLogVersion:
+    """Numbers that differ if any first answer, regrade or finished sitting was added or erased.
 
-    The sum differs even if as many answers were erased as added and the database reuses row ids.
-    `regrades` is how many answers were regraded, and the id of the newest regrade.
+    The sum of the times differs even if as many answers were erased as added and the database
+    reuses row ids.
     """
 
-    answers: int = 0
-    moments: int = 0
-    regrades: tuple[int, int] = (0, 0)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class AttemptBatch:
-    """Answers in log order, the id of the last row, and the sum of their times."""
-
-    answers: list[FirstAttempt]
-    last: int
-    moments: int
+    answers: int
+    sum_of_times: int
+    regrades: int
+    newest_regrade: int
+    sittings: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,7 +64,7 @@ class LearnerReport:
     item: str
     revision: str
     seed: int | None
-    words: str
+    text: str
     at: dt.datetime
     settled: bool
 
@@ -108,81 +100,56 @@ class FirstSitting:
     points: tuple[float, ...]
 
 
-def _rows_of_course_learners(course: str, learner: Any) -> ColumnElement[bool]:
+def _in_course(course: str, learner: Any) -> ColumnElement[bool]:
     """Return the condition for learners of one course: another course may use the same ids."""
-    mine = select(col(Learner.id)).where(col(Learner.course) == course)
-    found: ColumnElement[bool] = col(learner).in_(mine)
-    return found
+    learners = select(col(Learner.id)).where(col(Learner.course) == course)
+    condition: ColumnElement[bool] = col(learner).in_(learners)
+    return condition
 
 
-def attempt_log_extent(db: Session, course: str, last: int | None = None) -> AttemptLogExtent:
-    """Return the extent of the first answers, up to the row `last` if given."""
-    wanted = [col(Attempt.first).is_(True), _rows_of_course_learners(course, Attempt.learner_id)]
-    if last is not None:
-        wanted.append(col(Attempt.id) <= last)
-    count, moments = db.execute(
-        select(func.count(), func.sum(col(Attempt.at))).where(*wanted)
+def answer_log_version(db: Session, course: str) -> AnswerLogVersion:
+    """Return what tells whether the answers changed since the statistics were computed."""
+    answers, sum_of_times = db.execute(
+        select(func.count(), func.coalesce(func.sum(col(Attempt.at)), 0)).where(
+            col(Attempt.first).is_(True), _in_course(course, Attempt.learner_id)
+        )
     ).one()
-    return AttemptLogExtent(count, int(moments or 0), count_regraded(db, course))
+    regrades, newest_regrade = db.execute(
+        select(func.count(), func.coalesce(func.max(col(Regrade.id)), 0)).where(
+            _in_course(course, Regrade.learner_id)
+        )
+    ).one()
+    sittings = db.execute(
+        select(func.count()).where(
+            col(Sitting.closed_at).is_not(None), _in_course(course, Sitting.learner_id)
+        )
+    ).scalar_one()
+    return AnswerLogVersion(answers, int(sum_of_times), regrades, newest_regrade, sittings)
 
 
-def count_regraded(db: Session, course: str) -> tuple[int, int]:
-    """Return how many answers of a course were regraded, and the id of the newest regrade."""
-    numbers = func.count(), func.coalesce(func.max(col(Regrade.id)), 0)
-    wanted = select(*numbers).where(_rows_of_course_learners(course, Regrade.learner_id))
-    count, newest = db.execute(wanted).one()
-    return count, newest
-
-
-def count_finished_sittings(db: Session, course: str) -> int:
-    """Return how many sittings are finished."""
-    closed = (
-        col(Sitting.closed_at).is_not(None),
-        _rows_of_course_learners(course, Sitting.learner_id),
-    )
-    return int(db.execute(select(func.count()).where(*closed)).scalar_one())
-
-
-def load_first_answers(db: Session, course: str, after: int, most: int) -> AttemptBatch:
-    """Return first answers of all learners in a course, from practice and exams.
-
-    At most `most` of those after the row `after`, in log order.
-    """
+def load_first_answers(db: Session, course: str) -> list[FirstAttempt]:
+    """Return first answers of all learners in a course, from practice and exams, in log order."""
     rows = db.execute(
-        select(
-            col(Attempt.id),
-            col(Attempt.learner_id),
-            col(Attempt.item),
-            REVISION,
-            SCORE,
-            col(Attempt.parsed),
-            col(Attempt.at),
-        )
+        select(col(Attempt.learner_id), col(Attempt.item), REVISION, SCORE, col(Attempt.parsed))
         .select_from(GRADED)
-        .where(
-            col(Attempt.first),
-            col(Attempt.id) > after,
-            _rows_of_course_learners(course, Attempt.learner_id),
-        )
+        .where(col(Attempt.first), _in_course(course, Attempt.learner_id))
         .order_by(col(Attempt.id))
-        .limit(most)
-    ).all()
-    answers = [
-        FirstAttempt(r[1], sys.intern(r[2]), sys.intern(r[3]), r[4], _chosen_options(r[5]))
-        for r in rows
+    )
+    return [
+        FirstAttempt(learner, item, revision, score, _chosen_options(parsed))
+        for learner, item, revision, score, parsed in rows
     ]
-    return AttemptBatch(answers, rows[-1][0] if rows else after, sum(r[6] for r in rows))
 
 
 def list_learner_reports(
     db: Session, course: str, *, settled: bool = False, item: str = ""
 ) -> list[LearnerReport]:
     """Return reports, newest first: open ones, with `settled` all; optionally of one question."""
-    wanted = [_rows_of_course_learners(course, ItemReport.learner_id)]
+    conditions = [_in_course(course, ItemReport.learner_id)]
     if not settled:
-        wanted.append(col(ItemReport.settled_at).is_(None))
+        conditions.append(col(ItemReport.settled_at).is_(None))
     if item:
-        wanted.append(col(ItemReport.item) == item)
+        conditions.append(col(ItemReport.item) == item)
     rows = db.execute(
         select(
             col(ItemReport.id),
@@ -193,24 +160,24 @@ def list_learner_reports(
             col(ItemReport.at),
             col(ItemReport.settled_at).is_not(None),
         )
-        .where(*wanted)
+        .where(*conditions)
         .order_by(col(ItemReport.at).desc(), col(ItemReport.id).desc())
         .limit(200)
     )
     return [
-        LearnerReport(number, name, revision, seed, words, from_milliseconds(at), bool(done))
-        for number, name, revision, seed, words, at, done in rows
+        LearnerReport(number, name, revision, seed, text, from_milliseconds(at), bool(is_settled))
+        for number, name, revision, seed, text, at, is_settled in rows
     ]
 
 
 def settle_report(db: Session, report: int, now: dt.datetime) -> None:
     """Mark a report as settled; raises NotFoundError."""
-    done = db.execute(
+    result = db.execute(
         update(ItemReport)
         .where(col(ItemReport.id) == report)
         .values(settled_at=func.coalesce(ItemReport.settled_at, to_milliseconds(now)))
     )
-    if not done.rowcount:  # type: ignore[attr-defined] # a cursor result
+    if not result.rowcount:  # type: ignore[attr-defined] # a cursor result
         raise NotFoundError(f"There is no report {report}.")
 
 
@@ -225,9 +192,7 @@ def list_lapsed_cards(db: Session, course: str) -> list[CardLapses]:
             func.sum(col(CardStateRow.lapses)),
             func.sum(leech),
         )
-        .where(
-            col(CardStateRow.reviews) > 0, _rows_of_course_learners(course, CardStateRow.learner_id)
-        )
+        .where(col(CardStateRow.reviews) > 0, _in_course(course, CardStateRow.learner_id))
         .group_by(col(CardStateRow.card))
         .having(func.sum(col(CardStateRow.lapses)) > 0)
     )
@@ -244,19 +209,14 @@ def list_seen_wordings(db: Session, item: str) -> list[SeenWording]:
     return [SeenWording(revision, from_milliseconds(at)) for revision, at in rows]
 
 
-def load_revision_bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:
-    """Return (row id, question, revision, JSON body) of the revisions after the row `after`."""
+def load_revision_bodies(db: Session) -> list[tuple[str, str, str]]:
+    """Return (question, revision, JSON body) of all stored revisions, oldest first."""
     rows = db.execute(
-        select(
-            col(ItemRevision.id),
-            col(ItemRevision.item),
-            col(ItemRevision.revision),
-            col(ItemRevision.body),
+        select(col(ItemRevision.item), col(ItemRevision.revision), col(ItemRevision.body)).order_by(
+            col(ItemRevision.id)
         )
-        .where(col(ItemRevision.id) > after)
-        .order_by(col(ItemRevision.id))
     )
-    return [(number, item, revision, body) for number, item, revision, body in rows]
+    return [(item, revision, body) for item, revision, body in rows]
 
 
 def first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
@@ -270,7 +230,7 @@ def first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
         )
         .where(
             col(Sitting.closed_at).is_not(None),
-            _rows_of_course_learners(course, Sitting.learner_id),
+            _in_course(course, Sitting.learner_id),
         )
         .order_by(col(Sitting.started_at), col(Sitting.id))
     )
@@ -290,10 +250,10 @@ def _points_by_sitting(db: Session) -> dict[int, dict[str, float]]:
         .select_from(GRADED)
         .where(ATTEMPT.c.sitting_id.is_not(None))
     )
-    found: dict[int, dict[str, float]] = {}
+    points: dict[int, dict[str, float]] = {}
     for sitting, item, score in rows:
-        found.setdefault(sitting, {})[item] = score
-    return found
+        points.setdefault(sitting, {})[item] = score
+    return points
 
 
 def _score_by_position(paper: str, points: dict[str, float]) -> tuple[float, ...]:
@@ -305,14 +265,8 @@ def _score_by_position(paper: str, points: dict[str, float]) -> tuple[float, ...
 def _chosen_options(parsed: str) -> tuple[str, ...]:
     if '"chosen"' not in parsed:  # most types have none, and parsing costs more
         return ()
-    found = json.loads(parsed)
-    return _share_equal_tuple(tuple(found["chosen"])) if isinstance(found, dict) else ()
-
-
-@functools.lru_cache(maxsize=4096)
-def _share_equal_tuple(chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one shared tuple for equal ones, because many thousands are kept in memory."""
-    return chosen
+    answer = json.loads(parsed)
+    return tuple(answer["chosen"]) if isinstance(answer, dict) else ()
 
 
 _IN_COURSE = select(col(Learner.id)).where(col(Learner.course) == bindparam("course"))
@@ -336,7 +290,7 @@ _ANSWERED = (
     )
     .order_by(ATTEMPT.c.id)
 )
-_THEIRS = (
+_ANSWERERS = (
     _IN_COURSE.where(
         col(Learner.id).in_(
             select(ATTEMPT.c.learner_id).where(ATTEMPT.c["item"] == bindparam("item"))
@@ -386,7 +340,7 @@ def regradable_attempts(
 def lock_answerers(db: Session, course: str, item: str) -> frozenset[int]:
     """Lock the learners who answered a question against erasure in this transaction."""
     values = {"course": course, "item": item}
-    rows = db.connection().execute(_THEIRS, values)
+    rows = db.connection().execute(_ANSWERERS, values)
     return frozenset(number for (number,) in rows if number)
 
 

@@ -1,7 +1,7 @@
 """What to fix first."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlencode
 
 from app.authoring.course_report import OverdueReview
@@ -12,6 +12,7 @@ from app.authoring.item_statistics import (
     probable_wrong_key,
 )
 from app.authoring.problem_list import problem_key
+from app.authoring.store import LEECH, CardLapses
 from app.content.library import Library
 from app.markup.model import SourceLocation
 from app.markup.problems import ContentProblem
@@ -30,7 +31,7 @@ class FixReason:
     """A sign that something is wrong; `weight` 0..100 says how sure and how bad."""
 
     weight: int
-    words: str
+    text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,23 +63,23 @@ def option_letters(question: Question) -> dict[str, str]:
     return dict(zip(keys, LETTERS, strict=False))
 
 
-def statistics_reasons(question: Question, found: ItemStatistics | None) -> list[FixReason]:
+def statistics_reasons(question: Question, statistics: ItemStatistics | None) -> list[FixReason]:
     """Return what the first answers say against a question; nothing below ten of them."""
-    if found is None or not found.enough:
+    if statistics is None or not statistics.enough:
         return []
-    return [*_option_reasons(question, found), *_mark_reasons(question, found)]
+    return [*_option_reasons(question, statistics), *_mark_reasons(question, statistics)]
 
 
-def sort_by_severity(mends: Iterable[ItemToFix]) -> list[ItemToFix]:
+def sort_by_severity(items: Iterable[ItemToFix]) -> list[ItemToFix]:
     """Return the items with a reason, worst first."""
-    wanted = [m for m in mends if m.reasons]
-    return sorted(wanted, key=lambda m: (-m.weight, m.item))
+    return sorted((i for i in items if i.reasons), key=lambda i: (-i.weight, i.item))
 
 
-def item_to_fix(item: str, kind: str, place: SourceLocation, why: Sequence[FixReason]) -> ItemToFix:
+def item_to_fix(
+    item: str, kind: str, place: SourceLocation, reasons: Iterable[FixReason]
+) -> ItemToFix:
     """Return an item with its reasons in order."""
-    ordered = sorted(why, key=lambda reason: -reason.weight)
-    return ItemToFix(item, kind, place, tuple(ordered))
+    return ItemToFix(item, kind, place, tuple(sorted(reasons, key=lambda r: -r.weight)))
 
 
 def report_reason(count: int) -> FixReason:
@@ -90,22 +91,24 @@ def report_reason(count: int) -> FixReason:
 def unregraded_reason(count: int) -> FixReason:
     """Return the reason for answers that keep a wrong score until an author decides."""
     who = "one answer" if count == 1 else f"{count:,} answers"
-    return FixReason(90, f"Its key was mended: {who} would score otherwise by it.")
+    return FixReason(90, f"Its key was corrected: {who} would score differently.")
 
 
-def card_reasons(reviews: int, lapses: int, leeches: int) -> list[FixReason]:
+def card_reasons(card: CardLapses) -> list[FixReason]:
     """Return what reviews say against a card."""
-    found = []
-    if leeches:
-        who = "One learner" if leeches == 1 else f"{leeches} learners"
-        found.append(FixReason(60, f"{who} forgot it eight times: read it against its page."))
-    if reviews >= MIN_RESPONSES and lapses > _FORGETFUL * reviews:
-        words = f"Forgotten in {lapses} of {reviews} reviews: part or reword it."
-        found.append(FixReason(40, words))
-    return found
+    reasons = []
+    if card.leeches:
+        who = "One learner" if card.leeches == 1 else f"{card.leeches} learners"
+        reasons.append(
+            FixReason(60, f"{who} forgot it {LEECH} times or more: check it against its page.")
+        )
+    if card.reviews >= MIN_RESPONSES and card.lapses > _FORGETFUL * card.reviews:
+        text = f"Forgotten in {card.lapses} of {card.reviews} reviews: split or reword it."
+        reasons.append(FixReason(40, text))
+    return reasons
 
 
-def _option_reasons(question: Question, found: ItemStatistics) -> list[FixReason]:
+def _option_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
     kind = types.type_of(question)
     if not kind.chosen:
         return []
@@ -113,47 +116,39 @@ def _option_reasons(question: Question, found: ItemStatistics) -> list[FixReason
     options = kind.options(question.answer)
     right = [o.key for o in options if o.right]
     wrong = [o.key for o in options if not o.right]
-    made = []
-    better = probable_wrong_key(found, right)
+    reasons = []
+    better = probable_wrong_key(statistics, right)
     if better is not None and better in letters:
-        words = f"Probably a wrong key: stronger learners choose {letters[better]}."
-        made.append(FixReason(100, words))
-    idle = [letters[key] for key in never_chosen(found, wrong)]
-    if idle:
-        verb = "draws" if len(idle) == 1 else "draw"
-        made.append(FixReason(25, f"{_join_names(idle)} {verb} no one."))
-    # Several keys have no order among them.
-    return made if kind.several else made + _reasons_of_popular_options(found, right, letters)
+        text = f"Probably a wrong key: stronger learners choose {letters[better]}."
+        reasons.append(FixReason(100, text))
+    unused = [letters[key] for key in never_chosen(statistics, wrong)]
+    if unused:
+        reasons.append(FixReason(25, f"Nobody chooses {_join_names(unused)}."))
+    if kind.several:  # several keys have no order among them
+        return reasons
+    counts = {o.key: o.count for o in statistics.options if o.key in letters}
+    most_right = max((counts.get(key, 0) for key in right), default=0)
+    popular = [letters[k] for k, n in counts.items() if k not in right and n > most_right]
+    if popular:
+        verb = "is" if len(popular) == 1 else "are"
+        text = f"{_join_names(popular)} {verb} chosen more often than the key."
+        reasons.append(FixReason(45, text))
+    return reasons
 
 
-def _reasons_of_popular_options(
-    found: ItemStatistics, right: Sequence[str], letters: Mapping[str, str]
-) -> list[FixReason]:
-    """Return the reason if an option was chosen more often than the key."""
-    counts = {o.key: o.count for o in found.options if o.key in letters}
-    keyed = max((counts.get(key, 0) for key in right), default=0)
-    more = [letters[k] for k, n in counts.items() if k not in right and n > keyed]
-    if not more:
-        return []
-    verb = "is" if len(more) == 1 else "are"
-    return [FixReason(45, f"{_join_names(more)} {verb} chosen more often than the key.")]
-
-
-def _mark_reasons(question: Question, found: ItemStatistics) -> list[FixReason]:
-    made = []
-    facility = found.facility
-    guess = blind_guess_percent(question)
-    made += _discrimination_reasons(found.discrimination)
+def _mark_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
+    facility, guess = statistics.facility, blind_guess_percent(question)
+    reasons = _discrimination_reasons(statistics.discrimination)
     if facility is None:
-        return made
+        return reasons
     if guess is not None and facility <= guess + _NEAR_GUESSING:
-        words = f"Facility {facility:.0f}%, guessing alone gives {guess:.0f}%."
-        made.append(FixReason(55, words))
+        text = f"Facility {facility:.0f}%, guessing alone gives {guess:.0f}%."
+        reasons.append(FixReason(55, text))
     elif facility == 0:
-        made.append(FixReason(55, "Nobody got any of it right."))
+        reasons.append(FixReason(55, "Nobody got any of it right."))
     if facility >= _TOO_EASY:
-        made.append(FixReason(15, f"Facility {facility:.0f}%: tells nobody apart."))
-    return made
+        reasons.append(FixReason(15, f"Facility {facility:.0f}%: too easy to tell learners apart."))
+    return reasons
 
 
 def _discrimination_reasons(index: float | None) -> list[FixReason]:
@@ -181,55 +176,53 @@ class AuthorTask:
 
     weight: int
     name: str
-    address: str
-    why: str
+    url: str
+    reason: str
     known_from: str
 
 
 def build_author_tasks(
-    problems: Iterable[ContentProblem], mends: Iterable[ItemToFix], due: Iterable[OverdueReview]
+    problems: Iterable[ContentProblem], items: Iterable[ItemToFix], due: Iterable[OverdueReview]
 ) -> list[AuthorTask]:
     """Return everything to fix in one list, worst first."""
-    found = [_task_for_problem(p) for p in problems]
-    found += [_task_for_item(m) for m in mends]
-    found += [_task_for_review(d) for d in due]
-    return sorted(found, key=lambda task: (-task.weight, task.name, task.why))
+    tasks = [_task_for_problem(p) for p in problems]
+    tasks += [_task_for_item(item) for item in items]
+    for review in due:
+        url = f"/authoring/pages/{review.topic}" if review.topic else "/authoring/coverage"
+        reason, known_from = f"It {review.why}.", f"review, {review.path}"
+        tasks.append(AuthorTask(_REVIEW, review.name, url, reason, known_from))
+    return sorted(tasks, key=lambda task: (-task.weight, task.name, task.reason))
 
 
-def _task_for_problem(found: ContentProblem) -> AuthorTask:
-    weight = _ERROR if found.severity == "error" else _WARNING
-    address = f"/authoring?{urlencode({'at': problem_key(found)})}"
-    name = found.item or f"{found.path}:{found.line}"
-    return AuthorTask(weight, name, address, f"{found.code} {found.message}", "check")
+def _task_for_problem(problem: ContentProblem) -> AuthorTask:
+    weight = _ERROR if problem.severity == "error" else _WARNING
+    url = f"/authoring?{urlencode({'at': problem_key(problem)})}"
+    name = problem.item or f"{problem.path}:{problem.line}"
+    return AuthorTask(weight, name, url, f"{problem.code} {problem.message}", "check")
 
 
-def _task_for_item(mend: ItemToFix) -> AuthorTask:
-    path, line = mend.place.path, mend.place.line
-    address = f"/authoring/questions/{quote(mend.item)}"
-    if mend.kind != "question":
-        address = f"/authoring/pages/{path.split('/')[1]}"
-    why = " ".join(reason.words for reason in mend.reasons)
-    return AuthorTask(mend.reasons[0].weight, mend.item, address, why, f"learners, {path}:{line}")
-
-
-def _task_for_review(due: OverdueReview) -> AuthorTask:
-    address = f"/authoring/pages/{due.topic}" if due.topic else "/authoring/coverage"
-    return AuthorTask(_REVIEW, due.name, address, f"It {due.why}.", f"review, {due.path}")
+def _task_for_item(item: ItemToFix) -> AuthorTask:
+    path, line = item.place.path, item.place.line
+    url = f"/authoring/questions/{quote(item.item)}"
+    if item.kind != "question":
+        url = f"/authoring/pages/{path.split('/')[1]}"
+    reason = " ".join(reason.text for reason in item.reasons)
+    return AuthorTask(item.reasons[0].weight, item.item, url, reason, f"learners, {path}:{line}")
 
 
 def list_unfinished(library: Library) -> list[tuple[str, str, str]]:
     """Return (URL, name, status) of content that is not live; items go with their page."""
     authored = library.as_authored()
-    waiting = {s: t for s, t in authored.topics.items() if t.status != "live"}
-    found = [(f"/authoring/pages/{s}", t.title, t.status) for s, t in waiting.items()]
-    found += [
-        (f"/authoring/questions/{q.id}", q.id, q.status)
+    pages = {slug: topic for slug, topic in authored.topics.items() if topic.status != "live"}
+    unfinished = [(f"/authoring/pages/{s}", t.title, str(t.status)) for s, t in pages.items()]
+    unfinished += [
+        (f"/authoring/questions/{q.id}", q.id, str(q.status))
         for q in authored.questions.values()
-        if q.status != "live" and q.topic not in waiting
+        if q.status != "live" and q.topic not in pages
     ]
-    found += [
-        (f"/authoring/pages/{c.topic}", c.id, c.status)
+    unfinished += [
+        (f"/authoring/pages/{c.topic}", c.id, str(c.status))
         for c in authored.cards.values()
-        if c.status != "live" and c.topic not in waiting and not c.is_reverse
+        if c.status != "live" and c.topic not in pages and not c.is_reverse
     ]
-    return [(address, name, str(status)) for address, name, status in found]
+    return unfinished

@@ -263,7 +263,7 @@ def _regrade_lines(preview: RegradePreview, written: int, *, confirmed: bool) ->
     place = preview.question.place
     lines = [
         f"{preview.question.id}, {place.path}:{place.line}",
-        f"{_count_answers(preview.asked)} graded with another wording than the current one.",
+        f"{_count_answers(preview.answers)} graded with another wording than the current one.",
     ]
     rows = [
         (f"{_format_score(e.before)} to {_format_score(e.after)}", *_impact_cells(e.reach))
@@ -303,7 +303,7 @@ def _regrade_json(preview: RegradePreview, written: int) -> dict[str, Any]:
     return {
         "question": preview.question.id,
         "revision": preview.question.revision,
-        "answers": preview.asked,
+        "answers": preview.answers,
         "changed": dataclasses.asdict(preview.reach),
         "effects": [
             {"before": e.before, "after": e.after, **dataclasses.asdict(e.reach)}

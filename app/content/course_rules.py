@@ -538,7 +538,7 @@ def _check_hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
         hint = f"Keep it or the one on line {hooks[0]}; the other can be a [!NOTE]."
-        yield make_problem((topic.place.path, hooks[1], 1), "W87", message, hint)
+        yield make_problem((topic.place.path, hooks[1], 1), "W87", message, hint, derived=True)
 
 
 def _check_unasked(
@@ -579,12 +579,12 @@ def _check_unsaid(topic: Topic) -> Iterator[ContentProblem]:
         if not value:
             message = f"The page has no “{name}” in its front matter."
             hint = f"Write a line “{name}: …”."
-            yield make_problem((topic.place.path, 1, 1), "W38", message, hint)
+            yield make_problem((topic.place.path, 1, 1), "W38", message, hint, derived=True)
 
 
 def _lacking_problem(topic: Topic, message: str, drafts: Sequence[str] = ()) -> ContentProblem:
     hint = count_drafts_hint(drafts) if drafts else "Add what is missing."
-    return make_problem((topic.place.path, 1, 1), "W87", message, hint)
+    return make_problem((topic.place.path, 1, 1), "W87", message, hint, derived=True)
 
 
 # Hash of an empty key. Older versions stored it for true-false, match, order and design

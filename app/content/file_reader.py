@@ -11,17 +11,16 @@ from markdown_it.token import Token
 
 from app.content.amounts import NO_AMOUNTS, read_amounts
 from app.content.front_matter import FileKind, FrontMatter, front_matter
-from app.content.item_reader import (
-    ParsedItem,
+from app.content.item_reader import ParsedItem, build_item
+from app.content.item_rules import check_balance, check_item, check_prose, check_source
+from app.content.item_splitter import (
     ProseRegion,
     Region,
-    build_item,
     find_stray_answers,
     match_glued_heading,
     read_regions,
     report_glued,
 )
-from app.content.item_rules import check_balance, check_item, check_prose, check_source
 from app.content.parsed_file import (
     FirstMentionLinker,
     GlossaryNames,
@@ -532,14 +531,14 @@ def _build_topic(
     page: PageLayout, front: FrontMatter, scope: RenderContext, linked: tuple[str, ...]
 ) -> Topic:
     sheet = scope.sheet
-    unread = any(p.code == "E10" and not p.item for p in sheet.problems)
+    unread = any(p.code in {"E10", "E12"} and not p.item for p in sheet.problems)
     if not front.title and not unread:
         hint = "Begin the file with --- and a line “title: …”."
         sheet.report("E10", 1, 1, "The page has no title in its front matter.", hint)
     cited = tuple(dict.fromkeys((*scope.cited, *front.sources)))
     if not cited:
         hint = "Name sources in the front matter, and where they are used: [^key]."
-        sheet.report("E16", 1, 1, "The page names no source.", hint)
+        sheet.report("E16", 1, 1, "The page names no source.", hint, derived=True)
     _check_notes(page, cited, sheet)
     return Topic(
         scope.folder,

@@ -1,11 +1,8 @@
-"""Splits a file into prose and items, and builds questions and cards."""
+"""Builds questions and cards from the items of a file."""
 
 import dataclasses
-import html
 import itertools
 import re
-import unicodedata
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from markdown_it.token import Token
@@ -18,25 +15,19 @@ from app.content.front_matter import (
     FrontMatter,
     ItemMetadata,
     Partial,
-    front_matter,
-    read_comment,
     read_computed,
     read_item_metadata,
 )
 from app.content.item_rules import check_blocks
 from app.markup import expressions
-from app.markup.checked_figures import without_figure_links
 from app.markup.html_renderer import RenderContext, render_tokens, unlink_figures
-from app.markup.ids import bottom_k_sketch, content_hash, did_you_mean, hash_words, normalize_text
+from app.markup.ids import content_hash, did_you_mean, normalize_text
 from app.markup.markdown_tokens import (
-    MISBEGUN,
     closing_index,
     first_line,
-    last_line,
-    parse_markdown,
 )
 from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
-from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile, UnidentifiedItem
+from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
 from app.questions.model import Question
 from app.questions.options import ParsedOption, check_credits, is_task_list, read_options
 from app.questions.question_type import AuthoredItem, ItemDraft, ItemParts, QuestionType
@@ -79,11 +70,12 @@ def build_item(
     parts = _sort_parts(draft, sheet)
     kind_of = _item_type(draft, parts, kind, sheet)
     # What is asked shows no link to its answer; what explains it is rendered with links.
-    told = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
-    explained = {id(t) for tokens in told for t in tokens} if kind_of != "card" else set()
+    explaining = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
+    explained = {id(t) for tokens in explaining for t in tokens} if kind_of != "card" else set()
     options = [o.inline for o in parts.options]
-    asked = [t for t in (draft.heading, *draft.body, *options) if id(t) not in explained]
-    unlink_figures(asked, scope)
+    unlink_figures(
+        [t for t in (draft.heading, *draft.body, *options) if id(t) not in explained], scope
+    )
     check_answer_lines(draft, parts, kind_of, sheet)
     _limit_parts(draft, parts, sheet)
     if not kind_of:
@@ -94,7 +86,7 @@ def build_item(
     if kind_of == "card":
         return ParsedItem(_build_flashcard(draft, said, scope), written)
     question = _build_question(written, KINDS[kind_of], computed, said)
-    unlink_figures(itertools.chain.from_iterable(told))  # other formats carry no such links
+    unlink_figures(itertools.chain.from_iterable(explaining))  # other formats carry no links
     return ParsedItem(question, written)
 
 
@@ -233,7 +225,7 @@ def _inferred_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: So
         hint = f"Write a line type: {meant} into its comment."
     if meant and parts.options and not any(o.ticked for o in parts.options):
         hint = f"Write type: {meant} into its comment, or tick the right option."
-    sheet.report("E13", draft.comment.line, draft.comment.column, message, hint)
+    sheet.report("E13", draft.comment.line, draft.comment.column, message, hint, derived=True)
     return ""
 
 
@@ -346,535 +338,3 @@ def _read_partial(draft: ItemDraft, kind: QuestionType[Any], sheet: SourceFile) 
     hint = did_you_mean(said, [p for p in PARTIAL if p])
     sheet.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)
     return ""
-
-
-# An unclosed comment with an id, after its opening was emptied.
-UNCLOSED = "<!-- -->"
-_BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
-# A tick in any notation: [x], [✓], (x), in Cyrillic, or without its space.
-_TICK = "[ \t]*[xX\u0445\u0425×✓✔✅*][ \t]*"
-_TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
-_ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
-# The rest of a comment whose first characters are missing.
-_COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
-_BLANKS = {kind.name: kind.blank for kind in KINDS.values() if kind.blank}
-_ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
-
-
-def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator[range]:
-    """Yield the blocks with answers that belong to no item, up to the next heading.
-
-    They must not be shown to learners: a ticked option or a blank below a question that
-    lost its comment is its key, and an explanation may follow. On a `page`, a ticked
-    task list is allowed if no question is asked.
-    """
-    start = at = 0
-    found, asked = False, is_question(prose, 0) or not page
-    while at < len(prose):
-        end = closing_index(prose, at) + 1
-        if prose[at].type == "heading_open":
-            if found:
-                yield range(start, at)
-            found, asked = False, is_question(prose, at) or not page
-        if not found and any(_tells_answer(t, asked) for t in prose[at:end]):
-            start, found = at, True
-        at = end
-    if found:
-        yield range(start, at)
-
-
-def end_of_section(prose: Sequence[Token], at: int) -> int:
-    """Return the index of the next heading, of any level."""
-    for index in range(at + 1, len(prose)):
-        if prose[index].type == "heading_open" and not prose[index].level:
-            return index
-    return len(prose)
-
-
-def is_question(prose: Sequence[Token], at: int) -> bool:
-    """Return whether the section at an index asks a question or has quotes as reasons."""
-    section = prose[at : end_of_section(prose, at)]
-    if any(t.type == "blockquote_open" and not t.meta.get("alert") for t in section):
-        return True
-    heads = len(section) > 1 and section[0].type == "heading_open"
-    title = section[1].content if heads else section[0].content if section else ""
-    return title.rstrip(" *_`").endswith(_ASKING)
-
-
-def find_box(token: Token) -> str:
-    """Return the check box at the start of a line; "" if there is none or it is a link."""
-    found = _BOX.match(token.content) if token.type == "inline" else None
-    return found[0] if found and not _is_linked(token) else ""
-
-
-def is_lost_comment(token: Token) -> bool:
-    """Return whether a paragraph was meant to be a question's comment."""
-    text = token.content if token.type == "inline" else ""
-    return bool(_COMMENT.match(text) or MISBEGUN.match(text))
-
-
-def report_lost(prose: Sequence[Token], sheet: SourceFile, *, page: bool) -> None:
-    """Report E10, E24, E54: answers without a question, unless an error is already reported."""
-    for block in find_stray_answers(prose, page=page):
-        above = block.start
-        while above > 0 and prose[above].type != "heading_open":
-            above -= 1
-        last = max(last_line(prose[at]) for at in block)
-        told = range(first_line(prose[above]), last + 1)
-        if not any(p.line in told for p in sheet.problems if p.severity == "error"):
-            _report_block(prose[block.start : block.stop], sheet)
-
-
-def _report_block(block: Sequence[Token], sheet: SourceFile) -> None:
-    token = next(t for t in block if _tells_answer(t, asked=True))
-    first, last = first_line(token), last_line(token)
-    if _COMMENT.match(token.content):
-        message = "The comment of a question is read as text."
-        hint = "Write <!-- before q: and --> behind it."
-        sheet.report("E10", first, 1, message, hint)
-        return
-    if found := _find_blank(token):
-        kind, blank = found
-        message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
-        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it."
-        sheet.report("E54", *sheet.find(blank, first, last), message, hint)
-        return
-    line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
-    message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
-    hint = "Write ### and the question, <!-- q: some-id --> below it, then - [x] text."
-    sheet.report("E24", *sheet.find(line, first, last), message, hint)
-
-
-def _tells_answer(token: Token, asked: bool) -> bool:
-    if token.type == "html_block":
-        return token.content.strip() == UNCLOSED
-    if token.type != "inline":
-        return False
-    lost = _COMMENT.match(token.content) or _find_blank(token)
-    return lost is not None or (asked and _is_ticked(token))
-
-
-def _is_ticked(token: Token) -> bool:
-    in_list = token.level > 2 and bool(_ROUND.match(token.content))
-    ticked = in_list or any(map(_line_is_ticked, token.content.split("\n")))
-    return ticked and not _is_linked(token)
-
-
-def _line_is_ticked(line: str) -> bool:
-    return bool(_TICKED.match(line) or _ROUND.match(line))
-
-
-def _find_blank(token: Token) -> tuple[str, str] | None:
-    """Return kind and text of the first blank outside of code and links."""
-    texts = [c.content for c in token.children or () if c.type == "text"]
-    for kind, blank in _BLANKS.items():
-        if found := next(filter(None, map(blank.search, texts)), None):
-            return kind, found[0]
-    return None
-
-
-def _is_linked(token: Token) -> bool:
-    first = next(iter(token.children or ()), None)
-    return first is not None and first.type == "link_open"
-
-
-_REGION_COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
-# A question's comment in other notation: dashes, quotes or the syntax of another
-# format.
-_STRAY = re.compile(r"[\W_\u30fc]+q\W{0,2}[:=]\s*[a-z0-9][\w-]*|q\s*[:=]\s*[a-z0-9][\w-]*\W*$")
-_OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
-_NAMELESS = re.compile(
-    r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
-    r"|(?:[a-z0-9-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:)"
-)
-_GLUED = re.compile(r"(#{2,6})([^#\s].*)")
-_NAMED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_MAX_REGION_SHOWN = 60
-_MOST_NAMED = 50
-
-
-@dataclasses.dataclass(slots=True)
-class ProseRegion:
-    """Blocks that belong to no item."""
-
-    tokens: list[Token]
-
-
-Region = ProseRegion | ItemDraft
-
-
-def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
-    """Split a text into regions, and report everything wrong between its items."""
-    regions = split_into_items(text, sheet)
-    for above, region in itertools.pairwise((None, *regions)):
-        if isinstance(region, ProseRegion):
-            if kind == "cards" or not _report_parted(above, region, sheet):
-                _report_unnamed(region.tokens, kind, sheet)
-            sheet.item = ""
-            check_blocks(region.tokens, sheet)
-            report_lost(region.tokens, sheet, page=kind == "page")
-            for token in region.tokens:
-                if is_lost_comment(token):
-                    sheet.claim_id(token.content, first_line(token))
-            if kind == "quiz":
-                _report_unread(region.tokens, sheet)
-    return regions
-
-
-def split_into_items(text: str, sheet: SourceFile) -> list[Region]:
-    """Split a text without front matter. Misplaced comments are reported."""
-    found = parse_markdown(_blank_unclosed_comments(text, sheet))
-    regions: list[Region] = []
-    prose: list[Token] = []
-    at = 0
-    while at < len(found):
-        if _is_item(found, at):
-            if prose:
-                regions.append(ProseRegion(prose))
-                prose = []
-            end = _end_of_item(found, at)
-            regions.append(_build_draft(found, at, end, sheet))
-            at = end
-            continue
-        if _is_comment(found[at]):
-            _report_homeless(found[at], prose, sheet)
-        prose.append(found[at])
-        at += 1
-    if prose:
-        regions.append(ProseRegion(prose))
-    return regions
-
-
-def _is_comment(token: Token) -> bool:
-    return token.type == "html_block" and bool(_REGION_COMMENT.match(token.content))
-
-
-def _blank_unclosed_comments(text: str, sheet: SourceFile) -> str:
-    """Empty the opening of an unclosed comment, which would swallow the following items."""
-    if "<!--" not in text:
-        return text
-    lines = text.split("\n")
-    opened = -1
-    for index, line in enumerate(lines):
-        if opened < 0:
-            if "<!--" not in line or not line.lstrip().startswith("<!--"):
-                continue
-            opened = index
-        if "-->" in line:
-            opened = -1
-        elif line.startswith("##") and re.match(r"#{2,6} ", line):
-            _report_unclosed(opened, sheet)
-            _drop_unclosed_comment(lines, opened)
-            opened = -1
-    if opened >= 0:
-        _report_unclosed(opened, sheet)
-        _drop_unclosed_comment(lines, opened)
-    return "\n".join(lines)
-
-
-def _drop_unclosed_comment(lines: list[str], opened: int) -> None:
-    """Blank an unclosed comment and the lines with its keys."""
-    lines[opened] = UNCLOSED
-    for index in range(opened + 1, len(lines)):
-        if not _OF_COMMENT.match(lines[index]):
-            return
-        lines[index] = ""
-
-
-def _report_unclosed(index: int, sheet: SourceFile) -> None:
-    sheet.item = ""
-    sheet.claim_id("\n".join(sheet.lines[index : index + 3]), index + 1)
-    sheet.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
-
-
-def _report_homeless(token: Token, above: list[Token], sheet: SourceFile) -> None:
-    """Report E02: a comment that is not right below a heading."""
-    sheet.item = ""
-    sheet.claim_id(token.content, first_line(token))
-    if _report_glued_above(token, sheet):
-        return
-    hint = "Put the question's first line above it as a heading: ### What …?"
-    message = "The question comment has no heading right above it."
-    headings = (t for t in reversed(above) if t.type == "heading_open" and not t.level)
-    if heading := next(headings, None):
-        hint = (
-            f"Move it up, right below the heading in line {first_line(heading)}; or, "
-            "if it is of another question, write that above it as a heading: ### What …"
-        )
-    sheet.report("E02", first_line(token), 1, message, hint)
-
-
-def _report_glued_above(token: Token, sheet: SourceFile) -> bool:
-    """Report E02: the line above a comment lacks the space of a heading."""
-    above = first_line(token) - 1
-    while above > 0 and not sheet.lines[above - 1].strip():
-        above -= 1
-    line = sheet.lines[above - 1] if above > 0 else ""
-    found = _GLUED.fullmatch(line.strip())
-    if found:
-        report_glued("E02", above, found, sheet)
-    return bool(found)
-
-
-def report_glued(code: str, line: int, found: re.Match[str], sheet: SourceFile) -> None:
-    """Report once that a line lacks the space after its hashes to be a heading."""
-    hashes, words = found.groups()
-    short = words if len(words) <= _MAX_REGION_SHOWN else f"{words[:_MAX_REGION_SHOWN]}…"
-    message = f"“{hashes}{short}” is no heading: a space is missing after {hashes}."
-    if any(p.line == line and p.message == message for p in sheet.problems):
-        return
-    sheet.report(code, line, 1, message, f"Write {hashes} {short}")
-
-
-def _is_item(found: list[Token], at: int) -> bool:
-    if found[at].type != "heading_open" or found[at].level:
-        return False
-    after = at + 3
-    return after < len(found) and _is_comment(found[after])
-
-
-def _end_of_item(found: list[Token], at: int) -> int:
-    level = found[at].tag
-    for index in range(at + 4, len(found)):
-        token = found[index]
-        heading = token.type == "heading_open" and not token.level
-        if heading and (token.tag <= level or _is_item(found, index)):
-            return index
-    return len(found)
-
-
-def _build_draft(found: list[Token], at: int, end: int, sheet: SourceFile) -> ItemDraft:
-    line = first_line(found[at])
-    last = first_line(found[end]) - 1 if end < len(found) else len(sheet.lines)
-    before = len(sheet.problems)
-    comment = read_comment(found[at + 3].content, first_line(found[at + 3]), sheet)
-    broken = any(p.severity == "error" for p in sheet.problems[before:])
-    # A figure counts as its words, so that its link makes no new revision.
-    text = without_figure_links("\n".join(sheet.lines[line - 1 : last]))
-    below = without_figure_links("\n".join(sheet.lines[last_line(found[at + 3]) : last]))
-    for token in found[at + 4 : end]:
-        if _is_comment(token):
-            _report_second(token, sheet)
-            broken = True
-    level = int(found[at].tag[1])
-    body = found[at + 4 : end]
-    return ItemDraft(found[at + 1], comment, body, line, level, text, broken, below)
-
-
-def _report_second(token: Token, sheet: SourceFile) -> None:
-    sheet.claim_id(token.content, first_line(token))
-    if _report_glued_above(token, sheet):
-        return
-    hint = "An item has one comment: keep the id that it had first."
-    message = "The item has a second question comment."
-    sheet.report("E02", first_line(token), 1, message, hint)
-
-
-def _report_parted(above: Region | None, below: ProseRegion, sheet: SourceFile) -> bool:
-    """Report E24 if the answers are below a separate heading. Returns whether they are."""
-    if not isinstance(above, ItemDraft) or not above.comment.id:
-        return False
-    answered = any(t.type.endswith(("list_open", "table_open")) for t in above.body)
-    prose = below.tokens
-    heads = prose[0].type == "heading_open" and len(prose) > 3
-    if above.comment.word("type") or answered or not heads:
-        return False
-    if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _boxes_at(prose, 3)):
-        return False
-    sheet.item = above.comment.id
-    message = f"The answers of the question in line {above.line} stand apart from it."
-    hint = "Delete this heading, or give it more # than the question has."
-    sheet.report("E24", first_line(prose[0]), 1, message, hint)
-    return True
-
-
-def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> None:
-    """Report E01: headings with answers but without an id.
-
-    In a quiz one check box is enough. On a page, a task list counts only if something
-    is ticked and a question is asked. In a cards file, any text is a back.
-    """
-    heading = -1
-    for at, token in enumerate(prose):
-        if token.type == "heading_open" and not token.level:
-            heading = -1 if _has_broken_comment(prose, at) else at
-            back = kind == "cards" and _has_card_back(prose, at)
-            if heading >= 0 and (back or _nameless_below(prose, at)):
-                _report_nameless(prose, at, sheet)
-                heading = -1
-        elif token.type == "paragraph_open" and match_glued_heading(prose[at + 1]):
-            heading = at + 1
-        elif token.type == "bullet_list_open" and not token.level and heading >= 0:
-            boxes = _boxes_at(prose, at)
-            ticked = any("x" in box.lower() for box in boxes)
-            if boxes and (kind != "page" or (ticked and is_question(prose, heading))):
-                _report_nameless(prose, heading, sheet)
-                heading = -1
-
-
-def _report_unread(prose: list[Token], sheet: SourceFile) -> None:
-    """Report E01: text below a heading in quiz.md that is no item."""
-    for at, token in enumerate(prose):
-        if token.type != "heading_open" or token.level or not _has_card_back(prose, at):
-            continue
-        section = prose[at : end_of_section(prose, at)]
-        lines = range(first_line(token), max(map(last_line, section)) + 1)
-        if not any(p.line in lines for p in sheet.problems if p.severity == "error"):
-            sheet.item = ""
-            message = "This heading has no id, and nothing reads what stands below it."
-            hint = "Write <!-- q: some-id --> below it; or, as a note to other authors, "
-            hint += "put all of it between <!-- and -->."
-            sheet.report("E01", first_line(token), 1, message, hint)
-
-
-def match_glued_heading(inline: Token) -> re.Match[str] | None:
-    """Match a paragraph that lacks the space after its hashes to be a heading."""
-    return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
-
-
-def _has_broken_comment(prose: list[Token], at: int) -> bool:
-    """Return whether the heading's id is in a comment that is reported as broken."""
-    below = prose[at + 3 : at + 5]
-    if below and below[0].content.strip() == UNCLOSED:
-        return True
-    if len(below) > 1 and MISBEGUN.match(below[1].content):
-        return True
-    return any(map(_is_comment, prose[at : end_of_section(prose, at)]))
-
-
-def _has_card_back(prose: list[Token], at: int) -> bool:
-    """Return whether there is text below a heading of a card's level."""
-    below = prose[at + 3 : at + 5]
-    if below and below[0].type == "html_block":
-        below = below[1:]
-    return prose[at].tag >= "h3" and bool(below) and below[0].type != "heading_open"
-
-
-def _nameless_below(prose: list[Token], at: int) -> Token | None:
-    """Return the heading's comment that has fields but no id; else None."""
-    below = prose[at + 3] if at + 3 < len(prose) else None
-    if below is None or below.type != "html_block":
-        return None
-    return below if _NAMELESS.match(below.content) else None
-
-
-def _boxes_at(prose: list[Token], at: int) -> list[str]:
-    inside = prose[at : closing_index(prose, at)]
-    return [box for t in inside if t.level == 3 and (box := find_box(t))]
-
-
-def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
-    """Report E01 for a heading. `--fix` adds an id if there was none."""
-    sheet.item = ""
-    heading, below = prose[at], _nameless_below(prose, at)
-    if below is not None:
-        sheet.claim_id(below.content, first_line(below))
-        message = "The comment of this question has no id."
-        hint = "Begin it with q: and an id: <!-- q: some-id"
-        sheet.report("E01", first_line(below), 1, message, hint)
-        return
-    found = match_glued_heading(heading)
-    if found:
-        report_glued("E01", first_line(heading), found, sheet)
-        return
-    if stray := _stray_comment(prose, at, sheet):
-        words = sheet.lines[stray - 1].strip()[:40]
-        message = f"“{words}” is not the comment of this question."
-        hint = "Write <!-- q: and the id right below the heading, and --> behind them."
-        sheet.report("E10", stray, 1, message, hint)
-        return
-    hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
-    message = "This heading has answers but no id."
-    sheet.report("E01", first_line(heading), 1, message, hint)
-    sheet.unidentified.append(_unidentified_item(prose, at, sheet))
-
-
-def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
-    """Return the line that looks like the heading's comment; 0 if there is none."""
-    section = prose[at : end_of_section(prose, at)]
-    end = max(map(last_line, section))
-    code = {
-        line
-        for t in section
-        if t.type == "fence"
-        for line in range(first_line(t), last_line(t) + 1)
-    }
-    for line in range(last_line(section[0]) + 1, end + 1):
-        words = unicodedata.normalize("NFKC", html.unescape(sheet.lines[line - 1]))
-        if line not in code and _STRAY.match(words):
-            return line
-    return 0
-
-
-def _unidentified_item(prose: list[Token], at: int, sheet: SourceFile) -> UnidentifiedItem:
-    """Describe the item of a heading without a comment."""
-    section = prose[at : end_of_section(prose, at)]
-    first, end = last_line(section[0]), max(map(last_line, section))
-    below = without_figure_links("\n".join(sheet.lines[first:end]))
-    title = without_figure_links(section[1].content)
-    comments = [t.content for t in section if t.type == "html_block"]
-    return UnidentifiedItem(
-        first,
-        1,
-        sheet.lines[first - 1],
-        f"{sheet.lines[first - 1]}\n<!-- q: ",
-        " -->",
-        title,
-        tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
-        bottom_k_sketch(f"{title}\n{below}"),
-        hash_words(title),
-        hash_words(below),
-    )
-
-
-_OPENING = "<!--"
-
-
-def page_without_items(text: str) -> str:
-    """Return a page's source without front matter, items and comments.
-
-    Answers whose question lost its comment are removed too, as on the rendered page.
-    Comments are notes among authors.
-    """
-    sheet = SourceFile("", text)
-    body = front_matter(sheet)[1]
-    lines = body.split("\n")
-    gone: set[int] = set()
-    for region in split_into_items(body, sheet):
-        if isinstance(region, ItemDraft):
-            gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
-            continue
-        for block in find_stray_answers(region.tokens):
-            gone |= {n for at in block for n in _line_numbers(region.tokens[at])}
-        for token in region.tokens:
-            if token.type == "html_block" and _OPENING in token.content:
-                gone |= set(_line_numbers(token))
-            elif token.type == "inline":
-                _blank_comments(lines, token)
-    kept = [line for number, line in enumerate(lines, 1) if number not in gone]
-    return "\n".join(kept).strip("\n") + "\n"
-
-
-def _line_numbers(token: Token) -> range:
-    """Return the lines of a block, counted from 1."""
-    start, end = token.map or (0, 0)
-    first = first_line(token)
-    return range(first, first + end - start)
-
-
-def _blank_comments(lines: list[str], inline: Token) -> None:
-    """Remove the comments from the lines of a paragraph or heading."""
-    for comment in _find_comments(inline):
-        block = _line_numbers(inline)
-        whole = "\n".join(lines[block.start - 1 : block.stop - 1])
-        # Each line of a quotation has a marker, which the comment's content lacks.
-        parts = (re.escape(part.strip()) for part in comment.split("\n"))
-        pattern = r"[ \t]*\n[ \t>]*".join(parts)
-        left = re.sub(pattern, lambda m: "\n" * m[0].count("\n"), whole)
-        lines[block.start - 1 : block.stop - 1] = left.split("\n")
-
-
-def _find_comments(inline: Token) -> Iterator[str]:
-    for child in inline.children or []:
-        if child.type == "html_inline" and child.content.startswith(_OPENING):
-            yield child.content

@@ -254,7 +254,7 @@ def _check_braces(draft: ItemDraft, sheet: SourceFile, *, card: bool = False) ->
             message = f"“{found[0]}” is shown as it stands: the {what} has no params."
             hint = f"Define {found[1]} in params, or write it {code}"
             hint = f"Write it {code}" if card else hint
-            sheet.report("E46", *place, message, hint)
+            sheet.report("E46", *place, message, hint, derived=True)
             return
 
 
@@ -476,7 +476,7 @@ def _check_fence(token: Token, sheet: SourceFile) -> None:
     if not _is_closed(token, sheet):
         message = "The block that begins here is never closed: it takes all that follows."
         hint = f"Write {token.markup} on a line of its own behind it."
-        sheet.report("E10", first_line(token), 1, message, hint)
+        sheet.report("E10", first_line(token), 1, message, hint, hides_rest=True)
         return
     if name in _BLOCKS or is_language(name):
         return
@@ -561,7 +561,7 @@ def _check_unread(inline: Token, sheet: SourceFile) -> None:
     if len(rows) > 1 and all(r[:1] == "|" and r[-1:] == "|" for r in rows):
         message = "These lines are read as text, not as a table."
         hint = "Write a line such as |---|---| below the first one, of as many cells."
-        sheet.report("W68", first, 1, message, hint)
+        sheet.report("W68", first, 1, message, hint, derived=True)
 
 
 def _check_boxes(inline: Token, sheet: SourceFile) -> None:
@@ -646,13 +646,14 @@ def _report_marker(
 ) -> None:
     name, words = marker[1].upper(), marker[2].strip()
     line, first = place
-    if first and not quote.meta.get("alert"):
+    is_inside = not first or bool(quote.meta.get("alert"))
+    if not is_inside:
         message = f"Words stand behind [!{name}] on its line, so that it is no box."
         hint = f"Write them on the next line: > {words[:_MAX_SHOWN]}"
     else:
         message = f"[!{name}] stands inside of the box above it."
         hint = f"Leave a line empty before > [!{name}]"
-    sheet.report("E74", line, 1, message, hint)
+    sheet.report("E74", line, 1, message, hint, derived=is_inside)
 
 
 def _check_unended(inline: Token, sheet: SourceFile) -> None:

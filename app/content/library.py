@@ -233,7 +233,7 @@ def _unsourced_problem(question: Question) -> ContentProblem:
     place = (question.place.path, question.place.line, 1)
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
-    return make_problem(place, "E16", message, hint, question.id)
+    return make_problem(place, "E16", message, hint, question.id, derived=True)
 
 
 def _check_missing_objectives(
@@ -245,7 +245,7 @@ def _check_missing_objectives(
         if slug in pages:
             message = f"Neither the page nor {count} of its questions name an objective."
             hint = "Write objective: with a number of syllabus.toml into the front matter."
-            yield make_problem((pages[slug].place.path, 1, 1), "E14", message, hint)
+            yield make_problem((pages[slug].place.path, 1, 1), "E14", message, hint, derived=True)
 
 
 def _check_homeless_items(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:

@@ -63,7 +63,7 @@ def check_related(
         hint = f"Write its whole heading: “{near}”."
     message = f"“{mention.value}” behind See: is no heading of the glossary."
     place = (path, mention.line, mention.column)
-    yield make_problem(place, "E61", message, hint)
+    yield make_problem(place, "E61", message, hint, derived=True)
 
 
 def _heading_forms(name: str) -> Iterable[str]:

@@ -407,7 +407,7 @@ def read_exam(sheet: SourceFile, slug: str) -> ExamBlueprint | None:
     if not questions or not minutes or not counts:
         if tables:
             hint = "Write questions = 50, minutes = 60 and [domains] with a count each."
-            sheet.report("E10", 1, 1, "The mock exam is incomplete.", hint)
+            sheet.report("E10", 1, 1, "The mock exam is incomplete.", hint, derived=True)
         return None
     if sum(counts.values()) != questions and not sheet.problems:
         place = value_location("questions", sheet)

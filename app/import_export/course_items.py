@@ -8,7 +8,8 @@ from typing import Any, cast
 from markdown_it.token import Token
 
 from app.content.front_matter import FileKind, FrontMatter, front_matter
-from app.content.item_reader import ParsedItem, Region, build_item, split_into_items
+from app.content.item_reader import ParsedItem, build_item
+from app.content.item_splitter import Region, split_into_items
 from app.import_export.converted_text import span_around
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.images import map_item_texts

@@ -295,9 +295,11 @@ class RenderContext:
         if token.type == "inline":
             self.top = token.level == 1
 
-    def report(self, code_: str, needle: str, message: str, hint: str = "") -> None:
+    def report(
+        self, code_: str, needle: str, message: str, hint: str = "", *, derived: bool = False
+    ) -> None:
         line, column = self.sheet.find(needle, self.first, self.last)
-        self.sheet.report(code_, line, column, message, hint)
+        self.sheet.report(code_, line, column, message, hint, derived=derived)
 
 
 def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
@@ -465,7 +467,8 @@ class _HtmlRenderer(RendererHTML):
         tokens[closing_index(tokens, index)].meta["alert"] = kind
         if kind and kind not in KINDS:
             known = ", ".join(f"[!{k}]" for k in KINDS)
-            scope.report("E13", "[!", f"[!{kind}] is not an alert.", f"Known: {known}.")
+            message, hint = f"[!{kind}] is not an alert.", f"Known: {known}."
+            scope.report("E13", "[!", message, hint, derived=True)
             return "<blockquote>\n"
         return render_alert_opening(kind, tokens[index + 1 : closing_index(tokens, index)])
 

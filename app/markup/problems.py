@@ -27,7 +27,8 @@ class ContentProblem:
 
     `path` is relative to the content folder; `line` and `column` count from 1;
     `code` is one of `app.markup.problems`, e.g. "E04"; `item` the id of the question
-    or card it belongs to, empty for a whole file.
+    or card it belongs to, empty for a whole file. `derived` says that it usually follows
+    from another error of its item or file; `hides_rest` that the file is unread below it.
     """
 
     path: str
@@ -38,15 +39,31 @@ class ContentProblem:
     message: str
     hint: str = ""
     item: str = ""
+    derived: bool = False
+    hides_rest: bool = False
 
 
 def make_problem(
-    place: tuple[str, int, int], code: str, message: str, hint: str = "", item: str = ""
+    place: tuple[str, int, int],
+    code: str,
+    message: str,
+    hint: str = "",
+    item: str = "",
+    *,
+    derived: bool = False,
+    hides_rest: bool = False,
 ) -> ContentProblem:
     """Create the problem `code` at (path, line, column); its letter is its severity."""
     severity: Literal["error", "warning"] = "error" if code[0] == "E" else "warning"
     return ContentProblem(
-        *place, code, severity, _shorten_words(message), _shorten_words(hint), item
+        *place,
+        code,
+        severity,
+        _shorten_words(message),
+        _shorten_words(hint),
+        item,
+        derived,
+        hides_rest,
     )
 
 
@@ -252,11 +269,24 @@ class SourceFile:
     def __post_init__(self) -> None:
         self.lines = self.text.split("\n")
 
-    def report(self, code: str, line: int, column: int, message: str, hint: str = "") -> None:
+    def report(
+        self,
+        code: str,
+        line: int,
+        column: int,
+        message: str,
+        hint: str = "",
+        *,
+        derived: bool = False,
+        hides_rest: bool = False,
+    ) -> None:
         """Add a problem at (line, column) to the current item."""
         self.spend_effort(A_PROBLEM)
         place = (self.path, max(line, 1), max(column, 1))
-        self.problems.append(make_problem(place, code, message, hint, self.item))
+        problem = make_problem(
+            place, code, message, hint, self.item, derived=derived, hides_rest=hides_rest
+        )
+        self.problems.append(problem)
 
     def give_up(self, error: Exception, what: str, line: int = 0) -> None:
         """Report that something could not be parsed after an unexpected error; never raises."""

@@ -160,7 +160,7 @@ def _parse_option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOp
         if match and "%" in match["inside"]:
             message = f"“{match[0].strip()}” is no part of the mark."
             hint = "Write 1% to 99%, as in - [50%] text; [x] is all of it, [ ] none."
-        sheet.report("E24", line, column, message, hint)
+        sheet.report("E24", line, column, message, hint, derived=True)
         return None
     _check_nested(inside, sheet)
     _strip_box(inline, match.end())

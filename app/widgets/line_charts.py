@@ -1,19 +1,13 @@
-"""Line charts, option curves, timelines."""
+"""Line charts, timelines."""
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
-
-from markupsafe import Markup
 
 from app.estimator.result import Chart, ChartLine, ResultTable, Timeline, TimelineSpan
 from app.estimator.units import format_value
 from app.widgets.scales import (
-    SHARES,
     Axis,
     LabeledLine,
-    PlotArea,
-    format_in_percent,
     linear_axis,
     logarithmic_axis,
     place_names,
@@ -215,75 +209,6 @@ def _empty_chart(chart: Chart) -> SvgChart:
     says = f"{chart.label}: no points."
     svg = svg_root([draw_text("no points", 50, 30, "m")], 44, says)
     return SvgChart(chart.label, svg, says, chart_table(chart))
-
-
-_OPTION_SHARES_TOP, _OPTION_SHARES_HEIGHT, _APART = 16.0, 150.0, 15.0
-_LEFT, _WIDE = 12.0, 80.0
-_OPTION_SHARES_BOX = Box(_LEFT, _OPTION_SHARES_TOP, _WIDE, _OPTION_SHARES_HEIGHT)
-_PLANE = PlotArea(Box(0, _OPTION_SHARES_TOP, 100, _OPTION_SHARES_HEIGHT), SHARES)
-Fifths = Sequence[tuple[int, Mapping[str, float]]]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class OptionCurve:
-    """One option: its letter, whether it is right, its share in each fifth of learners."""
-
-    letter: str
-    right: bool
-    shares: tuple[float, ...]
-
-
-def option_curves(options: Sequence[tuple[str, str, bool]], found: Fifths) -> list[OptionCurve]:
-    """Return the curves of options given as (key, letter, right); empty without statistics."""
-    if not found:
-        return []
-    return [
-        OptionCurve(letter, right, tuple(shares.get(key, 0.0) for _, shares in found))
-        for key, letter, right in options
-    ]
-
-
-def draw_curves(curves: Sequence[OptionCurve]) -> Markup:
-    """Draw option curves; in a good question the key rises and the distractors fall."""
-    marks = _PLANE.scale(format_in_percent, "left")
-    marks += [_draw_option_lines(curves), *_option_shares_names(curves)]
-    bottom = _OPTION_SHARES_TOP + _OPTION_SHARES_HEIGHT + 19
-    marks.append(draw_text("weakest fifth", _LEFT, bottom))
-    marks.append(draw_text("strongest fifth", _LEFT + _WIDE, bottom, "e"))
-    return svg_root(marks, bottom + 6, curves_sentence(curves))
-
-
-def curves_sentence(curves: Sequence[OptionCurve]) -> str:
-    """Return the text alternative of option curves."""
-    text = "; ".join(
-        f"{c.letter}{', the key,' if c.right else ''} from {c.shares[0]:.0%} to {c.shares[-1]:.0%}"
-        for c in curves
-    )
-    return f"Share choosing each option, weakest to strongest fifth: {text}."
-
-
-def _draw_option_lines(curves: Sequence[OptionCurve]) -> str:
-    return draw_nested(
-        (draw_polyline("ln" if c.right else "ln ln2", _curve_points(c)) for c in curves),
-        _OPTION_SHARES_BOX,
-    )
-
-
-def _curve_points(curve: OptionCurve) -> Iterator[Point]:
-    step = 100 / (len(curve.shares) - 1)
-    return ((n * step, 100 - 100 * share) for n, share in enumerate(curve.shares))
-
-
-def _option_shares_names(curves: Sequence[OptionCurve]) -> list[str]:
-    """Draw the letters at the ends of their lines, moved apart where they would overlap."""
-    made = []
-    free = _OPTION_SHARES_TOP + _OPTION_SHARES_HEIGHT + 4
-    for curve in sorted(curves, key=lambda c: c.shares[-1]):
-        down = min(_PLANE.down(curve.shares[-1]) + 4, free)
-        free = down - _APART
-        text = f"{curve.letter} key" if curve.right else curve.letter
-        made.append(draw_text(text, 94, down, "b" if curve.right else ""))
-    return made
 
 
 _LANE = 46

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from app.content.item_reader import page_without_items
+from app.content.item_splitter import page_without_items
 from app.main import create_app
 from app.questions import types as kinds
 from tests.conftest import visit

@@ -19,10 +19,9 @@ from tests.conftest import SECRET, TINY, let_in
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who looks at statistics waits for those of this moment, on a busy machine too."""
-    monkeypatch.setattr("app.authoring.statistics_cache._PATIENCE", 60.0)
-    monkeypatch.setattr("app.authoring.statistics_cache._QUICK", 60.0)
+def _no_reuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statistics are always of this moment, on a busy machine too."""
+    monkeypatch.setattr("app.authoring.statistics_cache._REUSE", 0)
 
 
 @pytest.fixture

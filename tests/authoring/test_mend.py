@@ -110,5 +110,5 @@ def test_problems_lead_to_their_lines():
 
     (task,) = build_author_tasks([found], [], [])
 
-    assert task.address == "/authoring?at=topics%2Fa%2Fquiz.md%3A3%3A7%3AE24"
-    assert task.why == "E24 A box, malformed."
+    assert task.url == "/authoring?at=topics%2Fa%2Fquiz.md%3A3%3A7%3AE24"
+    assert task.reason == "E24 A box, malformed."

@@ -114,23 +114,7 @@ def test_options_have_counts_and_the_rest_of_those_who_chose_them(client, crowd,
     assert wrong < right
 
 
-def test_from_fifty_answers_on_a_drawing_says_who_chooses_what(client, crowd, library):
-    crowd.all_answer(library.questions.values(), crowd.join(60))
-
-    html = client.get(f"{AT}/k-trade").text
-
-    said = re.search(r"weakest to strongest fifth: ([^\"]*)", html)
-    assert said
-    shares = re.fullmatch(
-        r"A from (\d+)% to (\d+)%; B, the key, from (\d+)% to (\d+)%; C .*", said[1]
-    )
-    assert shares
-    first_wrong, last_wrong, first_key, last_key = map(int, shares.groups())
-    assert first_wrong > last_wrong
-    assert first_key < last_key
-
-
-def test_an_edit_shows_as_a_difference_with_its_interval(client, crowd, library):
+def test_each_wording_has_statistics_of_its_own(client, crowd, library):
     question = library.questions["k-trade"]
     crowd.worded("k-trade", "old", 1_780_000_000_000)
     crowd.worded("k-trade", question.revision, 1_780_900_000_000)
@@ -140,14 +124,13 @@ def test_an_edit_shows_as_a_difference_with_its_interval(client, crowd, library)
         crowd.answer(question, learner, score, revision="old" if old else "")
     crowd.session.commit()
 
-    rows = client.get(f"{AT}/k-trade").text.split("Against the one before")[1]
+    rows = client.get(f"{AT}/k-trade").text.split('aria-label="Statistics by wording')[1]
     before, now = rows.split("</tr>")[1:3]
 
     assert "Before" in before
-    assert "points" not in before
+    assert re.findall(r'<td class="n">\s*(\d+)', before) == ["20", "25"]
     assert "Now" in now
-    assert "+50 points" in now
-    assert re.search(r"\+\d+ to \+\d+", now)
+    assert re.findall(r'<td class="n">\s*(\d+)', now) == ["20", "75"]
 
 
 def test_a_computed_question_lists_all_its_variants(client):

@@ -148,7 +148,7 @@ def test_answers_whose_score_stays_are_marked_for_the_statistics_alone(
     with Session(app.state.engine) as db:
         regrading = preview_regrade(db, "", author.question)
 
-    assert (regrading.asked, regrading.same, len(regrading.rows)) == (2, 1, 2)
+    assert (regrading.answers, regrading.same, len(regrading.rows)) == (2, 1, 2)
     assert (
         regrading.reach.answers,
         regrading.reach.learners,
@@ -389,20 +389,20 @@ def test_a_mended_key_is_named_until_it_counts(
     client: TestClient, app: FastAPI, rosa: TestClient, author: Author
 ):
     answer(rosa, author.key_of(ACCURACY))
-    words = "Its key was mended: one answer would score otherwise by it."
+    words = "Its key was corrected: one answer would score differently."
     author.mends(BANDWIDTH)
     assert words not in client.get("/authoring/mend").text
     author.mends(ACCURACY)
 
     assert words in client.get("/authoring/mend").text
     page = client.get(AT.removesuffix("/regrading")).text
-    assert "Its key was mended: 1\u00a0answer would score" in page
+    assert "Its key was corrected: 1\u00a0answer would score" in page
 
     regrade(app.state.engine, author)
 
     assert words not in client.get("/authoring/mend").text
     page = client.get(AT.removesuffix("/regrading")).text
-    assert "would score otherwise" not in page
+    assert "would score differently" not in page
 
 
 def test_other_words_are_not_taken_for_a_mended_key(
@@ -412,7 +412,7 @@ def test_other_words_are_not_taken_for_a_mended_key(
     author.mends(ACCURACY)
     author.writes(*OTHER_WORDS)
 
-    assert "Its key was mended" not in client.get("/authoring/mend").text
+    assert "Its key was corrected" not in client.get("/authoring/mend").text
 
 
 # --- the command ---

@@ -5,7 +5,7 @@ import pytest
 from app.content.file_reader import parse_file
 from app.markup.expressions import ExpressionError, Value
 from app.markup.quantities import Quantity
-from app.questions.types.design_solver import judge_condition, read_condition
+from app.questions.types.design import judge_condition, read_condition
 
 PLAN: dict[str, Value] = {
     "fits": True,

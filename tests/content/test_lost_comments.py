@@ -5,7 +5,7 @@ import re
 import pytest
 
 from app.content.file_reader import parse_file
-from app.content.item_reader import page_without_items
+from app.content.item_splitter import page_without_items
 from app.content.parsed_file import ParsedFile
 from app.markup.model import HtmlBlock
 

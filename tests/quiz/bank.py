@@ -8,7 +8,7 @@ from app.questions.options import Choice
 from app.questions.types import Answer
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.cloze import ClozeAnswer, ClozeBlank
-from app.questions.types.design_solver import DesignAnswer
+from app.questions.types.design import DesignAnswer
 from app.questions.types.matching import MatchAnswer, MatchPair
 from app.questions.types.number_parsing import AcceptedRange, NumericAnswer, NumericOption
 from app.questions.types.ordering import OrderAnswer

@@ -13,11 +13,9 @@ from app.questions import types as kinds
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.result import GradeResult
-from app.questions.types.design_solver import (
+from app.questions.types.design import (
     DesignAnswer,
-    DesignTask,
     best_value,
-    design_task,
     judge_condition,
     plan_outputs,
     read_condition,
@@ -121,7 +119,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
     """Every plan of these counts is priced: up to 1,377 and 6,561 of them."""
     question = course.questions[item]
     assert isinstance(question.answer, DesignAnswer)
-    problem = design_task(question.answer)
+    problem = question.answer
 
     price, plan = min(feasible(problem, PRICE[item]), key=lambda found: found[0])
 
@@ -132,7 +130,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
     assert judged(question, plan).score == 1
 
 
-def feasible(problem: DesignTask, output: str) -> Iterator[tuple[float, dict[str, str]]]:
+def feasible(problem: DesignAnswer, output: str) -> Iterator[tuple[float, dict[str, str]]]:
     """The price and the choices of each plan that meets the other conditions."""
     fields = input_specs(require_estimate(problem.estimate).inputs)
     others = [c for c in map(read_condition, problem.accept) if not c.bests]
@@ -164,7 +162,7 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
 
     shown = kinds.type_of(question).shown(question.answer, {})
 
-    begun = starting_plan(design_task(question.answer))
+    begun = starting_plan(question.answer)
     assert set(begun) == set(question.answer.choose)
     raw = {f"choose.{name}": [shown.values[name]] for name in question.answer.choose}
     verdict = grade(draw_variant(question, 1), raw)

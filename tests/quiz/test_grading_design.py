@@ -5,7 +5,7 @@ import dataclasses
 from app.estimator.hardware import catalog as accelerators
 from app.questions.grading import grade
 from app.questions.result import GradeResult, UnreadableResponse
-from app.questions.types.design_solver import best_value, design_task
+from app.questions.types.design import best_value
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 
 
@@ -45,7 +45,7 @@ def test_a_plan_that_spends_too_much_is_told_the_best_that_is_possible() -> None
 
 
 def test_the_best_plan_that_the_planner_finds_passes() -> None:
-    best = best_value(design_task(DESIGN.answer), "free")
+    best = best_value(DESIGN.answer, "free")
     assert best is not None
     assert best.value >= 10e9, "the other conditions hold for it"
 

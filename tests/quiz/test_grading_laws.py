@@ -14,7 +14,7 @@ from app.questions.model import Variant
 from app.questions.result import GradeResult, UnreadableResponse
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.cloze import ClozeAnswer
-from app.questions.types.design_solver import DesignAnswer
+from app.questions.types.design import DesignAnswer
 from app.questions.types.matching import MatchAnswer
 from app.questions.types.ordering import OrderAnswer, order_credit
 from app.questions.variants import draw_variant

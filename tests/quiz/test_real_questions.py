@@ -11,7 +11,7 @@ from app.questions.result import GradeResult, UnreadableResponse
 from app.questions.types import Answer
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.cloze import ClozeAnswer
-from app.questions.types.design_solver import DesignAnswer
+from app.questions.types.design import DesignAnswer
 from app.questions.types.hotspot import HotspotAnswer
 from app.questions.types.matching import MatchAnswer
 from app.questions.types.number_parsing import NumericAnswer

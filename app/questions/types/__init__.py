@@ -11,8 +11,7 @@ from app.questions.types.choice import (
     TrueFalseType,
 )
 from app.questions.types.cloze import ClozeAnswer, ClozeType
-from app.questions.types.design import DesignType
-from app.questions.types.design_solver import DesignAnswer
+from app.questions.types.design import DesignAnswer, DesignType
 from app.questions.types.hotspot import HotspotAnswer, HotspotType
 from app.questions.types.matching import MatchAnswer, MatchingType
 from app.questions.types.number_parsing import NumericAnswer

@@ -1,16 +1,39 @@
-"""Design exercises: the learner chooses calculator inputs, and the estimator grades them."""
+"""Design exercises: the learner chooses calculator inputs, and the estimator grades them.
+
+A condition may refer to the best value of an output, `cost <= 1.2 * best(cost)`. A search over
+plans finds it. It changes one choice at a time, then two together, from three starts.
+"""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import functools
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from app.estimator.inputs import InvalidInputsError, format_input, input_specs, parse_inputs
-from app.estimator.registry import EstimateSpec
+from app.estimator.hardware import catalog
+from app.estimator.inputs import (
+    InputSpec,
+    InvalidInputsError,
+    format_input,
+    input_specs,
+    parse_inputs,
+)
 from app.estimator.units import format_value
-from app.markup import expressions, strict_yaml
-from app.markup.expressions import ExpressionError, FigureError, Value, require_estimate
+from app.markup import expressions, quantities, strict_yaml
+from app.markup.expressions import (
+    MOST_CHARACTERS,
+    Expression,
+    ExpressionError,
+    FigureError,
+    Value,
+    compile_expression,
+    evaluate_expression,
+    require_estimate,
+)
 from app.markup.ids import did_you_mean
-from app.markup.problems import AN_ESTIMATE, SourceFile, estimate_price
+from app.markup.problems import AN_ESTIMATE, estimate_price
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
 from app.questions.question_type import AuthoredItem, ItemComment, QuestionType, State, Typed
@@ -24,293 +47,510 @@ from app.questions.result import (
     single_value,
     typed_text,
 )
-from app.questions.types.design_solver import (
-    MOST_PLANS,
-    ConditionResult,
-    DesignAnswer,
-    DesignTask,
-    OpenDesign,
-    PlanCondition,
-    can_be_met,
-    design_task,
-    judge_condition,
-    judge_conditions,
-    read_condition,
-    starting_plan,
-)
 
-_WORDS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
-
-
-def condition_pairs(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
-    """Return each condition as (output, requirement).
-
-    Raises FigureError or ExpressionError; exercises with such errors do not pass `check`.
-    """
-    labels = {o.name: o.label for o in require_estimate(design.estimate).outputs}
-    return tuple(
-        (condition_subject(condition, labels), condition_limit(condition, labels))
-        for condition in map(read_condition, design.accept)
-    )
-
-
-def describe_conditions(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
-    """Return `conditions_of`, or the conditions as written if they cannot be read."""
-    try:
-        return condition_pairs(design)
-    except (FigureError, ExpressionError):
-        return tuple((text, "") for text in design.accept)
-
-
-def condition_subject(condition: PlanCondition, labels: dict[str, str]) -> str:
-    """Return what a condition is about, e.g. “Time to first token, 95th percentile”."""
-    text = condition.left.text.strip()
-    return labels.get(text, text)
-
-
-def condition_limit(condition: PlanCondition, labels: dict[str, str]) -> str:
-    """Return the requirement, e.g. “at most 1 s” or “at most 1.2 × the best possible”."""
-    if condition.right is None:
-        return "yes"
-    words = condition.right.text.strip()
-    for name in condition.bests:
-        words = words.replace(f"best_of_{name}", "the best that is possible")
-    words = words.replace("*", "×")
-    for name, label in labels.items():
-        words = words.replace(f" {name} ", f" {label} ")
-    return f"{_WORDS.get(condition.operator, 'exactly')} {words}"
-
-
-def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | UnreadableResponse:
-    """Grade a plan; `choose.INPUT` in the response contains each chosen input.
-
-    Each condition counts the same, unless the item is all or nothing. An input that the
-    estimate rejects is unreadable, with its range as hint.
-    """
-    plan = {name: single_value(raw, f"choose.{name}") for name in answer.choose}
-    plan = {name: words for name, words in plan.items() if words}
-    if not plan:
-        return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
-    if any(len(words) > MAX_RESPONSE_LENGTH for words in plan.values()):
-        return UnreadableResponse(f"A value is longer than {MAX_RESPONSE_LENGTH} characters.")
-    refused = _refuse_plan(answer, plan)
-    if refused is not None:
-        return refused
-    try:
-        found = judge_conditions(design_task(answer), plan)
-    except (FigureError, ExpressionError) as error:
-        return UnreadableResponse(f"The plan cannot be judged: {error}", error.hint)
-    why = _plan_verdict(answer, plan)
-    marks = tuple(
-        _mark_condition(f"c{number}", judgment, what, why)
-        for number, (judgment, what) in enumerate(
-            zip(found, describe_conditions(answer), strict=True)
-        )
-    )
-    met = sum(mark.good for mark in marks)
-    score = float(met == len(marks)) if partial == "off" else fraction(met, len(marks))
-    return GradeResult(
-        score=score,
-        parsed={"plan": plan, "met": [mark.good for mark in marks]},
-        marks=marks,
-        said=f"{met} of {len(marks)} conditions met",
-    )
-
-
-def _refuse_plan(answer: DesignAnswer, plan: dict[str, str]) -> UnreadableResponse | None:
-    try:
-        entry = expressions.require_estimate(answer.estimate)
-        parse_inputs(entry.inputs, {**answer.given, **plan})
-    except FigureError as error:
-        return UnreadableResponse(error.message, error.hint)
-    except InvalidInputsError as error:
-        first = error.problems[0]
-        field = input_specs(entry.inputs).get(first.field)
-        label = f"{field.label}: " if field else ""
-        return UnreadableResponse(f"{label}{first.message}", "Change it and check again.")
-    return None
-
-
-def _plan_verdict(answer: DesignAnswer, plan: dict[str, str]) -> str:
-    """Return the estimator's own verdict on the plan, with its figures."""
-    verdict = expressions.compute_estimate(answer.estimate, {**answer.given, **plan}).verdict
-    return f"{verdict.lead} {verdict.text}".strip()
-
-
-def _mark_condition(
-    key: str, judgment: ConditionResult, words: tuple[str, str], why: str
-) -> PartResult:
-    subject, wanted = words
-    if judgment.limit is not None and judgment.condition.bests:
-        wanted = f"{wanted}: {_value_words(judgment.limit)}"
-    return PartResult(
-        key=key,
-        label=subject,
-        text=typed_text(subject),
-        chosen=True,
-        wanted_chosen=True,
-        good=judgment.met,
-        given=typed_text(_value_words(judgment.value)),
-        wanted=typed_text(wanted),
-        feedback=typed_text(_missed_by_text(judgment, why)),
-    )
-
-
-def _missed_by_text(judgment: ConditionResult, why: str) -> str:
-    """Return by how much a condition was missed, e.g. “4.2 GB short of it”.
-
-    A failed yes-or-no condition has no distance, so the estimator's sentence `why` is used.
-    """
-    value, limit = judgment.value, judgment.limit
-    if value is False:
-        return why
-    if judgment.met or limit is None or not isinstance(value, Quantity):
-        return ""
-    gap = format_value(abs(value.value - limit.value), value.unit or "")
-    above = judgment.condition.operator.startswith("<")
-    return f"{gap} over the limit." if above else f"{gap} short of it."
-
-
-def _value_words(value: Value) -> str:
-    if isinstance(value, Quantity):
-        return format_value(value.value, value.unit or "")
-    return format_value(value)
-
-
-_NONE = YamlMapping({}, {}, 1, 1)
+_COMPARISON = re.compile(r"^(?P<left>[^<>=]+?)\s*(?P<op><=|>=|==|=|<|>)\s*(?P<right>.+)$")
+_REVERSED = re.compile(r"=[<>]")
+_BEST = re.compile(r"\bbest\(\s*([A-Za-z_]\w*)\s*\)")
+_BEST_NAME = "best_of_"  # in expressions, best(x) is the name best_of_x
+_OPERATOR_TEXTS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
+_TOLERANCE = 1e-9
+_MOST_PLANS = 400
+_SWEEPS = 3
+_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_UNUSABLE = (math.inf, math.inf, math.inf)
+_UNKNOWN = "not known, the plan does not run"
 _EXAMPLES = {
     "estimate": "estimate: and the name of one, such as inference-memory",
     "choose": "choose: and the inputs that are left open, such as [gpu]",
     "accept": "accept: and what has to hold, such as [fits]",
 }
 
-
-def read_design(comment: ItemComment) -> DesignAnswer:
-    """Read a design exercise from its comment."""
-    values = comment.fields.values
-    given = values.get("given")
-    fixed: Mapping[str, str] = (
-        {n: strict_yaml.single_text(v) for n, v in given.values.items()}
-        if isinstance(given, YamlMapping)
-        else {}
-    )
-    chosen = tuple(w.text for w in strict_yaml.text_list(values.get("choose")))
-    accept = tuple(w.text for w in strict_yaml.text_list(values.get("accept")))
-    return DesignAnswer(comment.word("estimate"), fixed, chosen, accept)
+_Cost = tuple[float, float, float]
+_Options = Mapping[str, tuple[str, ...]]
 
 
-def check_design(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> None:
-    """Report unknown and duplicate names (E80, E81, E11, E13); note the estimate."""
-    for name in ("estimate", "choose", "accept"):
-        node = comment.fields.values.get(name)
-        if not node or not any(word.text for word in strict_yaml.text_list(node)):
-            message = f"A design exercise needs “{name}”."
-            place = comment.place(name) if node else (comment.line, comment.column)
-            sheet.report("E13", *place, message, f"Write {_EXAMPLES[name]}.")
-            return
-    if not isinstance(comment.fields.values.get("given", _NONE), YamlMapping):
-        message = "“given” is not a list of inputs with their values."
-        hint = "Write given: {model: 70B, context: 8192}."
-        sheet.report("E13", *comment.place("given"), message, hint)
-    try:
-        entry = require_estimate(made.estimate)
-    except FigureError as error:
-        place = comment.place("estimate")
-        sheet.report(error.code, *place, error.message, error.hint)
-        return
-    sheet.add_mention("calculator", entry.name, *comment.place("estimate"))
-    _check_inputs(made, entry, comment, sheet)
-    for text in made.accept:
-        _check_condition(text, entry, comment, sheet)
+@dataclasses.dataclass(frozen=True, slots=True)
+class DesignAnswer:
+    """The exercise: given inputs, inputs to choose, and conditions as written."""
+
+    estimate: str
+    given: Mapping[str, str]
+    choose: tuple[str, ...]
+    accept: tuple[str, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.estimate, tuple(sorted(self.given.items())), self.choose, self.accept))
 
 
-def _check_inputs(
-    made: DesignAnswer, entry: EstimateSpec, comment: ItemComment, sheet: SourceFile
-) -> None:
-    fields = input_specs(entry.inputs)
-    named = [(n, "given") for n in made.given] + [(n, "choose") for n in made.choose]
-    for name, where in named:
-        if name not in fields:
-            message = f"“{name}” is not an input of {entry.name}."
-            hint = did_you_mean(name, fields)
-            sheet.report("E81", *comment.place(where), message, hint)
-        elif where == "choose" and name in made.given:
-            message = f"“{name}” is given and to be chosen."
-            hint = "Take it out of one of the two."
-            sheet.report("E11", *comment.place(where), message, hint)
-    for name in dict.fromkeys(n for n in made.choose if made.choose.count(n) > 1):
-        message = f"“{name}” is to be chosen twice."
-        sheet.report("E11", *comment.place("choose"), message, "Name it once.")
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenDesign:
+    """A design exercise on the page: open inputs, given inputs, and all current values.
 
-
-def _check_condition(
-    text: str, entry: EstimateSpec, comment: ItemComment, sheet: SourceFile
-) -> None:
-    """Parse a condition and evaluate it on sample outputs with the value 1."""
-    place = comment.place("accept")
-    sample: dict[str, Value] = {
-        o.name: Quantity(1.0, o.unit) if o.unit else Quantity(1.0, None) for o in entry.outputs
-    }
-    try:
-        condition = read_condition(text)
-        unknown = sorted(condition.names - set(sample))
-        if unknown:
-            message = f"“{unknown[0]}” is not an output of {entry.name}."
-            hint = did_you_mean(unknown[0], sample)
-            sheet.report("E81", *place, message, hint)
-            return
-        best = {n: v for n, v in sample.items() if isinstance(v, Quantity)}
-        judge_condition(condition, sample, {n: best[n] for n in condition.bests})
-    except ExpressionError as error:
-        sheet.report(error.code, *place, error.message, error.hint)
-
-
-def check_plans(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> None:
-    """Check the given values, and that plans can be right and wrong (E80, E84, W92, W93).
-
-    Requires that every name is known.
+    `fields` maps the name of an open input to the name of its form field; `given` has
+    the names of the others; `conditions` are (output, requirement).
     """
-    if _check_given(made, comment, sheet) or estimate_price(made.estimate) > AN_ESTIMATE:
-        return
-    problem = design_task(made)
-    sheet.spend_effort(MOST_PLANS * AN_ESTIMATE, repr(problem))
-    place = comment.place("accept")
-    if not can_be_met(problem):
-        message = f"No plan was found that meets {', '.join(made.accept)[:120]}."
-        hint = "Relax a condition, change what is given, or let more be chosen."
-        sheet.report("W92", *place, message, hint)
-    elif not starting_plan(problem) and _start_meets_all(problem):
-        message = "The exercise is solved before anything is chosen."
-        hint = "Tighten a condition, so that what the form begins with misses it."
-        sheet.report("W93", *place, message, hint)
+
+    estimate: str
+    values: Mapping[str, str]
+    fields: Mapping[str, str]
+    given: Mapping[str, str]
+    conditions: tuple[tuple[str, str], ...]
 
 
-def _check_given(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> bool:
-    """Report given values that cannot be used; return whether there are any."""
-    inputs = expressions.require_estimate(made.estimate).inputs
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanCondition:
+    """A condition on the outputs of an estimate.
+
+    Without an operator, `left` is an output that must be true.
+    """
+
+    text: str
+    left: Expression
+    operator: str = ""
+    right: Expression | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the outputs that it uses."""
+        used = self.left.names | (self.right.names if self.right else frozenset())
+        return frozenset(name.removeprefix(_BEST_NAME) for name in used)
+
+    @property
+    def bests(self) -> frozenset[str]:
+        """Return the outputs whose best value it uses."""
+        used = self.right.names if self.right else frozenset()
+        return frozenset(n.removeprefix(_BEST_NAME) for n in used if n.startswith(_BEST_NAME))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConditionResult:
+    """Whether a condition is met, its value, and the limit in the unit of the value."""
+
+    condition: PlanCondition
+    met: bool
+    value: Value
+    limit: Quantity | None = None
+
+    @property
+    def excess(self) -> float:
+        """The distance from the limit as a share of the limit; 0 if the condition is met."""
+        if self.met or self.limit is None or not isinstance(self.value, Quantity):
+            return 0.0
+        return abs(self.value.value - self.limit.value) / (abs(self.limit.value) or 1.0)
+
+    @property
+    def closeness(self) -> float:
+        """How near the value is to its limit: 1 at it, 0 far from it."""
+        if self.limit is None or not isinstance(self.value, Quantity):
+            return 0.0
+        ratio = self.value.value / self.limit.value if self.limit.value else 1.0
+        is_minimum = self.condition.operator.startswith(">")
+        return (1 / ratio if ratio else math.inf) if is_minimum else ratio
+
+
+@functools.lru_cache(maxsize=1024)
+def read_condition(text: str) -> PlanCondition:
+    """Parse a condition; raises ExpressionError (E44, E45, E42)."""
+    if match := _REVERSED.search(text):
+        hint = f"Write {text.replace(match[0], match[0][::-1], 1)[:60]}."
+        raise ExpressionError("E45", f"“{match[0]}” compares nothing.", hint)
+    match = _COMPARISON.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
+    if match is None:
+        return PlanCondition(text, compile_expression(text))
+    right = _BEST.sub(rf"{_BEST_NAME}\1", match["right"])
+    operator = "==" if match["op"] == "=" else match["op"]
+    left = compile_expression(match["left"])
+    return PlanCondition(text, left, operator, compile_expression(right))
+
+
+def judge_condition(
+    condition: PlanCondition, outputs: Mapping[str, Value], best: Mapping[str, Quantity]
+) -> ConditionResult:
+    """Evaluate a condition for the outputs of a plan; `best` are the values of `bests`.
+
+    Raises ExpressionError for unknown outputs (E44) and for units that do not fit (E42).
+    """
+    names = {**outputs, **{f"{_BEST_NAME}{name}": value for name, value in best.items()}}
+    value = evaluate_expression(condition.left, names)
+    if condition.right is None:
+        return ConditionResult(condition, value is True, value)
+    limit = evaluate_expression(condition.right, names)
+    if not isinstance(value, Quantity) or not isinstance(limit, Quantity):
+        return ConditionResult(condition, value == limit, value)
+    unit = value.unit or ""
+    if quantities.unit_kind(limit.unit or "") != quantities.unit_kind(unit):
+        message = f"“{condition.text}” compares {quantities.unit_in_words(unit)} with "
+        message += f"{quantities.unit_in_words(limit.unit)}."
+        example = f"{condition.text} {unit}" if unit and not limit.unit else f"<= 1 {unit}".rstrip()
+        raise ExpressionError("E42", message, f"Write the limit with its unit: {example}.")
+    limit = quantities.convert_quantity(limit, unit)
+    met = _holds(value.value, condition.operator, limit.value)
+    return ConditionResult(condition, met, value, limit)
+
+
+def _holds(value: float, operator: str, limit: float) -> bool:
+    if math.isclose(value, limit, rel_tol=_TOLERANCE):
+        return "=" in operator
+    return value < limit if operator.startswith("<") else operator[0] == ">" and value > limit
+
+
+def judge_conditions(answer: DesignAnswer, plan: Mapping[str, str]) -> list[ConditionResult]:
+    """Evaluate every condition for a plan, in authored order.
+
+    Raises FigureError or ExpressionError if the plan cannot be estimated.
+    """
+    outputs = plan_outputs(answer.estimate, {**answer.given, **plan})
+    results = []
+    for condition in map(read_condition, answer.accept):
+        best: dict[str, Quantity] = {}
+        for name in condition.bests:
+            reached = outputs.get(name)
+            # The learner's plan may be better than any that the search found.
+            fallback = reached if isinstance(reached, Quantity) else Quantity(math.inf, "")
+            best[name] = best_value(answer, name) or fallback
+        try:
+            results.append(judge_condition(condition, outputs, best))
+        except ExpressionError as error:
+            if error.code != "E44":
+                raise
+            # The output exists, but not for this plan: one that does not fit has no latency.
+            results.append(ConditionResult(condition, met=False, value=_UNKNOWN))
+    return results
+
+
+def plan_outputs(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
+    """Return the outputs of the estimate for a plan; unknown figures are left out.
+
+    Raises FigureError if the inputs cannot be used.
+    """
+    outputs: dict[str, Value] = {}
+    for figure in expressions.compute_estimate(estimate, inputs).figures:
+        if isinstance(figure.value, bool | str):
+            outputs[figure.name] = figure.value
+        elif figure.value is not None:
+            outputs[figure.name] = Quantity(figure.value, figure.unit)
+    return outputs
+
+
+@functools.lru_cache(maxsize=256)
+def best_value(answer: DesignAnswer, output: str) -> Quantity | None:
+    """Return the best value of `output` over plans that meet the other conditions.
+
+    The lowest if a condition limits it from above, else the highest. None if no plan was found.
+    The search tries no more than 400 plans, so it may miss the best one. The tests compare it with
+    all plans of each exercise.
+    """
+    search, options = _PlanSearch(answer, output), _options_to_try(answer)
+    fields = input_specs(require_estimate(answer.estimate).inputs)
+    for part in (0, 1, 2):
+        plan = {name: values[len(values) * part // 4] for name, values in options.items()}
+        plan = search.improve(plan, lambda _: options)
+        plan = search.improve(plan, functools.partial(_neighbors, options), together=2)
+        between = {name: _counts_around(fields[name], value) for name, value in plan.items()}
+        search.improve(plan, lambda _, between=between: between)  # type: ignore[misc]
+    return search.best
+
+
+def can_be_met(answer: DesignAnswer) -> bool:
+    """Return whether a search finds a plan that meets all conditions but those on a best value."""
+    search, options = _PlanSearch(answer, ""), _options_to_try(answer)
+    search.cost({})  # the calculator's defaults
+    for part in range(5):
+        plan = {name: values[(len(values) - 1) * part // 4] for name, values in options.items()}
+        if search.best is None:
+            search.improve(plan, lambda _: options)
+    return search.best is not None
+
+
+class _PlanSearch:
+    """A search: the plans tried so far, and the best value of those that meet the conditions."""
+
+    def __init__(self, answer: DesignAnswer, output: str) -> None:
+        self._answer = answer
+        self._output = output
+        conditions = [read_condition(text) for text in answer.accept]
+        self._conditions = [c for c in conditions if not c.bests]
+        operators = [c.operator for c in conditions if output in c.bests]
+        self._sign = -1.0 if operators and operators[0].startswith(">") else 1.0
+        self._costs: dict[tuple[tuple[str, str], ...], _Cost] = {}
+        self.best: Quantity | None = None
+
+    def improve(
+        self, plan: dict[str, str], options: Callable[[dict[str, str]], _Options], together: int = 1
+    ) -> dict[str, str]:
+        """Take the best value of each choice in turn until nothing improves.
+
+        `options` gives the values to try around a plan, `together` how many choices change at once.
+        """
+        for _ in range(_SWEEPS):
+            before, values = self.cost(plan), options(plan)
+            for names in itertools.combinations(values, together):
+                choices = itertools.product(*(values[name] for name in names))
+                changed = [{**plan, **dict(zip(names, c, strict=True))} for c in choices]
+                plan = min([plan, *changed], key=self.cost)
+            if self.cost(plan) >= before:
+                break
+        return plan
+
+    def cost(self, plan: Mapping[str, str]) -> _Cost:
+        """Return the cost of a plan: missed conditions, then price, then closeness to limits."""
+        key = tuple(sorted(plan.items()))
+        if key not in self._costs:
+            is_over = len(self._costs) >= _MOST_PLANS
+            self._costs[key] = _UNUSABLE if is_over else self._compute_cost(plan)
+        return self._costs[key]
+
+    def _compute_cost(self, plan: Mapping[str, str]) -> _Cost:
+        try:
+            outputs = plan_outputs(self._answer.estimate, {**self._answer.given, **plan})
+            results = [judge_condition(c, outputs, {}) for c in self._conditions]
+        except (FigureError, ExpressionError):
+            return _UNUSABLE
+        value = outputs.get(self._output) if self._output else Quantity(0.0, None)
+        if not isinstance(value, Quantity):
+            return _UNUSABLE
+        missed = sum((not r.met) + min(r.excess, 1e6) for r in results)
+        price = self._sign * value.value
+        if not missed and (self.best is None or price < self._sign * self.best.value):
+            self.best = value
+        # Of plans of equal price, one with more distance to its limits lets the next choice
+        # save more.
+        return missed, price, sum(result.closeness for result in results)
+
+
+def _options_to_try(answer: DesignAnswer) -> _Options:
+    fields = input_specs(require_estimate(answer.estimate).inputs)
+    return {name: _values_to_try(fields[name]) for name in answer.choose}
+
+
+def _values_to_try(field: InputSpec) -> tuple[str, ...]:
+    if field.kind == "choice":
+        return tuple(value for value, _ in field.choices)
+    if field.kind == "gpu":
+        return tuple(gpu.id for gpu in catalog.list_accelerators() if not gpu.announced)
+    return ("no", "yes") if field.kind == "flag" else _allowed(field, _COUNTS) or ("1",)
+
+
+def _neighbors(options: _Options, plan: Mapping[str, str]) -> _Options:
+    """Return each value with its neighbors, so that two choices can be traded off."""
+    places = {name: values.index(plan[name]) for name, values in options.items()}
+    return {name: options[name][max(0, at - 1) : at + 2] for name, at in places.items()}
+
+
+def _counts_around(field: InputSpec, value: str) -> tuple[str, ...]:
+    """Return counts between the doublings tried so far, around a value."""
+    if not value.isdigit():
+        return (value,)
+    count = int(value)
+    counts = {count * part // 8 for part in (5, 6, 7, 9, 10, 12)} | {count - 1, count, count + 1}
+    return _allowed(field, counts)
+
+
+def _allowed(field: InputSpec, counts: Iterable[int]) -> tuple[str, ...]:
+    low = -math.inf if field.minimum is None else field.minimum
+    high = math.inf if field.maximum is None else field.maximum
+    return tuple(str(count) for count in sorted(counts) if low <= count <= high)
+
+
+@functools.lru_cache(maxsize=256)
+def starting_plan(answer: DesignAnswer) -> dict[str, str]:
+    """Return the plan that the form starts with: one that does not meet the conditions.
+
+    Otherwise a learner who submits the form unchanged might be right. It is the first of the
+    smallest, the largest, and the middle values; empty if all of these meet the conditions.
+    """
+    options = _options_to_try(answer)
+    for part in (0, 4, 1, 2, 3):
+        plan = {name: values[(len(values) - 1) * part // 4] for name, values in options.items()}
+        try:
+            if not all(result.met for result in judge_conditions(answer, plan)):
+                return plan
+        except (FigureError, ExpressionError):
+            continue
+    return {}
+
+
+def describe_conditions(answer: DesignAnswer) -> tuple[tuple[str, str], ...]:
+    """Return each condition as (output, requirement); as written if it cannot be read."""
     try:
-        parse_inputs(inputs, made.given)
-    except InvalidInputsError as error:
-        fields, node = input_specs(inputs), comment.fields.values.get("given")
-        for wrong in error.problems:
-            field = fields.get(wrong.field)
-            named = field is not None and field.kind in expressions.CATALOGUED
-            place = comment.place("given")
-            if isinstance(node, YamlMapping) and wrong.field in node.keys:
-                at = node.values[wrong.field]
-                place = at.line, at.column
-            hint = "Everybody who answers would be refused: write a value that fits."
-            sheet.report("E80" if named else "E84", *place, wrong.message, hint)
-        return True
-    return False
-
-
-def _start_meets_all(problem: DesignTask) -> bool:
-    """Return whether the calculator's default inputs meet every condition."""
-    try:
-        return all(judgment.met for judgment in judge_conditions(problem, {}))
+        labels = {o.name: o.label for o in require_estimate(answer.estimate).outputs}
+        return tuple(_describe_condition(read_condition(text), labels) for text in answer.accept)
     except (FigureError, ExpressionError):
+        return tuple((text, "") for text in answer.accept)
+
+
+def _describe_condition(condition: PlanCondition, labels: Mapping[str, str]) -> tuple[str, str]:
+    """Return for example (“Time to first token, 95th percentile”, “at most 1 s”)."""
+    name = condition.left.text.strip()
+    subject = labels.get(name, name)
+    if condition.right is None:
+        return subject, "yes"
+    limit = condition.right.text.strip()
+    for best in condition.bests:
+        limit = limit.replace(f"{_BEST_NAME}{best}", "the best that is possible")
+    limit = limit.replace("*", "×")
+    for output, label in labels.items():
+        limit = limit.replace(f" {output} ", f" {label} ")
+    return subject, f"{_OPERATOR_TEXTS.get(condition.operator, 'exactly')} {limit}"
+
+
+def _condition_mark(
+    key: str, result: ConditionResult, label: tuple[str, str], why: str
+) -> PartResult:
+    """`why` is the estimator's sentence on the plan, said of a failed yes-or-no condition."""
+    subject, requirement = label
+    if result.limit is not None and result.condition.bests:
+        requirement = f"{requirement}: {_value_text(result.limit)}"
+    feedback = why if result.value is False else ""
+    if not result.met and result.limit is not None and isinstance(result.value, Quantity):
+        gap = abs(result.value.value - result.limit.value)
+        is_over = result.condition.operator.startswith("<")
+        feedback = f"{format_value(gap, result.value.unit or '')} "
+        feedback += "over the limit." if is_over else "short of it."
+    return PartResult(
+        key=key,
+        label=subject,
+        text=typed_text(subject),
+        chosen=True,
+        wanted_chosen=True,
+        good=result.met,
+        given=typed_text(_value_text(result.value)),
+        wanted=typed_text(requirement),
+        feedback=typed_text(feedback),
+    )
+
+
+def _value_text(value: Value) -> str:
+    if isinstance(value, Quantity):
+        return format_value(value.value, value.unit or "")
+    return format_value(value)
+
+
+def _refuse_plan(answer: DesignAnswer, plan: Mapping[str, str]) -> UnreadableResponse | None:
+    if not plan:
+        return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
+    if any(len(value) > MAX_RESPONSE_LENGTH for value in plan.values()):
+        return UnreadableResponse(f"A value is longer than {MAX_RESPONSE_LENGTH} characters.")
+    try:
+        inputs = require_estimate(answer.estimate).inputs
+        parse_inputs(inputs, {**answer.given, **plan})
+    except FigureError as error:
+        return UnreadableResponse(error.message, error.hint)
+    except InvalidInputsError as error:
+        problem = error.problems[0]
+        field = input_specs(inputs).get(problem.field)
+        label = f"{field.label}: " if field else ""
+        return UnreadableResponse(f"{label}{problem.message}", "Change it and check again.")
+    return None
+
+
+class _DesignCheck:
+    """Checks one exercise and reports its problems."""
+
+    def __init__(self, answer: DesignAnswer, written: AuthoredItem) -> None:
+        self._answer = answer
+        self._comment: ItemComment = written.comment
+        self._fields = written.comment.fields.values
+        self._file = written.sheet
+
+    def run(self) -> None:
+        """Report missing, unknown and duplicate names, then what makes plans impossible."""
+        if self._is_incomplete():
+            return
+        before = len(self._file.problems)
+        try:
+            entry = require_estimate(self._answer.estimate)
+        except FigureError as error:
+            self._report(error.code, "estimate", error.message, error.hint)
+            return
+        self._file.add_mention("calculator", entry.name, *self._comment.place("estimate"))
+        self._check_names(entry.name, input_specs(entry.inputs))
+        outputs: dict[str, Value] = {o.name: Quantity(1.0, o.unit or None) for o in entry.outputs}
+        for text in self._answer.accept:
+            self._check_condition(text, entry.name, outputs)
+        if len(self._file.problems) == before and self._has_usable_values():
+            self._check_plans()
+
+    def _report(self, code: str, key: str, message: str, hint: str) -> None:
+        self._file.report(code, *self._comment.place(key), message, hint)
+
+    def _is_incomplete(self) -> bool:
+        for key, example in _EXAMPLES.items():
+            node = self._fields.get(key)
+            if not node or not any(word.text for word in strict_yaml.text_list(node)):
+                self._report("E13", key, f"A design exercise needs “{key}”.", f"Write {example}.")
+                return True
+        if not isinstance(self._fields.get("given", YamlMapping({}, {}, 1, 1)), YamlMapping):
+            message = "“given” is not a list of inputs with their values."
+            self._report("E13", "given", message, "Write given: {model: 70B, context: 8192}.")
         return False
+
+    def _check_names(self, estimate: str, inputs: Mapping[str, InputSpec]) -> None:
+        given, choose = self._answer.given, self._answer.choose
+        for name, key in [*((n, "given") for n in given), *((n, "choose") for n in choose)]:
+            if name not in inputs:
+                message = f"“{name}” is not an input of {estimate}."
+                self._report("E81", key, message, did_you_mean(name, inputs))
+            elif key == "choose" and name in given:
+                message = f"“{name}” is given and to be chosen."
+                self._report("E11", key, message, "Take it out of one of the two.")
+        for name in dict.fromkeys(n for n in choose if choose.count(n) > 1):
+            self._report("E11", "choose", f"“{name}” is to be chosen twice.", "Name it once.")
+
+    def _check_condition(self, text: str, estimate: str, outputs: Mapping[str, Value]) -> None:
+        """Parse a condition, and evaluate it on `outputs` of 1."""
+        try:
+            condition = read_condition(text)
+            unknown = sorted(condition.names - set(outputs))
+            if unknown:
+                message = f"“{unknown[0]}” is not an output of {estimate}."
+                self._report("E81", "accept", message, did_you_mean(unknown[0], outputs))
+                return
+            best = {n: v for n in condition.bests if isinstance(v := outputs[n], Quantity)}
+            judge_condition(condition, outputs, best)
+        except ExpressionError as error:
+            self._report(error.code, "accept", error.message, error.hint)
+
+    def _has_usable_values(self) -> bool:
+        """Report given values that cannot be used; return whether there are none."""
+        inputs = require_estimate(self._answer.estimate).inputs
+        try:
+            parse_inputs(inputs, self._answer.given)
+        except InvalidInputsError as error:
+            fields, node = input_specs(inputs), self._fields.get("given")
+            for problem in error.problems:
+                field = fields.get(problem.field)
+                is_listed = field is not None and field.kind in expressions.CATALOGUED
+                place = self._comment.place("given")
+                if isinstance(node, YamlMapping) and problem.field in node.values:
+                    value = node.values[problem.field]
+                    place = value.line, value.column
+                hint = "Everybody who answers would be refused: write a value that fits."
+                self._file.report("E80" if is_listed else "E84", *place, problem.message, hint)
+            return False
+        return True
+
+    def _check_plans(self) -> None:
+        """Check that plans can be right, and that the first one is not."""
+        answer = self._answer
+        if estimate_price(answer.estimate) > AN_ESTIMATE:
+            return
+        self._file.spend_effort(_MOST_PLANS * AN_ESTIMATE, repr(answer))
+        if not can_be_met(answer):
+            message = f"No plan was found that meets {', '.join(answer.accept)[:120]}."
+            hint = "Relax a condition, change what is given, or let more be chosen."
+            self._report("W92", "accept", message, hint)
+            return
+        try:
+            is_solved = not starting_plan(answer) and all(
+                result.met for result in judge_conditions(answer, {})
+            )
+        except (FigureError, ExpressionError):
+            return
+        if is_solved:
+            message = "The exercise is solved before anything is chosen."
+            hint = "Tighten a condition, so that what the form begins with misses it."
+            self._report("W93", "accept", message, hint)
 
 
 class DesignType(QuestionType[DesignAnswer]):
@@ -334,15 +574,21 @@ class DesignType(QuestionType[DesignAnswer]):
 
     def parse(self, written: AuthoredItem) -> DesignAnswer:
         """Read what is given, what is chosen, and the conditions."""
-        return read_design(written.comment)
+        values = written.comment.fields.values
+        given = values.get("given")
+        return DesignAnswer(
+            written.comment.word("estimate"),
+            {name: strict_yaml.single_text(value) for name, value in given.values.items()}
+            if isinstance(given, YamlMapping)
+            else {},
+            tuple(value.text for value in strict_yaml.text_list(values.get("choose"))),
+            tuple(value.text for value in strict_yaml.text_list(values.get("accept"))),
+        )
 
     def check(self, answer: DesignAnswer, written: AuthoredItem, *, exam: bool) -> None:
-        """Check every name, then the plans (E80, E81, E11, E13)."""
+        """Check every name, then the plans (E11, E13, E80, E81, E84, W92, W93)."""
         del exam
-        before = len(written.sheet.problems)
-        check_design(answer, written.comment, written.sheet)
-        if len(written.sheet.problems) == before:
-            check_plans(answer, written.comment, written.sheet)
+        _DesignCheck(answer, written).run()
 
     def key_words(self, answer: DesignAnswer) -> list[str]:
         """Return what decides which plans are right: the estimate, given values, conditions."""
@@ -351,17 +597,45 @@ class DesignType(QuestionType[DesignAnswer]):
     def shown(self, answer: DesignAnswer, typed: Typed) -> OpenDesign:
         """Return the current plan, and its conditions."""
         fields = {name: f"choose.{name}" for name in answer.choose}
-        chosen = {n: (typed.get(sent) or ("",))[0] for n, sent in fields.items()}
-        begun = {n: words for n, words in chosen.items() if words}
-        values = {**answer.given, **(begun or starting_plan(design_task(answer)))}
+        chosen = {
+            name: value
+            for name, field in fields.items()
+            if (value := (typed.get(field) or ("",))[0])
+        }
+        values = {**answer.given, **(chosen or starting_plan(answer))}
         given = {name: name for name in answer.given}
         return OpenDesign(answer.estimate, values, fields, given, describe_conditions(answer))
 
     def grade(
         self, answer: DesignAnswer, raw: Raw, partial: str
     ) -> GradeResult | UnreadableResponse:
-        """Grade a plan with the estimator."""
-        return grade_design(answer, raw, partial)
+        """Grade a plan; `choose.INPUT` in the response contains each chosen input.
+
+        Each condition counts the same, unless the item is all or nothing. An input that the
+        estimate rejects is unreadable, with its range as hint.
+        """
+        plan = {n: value for n in answer.choose if (value := single_value(raw, f"choose.{n}"))}
+        if (refused := _refuse_plan(answer, plan)) is not None:
+            return refused
+        try:
+            results = judge_conditions(answer, plan)
+        except (FigureError, ExpressionError) as error:
+            return UnreadableResponse(f"The plan cannot be judged: {error}", error.hint)
+        verdict = expressions.compute_estimate(answer.estimate, {**answer.given, **plan}).verdict
+        why = f"{verdict.lead} {verdict.text}".strip()
+        marks = tuple(
+            _condition_mark(f"c{number}", result, label, why)
+            for number, (result, label) in enumerate(
+                zip(results, describe_conditions(answer), strict=True)
+            )
+        )
+        met = sum(mark.good for mark in marks)
+        return GradeResult(
+            score=float(met == len(marks)) if partial == "off" else fraction(met, len(marks)),
+            parsed={"plan": plan, "met": [mark.good for mark in marks]},
+            marks=marks,
+            said=f"{met} of {len(marks)} conditions met",
+        )
 
     def columns(self, answer: DesignAnswer) -> tuple[str, str]:
         """Return the titles of conditions and limits."""
@@ -376,7 +650,7 @@ class DesignType(QuestionType[DesignAnswer]):
 
     def read_before(self, answer: DesignAnswer) -> str:
         """Return the given values, the inputs to choose, and the conditions."""
-        given = (f"{name} {words}" for name, words in answer.given.items())
+        given = (f"{name} {value}" for name, value in answer.given.items())
         return " ".join([*given, *answer.choose, *answer.accept])
 
     def states(self, answer: DesignAnswer) -> Iterator[State]:

@@ -113,7 +113,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             hint = "Write the steps as a numbered list: 1. first, 2. second, 3. third."
             if count:
                 hint = "Write the missing ones into the numbered list."
-            sheet.report("E50", line, 1, message, hint)
+            sheet.report("E50", line, 1, message, hint, derived=count > 0)
         seen: set[str] = set()
         for step in (*answer.steps, *answer.distractors):
             words = normalize_text(step.text.plain)
