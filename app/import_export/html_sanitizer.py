@@ -37,8 +37,7 @@ _UNREAD = frozenset(
     {"iframe", "math", "noembed", "noframes", "noscript", "script", "style", "svg"}
     | {"template", "title"}
 )
-OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
-"""Elements whose content parsers don't read as tags, or read in their own ways."""
+_OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
 
 
 def _allowed_attribute(tag: str, name: str, value: str) -> str | None:
@@ -98,7 +97,7 @@ def clean_for_reading(text: str) -> str:
     named = {name.lower() for name in _NAMED.findall(text)}
     return nh3.clean(
         _MATHML.sub(_formula_html, text),
-        tags=(named | {"img"}) - OTHER_RULES,
+        tags=(named | {"img"}) - _OTHER_RULES,
         clean_content_tags=_UNREAD,
         attributes={
             "*": {"style", "class", "id", "hidden", "open", "popover", "bgcolor"},
@@ -123,59 +122,195 @@ def _formula_html(match: re.Match[str]) -> str:
     return f'<img {EQUATION}="{html.escape(inside)}">'
 
 
-# The ways of hiding text that editors and quiz platforms use.
-_HIDING_STYLE = re.compile(
-    r"""(?:^|;)\s*(?:
+_ZERO = r"0*\.?0*(?:px|pt|em|rem|%)?\s*(?:!important)?\s*(?:;|$)"
+_HIDES = re.compile(
+    rf"""(?:^|[;{{\s])(?:
     display\s*:\s*none | visibility\s*:\s*(?:hidden|collapse)
-    | (?:opacity|font-size)\s*:\s*0*\.?0*(?:px|pt|em|rem|%)?\s*(?:!important)?\s*(?:;|$)
+    | content-visibility\s*:\s*hidden
+    | (?:opacity|font-size|zoom|scale)\s*:\s*{_ZERO} | font-size\s*:\s*1p[xt]
+    | opacity\s*:\s*(?:0*\.0\d*\s*(?:;|$)|[0-9]\s*%)
+    | font-size\s*:\s*0*\.\d+p[xt] | font\s*:\s*0(?:p[xt])?[\s/]
+    | filter\s*:[^;]*opacity\(\s*0*\.?0*%?\s*\)
+    | translate\s*:\s*-\d{{4,}}
     | (?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:
-      \s*-(?:\d{3,}|\d\d(?:\.\d+)?r?em)
+      \s*-(?:\d{{3,}}|\d\d(?:\.\d+)?r?em)
     | clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?
+    | clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|circle\(\s*0
+      |polygon\([0px%\s,]*\))
+    | transform\s*:[^;]*(?:scale[xy]?\(\s*0\s*[,)]|translate[xy]?\(\s*-\d{{4,}})
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
 _TINY = re.compile(r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:\D|$)", re.IGNORECASE)
 _CUT = re.compile(r"overflow[^:;]*:\s*(?:hidden|clip)", re.IGNORECASE)
-_WHITE = re.compile(
-    r"(?:^|;)\s*color\s*:\s*(?:white|transparent|#fff|#ffffff)\s*(?:!important)?\s*(?:;|$)",
-    re.IGNORECASE,
-)
+_COLOR = re.compile(r"(?:^|;)\s*(?:-webkit-text-fill-)?color\s*:\s*([^;!]+)", re.IGNORECASE)
+_BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;!]+)", re.IGNORECASE)
+_HEX = re.compile("#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})")
+_VISIBILITY_NAMED = {
+    **dict.fromkeys(("white", "snow", "ivory", "ghostwhite", "whitesmoke"), "#fff"),
+    **dict.fromkeys(("floralwhite", "mintcream", "azure"), "#fff"),
+    "black": "#000",
+    "transparent": "#0000",
+}
+_WHITISH, _UNSEEN = 240, 0.1
 # Class names that platforms use for text that only screen readers get, or that is hidden.
 _CLASSES = frozenset(
-    (
-        "a11y-hidden accesshide assistive-text cdk-visually-hidden clip-hide d-none"
-        " element-invisible hidden hidden-readable hide invisible is-hidden is-invisible"
-        " is-sr-only is-visually-hidden katex-mathml mjx-assistive-mml mjx_assistive_mathml"
-        " off-screen offscreen opacity-0 qti-hidden qti-visually-hidden screenreader-only"
-        " screen-reader-text show-for-sr slds-assistive-text slds-hide sr-only sr-only-focusable"
-        " text-hide u-hidden u-visually-hidden ui-helper-hidden ui-helper-hidden-accessible"
-        " uk-hidden visually-hidden visually-hidden-focusable visuallyhidden w3-hide"
-    ).split()
+    {
+        "a11y-hidden",
+        "accesshide",
+        "assistive-text",
+        "cdk-visually-hidden",
+        "clip-hide",
+        "d-none",
+        "element-invisible",
+        "hidden",
+        "hidden-readable",
+        "hide",
+        "invisible",
+        "is-hidden",
+        "is-invisible",
+        "is-sr-only",
+        "is-visually-hidden",
+        "katex-mathml",
+        "mjx-assistive-mml",
+        "mjx_assistive_mathml",
+        "off-screen",
+        "offscreen",
+        "opacity-0",
+        "qti-hidden",
+        "qti-visually-hidden",
+        "screenreader-only",
+        "screen-reader-text",
+        "show-for-sr",
+        "slds-assistive-text",
+        "slds-hide",
+        "sr-only",
+        "sr-only-focusable",
+        "text-hide",
+        "u-hidden",
+        "u-visually-hidden",
+        "ui-helper-hidden",
+        "ui-helper-hidden-accessible",
+        "uk-hidden",
+        "visually-hidden",
+        "visually-hidden-focusable",
+        "visuallyhidden",
+        "w3-hide",
+    }
 )
 _SHUT = frozenset({"datalist", "details", "dialog"})  # visible only when open
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_SHEET = re.compile(r"<style\b[^<>]*>([^<]*)", re.IGNORECASE)
+_AT_RULE = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})")
+_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_SELECTOR = re.compile(r"[a-z0-9]*(?:[.#][\w-]+)+", re.IGNORECASE)
+HIDING_MARKUP = re.compile(
+    r"<(?:style|script|template|details|dialog|datalist)\b|\bhidden\b"
+    r"|display\s*:|visibility\s*:|opacity\s*[:(]|-\d{3,}|\bcollapse\b|\bpopover\b"
+    r"|\bscale\s*:|\bzoom\s*:",
+    re.IGNORECASE,
+)
+"""Matches HTML that may hide part of itself."""
 
 
-def has_background(attributes: Mapping[str, str | None]) -> bool:
-    """Return whether an element has a background, on which white text may be visible."""
-    return "bgcolor" in attributes or "background" in (attributes.get("style") or "")
+def find_hiding_selectors(html: str) -> frozenset[str]:
+    """Return the classes (`.x`) and ids (`#x`) that style sheets in the HTML hide."""
+    found: set[str] = set()
+    for sheet in _SHEET.findall(html):
+        plain = _AT_RULE.sub(" ", _COMMENT.sub(" ", sheet))
+        for selectors, style in _RULE.findall(plain):
+            if is_hiding_style(style):
+                named = (s.split()[-1:] for s in selectors.split(","))
+                found |= {s[0].lower() for s in named if s and _SELECTOR.fullmatch(s[0])}
+    return frozenset(f"{mark}{name}" for one in found for mark, name in _selector_parts(one))
 
 
-def is_hidden(tag: str, attributes: Mapping[str, str | None], *, colored: bool = False) -> bool:
-    """Return whether an element is hidden. `colored` says that it is on a background.
+def _selector_parts(selector: str) -> list[tuple[str, str]]:
+    return re.findall(r"([.#])([\w-]+)", selector)
 
-    >>> is_hidden("p", {"style": "color: red; display:none"})
+
+def is_hiding_style(style: str, *, dark: bool = False) -> bool:
+    """Return whether a style hides text, on a white page unless it is `dark`."""
+    plain = _COMMENT.sub("", style)
+    tiny = _TINY.search(plain) and _CUT.search(plain)
+    return bool(tiny or _HIDES.search(plain) or _is_colorless(plain, dark=dark))
+
+
+def _is_colorless(style: str, *, dark: bool) -> bool:
+    """Return whether text has the color of its background, or is transparent."""
+    found = _COLOR.findall(style)
+    behind = _BACKGROUND.findall(style)
+    if found and behind and found[-1].strip().lower() == behind[-1].strip().lower():
+        return True
+    color = _parse_color(found[-1]) if found else None
+    if color is None:
+        return False
+    *shade, alpha = color
+    ground = _parse_color(behind[-1]) if behind else None
+    if alpha < _UNSEEN or (ground and color == ground):
+        return True
+    on_white = (not behind and not dark) or bool(ground and _is_white(ground))
+    return on_white and min(shade) >= _WHITISH
+
+
+def _is_white(color: tuple[float, ...]) -> bool:
+    return min(color[:3]) >= _WHITISH
+
+
+def _parse_color(text: str) -> tuple[float, ...] | None:
+    """Return red, green, blue (0..255) and opacity (0..1) of a CSS color; None if unknown.
+
+    >>> _parse_color("#fff"), _parse_color("rgb(0 0 0 / 50%)")
+    ((255, 255, 255, 1.0), (0.0, 0.0, 0.0, 0.5))
+    """
+    word = text.strip().lower()
+    word = _VISIBILITY_NAMED.get(word, word)
+    if found := _HEX.fullmatch(word):
+        digits = found[1] if len(found[1]) > 4 else "".join(d * 2 for d in found[1])
+        parts = [int(digits[n : n + 2], 16) for n in range(0, len(digits), 2)]
+        return (*parts[:3], parts[3] / 255 if len(parts) > 3 else 1.0)
+    name, _, inside = word.partition("(")
+    given = re.findall(r"(\d*\.?\d+)(%?)", inside)[:4]
+    if name not in {"rgb", "rgba", "hsl", "hsla"} or len(given) < 3:
+        return None
+    opacity = float(given[3][0]) / (100 if given[3][1] else 1) if given[3:] else 1.0
+    if name.startswith("hsl"):  # only black and white, which have no hue, are supported
+        light = float(given[2][0]) * 2.55
+        return (light, light, light, opacity)
+    return (*(float(v) * (2.55 if per else 1) for v, per in given[:3]), opacity)
+
+
+def has_dark_background(given: Mapping[str, str | None]) -> bool:
+    """Return whether white text is visible on an element's background."""
+    named = f"background:{given['bgcolor']};" if given.get("bgcolor") else ""
+    behind = _BACKGROUND.findall(named + (given.get("style") or ""))
+    color = _parse_color(behind[-1]) if behind else None
+    return bool(behind) and not (color and _is_white(color))
+
+
+def is_hidden(
+    tag: str,
+    given: Mapping[str, str | None],
+    names: frozenset[str],
+    *,
+    dark: bool = False,
+) -> bool:
+    """Return whether an element is hidden; `names` are selectors that style sheets hide.
+
+    >>> is_hidden("p", {"style": "color: red; display:none"}, frozenset())
     True
     """
-    style = attributes.get("style") or ""
-    if tag == "font":
-        style = f"color:{attributes.get('color') or ''};{style}"
-    classes = set((attributes.get("class") or "").lower().split())
+    color = f"color:{given.get('color') or ''};" if tag == "font" else ""
+    classes = {name.lower() for name in (given.get("class") or "").split()}
+    styled = {f".{name}" for name in classes} | {f"#{(given.get('id') or '').lower()}"}
     return bool(
-        attributes.keys() & {"hidden", "popover"}
-        or (tag in _SHUT and "open" not in attributes)
+        "hidden" in given
+        or (tag in _SHUT and "open" not in given)
+        or "popover" in given
         or classes & _CLASSES
         or ("collapse" in classes and not classes & {"in", "show"})
-        or _HIDING_STYLE.search(style)
-        or (_TINY.search(style) and _CUT.search(style))
-        or (_WHITE.search(style) and not colored and not has_background(attributes))
+        or styled & names
+        or is_hiding_style(
+            color + (given.get("style") or ""), dark=dark or has_dark_background(given)
+        )
     )

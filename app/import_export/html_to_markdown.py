@@ -7,13 +7,15 @@ depth counted here is never less than the one the parser finds.
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
+from html import unescape
 from html.parser import HTMLParser
 
 from app.import_export.html_sanitizer import (
     EQUATION,
-    OTHER_RULES,
+    HIDING_MARKUP,
     clean_for_reading,
-    has_background,
+    find_hiding_selectors,
+    has_dark_background,
     is_hidden,
 )
 from app.import_export.items import ItemSkippedError
@@ -39,7 +41,6 @@ from app.import_export.markdown_text import (
 )
 
 DEEPEST = 60
-Attributes = Mapping[str, str | None]
 
 # A tag that every parser reads alike, and anything else that a parser may take for one.
 _PLAIN = re.compile(
@@ -48,13 +49,34 @@ _PLAIN = re.compile(
     r"|<!--[^<>]*-->"
 )
 _ODD = re.compile(r"<(?=[a-zA-Z/!?])")
-_OTHER_RULES = OTHER_RULES | {"select"}
-_EMPTY = frozenset(
-    "area base basefont bgsound br col embed frame hr img input keygen link meta param"
-    " source track wbr".split()
+# Tags within these are text, or have rules of their own.
+_OTHER_RULES = (
+    "iframe math noembed noframes noscript plaintext script select style svg template"
+    " textarea title xmp"
 )
-# These end where another of them begins, so they nest only in elements that are counted.
-_SELF_ENDING = frozenset("dd dt li p tbody td tfoot th thead tr".split())
+_EMPTY = (
+    "area base basefont bgsound br col embed frame hr img input keygen link meta param"
+    " source track wbr"
+)
+_CELLS = frozenset({"p", "td", "th"})
+# Elements that end implicitly where another begins, or where their parent ends.
+_ENDED_BY = {
+    "li": frozenset({"p", "li"}),
+    "dt": frozenset({"p", "dt", "dd"}),
+    "dd": frozenset({"p", "dt", "dd"}),
+    "td": _CELLS,
+    "th": _CELLS,
+    "tr": _CELLS | {"tr"},
+    "tbody": _CELLS | {"tr", "thead", "tbody"},
+}
+_LOOSE = _CELLS | {"li", "dt", "dd", "tr", "thead", "tbody", "tfoot"}
+_INLINE = (
+    "a abbr b big cite code del em font i ins kbd mark nobr q s samp small span strike"
+    " strong sub sup tt u var"
+)
+_WITH_OTHER_RULES = frozenset(_OTHER_RULES.split())
+_WITHOUT_END = frozenset(_EMPTY.split())
+_AMONG_WORDS = frozenset(_INLINE.split())
 
 
 def is_deep(html: str) -> bool:
@@ -63,22 +85,39 @@ def is_deep(html: str) -> bool:
     >>> is_deep("<b>" * 61), is_deep("<ul>" + "<li>one" * 100 + "</ul>")
     (True, False)
     """
+    if html.count("<") <= DEEPEST:
+        return False
     opened: list[str] = []
-    regular, at = True, 0
+    closes, at = True, 0
     while odd := _ODD.search(html, at):
-        tag = _PLAIN.match(html, odd.start())
-        at = (tag or odd).end()
-        name = (tag["name"] or "").lower() if tag else ""
-        if tag is None or name in _OTHER_RULES:
-            regular = False  # parsers may read the rest differently, so every tag counts
-        if tag is None or (name and not tag["slash"] and name not in _EMPTY):
-            if not (regular and name in _SELF_ENDING):
-                opened.append(name)
-        elif regular and opened[-1:] == [name]:
-            opened.pop()
+        plain = _PLAIN.match(html, odd.start())
+        at = plain.end() if plain else odd.end()
+        name = plain["name"].lower() if plain and plain["name"] else ""
+        if plain is None or name in _WITH_OTHER_RULES:
+            closes = False  # parsers may read the rest differently, so count no end tags
+        if plain is None or (name and not plain["slash"] and name not in _WITHOUT_END):
+            _push_element(opened, name)
+        elif name and closes:
+            _close_element(opened, name)
         if len(opened) > DEEPEST:
             return True
     return False
+
+
+def _push_element(opened: list[str], name: str) -> None:
+    ended = _ENDED_BY.get(name, frozenset() if name in _AMONG_WORDS else {"p"})
+    while opened and opened[-1] in ended:
+        opened.pop()
+    opened.append(name)
+
+
+def _close_element(opened: list[str], name: str) -> None:
+    """Close an element and the implicitly closed ones in it; others stay open."""
+    depth = len(opened)
+    while depth and opened[depth - 1] != name and opened[depth - 1] in _LOOSE:
+        depth -= 1
+    if depth and opened[depth - 1] == name:
+        del opened[depth - 1 :]
 
 
 _STYLE = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+(?:-[a-z]+)*)", re.IGNORECASE)
@@ -93,18 +132,26 @@ _ROMAN = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc")),
     *((50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
+_GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_MOST_ROMAN = 3999
 _BULLETS = frozenset({"", "circle", "disc", "none", "square"})
-_NUMBERINGS = frozenset({"", "none", "initial", "inherit", "inside", "outside", *_TYPES.values()})
+_KNOWN = frozenset(
+    {"", "none", "decimal", "decimal-leading-zero", "lower-alpha", "upper-alpha"}
+    | {"lower-roman", "upper-roman", "lower-greek", "initial", "inherit", "inside"}
+    | {"outside"}
+)
 
 
 def parse_list_style(kind: str, style: str) -> str:
-    """Return the numbering of a list from its `type` and CSS; "" if not attributes.
+    """Return the numbering of a list from its `type` and CSS; "" if not given.
 
     >>> parse_list_style("A", ""), parse_list_style("", "list-style-type: lower-roman")
     ('upper-alpha', 'lower-roman')
     """
-    match = _STYLE.search(style)
-    return match[1].lower().replace("latin", "alpha") if match else _TYPES.get(kind, "")
+    found = _STYLE.search(style)
+    named = found[1].lower().replace("latin", "alpha") if found else ""
+    return named or _TYPES.get(kind, "")
 
 
 def format_label(number: int, style: str) -> str:
@@ -114,20 +161,34 @@ def format_label(number: int, style: str) -> str:
     ('ab.', 'IV.')
     """
     case, _, kind = style.partition("-")
+    text = str(number)
     if style == "none":
         return ""
-    text = str(number)
     if kind == "alpha" and number > 0:
-        text = ""
-        while number:
-            number, rest = divmod(number - 1, 26)
-            text = chr(ord("a") + rest) + text
-    elif kind == "roman" and 0 < number < 4000:
-        text = ""
-        for value, letters in _ROMAN:
-            count, number = divmod(number, value)
-            text += letters * count
+        text = _to_letters(number, _LETTERS)
+    elif style == "lower-greek" and number > 0:
+        text = _to_letters(number, _GREEK)
+    elif kind == "roman" and 0 < number <= _MOST_ROMAN:
+        text = _to_roman(number)
+    elif style == "decimal-leading-zero":
+        text = f"{number:02d}"
     return f"{text.upper() if case == 'upper' else text}."
+
+
+def _to_letters(number: int, letters: str) -> str:
+    text = ""
+    while number:
+        number, rest = divmod(number - 1, len(letters))
+        text = letters[rest] + text
+    return text
+
+
+def _to_roman(number: int) -> str:
+    text = ""
+    for value, letters in _ROMAN:
+        count, number = divmod(number, value)
+        text += letters * count
+    return text
 
 
 @dataclasses.dataclass(slots=True)
@@ -140,12 +201,15 @@ class OpenList:
     ordered: bool
     style: str
     number: int
+    step: int = 1
     plain: bool = True
 
-    def next_item(self, attributes: Attributes) -> tuple[str, str]:
+    def next_item(self, given: Mapping[str, str | None]) -> tuple[str, str]:
         """Return the Markdown marker of the next item, or its label as text."""
-        style = _list_style(attributes) or self.style
-        number = _parse_whole_number(attributes.get("value"), self.number + 1)
+        style = parse_list_style(given.get("type") or "", given.get("style") or "")
+        style = style or self.style
+        told = _parse_whole_number(given.get("value"))
+        number = self.number + self.step if told is None else told
         self.plain &= style in {"", "decimal"} and number == self.number + 1 >= 0
         self.number = number
         if not self.ordered and style in _BULLETS:
@@ -154,18 +218,28 @@ class OpenList:
             return f"{number}. ", ""
         return "", format_label(number, style)
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether its numbering is not supported."""
+        return self.ordered and self.style not in _KNOWN
 
-def _start_list(tag: str, attributes: Attributes) -> OpenList:
-    first = _parse_whole_number(attributes.get("start"), 1)
-    return OpenList(tag == "ol", _list_style(attributes), first - 1)
+    @property
+    def is_bare(self) -> bool:
+        """Whether its items have numbers that are lost."""
+        return self.step < 0 and self.style == "none"
 
 
-def _list_style(attributes: Attributes) -> str:
-    return parse_list_style(attributes.get("type") or "", attributes.get("style") or "")
+def start_list(tag: str, given: Mapping[str, str | None]) -> OpenList:
+    """Return a list from its tag; bare if it counts down from no number."""
+    style = parse_list_style(given.get("type") or "", given.get("style") or "")
+    first = _parse_whole_number(given.get("start"))
+    step = -1 if "reversed" in given else 1
+    style = "none" if step < 0 and first is None else style
+    return OpenList(tag == "ol", style, (1 if first is None else first) - step, step)
 
 
-def _parse_whole_number(text: str | None, default: int) -> int:
-    return int(text) if text and re.fullmatch(r"-?\d{1,9}", text) else default
+def _parse_whole_number(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"-?\d{1,9}", text) else None
 
 
 _KEPT = frozenset({"sub", "sup", "kbd"})
@@ -176,11 +250,32 @@ _LISTS = frozenset({"ul", "ol"})
 _BLOCKS = (
     _HEADINGS
     | _LISTS
-    | frozenset(
-        "address article aside blockquote center dd details div dl dt fieldset figcaption figure"
-        " footer form header hr legend li main nav p pre section summary".split()
-    )
+    | {
+        *(
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "center",
+            "dd",
+            "details",
+            "div",
+        ),
+        *(
+            "dl",
+            "dt",
+            "fieldset",
+            "figcaption",
+            "figure",
+            "footer",
+            "form",
+            "header",
+            "hr",
+        ),
+        *("legend", "li", "main", "nav", "p", "pre", "section", "summary"),
+    }
 )
+_VOID = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr"})
 _MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "video"})
 _FIELDS = frozenset({"input", "meter", "progress", "select"})
 _UNMARKED = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
@@ -191,12 +286,13 @@ _SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 class HtmlReader(HTMLParser):
     """Builds blocks from a sanitized fragment, which limits the nesting."""
 
-    def __init__(self, picture: Callable[[str], str]) -> None:
+    def __init__(self, picture: Callable[[str], str], hiding: frozenset[str]) -> None:
         super().__init__(convert_charrefs=True)
         self.picture = picture
+        self.hiding = hiding
         self.hidden = 0  # how many open elements are skipped
         self.veiled = False  # whether they are skipped because they are hidden
-        self.open: list[tuple[bool, bool]] = []  # per element: line breaks count, has a background
+        self.open: list[tuple[bool, bool]] = []  # per element: line breaks count, it is dark
         self.blocks: list[str] = []
         self.line = ""
         self.label = ""
@@ -216,14 +312,14 @@ class HtmlReader(HTMLParser):
     # --- events ---
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        lines, colored = self.open[-1] if self.open else (False, False)
-        if self.hidden or self._is_left_out(tag, attributes, colored=colored):
-            self.hidden += tag not in _EMPTY
+        given = dict(attrs)
+        lines, dark = self.open[-1] if self.open else (False, False)
+        if self.hidden or self._is_left_out(tag, given, dark=dark):
+            self.hidden += tag not in _VOID
             return
-        if tag not in _EMPTY:
-            spaced = _SPACED.search(attributes.get("style") or "") is not None
-            self.open.append((lines or spaced, colored or has_background(attributes)))
+        if tag not in _VOID:
+            spaced = _SPACED.search(given.get("style") or "") is not None
+            self.open.append((lines or spaced, dark or has_dark_background(given)))
         if self.pre is not None:
             self.pre += "\n" if tag == "br" else ""
         elif self.code is not None:
@@ -231,11 +327,11 @@ class HtmlReader(HTMLParser):
         elif tag in EMPHASIS or tag in _KEPT or tag in _CODE:
             self._open_inline(tag)
         elif tag in _TABLE:
-            self._open_table(tag, attributes)
+            self._open_table(tag, given)
         elif tag in _BLOCKS:
-            self._open_block(tag, attributes)
+            self._open_block(tag, given)
         else:
-            self._handle_single_tag(tag, attributes)
+            self._handle_single_tag(tag, given)
 
     def handle_endtag(self, tag: str) -> None:
         if self.hidden:
@@ -259,7 +355,7 @@ class HtmlReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.hidden:
             if data.strip() and self.veiled:
-                self.lost.append("text that its HTML hides is left out")
+                self._note_loss("words that its HTML hides are left out")
         elif self.pre is not None:
             self.pre += data
         elif self.code is not None:
@@ -279,16 +375,19 @@ class HtmlReader(HTMLParser):
         text = re.sub(r"[ \t\r\n]+", " ", data)
         return text.lstrip(" ") if self.code and self.code[-1][-1:] == " " else text
 
-    def _is_left_out(self, tag: str, attributes: Attributes, *, colored: bool) -> bool:
-        self.veiled = is_hidden(tag, attributes, colored=colored) or (
+    def _is_left_out(self, tag: str, given: dict[str, str | None], *, dark: bool) -> bool:
+        self.veiled = is_hidden(tag, given, self.hiding, dark=dark) or (
             self.hidden > 0 and self.veiled
         )
         if self.veiled:
             return True
         if tag in _MEDIA | _FIELDS:
             what = "a field" if tag in _FIELDS else "a recording or an embedded object"
-            self.lost.append(f"{what} is left out: describe what it holds")
+            self._note_loss(f"{what} is left out: say in words what it holds")
         return tag in _MEDIA | _FIELDS
+
+    def _note_loss(self, what: str) -> None:
+        self.lost.append(what)
 
     # --- words ---
 
@@ -328,32 +427,32 @@ class HtmlReader(HTMLParser):
             self.code.append(BREAK)
         self.in_code += tag in _CODE
 
-    def _handle_single_tag(self, tag: str, attributes: Attributes) -> None:
+    def _handle_single_tag(self, tag: str, given: dict[str, str | None]) -> None:
         if tag == "br":
             self.line = self.line.rstrip() + BREAK
         elif tag == "q":
             self.line += "\u201c"
         elif tag in _UNMARKED:
-            self.lost.append(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
-        elif tag == "img" and (formula := attributes.get(EQUATION)) is not None:
+            self._note_loss(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
+        elif tag == "img" and (formula := given.get(EQUATION)) is not None:
             if not formula.strip():
                 raise ItemSkippedError("its formulas are in MathML without TeX")
             apart = " " if _JOINS.fullmatch(self.line[-1:]) else ""
             self.line += apart + escape_words(f"\\({formula}\\)")
         elif tag == "img":
-            alt = " ".join((attributes.get("alt") or "").split())
-            self.line += self._picture(alt, attributes.get("src") or "")
+            alt = " ".join((given.get("alt") or "").split())
+            self.line += self._picture(alt, given.get("src") or "")
         elif tag == "a":
-            self.links.append(attributes.get("href") or "")
+            self.links.append(given.get("href") or "")
             self.line += LINK
 
     def _picture(self, alt: str, address: str) -> str:
         name = self.picture(address)
         if not name:
-            self.lost.append(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
+            self._note_loss(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
             return escape_markdown(alt)
         if not alt:
-            self.lost.append("a picture has no description: add what it shows")
+            self._note_loss("a picture has no words: say what it shows")
         return f"![{escape_markdown(alt or 'Picture')}]({name})"
 
     def _close_link(self, address: str) -> None:
@@ -361,40 +460,40 @@ class HtmlReader(HTMLParser):
         usable = re.match(r"^https?://[^\s<>()\\]+$", address)
         linked = f"[{inside.strip()}]({address})" if usable else inside
         if address and not usable and inside.strip():
-            self.lost.append(f"the link to {address[:60]} is left out: write the address out")
+            self._note_loss(f"the link to {address[:60]} is left out: write the address out")
         self.line = before + (linked if inside.strip() else inside)
 
     # --- blocks ---
 
-    def _open_block(self, tag: str, attributes: Attributes) -> None:
+    def _open_block(self, tag: str, given: dict[str, str | None]) -> None:
         if self.rows is not None:
-            self._open_in_cell(tag, attributes)
+            self._open_in_cell(tag, given)
             return
         self._flush_words()
         if tag == "pre":
             self.pre = ""
         elif tag in _LISTS:
             self._place_label()
-            self.lists.append(_start_list(tag, attributes))
-            if "reversed" in attributes:
-                self.lost.append("a list that counts down counts up here: correct its numbers")
-            if tag == "ol" and self.lists[-1].style not in _NUMBERINGS:
-                self.lost.append("a list has other numbers here: check what refers to them")
+            self.lists.append(start_list(tag, given))
+            if self.lists[-1].is_bare:
+                self._note_loss("a list that counts down has no numbers here: add them")
+            if self.lists[-1].is_foreign:
+                self._note_loss("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
-            self.prefix.append(self._next_mark(attributes))
+            self.prefix.append(self._next_mark(given))
         elif tag == "blockquote":
             self.prefix.append("> ")
 
-    def _open_in_cell(self, tag: str, attributes: Attributes) -> None:
+    def _open_in_cell(self, tag: str, given: dict[str, str | None]) -> None:
         """Open a block in a cell: it becomes a line, code a span, items get marks."""
         self.line += BREAK
         if tag == "pre":
             self.open[-1] = (True, self.open[-1][1])
             self.code, self.in_code = [], 1
         elif tag in _LISTS:
-            self.lists.append(_start_list(tag, attributes))
+            self.lists.append(start_list(tag, given))
         elif tag == "li" and self.lists:
-            mark, label = self.lists[-1].next_item(attributes)
+            mark, label = self.lists[-1].next_item(given)
             self.line += f"{mark.replace('-', '•') or f'{label} '}"
 
     def _close_in_cell(self, tag: str) -> None:
@@ -402,9 +501,9 @@ class HtmlReader(HTMLParser):
         if tag in _LISTS and self.lists:
             self.lists.pop()
 
-    def _next_mark(self, attributes: Attributes) -> str:
+    def _next_mark(self, given: dict[str, str | None]) -> str:
         """Return the marker before the next item, Markdown or a label as text."""
-        mark, label = self.lists[-1].next_item(attributes)
+        mark, label = self.lists[-1].next_item(given)
         self.label = line_escaped(label)
         return mark
 
@@ -452,7 +551,7 @@ class HtmlReader(HTMLParser):
 
     # --- tables ---
 
-    def _open_table(self, tag: str, attributes: Attributes) -> None:
+    def _open_table(self, tag: str, given: dict[str, str | None]) -> None:
         if tag == "table" and self.rows is None:
             self._flush_words()
             self.rows = []
@@ -460,8 +559,8 @@ class HtmlReader(HTMLParser):
             self.rows.append([])
         elif tag in {"td", "th", "caption"}:
             self.line = ""
-            if {attributes.get("colspan", "1"), attributes.get("rowspan", "1")} - {"1", None}:
-                self.lost.append("a cell of a table that spans others is a single one here")
+            if {given.get("colspan", "1"), given.get("rowspan", "1")} - {"1", None}:
+                self._note_loss("a cell of a table that spans others is a single one here")
 
     def _close_table(self, tag: str) -> None:
         if self.rows is None:
@@ -496,6 +595,7 @@ def _join_blocks(blocks: list[str]) -> list[str]:
     return out
 
 
+_COMMENT = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
 _DRAWN = re.compile(r"<(?:svg|iframe)\b", re.IGNORECASE)
 
 
@@ -511,13 +611,20 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Conve
     """Convert HTML to Markdown blocks, without scripts and hidden text.
 
     Pictures are left out, except those to whose URL `picture` gives a name. Raises ItemSkippedError
-    for a formula without TeX and for deeply nested tags.
+    for a formula without TeX.
     """
     if is_deep(html):
-        raise ItemSkippedError(f"more than {DEEPEST} of its tags are nested")
-    reader = HtmlReader(picture or (lambda _address: ""))
+        seen = _COMMENT.sub("", html)
+        if HIDING_MARKUP.search(seen):
+            raise ItemSkippedError(f"more than {DEEPEST} of its tags stand in each other")
+        words = from_plain(unescape(re.sub(r"<[^<>]*>", " ", seen)))
+        return ConvertedHtml(
+            words,
+            (f"its tags are left out: more than {DEEPEST} stand in each other",),
+        )
+    reader = HtmlReader(picture or (lambda _address: ""), find_hiding_selectors(html))
     if _DRAWN.search(html):
-        reader.lost.append("a drawing or a frame is left out: describe what it shows")
+        reader.lost.append("a drawing or a frame is left out: say in words what it shows")
     reader.feed(clean_for_reading(html))
     reader.close()
     text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish()))

@@ -85,4 +85,4 @@ def test_a_formula_that_canvas_shows_as_a_picture_stays_a_formula() -> None:
 def test_a_list_that_is_counted_in_a_way_that_is_not_known_is_told(style: str) -> None:
     turned = to_markdown(f'<ol style="list-style-type:{style}"><li>A</li></ol>')
 
-    assert turned.lost == ("a list has other numbers here: check what refers to them",)
+    assert turned.lost == ("a list has other numbers here: look at what names them",)

@@ -287,7 +287,7 @@ def test_a_picture_without_words_gets_some_and_is_told() -> None:
     found = READERS["moodle"](moodle(stem, as_file(PNG)))
 
     assert found.items[0].stem.startswith("Which? ![Picture](img/a-rack-")
-    assert "a picture has no description: add what it shows" in [r.reason for r in found.lost]
+    assert "a picture has no words: say what it shows" in [r.reason for r in found.lost]
 
 
 def test_canvas_names_its_files_by_a_word_of_its_own() -> None:

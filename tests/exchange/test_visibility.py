@@ -8,7 +8,7 @@ from app.import_export.formats.qti_reader import read_qti
 from app.import_export.html_to_markdown import to_markdown
 from app.import_export.items import ItemSkippedError
 
-TOLD = "text that its HTML hides is left out"
+TOLD = "words that its HTML hides are left out"
 HIDDEN = [
     '<span style="display:none">42</span>',
     '<span style="DISPLAY : none !important">42</span>',
@@ -36,6 +36,27 @@ HIDDEN = [
     '<p class="ui-helper-hidden-accessible">42</p>',
     '<p class="collapse">42</p>',
     "<p popover>42</p>",
+    '<span style="filter: opacity(0)">42</span>',
+    '<span style="zoom:0">42</span>',
+    '<span style="scale: 0">42</span>',
+    '<span style="translate:-9999px">42</span>',
+    '<span style="font:0/0 a">42</span>',
+    '<span style="font-size:.01px">42</span>',
+    '<span style="opacity:.01">42</span>',
+    '<span style="opacity:1%">42</span>',
+    '<span style="clip-path:polygon(0 0, 0 0, 0 0)">42</span>',
+    '<span style="color:rgb(255 255 255)">42</span>',
+    '<span style="color:rgb(100%, 100%, 100%)">42</span>',
+    '<span style="color:rgba(255, 255, 255, 1)">42</span>',
+    '<span style="color:rgb(0 0 0 / 0)">42</span>',
+    '<span style="color:hsl(0, 0%, 100%)">42</span>',
+    '<span style="color:#fefefe">42</span>',
+    '<span style="color:snow">42</span>',
+    '<span style="background:#ff0;color:#ffff00">42</span>',
+    '<span style="background:teal;color: Teal">42</span>',
+    '<span style="background:black;color:#000">42</span>',
+    '<span style="-webkit-text-fill-color:transparent">42</span>',
+    '<style>.key, p#k {display:none}</style><span class="key">42</span>',
 ]
 UNTOLD = ["<!-- 42 -->", "<template>42</template>", "<script>42</script>"]
 SEEN = [
@@ -109,6 +130,6 @@ def test_hidden_words_stay_out_of_every_format(subtests: pytest.Subtests) -> Non
             assert [remark.reason for remark in reading.lost] == [TOLD]
 
 
-def test_tags_that_are_nested_too_deep_are_refused() -> None:
+def test_tags_too_deep_to_tell_what_they_hide_are_refused() -> None:
     with pytest.raises(ItemSkippedError, match="more than 60"):
-        to_markdown("<i>" * 100 + "42")
+        to_markdown("<i>" * 100 + '<b style="display:none">42</b>')

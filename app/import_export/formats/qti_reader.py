@@ -343,7 +343,7 @@ class _QtiItemReader:
         """Return an empty string for interactions and media within a text."""
         name = element_name(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
-            self.losses.add("a picture or recording is left out: describe what it holds")
+            self.losses.add("a picture or recording is left out: say what it holds")
             return ""
         if name == "rubric-block" and "candidate" in find_attribute(node, "view"):
             self.losses.add("a note beside the question is left out: add it if needed")
