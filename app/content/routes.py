@@ -10,10 +10,10 @@ from typing import Literal
 from app.content.library import Library
 from app.markup.model import Section, Topic
 from app.questions import types
-from app.questions.model import Question
 
 Route = Literal["full", "short"]
 _WORD = re.compile(r"[a-z0-9]+(?:[.,]\d+)*")
+_COVERED = 0.75  # share of the weighed words of a right answer
 _STEM = 6  # letters of a word that are compared, so that “train” matches “training”
 
 
@@ -51,59 +51,43 @@ class RouteCoverage:
 
 
 def measure_short_route(library: Library) -> RouteCoverage:
-    """Count a question as covered if the section that it belongs to is essential."""
-    sections = {
-        (topic.slug, s.anchor)
-        for topic in library.topics.values()
-        for s in route_sections(topic, "short")
-    }
-    matches = match_sections(library)
-    return RouteCoverage(
-        sum(count_words(route_sections(t, "short")) for t in library.topics.values()),
-        sum((library.questions[q].topic, anchor) in sections for q, anchor in matches.items()),
-        len(matches),
-    )
+    """Count the exam-level questions that the short route covers.
 
-
-def match_sections(library: Library) -> dict[str, str]:
-    """Return the anchor of the section that each exam-level question belongs to.
-
-    A question belongs to the section of its topic's page with most of the words in its
-    right answer, or in its stem if the page has none of these. A word weighs more the fewer sections of the course have
-    it: ln(sections / sections with the word). The later one of two equal sections wins,
-    because pages end with a summary.
+    A question is covered if the essential sections of its page have three quarters of the
+    words of its right answer, of those that the page has at all. A word weighs more the
+    fewer sections of the course have it: ln(sections / sections with the word).
     """
-    words = {
-        (topic.slug, section.anchor): _distinct_words(f"{section.title} {section.plain}")
-        for topic in library.topics.values()
-        for section in topic.sections
-        if section.plain
-    }
-    counts = Counter(word for found in words.values() for word in found)
-    weights = {word: math.log(len(words) / count) for word, count in counts.items()}
-    return {
-        question.id: _best_section(question, topic, words, weights)
-        for question in library.questions.values()
-        if not question.level and (topic := library.topics.get(question.topic))
-    }
+    topics = library.topics.values()
+    weights = _word_weights(topics)
+    covered = questions = 0
+    for question in library.questions.values():
+        topic = library.topics.get(question.topic)
+        if question.level or topic is None:
+            continue
+        right = " ".join(types.type_of(question).right_words(question.answer))
+        page = _words_of(topic.sections)
+        asked = page & _distinct_words(right) or page & _distinct_words(question.stem.plain)
+        read = asked & _words_of(route_sections(topic, "short"))
+        questions += 1
+        covered += bool(asked) and _weigh(read, weights) >= _COVERED * _weigh(asked, weights)
+    words = sum(count_words(route_sections(t, "short")) for t in topics)
+    return RouteCoverage(words, covered, questions)
 
 
-def _best_section(
-    question: Question,
-    topic: Topic,
-    words: Mapping[tuple[str, str], frozenset[str]],
-    weights: Mapping[str, float],
-) -> str:
-    page = frozenset().union(*(words.get((topic.slug, s.anchor), ()) for s in topic.sections))
-    right = " ".join(types.type_of(question).right_words(question.answer))
-    asked = page & _distinct_words(right) or page & _distinct_words(question.stem.plain)
-    best, most = "", -1.0
-    for section in topic.sections:
-        shared = asked & words.get((topic.slug, section.anchor), frozenset())
-        weight = sum(weights[word] for word in sorted(shared))
-        if section.plain and weight >= most:
-            best, most = section.anchor, weight
-    return best
+def _word_weights(topics: Iterable[Topic]) -> dict[str, float]:
+    sections = [_words_of([s]) for topic in topics for s in topic.sections if s.plain]
+    counts = Counter(word for words in sections for word in words)
+    return {word: math.log(len(sections) / count) for word, count in counts.items()}
+
+
+def _weigh(words: Iterable[str], weights: Mapping[str, float]) -> float:
+    return math.fsum(weights[word] for word in words)
+
+
+def _words_of(sections: Iterable[Section]) -> frozenset[str]:
+    return frozenset().union(
+        *(_distinct_words(f"{s.title} {s.plain}") for s in sections if s.plain)
+    )
 
 
 def _distinct_words(text: str) -> frozenset[str]:
