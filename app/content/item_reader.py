@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import re
+import textwrap
 from typing import Any
 
 from markdown_it.token import Token
@@ -68,24 +69,24 @@ def build_item(
     if computed:
         expressions.protect_placeholders([draft.heading, *draft.body], computed)
     parts = _sort_parts(draft, sheet)
-    kind_of = _item_type(draft, parts, kind, sheet)
+    item_type = _declared_type(draft, parts, kind, sheet)
     # What is asked shows no link to its answer; what explains it is rendered with links.
     explaining = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
-    explained = {id(t) for tokens in explaining for t in tokens} if kind_of != "card" else set()
+    explained = {id(t) for tokens in explaining for t in tokens} if item_type != "card" else set()
     options = [o.inline for o in parts.options]
     unlink_figures(
         [t for t in (draft.heading, *draft.body, *options) if id(t) not in explained], scope
     )
-    check_answer_lines(draft, parts, kind_of, sheet)
+    check_answer_lines(draft, parts, item_type, sheet)
     _limit_parts(draft, parts, sheet)
-    if not kind_of:
+    if not item_type:
         return None
-    _check_taken(draft, parts, kind_of, sheet)
-    said = read_item_metadata(draft.comment, kind_of, front, sheet, page=kind == "page")
+    _check_taken(draft, parts, item_type, sheet)
+    metadata = read_item_metadata(draft.comment, item_type, front, sheet, page=kind == "page")
     written = AuthoredItem(draft, parts, scope, computed is not None)
-    if kind_of == "card":
-        return ParsedItem(_build_flashcard(draft, said, scope), written)
-    question = _build_question(written, KINDS[kind_of], computed, said)
+    if item_type == "card":
+        return ParsedItem(_build_flashcard(draft, metadata, scope), written)
+    question = _build_question(written, KINDS[item_type], computed, metadata)
     unlink_figures(itertools.chain.from_iterable(explaining))  # other formats carry no links
     return ParsedItem(question, written)
 
@@ -175,17 +176,10 @@ def _take_reason(
         return False
     parts.options[-1].feedback = block[1:-1]
     message = "This reason is not indented, so that it stands below no option."
-    hint = f"Write two spaces before its >; it is taken for “{_excerpt_last_option(parts)}”."
+    option = textwrap.shorten(parts.options[-1].words, 40, placeholder="…")
+    hint = f"Write two spaces before its >; it is taken for “{option}”."
     sheet.report("W25", first_line(block[0]), 1, message, hint)
     return True
-
-
-def _excerpt_last_option(parts: ItemParts) -> str:
-    words = parts.options[-1].words
-    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…"
-
-
-_MOST_SHOWN = 40
 
 
 def _infer_type(body: list[Token], options: list[ParsedOption]) -> tuple[str, str]:
@@ -198,7 +192,7 @@ def _infer_type(body: list[Token], options: list[ParsedOption]) -> tuple[str, st
     return next((found for found in told if found[1]), ("", ""))
 
 
-def _item_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
+def _declared_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
     said = draft.comment.word("type")
     if said and said not in TYPES:
@@ -229,7 +223,7 @@ def _inferred_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: So
     return ""
 
 
-def _build_flashcard(draft: ItemDraft, said: ItemMetadata, scope: RenderContext) -> Flashcard:
+def _build_flashcard(draft: ItemDraft, metadata: ItemMetadata, scope: RenderContext) -> Flashcard:
     front = render_tokens([draft.heading], scope)
     back = render_tokens([t for t in draft.body if t.type != "hr"], scope)
     if back.plain.strip() and normalize_text(back.plain) == normalize_text(front.plain):
@@ -245,13 +239,13 @@ def _build_flashcard(draft: ItemDraft, said: ItemMetadata, scope: RenderContext)
         scope.folder,
         front,
         back,
-        said.objectives,
+        metadata.objectives,
         SourceLocation(scope.sheet.path, draft.line),
         content_hash(draft.text),
-        said.sources,
-        said.tags,
-        level=said.level,
-        status=said.status,
+        metadata.sources,
+        metadata.tags,
+        level=metadata.level,
+        status=metadata.status,
     )
 
 
@@ -259,7 +253,7 @@ def _build_question(
     written: AuthoredItem,
     kind: QuestionType[Any],
     computed: ComputedParameters | None,
-    said: ItemMetadata,
+    metadata: ItemMetadata,
 ) -> Question:
     draft, parts, scope = written.draft, written.parts, written.scope
     cited = list(scope.cited)
@@ -274,22 +268,22 @@ def _build_question(
         kind.name,
         stem,
         answer,
-        said.objectives,
+        metadata.objectives,
         SourceLocation(scope.sheet.path, draft.line),
         content_hash(draft.text),
         _read_difficulty(draft, scope.sheet),
-        said.sources,
-        said.tags,
+        metadata.sources,
+        metadata.tags,
         tuple(render_tokens(hint, scope) for hint in parts.hints),
         _rich_text(parts.explanation, scope),
         _rich_text(parts.mistake, scope),
         _read_partial(draft, kind, scope.sheet),
         computed,
-        level=said.level,
-        use=said.use,
-        status=said.status,
+        level=metadata.level,
+        use=metadata.use,
+        status=metadata.status,
     )
-    sources = tuple(dict.fromkeys((*said.sources, *scope.cited)))
+    sources = tuple(dict.fromkeys((*metadata.sources, *scope.cited)))
     scope.cited[:] = cited
     question = dataclasses.replace(question, sources=sources)
     return expressions.restore_placeholders(question, computed) if computed else question

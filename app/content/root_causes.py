@@ -30,7 +30,8 @@ def drop_consequences(problems: Iterable[ContentProblem]) -> list[ContentProblem
     problems = _drop_derived(list(problems))
     unread = {p.path for p in problems if _is_cause(p)}
     unread_topics = {_topic(path) for path in unread} - {""}
-    broken_topics = {_topic(p.path) for p in problems if p.severity == "error"} - {""}
+    errors = (p for p in problems if p.severity == "error" and not p.derived)
+    broken_topics = {_topic(p.path) for p in errors} - {""}
     codes = frozenset[str]().union(*(_REGISTERS.get(path, ()) for path in unread))
     if unread_topics:
         codes |= {"E06"}  # what is unread is not gone

@@ -22,7 +22,6 @@ _SIGNED = re.compile(
     r"""(?P<head> *(?:- +)?(?P<key>[\w-]+): +)(?P<value>[&*!][^\s"'\[{][^"]*?) *"""
 )
 _BRACED = re.compile(r"(?P<head> *[\w-]+: +)(?P<value>\{\w+\}[^']*?) *")
-_TWO_KEYS = re.compile(r"(?P<first>[\w-]+)[;, ]+(?P<rest>[a-z]+: .*)")
 _FREE = frozenset({"title", "summary"})  # Keys whose values are sentences.
 _MOST_CHARACTERS = 20_000
 _MOST_BRACKETS = 200
@@ -186,13 +185,8 @@ def _report_bare_line(text: str, report: Report, line: int, column: int) -> bool
             report("E10", *place, message, hint)
             return True
         if found := _COLON.fullmatch(row):
-            hint = f'Write {found["key"]}: "{found["value"][:60]}"'
+            hint = f'Write {found["key"]}: "{found["value"][:60]}", or each key on its own line.'
             message = f"“{found['value'][:60]}” holds a colon, and no quotes around it."
-            two = _TWO_KEYS.fullmatch(found["value"])
-            if two and found["key"] not in _FREE:
-                hint = f"Write {found['key']}: {two['first']} on one line, and "
-                hint += f"{two['rest'][:60]} on the next."
-                message = "Two keys stand on one line."
             report("E10", place[0], place[1] + found.start("value"), message, hint)
             return True
     return False
