@@ -7,7 +7,7 @@ from sqlmodel import Session
 
 from app.content.library import Library
 from app.questions import types
-from app.questions.grading import grade
+from app.questions.grading import grade, grade_blank
 from app.questions.model import Question, Variant
 from app.questions.question_form import OpenQuestion, new_token
 from app.questions.result import GradeResult, Raw, UnreadableResponse
@@ -88,7 +88,7 @@ def try_response(
 ) -> OpenQuestion | AnswerFeedback:
     """Return what a learner would see after this response."""
     asked = open_question(question, sent)
-    verdict = grade(asked.variant, sent.raw)
+    verdict = grade_blank(asked.variant) if sent.form.unknown else grade(asked.variant, sent.raw)
     if isinstance(verdict, UnreadableResponse):
         return dataclasses.replace(asked, refused=verdict.message, hint=verdict.hint)
     if verdict.near:

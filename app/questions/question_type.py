@@ -214,7 +214,6 @@ class QuestionType(abc.ABC, Generic[A]):
     in_exams: ClassVar[bool] = True
     of_exam: ClassVar[bool] = False
     as_card: ClassVar[bool] = True
-    verb: ClassVar[str] = "answered"
     begins: ClassVar[bool] = False
     estimates: ClassVar[bool] = False
 

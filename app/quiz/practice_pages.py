@@ -22,7 +22,7 @@ from app.mastery.question_counts import (
 from app.questions.model import Question
 from app.questions.question_form import new_token, question_title
 from app.quiz import store
-from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished, ScoreWished
+from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
 from app.quiz.question_page import (
     ask_again_in_unit,
     excluded_questions,
@@ -43,7 +43,6 @@ from app.quiz.selection import (
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.web.dependencies import LAST_ROW, RowNumber, find_topic
 from app.web.page_cache import allow_caching
-from app.web.visitor import YEAR
 
 router = APIRouter()
 Count = Annotated[int, Query(ge=1, le=100)]
@@ -251,20 +250,11 @@ def _save_run(desk: RequestContext, wanted: PracticeForm, items: tuple[str, ...]
     return store.begin_run(desk.db, desk.learner.id, run, desk.now)
 
 
-@runs_router.post("/score")
-def switch_score(wanted: ScoreWished) -> Response:
-    """Show or hide the running score."""
-    answer = RedirectResponse(wanted.back, 303)
-    value = "hidden" if wanted.hidden else "shown"
-    answer.set_cookie("score", value, max_age=YEAR, samesite="lax", httponly=True)
-    return answer
-
-
 @runs_router.get("/runs/{run}")
 def resume_run(desk: Reader, run: RowNumber) -> Response:
     """Redirect to the first unanswered question of a run."""
     found = _require_run(desk, run)
-    return RedirectResponse(run_frame(desk, found, 0).onward, 303)
+    return RedirectResponse(run_frame(found, 0).onward, 303)
 
 
 @runs_router.get("/runs/{run}/result")
@@ -281,7 +271,7 @@ def show_run_result(desk: Reader, run: RowNumber) -> HTMLResponse:
     ]
     return desk.page(
         "quiz/result.html",
-        run=run_frame(desk, found, 0),
+        run=run_frame(found, 0),
         rows=rows,
         placed=_placement_results(desk, found) if found.mode == "placement" else None,
         pick=f"{found.mode}:{found.scope}",
@@ -315,7 +305,7 @@ def show_run_question(
     found = _require_run(desk, run)
     if not 1 <= place <= len(found.items):
         raise NotFoundError(f"This run has questions 1 to {len(found.items)}.")
-    frame = run_frame(desk, found, place)
+    frame = run_frame(found, place)
     question = desk.library.questions[found.items[place - 1]]
     kind = "placement" if found.mode == "placement" else "practice"
     form = sent.form.model_copy(update={"run": found.id, "context": kind})

@@ -26,7 +26,7 @@ from app.web.formatting import (
     format_whole_minutes,
 )
 from app.web.page_cache import BEST_QUALITY, CompressedBody
-from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares, draw_steps
+from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares
 
 # Files that every page needs are bundled: fewer requests before the first paint.
 _BUNDLES = {
@@ -156,7 +156,7 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
     for words in (format_date_with_year, format_weekday, *times, *counts):
         environment.globals[words.__name__] = words
     environment.globals["SIGNS"] = SIGNS
-    for drawn in (draw_meter, draw_meters, draw_shares, draw_steps):
+    for drawn in (draw_meter, draw_meters, draw_shares):
         environment.globals[drawn.__name__] = drawn
     environment.globals["asset"] = static.address
     environment.globals["frame_note"] = _frame_note

@@ -329,7 +329,6 @@ class DesignType(QuestionType[DesignAnswer]):
     fields = ("choose.",)
     in_exams = False
     as_card = False
-    verb = "had"
     estimates = True
 
     def parse(self, written: AuthoredItem) -> DesignAnswer:

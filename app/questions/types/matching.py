@@ -84,7 +84,6 @@ class MatchingType(QuestionType[MatchAnswer]):
     credits = ("off", "net", "coverage", "each")
     fields = ("pair.",)
     block = "table_open"
-    verb = "had"
 
     def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
         """Recognize the type by a table."""

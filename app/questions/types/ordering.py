@@ -71,7 +71,6 @@ class OrderingType(QuestionType[OrderAnswer]):
     credits = ("off", "each", "lcs")
     fields = ("place.",)
     block = "ordered_list_open"
-    verb = "had"
     begins = True
 
     def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
