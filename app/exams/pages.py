@@ -60,7 +60,7 @@ from app.mastery.question_counts import domain_by_objective, reserved_for_exams
 from app.questions import types
 from app.questions.grading import grade_blank
 from app.questions.model import Question, Variant
-from app.questions.question_form import OpenQuestion, excerpt, new_token
+from app.questions.question_form import OpenQuestion, excerpt, new_token, question_title
 from app.questions.result import UnreadableResponse
 from app.questions.variants import draw_variant
 from app.quiz.question_page import (
@@ -70,6 +70,7 @@ from app.quiz.question_page import (
     build_feedback,
     refuse_during_exam,
 )
+from app.quiz.run_summary import learning_order
 from app.quiz.store import RecordedAttempt, load_history
 from app.spaced_repetition.added_cards import added_cards
 from app.spaced_repetition.card_ids import exists_in_course, question_card_id
@@ -367,6 +368,7 @@ def show_score_report(desk: Reader, sitting: RowNumber, late: bool = False) -> R
         if other.exam == sat.exam and other.started_at < sat.started_at
     ]
     report = sum_up_exam(paper)
+    again = _in_learning_order(desk, report.again)
     return desk.page(
         "exams/report.html",
         sat=sat,
@@ -375,13 +377,30 @@ def show_score_report(desk: Reader, sitting: RowNumber, late: bool = False) -> R
         drawn=draw_report(report, paper, sat.target, sat.seconds),
         paper=paper,
         coming=_count_missed_cards(desk, paper),
+        again=again,
+        titles={
+            row.item: question_title(desk.library.questions[row.item])
+            for row in again
+            if row.item in desk.library.questions
+        },
         syllabus=desk.library.syllabus,
         topics=topics_by_objective(desk.library),
         names=objective_names(desk.library),
+        page_titles={slug: topic.title for slug, topic in desk.library.topics.items()},
         earlier=earlier[:5],
         late=late,
         token=new_token(),
     )
+
+
+def _in_learning_order(desk: RequestContext, rows: Sequence[GradedItem]) -> list[GradedItem]:
+    """Return the questions in the order in which the course teaches what they ask.
+
+    Those that are no longer in the course come last.
+    """
+    order = learning_order(desk.library, [row.item for row in rows])
+    places = {item: place for place, item in enumerate(order)}
+    return sorted(rows, key=lambda row: places.get(row.item, len(places)))
 
 
 def _count_missed_cards(desk: RequestContext, paper: Sequence[GradedItem]) -> int:
@@ -522,6 +541,9 @@ def _render_solution(
 ) -> HTMLResponse:
     refuse_during_exam(desk, drawn_question(desk.db, desk.library, slot))
     paper = {row.number: row for row in graded_items(desk.db, desk.library, sat)}
+    missed = _in_learning_order(desk, sum_up_exam(list(paper.values())).again)
+    numbers = [row.number for row in missed]
+    place = numbers.index(slot.number) if slot.number in numbers else -1
     return desk.page(
         "exams/solution.html",
         outcome=add_comeback(desk, _answer_feedback(desk, sat, slot)),
@@ -530,6 +552,10 @@ def _render_solution(
         number=slot.number,
         palette=[paper[s.number] for s in sat.slots],
         result=paper[slot.number].result,
+        place=place + 1,
+        missed=len(numbers),
+        next_missed=numbers[place + 1] if place + 1 < len(numbers) else 0,
+        previous_missed=numbers[place - 1] if place > 0 else 0,
     )
 
 

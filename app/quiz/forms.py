@@ -49,6 +49,7 @@ class QuestionForm(BaseModel):
     move: str = Field("", max_length=200)
     unknown: bool = False
     reported: bool = False
+    review: bool = False
 
 
 class PracticeForm(BaseModel):

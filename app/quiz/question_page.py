@@ -212,13 +212,14 @@ class RunFrame:
     """The run around a question: its place, and the scores so far.
 
     `scores` has one entry per question, None for unanswered ones. `placing` says that it is a
-    placement test.
+    placement test. `review` has the places to look at again, if that is what the learner does.
     """
 
     id: int
     place: int
     scores: tuple[float | None, ...]
     placing: bool = False
+    review: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -240,7 +241,14 @@ class RunFrame:
 
     @property
     def onward(self) -> str:
-        """URL of the next unanswered question, later ones first; otherwise of the result."""
+        """URL of the next question to look at again, or else of the next unanswered one.
+
+        Later unanswered questions come first. When none is left, it is the URL of the result.
+        """
+        if self.place in self.review[:-1]:
+            return f"{self.address}/{self.review[self.review.index(self.place) + 1]}?review=yes"
+        if self.review:
+            return f"{self.address}/result"
         for place in (*range(self.place + 1, self.count + 1), *range(1, self.place)):
             if self.scores[place - 1] is None:
                 return f"{self.address}/{place}"
@@ -338,7 +346,7 @@ def recorded_feedback(
     """Return the feedback to a saved answer, with links to the next step."""
     if frame is not None:
         last = frame.onward.endswith("result")
-        words = "See the result" if last else "Next question"
+        words = "See the result" if last else "Next missed" if frame.review else "Next question"
         way = NextLinks(frame.address, frame.onward, words)
     elif sent.form.context == "page":
         way = NextLinks(sent.form.back)

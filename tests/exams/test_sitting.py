@@ -69,7 +69,7 @@ def test_the_report_counts_what_was_answered(rosa, right) -> None:
     done = finish(rosa, sitting)
     report = rosa.get(done.headers["location"]).text
 
-    assert f"<h1>{len(right())} of 5" in report
+    assert f"<b>{len(right())}</b> of 5" in report
     assert "your target 4" in report
     assert "No pass mark is assumed" in report
 
@@ -303,9 +303,11 @@ def test_the_report_leads_to_the_pages_where_most_was_lost(rosa) -> None:
 
     report = rosa.get(finish(rosa, sitting).headers["location"]).text
 
-    _, _, advice = report.partition("Read where you lost most")
-    links = re.findall(r'<a href="/concepts/[^"]+">', advice.partition("</li>")[0])
-    assert 1 <= len(links) <= 3
+    _, _, advice = report.partition("What to do next")
+    steps = re.findall(r"<h3>(\w+) “", advice)
+    assert steps == ["Read", "Practice"]
+    assert re.search(r'<a class="btn" href="/concepts/[^"]+">Read</a>', advice)
+    assert re.search(r'name="pick" value="objective:[\d.]+">Practice</button>', advice)
 
 
 def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) -> None:
@@ -316,9 +318,9 @@ def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) ->
     done = finish(rosa, sitting)
     told = " ".join(rosa.get(done.headers["location"]).text.split())
 
-    assert "Read the answers to the 4 questions you left open" in told
-    assert "Answer them again" not in told
-    assert "Read where you lost most" not in told
+    assert "Go over the 4 you left open" in told
+    assert "<h3>Read “" not in told
+    assert "<h3>Practice “" not in told
     assert "With 4 questions left open, this says little about" in told
     assert "too many open" in rosa.get("/exams").text
 

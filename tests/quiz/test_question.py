@@ -90,7 +90,7 @@ def test_every_control_has_a_name(client) -> None:
         assert "aria-label=" in control
 
 
-def test_an_answer_is_sent_by_saying_how_sure_one_is(client, form) -> None:
+def test_an_answer_is_sent_by_saying_how_sure_one_is(client) -> None:
     html = client.get("/quiz/kv-cache/single").text
     buttons = r'<button name="certainty" value="(\d)" data-key="(\d)">([\w ]+)'
 

@@ -143,12 +143,38 @@ def test_the_result_sums_up_and_offers_the_missed_again(client, form) -> None:
 
     html = client.get(f"{run}/result").text
     assert "1 question of this run is still open" in html.replace("\xa0", " ")
-    assert "Retry the question you missed" in html
+    assert "Practice the question you missed" in " ".join(html.split())
 
     answer(client, form, run, 3, right=True)
     retry = begin(client, pick=f"retry:{run.rsplit('/', 1)[1]}")
     assert item_at(form, client.get(f"{retry}/1").text) == missed
     assert client.get(f"{retry}/2").status_code == 404
+
+
+def test_from_the_result_one_goes_from_one_missed_question_to_the_next(client, form) -> None:
+    run = begin(client, count=4, pick="topic:kv-cache")
+    for place in (1, 2, 3, 4):
+        answer(client, form, run, place, right=place == 2)
+
+    html = client.get(f"{run}/result").text
+    queue = re.findall(rf'<li><a href="({run}/\d\?review=yes)"', html)
+    assert sorted(queue) == [f"{run}/{place}?review=yes" for place in (1, 3, 4)]
+    assert linked(html, "Go through them") == queue[0]
+    assert linked(client.get(queue[0]).text, "Next missed") == queue[1]
+    assert linked(client.get(queue[2]).text, "See the result") == f"{run}/result"
+    assert linked(html, "Back to Today") == "/"
+
+
+def test_what_was_missed_before_and_is_right_now_is_counted(client, form) -> None:
+    run = begin(client, count=2, pick="topic:kv-cache")
+    for place in (1, 2):
+        answer(client, form, run, place, right=False)
+    again = begin(client, pick="missed", count=2)
+    answer(client, form, again, 1, right=True)
+
+    learned = r"missed before</span><b>1</b>"
+    assert re.search(learned, client.get(f"{again}/result").text)
+    assert not re.search(learned, client.get(f"{run}/result").text)
 
 
 def test_a_run_without_misses_has_nothing_to_retry(client, form) -> None:
