@@ -3,7 +3,6 @@
 import json
 import re
 
-import pytest
 from sqlmodel import Session, select
 
 from app.database.tables import Attempt, Sitting, SittingAnswer
@@ -62,7 +61,8 @@ def test_a_second_click_on_start_starts_nothing(rosa, session) -> None:
 
 
 def test_the_report_counts_what_was_answered(rosa, right) -> None:
-    sitting = begin(rosa, target="4")
+    rosa.post("/settings", data={"target": "70"})
+    sitting = begin(rosa)
     for number, fields in right().items():
         save(rosa, sitting, number, **fields)
 
@@ -121,43 +121,15 @@ def test_more_time_is_given_to_those_who_need_it(rosa, clock: Clock) -> None:
     assert "1:00" in rosa.get(f"{sitting}/questions/1").text
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "sentence"),
-    [
-        ("factor", "7", "Time factor: “7” is not one of 1, 1.25, 1.5, 2, 3."),
-        ("target", "many", "Your target: “many” is not a whole number of questions."),
-    ],
-)
-def test_a_wrong_wish_is_refused_with_its_reason(rosa, field, value, sentence) -> None:
-    answer = rosa.post(f"{START}/sittings", data={"token": "t", field: value})
-
-    assert answer.status_code == 422
-    assert sentence in answer.text
-
-
-@pytest.mark.parametrize("target", ["many", "6", "0", "-1", "3.5", "9" * 50])
-def test_a_refused_wish_keeps_what_was_typed_and_starts_no_clock(
-    rosa, session, target: str
-) -> None:
-    typed = {"token": "t", "factor": "1.5", "target": target}
-
+def test_a_wrong_wish_is_refused_with_its_reason_and_starts_no_clock(rosa, session) -> None:
+    typed = {"token": "t", "factor": "7", "kinds": "all"}
     answer = rosa.post(f"{START}/sittings", data=typed)
 
     assert answer.status_code == 422
-    assert f'value="{target[:40]}"' in answer.text
-    assert '<option value="1.5" selected>' in answer.text
-    assert 'aria-invalid="true" aria-describedby="target-help target-err"' in answer.text
-    assert "Write one from 1 to 5, or leave it empty." in answer.text
+    assert "Time factor: “7” is not one of 1, 1.25, 1.5, 2, 3." in answer.text
+    assert '<option value="all" selected>' in answer.text
+    assert 'id="factor-err"' in answer.text
     assert session.exec(select(Sitting)).all() == []
-
-
-def test_both_wrong_fields_are_named_at_once(rosa) -> None:
-    typed = {"token": "t", "factor": "7", "target": "many"}
-
-    answer = rosa.post(f"{START}/sittings", data=typed).text
-
-    assert 'id="factor-err"' in answer
-    assert 'id="target-err"' in answer
 
 
 def test_anothers_sitting_is_not_there(rosa, milo) -> None:
@@ -222,14 +194,6 @@ def test_the_day_of_an_exam_is_the_learners(rosa, clock: Clock) -> None:
 
     assert following in rosa.get(f"{sitting}/report").text
     assert following in rosa.get("/exams").text
-
-
-def test_the_target_of_the_settings_stands_in_the_form(rosa) -> None:
-    assert 'name="target" type="text" value=""' in rosa.get(START).text
-
-    rosa.post("/settings", data={"target": "70"})
-
-    assert 'name="target" type="text" value="4"' in rosa.get(START).text
 
 
 def test_the_review_lists_what_is_open_and_flagged(rosa, right) -> None:
