@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -156,6 +156,7 @@ def show_lesson(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reade
         "concepts/show.html",
         asked=_open_page_questions(desk.library, sheet, desk.learner.key, past),
         past=past,
+        missed=store.missed_last(desk.db, desk.learner.id, sheet.asked),
         flagged=store.flagged_questions(desk.db, desk.learner.id, sheet.asked),
         notes=store.notes_beside(desk.db, desk.learner.id, sheet.topic.slug),
         **_section_marks(
@@ -169,7 +170,9 @@ def add_reading(
     sheet: Annotated[RenderedPage, Depends(read_sheet)],
     desk: Writer,
     section: Annotated[str, Form()] = "",
+    then: Annotated[Literal["", "today"], Form()] = "",
 ) -> Response:
+    """Mark one section as read, or all; `then` says where to go on without htmx."""
     slug = sheet.topic.slug
     anchors = [s.anchor for s in sheet.named] or [""]
     if section and section not in anchors:
@@ -181,7 +184,7 @@ def add_reading(
     return render_fragment_or_redirect(
         desk.request,
         "concepts/_toc.html",
-        otherwise=f"/concepts/{slug}#end",
+        otherwise="/" if then else f"/concepts/{slug}#end",
         **_section_marks(sheet, store.sections_read(desk.db, desk.learner.id, slug), past),
     )
 

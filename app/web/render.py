@@ -36,11 +36,13 @@ _BUNDLES = {
         "css/controls.css",
         "css/parts.css",
         "css/instruments.css",
+        "css/search.css",
     ),
     "js/headroom.js": (
         "js/preferences.js",
         "js/buttons.js",
         "js/keys.js",
+        "js/overlay.js",
         "js/reading.js",
         "js/notice.js",
         "js/retry.js",
