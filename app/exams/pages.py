@@ -347,6 +347,7 @@ def show_score_report(desk: Reader, sitting: RowNumber, late: bool = False) -> R
     ]
     report = sum_up_exam(paper)
     again = _in_learning_order(desk, report.again)
+    seeds = {slot.item: slot.seed for slot in sat.slots}
     return desk.page(
         "exams/report.html",
         sat=sat,
@@ -357,7 +358,7 @@ def show_score_report(desk: Reader, sitting: RowNumber, late: bool = False) -> R
         coming=_count_missed_cards(desk, paper),
         again=again,
         titles={
-            row.item: question_title(desk.library.questions[row.item])
+            row.item: question_title(desk.library.questions[row.item], seeds[row.item])
             for row in again
             if row.item in desk.library.questions
         },

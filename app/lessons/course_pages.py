@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, HTMLResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import CurrentLearner, Reader, Writer
 from app.content.library import PICTURES, Library
@@ -128,6 +128,11 @@ async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> R
     if sheet is None:
         sheet = await run_in_threadpool(sheets.of, library, found)
     return sheet
+
+
+@router.get("/concepts")
+def redirect_to_course() -> RedirectResponse:
+    return RedirectResponse("/course", 308)
 
 
 @router.get("/course")

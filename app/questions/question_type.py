@@ -276,6 +276,14 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return None
 
+    def left_to_do(self, answer: A, raw: Raw, stem: RichText) -> str:
+        """Return what is missing before practice takes a response; empty if nothing is.
+
+        An exam takes it as it is, because its time may be over.
+        """
+        del answer, raw, stem
+        return ""
+
     # --- figures ---
 
     def drawings(self, answer: A) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from app.mastery.question_counts import (
     reserved_for_exams,
 )
 from app.questions.model import Question
-from app.questions.question_form import new_token, question_title
+from app.questions.question_form import new_token, question_title, seed_for
 from app.quiz import store
 from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
 from app.quiz.question_page import (
@@ -135,7 +135,7 @@ def _render_offer(
     rows = [
         {
             "address": f"/quiz/{q.topic}/{q.id}",
-            "words": question_title(q),
+            "words": _title_as_asked(desk, q, answered=False),
             "past": past.get(q.id),
             "level": q.level,
         }
@@ -153,6 +153,15 @@ def _render_offer(
         kept=sum(q.id in kept for q in questions),
         token=new_token(),
     )
+
+
+def _title_as_asked(desk: RequestContext, question: Question, *, answered: bool) -> str:
+    """Return the title with the numbers that its page shows: of the last answer, or the next."""
+    if question.computed is None:
+        return question_title(question)
+    before = store.load_seeds(desk.db, desk.learner.id, question.id)
+    seed = before[0] if answered and before else seed_for(question, desk.learner.key, before)
+    return question_title(question, seed)
 
 
 def _reserved_questions(desk: RequestContext) -> frozenset[str]:
@@ -259,7 +268,7 @@ def show_run_result(desk: Reader, run: RowNumber) -> HTMLResponse:
     rows = [
         {
             "place": place,
-            "words": question_title(desk.library.questions[item]),
+            "words": _title_as_asked(desk, desk.library.questions[item], answered=item in scores),
             "score": scores.get(item),
         }
         for place, item in enumerate(found.items, 1)

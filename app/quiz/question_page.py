@@ -599,6 +599,10 @@ def _judge_submission(
     verdict = grade(asked.variant, sent.raw)
     if isinstance(verdict, UnreadableResponse):
         return RejectedAnswer(verdict.message, verdict.hint, 422)
+    variant = asked.variant
+    missing = asked.kind.left_to_do(variant.answer, sent.raw, variant.stem)
+    if missing:
+        return RejectedAnswer(missing, "Nothing was counted.", 422)
     return verdict
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from app.content.library import Library
 from app.mastery.question_counts import domain_by_objective
-from app.questions.question_form import question_title
 
 _STEPS = 3
 
@@ -46,7 +45,6 @@ class MissedQuestion:
     """A question that was not fully right, with its place in the run or paper, from 1."""
 
     place: int
-    title: str
     topic: str
 
 
@@ -79,7 +77,6 @@ def summarize_run(library: Library, scores: Mapping[str, float], items: list[str
         missed=tuple(
             MissedQuestion(
                 items.index(item) + 1,
-                question_title(library.questions[item]),
                 library.topics[library.questions[item].topic].title,
             )
             for item in missed

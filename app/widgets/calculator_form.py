@@ -269,7 +269,13 @@ def field_text(declared: InputSpec, typed: str | None, meant: Any, *, sure: bool
 
 
 def _format_for_people(declared: InputSpec, words: str) -> str:
-    """Format a number with commas, and large counts as 15T or 70B."""
+    """Format a number with commas, and large counts as 15T or 70B.
+
+    The field's own unit is left out: it stands beside the field.
+    """
+    number, _, unit = words.replace(units.NBSP, " ").strip().rpartition(" ")
+    if number and unit == _shown_unit(declared):
+        words = number
     if declared.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
         return words
     value = int(words)
@@ -280,16 +286,20 @@ def _format_for_people(declared: InputSpec, words: str) -> str:
     return f"{value:,}"
 
 
+def _shown_unit(declared: InputSpec) -> str:
+    """Return the unit that stands beside the field; empty without one."""
+    return declared.typed_unit or units.PLURALS.get(declared.unit, declared.unit)
+
+
 def build_field(name: str, declared: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
     """Build one field without its problems and links."""
-    unit = declared.typed_unit or units.PLURALS.get(declared.unit, declared.unit)
     return FormField(
         name=name,
         id=id,
         widget=_choose_widget(declared),
         label=declared.label,
         value=value,
-        unit=unit,
+        unit=_shown_unit(declared),
         options=_option_groups(declared, value),
         help=declared.help,
         accepts=_accepted_hint(declared),

@@ -117,3 +117,9 @@ def test_not_knowing_is_no_mistake_and_shows_the_answer(client, form, session) -
     assert "Not known yet." in verdict
     assert "Not right." not in verdict
     assert [a.score for a in session.exec(select(Attempt))] == [0.0]
+
+
+def test_a_list_shows_the_numbers_that_the_question_asks(client) -> None:
+    asked = re.search(r"How large is \d+ times 10 GB", client.get("/quiz/kv-cache/computed").text)
+    assert asked
+    assert asked[0] in client.get("/quiz/kv-cache").text

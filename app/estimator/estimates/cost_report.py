@@ -304,7 +304,7 @@ def _build_table(asked: CostInputs, found: CostResult) -> ResultTable:
         cheaper = "Owned" if owned < rented else "Rented"
         mine: str | tuple[float, str] = (owned, "USD/h")
         if share > asked.availability:
-            mine, cheaper = "never up so long", "Rented"
+            mine, cheaper = "not available that long", "Rented"
         rows.append(((share, "%"), mine, (rented, "USD/h"), cheaper))
     columns = ("Utilization", "Owned", "Rented", "Cheaper")
     return ResultTable("Used GPU-hour by utilization", columns, tuple(rows))

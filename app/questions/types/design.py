@@ -74,7 +74,7 @@ def condition_limit(condition: PlanCondition, labels: dict[str, str]) -> str:
         return "yes"
     words = condition.right.text.strip()
     for name in condition.bests:
-        words = words.replace(f"best_of_{name}", "the best that is possible")
+        words = words.replace(f"best_of_{name}", "the best possible")
     words = words.replace("*", "×")
     for name, label in labels.items():
         words = words.replace(f" {name} ", f" {label} ")
@@ -142,7 +142,9 @@ def _mark_condition(
 ) -> PartResult:
     subject, wanted = words
     if judgment.limit is not None and judgment.condition.bests:
-        wanted = f"{wanted}: {_value_words(judgment.limit)}"
+        bound = _WORDS.get(judgment.condition.operator, "exactly")
+        share = wanted.removeprefix(bound).strip()
+        wanted = f"{bound} {_value_words(judgment.limit)} ({share})"
     return PartResult(
         key=key,
         label=subject,

@@ -184,6 +184,12 @@ class MatchingType(QuestionType[MatchAnswer]):
             wanted="",
         )
 
+    def left_to_do(self, answer: MatchAnswer, raw: Raw, stem: RichText) -> str:
+        del stem
+        rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
+        empty = sum(not single_value(raw, f"pair.{row.key}") for row in rows)
+        return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
+
     def anything(self, answer: MatchAnswer) -> Raw:
         """Return the same match for every row."""
         first = answer.pairs[0].answer

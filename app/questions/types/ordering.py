@@ -197,6 +197,12 @@ class OrderingType(QuestionType[OrderAnswer]):
             wanted="",
         )
 
+    def left_to_do(self, answer: OrderAnswer, raw: Raw, stem: RichText) -> str:
+        del stem
+        shown = {f"place.{key}": [str(place)] for place, key in enumerate(answer.shown, 1)}
+        untouched = bool(shown) and all(list(raw.get(name, ())) == at for name, at in shown.items())
+        return "This is the order in which they were shown. Move them first." if untouched else ""
+
     def anything(self, answer: OrderAnswer) -> Raw:
         """Return the steps in the right order."""
         keys = [step.key for step in answer.steps]
