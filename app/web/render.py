@@ -49,7 +49,8 @@ _BUNDLES = {
         "js/focus.js",
     ),
 }
-_COMMENT = re.compile(rb"^ *//.*\n", re.MULTILINE)
+# Comments and indentation are only for the source.
+_COMMENT = re.compile(rb"^ *(//.*|/\*[^\n]*\*/)\n|^ +", re.MULTILINE)
 _LINK = re.compile(rb"url\(\.\./([^)]+)\)")
 _TYPES = {".woff2": "font/woff2", ".js": "text/javascript", ".md": "text/plain"}
 _PACKED_ALREADY = {".woff2", ".png", ".webp", ".jpg"}
@@ -118,8 +119,8 @@ def _read_files(folder: Path) -> dict[str, bytes]:
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
-    for name in [name for name in bodies if name.startswith("js/")]:
-        bodies[name] = _COMMENT.sub(b"", bodies[name])  # comments are only for the source
+    for name in [name for name in bodies if name.startswith(("js/", "css/"))]:
+        bodies[name] = _COMMENT.sub(b"", bodies[name])
     for name, parts in _BUNDLES.items():
         bodies[name] = b"\n".join(bodies[part] for part in parts)
     return bodies
