@@ -19,14 +19,13 @@ _ALLOWED = {f"{f:g}": f for f in FACTORS}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StartExamForm:
-    """A request to start an exam; `target` is in questions, None if not set.
+    """A request to start an exam.
 
     `every_kind` includes all question types, not only those of the real exam.
     """
 
     token: str
     factor: float
-    target: int | None
     every_kind: bool = False
 
 
@@ -36,11 +35,11 @@ class StartExamDraft:
 
     token: str = ""
     factor: str = "1"
-    target: str = ""
     kinds: str = ""
 
-    def problems(self, most: int) -> list[dict[str, str]]:
-        """Return the invalid fields; `most` is the number of questions of the exam."""
+    @property
+    def problems(self) -> list[dict[str, str]]:
+        """The invalid fields."""
         found = []
         if self.factor not in _ALLOWED:
             words = f"Time factor: “{self.factor}” is not one of {', '.join(_ALLOWED)}."
@@ -48,19 +47,12 @@ class StartExamDraft:
         if self.kinds not in {"", EVERY_KIND}:
             words = f"Kinds of questions: “{self.kinds}” is neither empty nor all."
             found.append({"field": "kinds", "message": words})
-        if self.target and not (_parse_count(self.target) and _parse_count(self.target) <= most):
-            words = (
-                f"Your target: “{self.target}” is not a whole number of questions. "
-                f"Write one from 1 to {most}, or leave it empty."
-            )
-            found.append({"field": "target", "message": words})
         return found
 
     @property
     def wish(self) -> StartExamForm:
         """The validated form. Call only without problems."""
-        target = _parse_count(self.target) if self.target else None
-        return StartExamForm(self.token, _ALLOWED[self.factor], target, self.kinds == EVERY_KIND)
+        return StartExamForm(self.token, _ALLOWED[self.factor], self.kinds == EVERY_KIND)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -90,7 +82,6 @@ async def _parse_start_form(request: Request) -> StartExamDraft:
     return StartExamDraft(
         token=str(fields.get("token", ""))[:64],
         factor=str(fields.get("factor", "1"))[:40],
-        target=str(fields.get("target", "")).strip()[:40],
         kinds=str(fields.get("kinds", ""))[:40],
     )
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from anyio import from_thread
@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import Reader, RequestContext, Writer, run_reading, run_writing
-from app.accounts.learner_store import questions_in_past_exams
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.engine import write_in_own_transaction
@@ -56,11 +55,11 @@ from app.exams.sitting import (
 )
 from app.exams.store import AnswerChange, NewSitting, SavedAnswer, SittingState
 from app.markup.model import ExamBlueprint
-from app.mastery.question_counts import domain_by_objective, reserved_for_exams
+from app.mastery.question_counts import domain_by_objective
 from app.questions import types
 from app.questions.grading import grade_blank
 from app.questions.model import Question, Variant
-from app.questions.question_form import OpenQuestion, excerpt, new_token
+from app.questions.question_form import OpenQuestion, excerpt, new_token, question_title
 from app.questions.result import UnreadableResponse
 from app.questions.variants import draw_variant
 from app.quiz.question_page import (
@@ -70,6 +69,7 @@ from app.quiz.question_page import (
     build_feedback,
     refuse_during_exam,
 )
+from app.quiz.run_summary import learning_order
 from app.quiz.store import RecordedAttempt, load_history
 from app.spaced_repetition.added_cards import added_cards
 from app.spaced_repetition.card_ids import exists_in_course, question_card_id
@@ -94,31 +94,10 @@ def build_exam_home(desk: RequestContext, running: SittingState | None) -> dict[
         "whole": whole,
         "cuts": list(_derived_exams(desk, whole[0], held)) if whole else [],
         "missed": held.missed_of(whole[0]) if whole else 0,
-        "bank": bank_rows(desk.library),
-        "kept": len(reserved_for_exams(desk.library, _met_questions(desk))),
         "running": running,
         "finished": finished,
         "trend": score_trend(finished, desk.learner.target, desk.learner.study_day),
     }
-
-
-def _met_questions(desk: RequestContext) -> Collection[str]:
-    return questions_in_past_exams(desk.db, desk.learner.id, desk.now)
-
-
-def bank_rows(library: Library) -> list[tuple[str, float, int]]:
-    """Return the question types of the real exam, counted by domain: title, weight, questions.
-
-    This is what papers draw from unless all types are requested.
-    """
-    domains, there = domain_by_objective(library), askable_questions(library)
-    for exam in sorted(library.exams.values(), key=lambda e: -e.questions)[:1]:
-        there = tuple(match_exam_types(there, domains, exam.domains))
-    held = drawable_questions(there, domains)
-    return [
-        (f"{d.number} {d.title}", d.weight, len(held.get(d.number, ())))
-        for d in library.syllabus.domains
-    ]
 
 
 def require_exam_offer(desk: RequestContext, slug: str) -> ExamOffer:
@@ -192,6 +171,7 @@ def list_exams(desk: Reader) -> HTMLResponse:
     return desk.page(
         "exams/index.html",
         asks_missed=asks_missed,
+        token=new_token(),
         **build_exam_home(desk, _find_running_sitting(desk)),
     )
 
@@ -200,9 +180,7 @@ def list_exams(desk: Reader) -> HTMLResponse:
 def show_exam(desk: Reader, exam: str) -> HTMLResponse:
     """The description of an exam, before the clock starts."""
     paper = require_exam_offer(desk, exam)
-    aim = math.ceil((desk.learner.target or 0) * paper.exam.questions / 100)
-    typed = StartExamDraft(new_token(), target=f"{aim or ''}")
-    return _start_page(desk, paper, typed, [], 200)
+    return _start_page(desk, paper, StartExamDraft(new_token()), [], 200)
 
 
 def _start_page(
@@ -258,9 +236,10 @@ def _draw_or_refuse(
         return _redirect_to_first(running.id)
     if not desk.library.questions:
         raise ConflictError("This course has no questions yet.")
-    if problems := typed.problems(paper.exam.questions):
+    if problems := typed.problems:
         return _start_page(desk, paper, typed, problems, 422)
-    wanted = SittingRequest(paper.exam, paper.questions, typed.wish)
+    target = math.ceil((desk.learner.target or 0) * paper.exam.questions / 100) or None
+    wanted = SittingRequest(paper.exam, paper.questions, typed.wish, target)
     return draw_sitting(desk.db, desk.library, desk.learner.id, wanted)
 
 
@@ -367,6 +346,8 @@ def show_score_report(desk: Reader, sitting: RowNumber, late: bool = False) -> R
         if other.exam == sat.exam and other.started_at < sat.started_at
     ]
     report = sum_up_exam(paper)
+    again = _in_learning_order(desk, report.again)
+    seeds = {slot.item: slot.seed for slot in sat.slots}
     return desk.page(
         "exams/report.html",
         sat=sat,
@@ -375,13 +356,30 @@ def show_score_report(desk: Reader, sitting: RowNumber, late: bool = False) -> R
         drawn=draw_report(report, paper, sat.target, sat.seconds),
         paper=paper,
         coming=_count_missed_cards(desk, paper),
+        again=again,
+        titles={
+            row.item: question_title(desk.library.questions[row.item], seeds[row.item])
+            for row in again
+            if row.item in desk.library.questions
+        },
         syllabus=desk.library.syllabus,
         topics=topics_by_objective(desk.library),
         names=objective_names(desk.library),
+        page_titles={slug: topic.title for slug, topic in desk.library.topics.items()},
         earlier=earlier[:5],
         late=late,
         token=new_token(),
     )
+
+
+def _in_learning_order(desk: RequestContext, rows: Sequence[GradedItem]) -> list[GradedItem]:
+    """Return the questions in the order in which the course teaches what they ask.
+
+    Those that are no longer in the course come last.
+    """
+    order = learning_order(desk.library, [row.item for row in rows])
+    places = {item: place for place, item in enumerate(order)}
+    return sorted(rows, key=lambda row: places.get(row.item, len(places)))
 
 
 def _count_missed_cards(desk: RequestContext, paper: Sequence[GradedItem]) -> int:
@@ -522,6 +520,9 @@ def _render_solution(
 ) -> HTMLResponse:
     refuse_during_exam(desk, drawn_question(desk.db, desk.library, slot))
     paper = {row.number: row for row in graded_items(desk.db, desk.library, sat)}
+    missed = _in_learning_order(desk, sum_up_exam(list(paper.values())).again)
+    numbers = [row.number for row in missed]
+    place = numbers.index(slot.number) if slot.number in numbers else -1
     return desk.page(
         "exams/solution.html",
         outcome=add_comeback(desk, _answer_feedback(desk, sat, slot)),
@@ -530,6 +531,10 @@ def _render_solution(
         number=slot.number,
         palette=[paper[s.number] for s in sat.slots],
         result=paper[slot.number].result,
+        place=place + 1,
+        missed=len(numbers),
+        next_missed=numbers[place + 1] if place + 1 < len(numbers) else 0,
+        previous_missed=numbers[place - 1] if place > 0 else 0,
     )
 
 

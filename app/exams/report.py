@@ -139,15 +139,13 @@ def sum_up_exam(marked: Sequence[GradedItem]) -> ScoreReport:
 
 
 def most_lost(shares: Iterable[ScoreShare], most: int = 3) -> tuple[ScoreShare, ...]:
-    """Return at most `most` parts that lost the most points, without ties at the cut.
+    """Return at most `most` parts that lost the most points.
 
-    One answer says nothing about a part. Parts that tie with one that does not fit are left out
-    too, because naming one of them would be arbitrary.
+    One answer says nothing about a part. Of parts that lost as much, the one with the lower share
+    of right answers comes first.
     """
     many = [s for s in shares if s.lost > 0 and s.count > 1]
-    order = sorted(many, key=lambda s: -s.lost)
-    beyond = order[most].lost if len(order) > most else 0.0
-    return tuple(s for s in order[:most] if s.lost > beyond)
+    return tuple(sorted(many, key=lambda s: (-s.lost, s.score / s.count))[:most])
 
 
 def _changed_question_numbers(marked: Sequence[GradedItem], change: str) -> tuple[int, ...]:

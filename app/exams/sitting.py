@@ -38,11 +38,15 @@ from app.spaced_repetition.card_ids import can_be_card, question_card_id
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SittingRequest:
-    """An exam to start: the questions it draws from, and the learner's options."""
+    """An exam to start: the questions it draws from, and the learner's options.
+
+    `target` is in questions, None if the learner has none.
+    """
 
     exam: ExamBlueprint
     questions: Sequence[Question]
     wish: StartExamForm
+    target: int | None = None
 
 
 def draw_sitting(
@@ -63,7 +67,7 @@ def draw_sitting(
         seed=seed,
         paper=paper,
         factor=wish.factor,
-        target=wish.target,
+        target=wanted.target,
         minutes=minutes_for(blueprint, paper, wish.factor),
     )
 

@@ -7,7 +7,7 @@ import re
 from html import escape
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
@@ -21,9 +21,10 @@ from app.accounts.current_learner import (
     run_writing,
 )
 from app.errors import ConflictError, NotFoundError
+from app.markup.model import Flashcard
 from app.questions.question_form import new_token
 from app.questions.question_type import CardFaces
-from app.spaced_repetition import added_cards
+from app.spaced_repetition import added_cards, review_log
 from app.spaced_repetition.added_cards import CardToAdd, add_cards
 from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, card_of_own, clean_html
 
@@ -204,9 +205,15 @@ def show_own_picture(desk: Reader, name: str) -> Response:
 
 
 @router.get("/own")
-def show_empty_card(desk: Reader) -> HTMLResponse:
-    """The form for a new card."""
-    return _render_card_form(desk, OwnCardDraft(""))
+def show_new_card(
+    desk: Reader, replaced: Annotated[str, Query(max_length=200)] = ""
+) -> HTMLResponse:
+    """The form for a new card, or for the learner's version of the card that it replaces."""
+    if not replaced:
+        return _render_card_form(desk, OwnCardDraft(""))
+    card = _require_course_card(desk, replaced)
+    draft = OwnCardDraft(card.front.plain, card.back.plain)
+    return _render_card_form(desk, draft, replaced=replaced)
 
 
 def render_sent(front: _Words = "", back: _Words = "") -> RenderedCard:
@@ -219,14 +226,17 @@ SentCard = Annotated[RenderedCard, Depends(render_sent)]
 
 
 @router.post("/own", dependencies=[Depends(expect_storage)])
-async def add_own_card(request: Request, sent: SentCard, token: _Words = "") -> Response:
-    """Save a new card; it is due from today on."""
+async def add_own_card(
+    request: Request, sent: SentCard, token: _Words = "", replaced: _Words = ""
+) -> Response:
+    """Save a new card, due from today on; a course card that it replaces is suspended."""
     if sent.problems:
         return await run_reading(
-            request, lambda desk: _refuse_draft(desk, sent, sent.problems, token=token)
+            request,
+            lambda desk: _refuse_draft(desk, sent, sent.problems, token=token, replaced=replaced),
         )
     try:
-        await run_writing(request, lambda desk: _save_own_card(desk, sent, token))
+        await run_writing(request, lambda desk: _save_own_card(desk, sent, token, replaced))
     except ConflictError as error:
         problem = {"field": "front", "message": f"{error.message} {error.hint}"}
         return await run_reading(
@@ -236,7 +246,10 @@ async def add_own_card(request: Request, sent: SentCard, token: _Words = "") -> 
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
-def _save_own_card(desk: RequestContext, sent: RenderedCard, token: str) -> None:
+def _save_own_card(desk: RequestContext, sent: RenderedCard, token: str, replaced: str) -> None:
+    if replaced:
+        course_card = _require_course_card(desk, replaced)
+        review_log.set_suspended(desk.db, desk.learner.id, course_card, desk.now, aside=True)
     words = f"{desk.learner.key}:{token or new_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
     kept = added_cards.OwnCardContent(sent.faces, sent.typed.kept)
@@ -266,7 +279,7 @@ async def change_own_card(request: Request, card: str, sent: SentCard) -> Respon
         )
     await run_writing(request, lambda desk: _save_change(desk, card, sent))
     count_stored(request, sent.size)
-    return RedirectResponse("/flashcards/deck#own", 303)
+    return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
 
 
 def _save_change(desk: RequestContext, card: str, sent: RenderedCard) -> None:
@@ -282,21 +295,34 @@ def _require_own_card(desk: RequestContext, card: str) -> added_cards.OwnCardCon
     return kept
 
 
+def _require_course_card(desk: RequestContext, card: str) -> Flashcard:
+    course_card = desk.library.cards.get(card)
+    if course_card is None:
+        raise NotFoundError(f"There is no card “{card}” in the course.")
+    return course_card
+
+
 def _refuse_draft(
-    desk: RequestContext, sent: RenderedCard, problems: Problems, card: str = "", token: str = ""
+    desk: RequestContext,
+    sent: RenderedCard,
+    problems: Problems,
+    card: str = "",
+    *,
+    token: str = "",
+    replaced: str = "",
 ) -> HTMLResponse:
     """Return the form with everything that was typed, and the problems."""
     if card:
         _require_own_card(desk, card)
     status = 422 if sent.problems else 409
-    more = {"problems": problems, "token": token or new_token()}
+    more = {"problems": problems, "token": token or new_token(), "replaced": replaced}
     return _render_card_form(desk, sent.typed, card, status=status, **more)
 
 
 def _render_card_form(
     desk: RequestContext, typed: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
 ) -> HTMLResponse:
-    empty = {"bare": False, "problems": [], "token": new_token()}
+    empty = {"bare": False, "problems": [], "token": new_token(), "replaced": ""}
     return desk.page(
         "flashcards/own.html",
         status=status,

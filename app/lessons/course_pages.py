@@ -2,11 +2,11 @@
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, HTMLResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import CurrentLearner, Reader, Writer
 from app.content.library import PICTURES, Library
@@ -158,6 +158,11 @@ async def read_sheet(
     return sheet
 
 
+@router.get("/concepts")
+def redirect_to_course() -> RedirectResponse:
+    return RedirectResponse("/course", 308)
+
+
 @router.get("/course")
 def show_course(desk: Reader, route: Route = "full") -> HTMLResponse:
     """The objectives and their pages; on the short route without the pages that it skips."""
@@ -190,6 +195,7 @@ def show_lesson(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reade
         "concepts/show.html",
         asked=_open_page_questions(desk.library, sheet, desk.learner.key, past),
         past=past,
+        missed=store.missed_last(desk.db, desk.learner.id, sheet.asked),
         flagged=store.flagged_questions(desk.db, desk.learner.id, sheet.asked),
         notes=store.notes_beside(desk.db, desk.learner.id, sheet.topic.slug),
         **_section_marks(
@@ -203,7 +209,9 @@ def add_reading(
     sheet: Annotated[RenderedPage, Depends(read_sheet)],
     desk: Writer,
     section: Annotated[str, Form()] = "",
+    then: Annotated[Literal["", "today"], Form()] = "",
 ) -> Response:
+    """Mark one section as read, or all; `then` says where to go on without htmx."""
     slug = sheet.topic.slug
     anchors = [s.anchor for s in sheet.named] or [""]
     short = sheet.route == "short"
@@ -217,7 +225,7 @@ def add_reading(
     return render_fragment_or_redirect(
         desk.request,
         "concepts/_toc.html",
-        otherwise=f"/concepts/{slug}{'?route=short' if short else ''}#end",
+        otherwise="/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end",
         **_section_marks(sheet, store.sections_read(desk.db, desk.learner.id, slug), past),
     )
 

@@ -107,7 +107,18 @@ _PLACES = (
     SearchDocument("place", "Hardware", "GPUs, servers, links: each value sourced.", "/hardware"),
 )
 _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
-_ASKED_FOR = (*("memory", "memory_bandwidth", "nvlink", "bandwidth", "port_rate", "tdp", "power"),)
+_POINTER = re.compile(r"\s*More in [^.]+\.$")
+_ASKED_FOR = (
+    "gpus",
+    "memory",
+    "memory_bandwidth",
+    "nvlink",
+    "bandwidth",
+    "port_rate",
+    "tdp",
+    "power",
+)
+_NAMES = {"gpus": "GPUs"}
 
 
 def search_documents(library: Library, calculators: Iterable[EstimateSpec]) -> list[SearchDocument]:
@@ -155,7 +166,7 @@ def _drop_card_backs(plain: str, cards: Sequence[Flashcard]) -> str:
 
 def _term_documents(library: Library) -> Iterator[SearchDocument]:
     for term in library.glossary.values():
-        body = _one_line(term.meaning.plain)
+        body = _POINTER.sub("", _one_line(term.meaning.plain))
         yield SearchDocument("term", term.name, body, f"/glossary#{term.anchor}")
 
 
@@ -180,7 +191,9 @@ def _hardware_document(part: CatalogPart) -> SearchDocument:
     """Return a part with its maker, its other names, and the values people search for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
     told = ", ".join(
-        f"{v.field.label} {v.words}{' one way' * (v.field.says == 'one way')}" for v in values
+        f"{_NAMES.get(v.field.name, v.field.label)} {v.words}"
+        f"{' one way' * (v.field.says == 'one way')}"
+        for v in values
     )
     names = f"Also {', '.join(part.aliases)}" if part.aliases else ""
     body = _one_line(". ".join(filter(None, (part.vendor, told, names, part.note))))
@@ -235,6 +248,14 @@ _FILLERS = frozenset(
         "versus",
         "between",
         "difference",
+        "many",
+        "much",
+        "there",
+        "has",
+        "have",
+        "mean",
+        "means",
+        "stand",
     ]
 )
 _MAX_QUERY_WORDS = 8
@@ -495,7 +516,7 @@ class _SearchIndex:
 
     def _find_rows(self, rows: Sequence[Any], words: Sequence[str], most: int) -> SearchResults:
         name = " ".join(words)
-        ordered = sorted(rows, key=lambda row: self._rank_distance(row[0], name))
+        ordered = sorted(rows, key=lambda row: self._rank(row[0], row[1], name))
         taken: dict[str, int] = {}
         hits = []
         for place, title, body in ordered:
@@ -505,15 +526,36 @@ class _SearchIndex:
                 hits.append(_search_hit(document, title, body))
         return SearchResults(tuple(hits), len(rows))
 
-    def _rank_distance(self, place: int, name: str) -> int:
-        """Return a sort key: exact titles first, cards after what explains them."""
+    def _rank(self, place: int, marked_title: str, name: str) -> tuple[int, int, bool]:
+        """Return a sort key: what has this name, then by how many of the words the title has.
+
+        Hardware comes after pages, unless the query names it, and cards after what explains them.
+        """
         document = self._documents[place]
         title = document.title.casefold()
-        if title == name or document.kind == "place":
-            return 0
+        matches = len(set(_HIT.findall(marked_title.casefold())))
         if document.kind == "card":
-            return 3
-        return 1 if title.startswith(name) else 2
+            group = 6
+        elif document.kind == "place" or name in _title_names(title):
+            group = 0
+        elif document.kind == "part" and set(name.split()) >= set(title.split()):
+            group = 1
+        elif document.kind == "part":
+            group = 3 if matches else 5
+        else:
+            group = 2 if matches else 4
+        return group, -matches, not title.startswith(name)
+
+
+def _title_names(title: str) -> set[str]:
+    """Return what a title calls its subject.
+
+    >>> sorted(_title_names("Multi-Instance GPU (MIG)"))
+    ['mig', 'multi-instance gpu', 'multi-instance gpu (mig)']
+    """
+    whole = title.casefold()
+    name, _, short = whole.partition(" (")
+    return {whole, name, short.rstrip(")")} - {""}
 
 
 def _clean_document(document: SearchDocument) -> SearchDocument:
@@ -527,8 +569,16 @@ def _search_hit(document: SearchDocument, title: str, body: str) -> SearchHit:
         document.address,
         document.where,
         split_highlights(title),
-        split_highlights(build_excerpt(body)),
+        split_highlights(_definition(body) if document.kind == "term" else build_excerpt(body)),
     )
+
+
+def _definition(marked: str) -> str:
+    """Return the beginning of a meaning, with whole sentences if it can."""
+    words = marked.split()
+    shown = words[:_MAX_EXCERPT_WORDS]
+    ends = [place + 1 for place, word in enumerate(shown) if _END.search(word)]
+    return " ".join(words[: ends[-1]]) if ends else f"{' '.join(shown)}…"
 
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one

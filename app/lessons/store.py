@@ -8,6 +8,7 @@ from sqlalchemy import select
 from sqlmodel import Session, col, delete
 
 from app.clock import to_milliseconds
+from app.database.engine import ATTEMPT, GRADED, SCORE
 from app.database.tables import Attempt, Note, QuestionFlag, SectionRead
 
 
@@ -45,6 +46,20 @@ def load_seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, 
     for item, seed in rows:
         found[item] = (*found.get(item, ()), seed)
     return found
+
+
+def missed_last(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
+    """Return which of the given questions were not fully right when last answered."""
+    if not (items and learner_id):
+        return frozenset()
+    rows = db.execute(
+        select(ATTEMPT.c["item"], SCORE)
+        .select_from(GRADED)
+        .where(ATTEMPT.c.learner_id == learner_id, ATTEMPT.c["item"].in_(items))
+        .order_by(ATTEMPT.c.id)
+    )
+    last: dict[str, float] = {row[0]: row[1] for row in rows}
+    return frozenset(item for item, score in last.items() if score < 1)
 
 
 def flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:

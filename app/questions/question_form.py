@@ -141,12 +141,12 @@ def new_token() -> str:
     return secrets.token_urlsafe(12)
 
 
-def question_title(question: Question) -> str:
-    """Return the start of a question for lists, with numbers drawn as in one attempt."""
+def question_title(question: Question, seed: int = 0) -> str:
+    """Return the start of a question for lists, with its numbers drawn from `seed`."""
     if question.computed is None:
         return excerpt(question.stem)
     try:
-        return excerpt(draw_variant(question, 0).stem)
+        return excerpt(draw_variant(question, seed).stem)
     except ExpressionError:
         return excerpt(question.stem)
 

@@ -214,7 +214,6 @@ class QuestionType(abc.ABC, Generic[A]):
     in_exams: ClassVar[bool] = True
     of_exam: ClassVar[bool] = False
     as_card: ClassVar[bool] = True
-    verb: ClassVar[str] = "answered"
     begins: ClassVar[bool] = False
     estimates: ClassVar[bool] = False
 
@@ -276,6 +275,14 @@ class QuestionType(abc.ABC, Generic[A]):
         """Return the position of the only right option, if positions could give it away."""
         del answer
         return None
+
+    def left_to_do(self, answer: A, raw: Raw, stem: RichText) -> str:
+        """Return what is missing before practice takes a response; empty if nothing is.
+
+        An exam takes it as it is, because its time may be over.
+        """
+        del answer, raw, stem
+        return ""
 
     # --- figures ---
 

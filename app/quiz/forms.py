@@ -49,6 +49,7 @@ class QuestionForm(BaseModel):
     move: str = Field("", max_length=200)
     unknown: bool = False
     reported: bool = False
+    review: bool = False
 
 
 class PracticeForm(BaseModel):
@@ -84,13 +85,6 @@ class FlagForm(BaseModel):
 
     wanted: bool
     back: Address = ""
-
-
-class ScoreForm(BaseModel):
-    """Whether to hide the running score, and the page to return to."""
-
-    hidden: bool
-    back: Address = "/quiz"
 
 
 class ReportForm(BaseModel):
@@ -170,13 +164,8 @@ async def _parse_flag(fields: Fields) -> FlagForm:
     return validate_form(FlagForm, fields)
 
 
-async def _parse_score(fields: Fields) -> ScoreForm:
-    return validate_form(ScoreForm, fields)
-
-
 Posted = Annotated[QuestionSubmission, Depends(parse_submission)]
 AskedFor = Annotated[QuestionSubmission, Depends(read_submission)]
 Reported = Annotated[ReportForm, Depends(_parse_report)]
 RunWished = Annotated[PracticeForm, Depends(_parse_practice_form)]
 FlagWished = Annotated[FlagForm, Depends(_parse_flag)]
-ScoreWished = Annotated[ScoreForm, Depends(_parse_score)]

@@ -20,9 +20,9 @@ from app.mastery.question_counts import (
     reserved_for_exams,
 )
 from app.questions.model import Question
-from app.questions.question_form import new_token, question_title
+from app.questions.question_form import new_token, question_title, seed_for
 from app.quiz import store
-from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished, ScoreWished
+from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
 from app.quiz.question_page import (
     ask_again_in_unit,
     excluded_questions,
@@ -32,6 +32,7 @@ from app.quiz.question_page import (
     refuse_during_exam,
     run_frame,
 )
+from app.quiz.run_summary import summarize_run
 from app.quiz.selection import (
     PastAttempts,
     PracticeRequest,
@@ -41,9 +42,10 @@ from app.quiz.selection import (
     weakest_objectives,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
+from app.spaced_repetition.added_cards import added_cards
+from app.spaced_repetition.card_ids import question_card_id
 from app.web.dependencies import LAST_ROW, RowNumber, find_topic
 from app.web.page_cache import allow_caching
-from app.web.visitor import YEAR
 
 router = APIRouter()
 Count = Annotated[int, Query(ge=1, le=100)]
@@ -133,7 +135,7 @@ def _render_offer(
     rows = [
         {
             "address": f"/quiz/{q.topic}/{q.id}",
-            "words": question_title(q),
+            "words": _title_as_asked(desk, q, answered=False),
             "past": past.get(q.id),
             "level": q.level,
         }
@@ -151,6 +153,15 @@ def _render_offer(
         kept=sum(q.id in kept for q in questions),
         token=new_token(),
     )
+
+
+def _title_as_asked(desk: RequestContext, question: Question, *, answered: bool) -> str:
+    """Return the title with the numbers that its page shows: of the last answer, or the next."""
+    if question.computed is None:
+        return question_title(question)
+    before = store.load_seeds(desk.db, desk.learner.id, question.id)
+    seed = before[0] if answered and before else seed_for(question, desk.learner.key, before)
+    return question_title(question, seed)
 
 
 def _reserved_questions(desk: RequestContext) -> frozenset[str]:
@@ -216,15 +227,6 @@ _NOTHING = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class PlacementResult:
-    """The result of a placement test in one domain."""
-
-    title: str
-    count: int
-    right: int
-
-
 @runs_router.post("/runs")
 async def begin_practice_run(request: Request, wanted: RunWished) -> Response:
     """Choose the questions of a run, save it, and redirect to the first one.
@@ -251,60 +253,42 @@ def _save_run(desk: RequestContext, wanted: PracticeForm, items: tuple[str, ...]
     return store.begin_run(desk.db, desk.learner.id, run, desk.now)
 
 
-@runs_router.post("/score")
-def switch_score(wanted: ScoreWished) -> Response:
-    """Show or hide the running score."""
-    answer = RedirectResponse(wanted.back, 303)
-    value = "hidden" if wanted.hidden else "shown"
-    answer.set_cookie("score", value, max_age=YEAR, samesite="lax", httponly=True)
-    return answer
-
-
 @runs_router.get("/runs/{run}")
 def resume_run(desk: Reader, run: RowNumber) -> Response:
     """Redirect to the first unanswered question of a run."""
     found = _require_run(desk, run)
-    return RedirectResponse(run_frame(desk, found, 0).onward, 303)
+    return RedirectResponse(run_frame(found, 0).onward, 303)
 
 
 @runs_router.get("/runs/{run}/result")
 def show_run_result(desk: Reader, run: RowNumber) -> HTMLResponse:
     """The summary of a run."""
     found = _require_run(desk, run)
+    scores = _run_scores(found)
     rows = [
         {
             "place": place,
-            "words": question_title(desk.library.questions[item]),
-            "score": found.answers[item][1] if item in found.answers else None,
+            "words": _title_as_asked(desk, desk.library.questions[item], answered=item in scores),
+            "score": scores.get(item),
         }
         for place, item in enumerate(found.items, 1)
     ]
+    right = [item for item, score in scores.items() if score >= 1]
+    missed = [question_card_id(item) for item in scores if item not in right]
+    added = added_cards(desk.db, desk.learner.id, missed).values()
     return desk.page(
         "quiz/result.html",
-        run=run_frame(desk, found, 0),
+        run=run_frame(found, 0),
         rows=rows,
-        placed=_placement_results(desk, found) if found.mode == "placement" else None,
-        pick=f"{found.mode}:{found.scope}",
+        summary=summarize_run(desk.library, scores, list(found.items)),
+        learned=store.count_missed_before(desk.db, desk.learner.id, found.id, right),
+        returning=sum(not card.aside for card in added),
         token=new_token(),
     )
 
 
-def _placement_results(desk: RequestContext, run: PracticeRunState) -> list[PlacementResult]:
-    """Return the results of a placement test by domain."""
-    there = domain_by_objective(desk.library)
-    home = {i: desk.library.questions[i].home(there) for i in run.items}
-    return [
-        PlacementResult(
-            domain.title,
-            sum(home[item] == domain.number for item in run.items),
-            sum(
-                home[item] == domain.number and score >= 1
-                for item, (_, score) in run.answers.items()
-                if item in home
-            ),
-        )
-        for domain in desk.library.syllabus.domains
-    ]
+def _run_scores(run: PracticeRunState) -> dict[str, float]:
+    return {item: run.answers[item][1] for item in run.items if item in run.answers}
 
 
 @runs_router.get("/runs/{run}/{place}")
@@ -315,7 +299,11 @@ def show_run_question(
     found = _require_run(desk, run)
     if not 1 <= place <= len(found.items):
         raise NotFoundError(f"This run has questions 1 to {len(found.items)}.")
-    frame = run_frame(desk, found, place)
+    frame = run_frame(found, place)
+    if sent.form.review:
+        summary = summarize_run(desk.library, _run_scores(found), list(found.items))
+        review = tuple(question.place for question in summary.missed)
+        frame = dataclasses.replace(frame, review=review)
     question = desk.library.questions[found.items[place - 1]]
     kind = "placement" if found.mode == "placement" else "practice"
     form = sent.form.model_copy(update={"run": found.id, "context": kind})

@@ -22,7 +22,7 @@ from app.content.library import Library
 from app.database.engine import read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.estimator import registry
-from app.markup.model import CitedSource, QuestionBlock
+from app.markup.model import CitedSource, QuestionBlock, Topic
 from app.mastery.question_counts import reserved_for_exams
 from app.questions import types
 from app.questions.grading import grade, grade_blank, grade_unreadable
@@ -33,11 +33,11 @@ from app.questions.result import GradeResult, UnreadableResponse
 from app.questions.variants import draw_variant
 from app.quiz import store
 from app.quiz.forms import AskedFor, FlagWished, Posted, QuestionSubmission, Reported
+from app.quiz.passages import find_passage
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_comeback
 from app.spaced_repetition.card_ids import can_be_card
 from app.web.dependencies import CurrentLibrary, course_links, find_question, find_topic
-from app.web.formatting import format_count
 from app.web.render import is_htmx_request, render_fragment_or_redirect, render_page
 from app.widgets.calculator_form import build_calculator_form
 from app.widgets.estimate_view import EstimateView
@@ -58,7 +58,6 @@ class AnswerFeedback:
     given: RecordedAttempt
     sources: tuple[CitedSource, ...]
     page: str
-    page_title: str
     reading: EstimateView | None
     back: str
     again: str
@@ -75,16 +74,10 @@ class AnswerFeedback:
         return self.variant.question
 
     @property
-    def summary(self) -> str:
-        """The answer, the confidence and the hints used, in one sentence."""
-        if not self.given.raw:
-            return "You said that you do not know."
-        sure = ("", ", as a guess", ", and thought so", ", and were sure")
-        words = f"You {self.kind.verb} {self.verdict.said or 'this'}"
-        words += sure[self.given.certainty or 0]
-        if self.given.hints:
-            words += f", with {format_count(self.given.hints, 'hint')}"
-        return f"{words}."
+    def confidence_note(self) -> str:
+        """What the confidence adds to the verdict; empty if the two agree."""
+        notes = {("right", 1): ", though you guessed", ("wrong", 3): ", and you were sure"}
+        return notes.get((self.verdict.result, self.given.certainty or 0), "")
 
     @property
     def kind(self) -> QuestionType[Any]:
@@ -132,15 +125,13 @@ def build_feedback(
     variant, verdict = seen.variant, seen.verdict
     question = variant.question
     topic = library.topics.get(question.topic)
-    anchor = f"#{question.section}" if question.section else ""
     current = library.questions.get(question.id)
     return AnswerFeedback(
         variant=variant,
         verdict=verdict,
         given=given,
         sources=_cited_sources(library, question),
-        page=f"/concepts/{question.topic}{anchor}" if topic else "",
-        page_title=topic.title if topic else "",
+        page=_passage_address(topic, variant, verdict) if topic else "",
         reading=_estimate_reading(_calculator_address(variant, verdict), library),
         back=way.back,
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
@@ -150,6 +141,14 @@ def build_feedback(
         token=way.token,
         old=current is None or current.revision != given.revision,
     )
+
+
+def _passage_address(topic: Topic, variant: Variant, verdict: GradeResult) -> str:
+    """Return the URL of the sentence on the page that answers the question."""
+    right = (mark.text.plain for mark in verdict.marks if mark.wanted_chosen)
+    answer = " ".join((verdict.wanted, variant.explanation.plain, *right))
+    passage = find_passage(topic, variant.stem.plain, answer)
+    return f"/concepts/{topic.slug}{passage.fragment if passage else ''}"
 
 
 def _variant_as_answered(db: Session, library: Library, given: RecordedAttempt) -> GradedVariant:
@@ -213,14 +212,14 @@ class RunFrame:
     """The run around a question: its place, and the scores so far.
 
     `scores` has one entry per question, None for unanswered ones. `placing` says that it is a
-    placement test.
+    placement test. `review` has the places to look at again, if that is what the learner does.
     """
 
     id: int
     place: int
     scores: tuple[float | None, ...]
-    hidden: bool
     placing: bool = False
+    review: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -242,7 +241,14 @@ class RunFrame:
 
     @property
     def onward(self) -> str:
-        """URL of the next unanswered question, later ones first; otherwise of the result."""
+        """URL of the next question to look at again, or else of the next unanswered one.
+
+        Later unanswered questions come first. When none is left, it is the URL of the result.
+        """
+        if self.place in self.review[:-1]:
+            return f"{self.address}/{self.review[self.review.index(self.place) + 1]}?review=yes"
+        if self.review:
+            return f"{self.address}/result"
         for place in (*range(self.place + 1, self.count + 1), *range(1, self.place)):
             if self.scores[place - 1] is None:
                 return f"{self.address}/{place}"
@@ -275,12 +281,10 @@ def page_question_count(desk: RequestContext, question: Question) -> PageQuestio
     return PageQuestionCount(question.id, tries, sum(item in past for item in asked), len(asked))
 
 
-def run_frame(desk: RequestContext, run: PracticeRunState, place: int) -> RunFrame:
+def run_frame(run: PracticeRunState, place: int) -> RunFrame:
     """Return the frame of question `place` of a run."""
     scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
-    hidden = desk.request.cookies.get("score") == "hidden"
-    placing = run.mode == "placement"
-    return RunFrame(run.id, place, scores, hidden, placing=placing)
+    return RunFrame(run.id, place, scores, placing=run.mode == "placement")
 
 
 def refuse_during_exam(desk: RequestContext, question: Question) -> None:
@@ -342,7 +346,7 @@ def recorded_feedback(
     """Return the feedback to a saved answer, with links to the next step."""
     if frame is not None:
         last = frame.onward.endswith("result")
-        words = "See the result" if last else "Next question"
+        words = "See the result" if last else "Next missed" if frame.review else "Next question"
         way = NextLinks(frame.address, frame.onward, words)
     elif sent.form.context == "page":
         way = NextLinks(sent.form.back)
@@ -541,9 +545,9 @@ def _submit_answer(
     verdict = _judge_submission(asked, sent)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
-        return SubmitResult(shown, _frame_around(desk, question, run), status=verdict.status)
+        return SubmitResult(shown, _frame_around(question, run), status=verdict.status)
     given = _save_attempt(desk, asked, verdict, sent)
-    frame = _frame_around(desk, question, run, given)
+    frame = _frame_around(question, run, given)
     return SubmitResult(asked, frame, given, GradedVariant(asked.variant, verdict))
 
 
@@ -580,12 +584,7 @@ def report_question(desk: Writer, question: Addressed, sent: Reported) -> Respon
 
 def _clear_answer(sent: QuestionSubmission) -> QuestionSubmission:
     """Return the submission without a response if the learner chose “I don't know”."""
-    return QuestionSubmission(sent.form, {}) if _gives_up(sent) else sent
-
-
-def _gives_up(sent: QuestionSubmission) -> bool:
-    """Return whether “I don't know” ends the question. Only a placement test allows that."""
-    return sent.form.unknown and sent.form.context == "placement"
+    return QuestionSubmission(sent.form, {}) if sent.form.unknown else sent
 
 
 def _judge_submission(
@@ -596,11 +595,15 @@ def _judge_submission(
         words = "This question was edited while it was open. Nothing was counted."
         hint = "Read it again, and answer what it asks now."
         return RejectedAnswer(words, hint, 409)
-    if _gives_up(sent):
+    if sent.form.unknown:
         return grade_blank(asked.variant)
     verdict = grade(asked.variant, sent.raw)
     if isinstance(verdict, UnreadableResponse):
         return RejectedAnswer(verdict.message, verdict.hint, 422)
+    variant = asked.variant
+    missing = asked.kind.left_to_do(variant.answer, sent.raw, variant.stem)
+    if missing:
+        return RejectedAnswer(missing, "Nothing was counted.", 422)
     return verdict
 
 
@@ -659,7 +662,6 @@ def _find_answered_run(
 
 
 def _frame_around(
-    desk: RequestContext,
     question: Question,
     run: PracticeRunState | None,
     given: RecordedAttempt | None = None,
@@ -669,7 +671,7 @@ def _frame_around(
         return None
     if given is not None:
         run = run.with_answer(given)
-    return run_frame(desk, run, run.items.index(question.id) + 1)
+    return run_frame(run, run.items.index(question.id) + 1)
 
 
 def _place_in_run(asked: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:

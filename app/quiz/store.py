@@ -262,6 +262,19 @@ def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
     return PracticeRunState(number, row[0], row[1], tuple(json.loads(row[2])), given)
 
 
+def count_missed_before(db: Session, learner_id: int, run: int, items: Sequence[str]) -> int:
+    """Return how many of the questions were not fully right when last answered before a run."""
+    began = select(func.min(ATTEMPT.c.id)).where(ATTEMPT.c.run_id == run).scalar_subquery()
+    newest = (
+        select(func.max(ATTEMPT.c.id))
+        .where(ATTEMPT.c.learner_id == learner_id, ATTEMPT.c["item"].in_(items))
+        .where(ATTEMPT.c.id < began)
+        .group_by(ATTEMPT.c["item"])
+    )
+    earlier = select(SCORE).select_from(GRADED).where(ATTEMPT.c.id.in_(newest))
+    return sum(score < 1 for score in db.scalars(earlier))
+
+
 def newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
     """Return the run started last; None if there is none."""
     if not learner_id:

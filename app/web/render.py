@@ -26,7 +26,7 @@ from app.web.formatting import (
     format_whole_minutes,
 )
 from app.web.page_cache import BEST_QUALITY, CompressedBody
-from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares, draw_steps
+from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares
 
 # Files that every page needs are bundled: fewer requests before the first paint.
 _BUNDLES = {
@@ -36,18 +36,21 @@ _BUNDLES = {
         "css/controls.css",
         "css/parts.css",
         "css/instruments.css",
+        "css/search.css",
     ),
     "js/headroom.js": (
         "js/preferences.js",
         "js/buttons.js",
         "js/keys.js",
+        "js/overlay.js",
         "js/reading.js",
         "js/notice.js",
         "js/retry.js",
         "js/focus.js",
     ),
 }
-_COMMENT = re.compile(rb"^ *//.*\n", re.MULTILINE)
+# Comments and indentation are only for the source.
+_COMMENT = re.compile(rb"^ *(//.*|/\*[^\n]*\*/)\n|^ +", re.MULTILINE)
 _LINK = re.compile(rb"url\(\.\./([^)]+)\)")
 _TYPES = {".woff2": "font/woff2", ".js": "text/javascript", ".md": "text/plain"}
 _PACKED_ALREADY = {".woff2", ".png", ".webp", ".jpg"}
@@ -116,8 +119,8 @@ def _read_files(folder: Path) -> dict[str, bytes]:
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
-    for name in [name for name in bodies if name.startswith("js/")]:
-        bodies[name] = _COMMENT.sub(b"", bodies[name])  # comments are only for the source
+    for name in [name for name in bodies if name.startswith(("js/", "css/"))]:
+        bodies[name] = _COMMENT.sub(b"", bodies[name])
     for name, parts in _BUNDLES.items():
         bodies[name] = b"\n".join(bodies[part] for part in parts)
     return bodies
@@ -156,7 +159,7 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
     for words in (format_date_with_year, format_weekday, *times, *counts):
         environment.globals[words.__name__] = words
     environment.globals["SIGNS"] = SIGNS
-    for drawn in (draw_meter, draw_meters, draw_shares, draw_steps):
+    for drawn in (draw_meter, draw_meters, draw_shares):
         environment.globals[drawn.__name__] = drawn
     environment.globals["asset"] = static.address
     environment.globals["frame_note"] = _frame_note

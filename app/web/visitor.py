@@ -13,7 +13,7 @@ COOKIE = "headroom"
 """Cookie of the learner's session key, unless the server configures another name."""
 AUTHOR = f"{COOKIE}-author"
 """Cookie of a browser that may open the author pages."""
-CHOICES = frozenset({"theme", "zone", "keys", "score", "course"})
+CHOICES = frozenset({"theme", "zone", "keys", "course"})
 """Cookies of browser preferences; none of them contains a key."""
 
 YEAR = 365 * 24 * 3600

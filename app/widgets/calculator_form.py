@@ -269,7 +269,13 @@ def field_text(spec: InputSpec, typed: str | None, meant: Any, *, sure: bool) ->
 
 
 def _format_for_people(spec: InputSpec, words: str) -> str:
-    """Format a number with commas, and large counts as 15T or 70B."""
+    """Format a number with commas, and large counts as 15T or 70B.
+
+    The field's own unit is left out: it stands beside the field.
+    """
+    number, _, unit = words.replace(units.NBSP, " ").strip().rpartition(" ")
+    if number and unit == _shown_unit(spec):
+        words = number
     if spec.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
         return words
     value = int(words)
@@ -280,16 +286,20 @@ def _format_for_people(spec: InputSpec, words: str) -> str:
     return f"{value:,}"
 
 
+def _shown_unit(spec: InputSpec) -> str:
+    """Return the unit that stands beside the field; empty without one."""
+    return spec.typed_unit or units.PLURALS.get(spec.unit, spec.unit)
+
+
 def build_field(name: str, spec: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
     """Build one field without its problems and links."""
-    unit = spec.typed_unit or units.PLURALS.get(spec.unit, spec.unit)
     return FormField(
         name=name,
         id=id,
         widget=_choose_widget(spec),
         label=spec.label,
         value=value,
-        unit=unit,
+        unit=_shown_unit(spec),
         options=_option_groups(spec, value),
         help=spec.help,
         accepts=_accepted_hint(spec),

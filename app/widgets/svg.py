@@ -263,19 +263,6 @@ def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
     return svg_root(marks, len(meters) * _ROW - 6, says)
 
 
-def draw_steps(looks: Sequence[str], here: int, says: str) -> Markup:
-    """Draw a box for each step of a run; the one at index `here` is highlighted."""
-    wide = 100 / max(1, len(looks))
-    gap = 0.5 if wide > 2 else 0.1
-    marks = [
-        draw_rect("mark", place * wide, 0, wide - gap, 10)
-        if place == here
-        else draw_rect(look, place * wide, 2, wide - gap, 6)
-        for place, look in enumerate(looks)
-    ]
-    return svg_root(marks, 10, says)
-
-
 class OptionBar(Protocol):
     """An option of a question, and the share (0..1) of learners that chose it."""
 

@@ -11,18 +11,20 @@
     return element.checkVisibility() && box.bottom > 0 && box.top < innerHeight;
   };
   const keyed = (key) => {
-    const all = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
+    const over = document.querySelector("dialog[open]") || document; // what lies behind takes no keys
+    const all = [...over.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
     const near = document.activeElement?.closest("[data-keys]");
     return all.find((e) => near?.contains(e)) || all.find(seen) || all[0];
   };
   // Results of a search are gone through one by one; the last word is the field's.
+  const results = () => [...document.querySelectorAll("[data-result]")].filter((e) => e.checkVisibility());
   const pick = (by) => {
-    const links = [...document.querySelectorAll("[data-result]")];
+    const links = results();
     const at = links.indexOf(document.activeElement) + by;
     (at >= 0 ? links[at] : document.getElementById("q"))?.focus();
   };
   const step = (by) => {
-    if (document.querySelector("[data-result]")) return pick(by);
+    if (results().length) return pick(by);
     const stops = [...document.querySelectorAll("[data-stop]")];
     const tops = stops.map((e) => e.getBoundingClientRect().top);
     const index = by > 0 ? tops.findIndex((t) => t > 90) : tops.findLastIndex((t) => t < 60);

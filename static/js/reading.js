@@ -3,7 +3,7 @@
   // The address follows what is looked for, so that going back finds it again.
   document.addEventListener("htmx:afterSwap", (event) => {
     const field = event.target.id === "found" && document.getElementById("q");
-    if (field) history.replaceState(history.state, "", `?q=${encodeURIComponent(field.value)}`);
+    if (field && !field.closest("dialog")) history.replaceState(history.state, "", `?q=${encodeURIComponent(field.value)}`);
   });
   // A page of the history is as it was then. Where what was done since matters, it is
   // asked for anew.
@@ -28,4 +28,25 @@
     if (!shown || !event.detail || event.pointerType === "mouse") return;
     event.preventDefault(shown.togglePopover(true));
   });
+}
+// Who leaves a page of the course for a detour finds the way back to the section at hand.
+{
+  const place = document.getElementById("way-back");
+  const reading = /\/concepts\/[^/]+$/.test(location.pathname);
+  if (reading) {
+    addEventListener("pagehide", () => {
+      const heads = [...document.querySelectorAll(".prose > h2[id]")];
+      const at = heads.findLast((head) => head.getBoundingClientRect().top < 160);
+      const title = document.querySelector("h1").textContent.trim();
+      const href = location.pathname + (at ? `#${at.id}` : "");
+      sessionStorage.setItem("reading", JSON.stringify({ title, href }));
+    });
+  }
+  const { title, href } = JSON.parse(sessionStorage.getItem("reading") || "{}");
+  if (place && href && href.split("#")[0] !== location.pathname) {
+    const link = document.createElement("a");
+    link.href = href;
+    link.textContent = `Back to “${title}”`;
+    place.append(link);
+  }
 }

@@ -33,7 +33,7 @@ HOSTILE = (
 )
 NAMES = (
     *("answer", "unit", "token", "revision", "context", "back", "run", "hints", "more"),
-    *("since", "certainty", "attempt", "move", "reported", "pick", "count", "hidden"),
+    *("since", "certainty", "attempt", "move", "reported", "pick", "count"),
     *("words", "seed", "name", "exam_day", "minutes_a_day", "zone", "retention"),
     *("target", "calendar", "missed", "theme", "keys", "code", "leave", "confirm"),
     *("rating", "topic", "given", "who", "review", "aside", "deck", "what", "section"),
@@ -50,7 +50,6 @@ PLAUSIBLE = {
     "end": "yes",
     "exam_day": "2026-12-20",
     "given": "1780000000000",
-    "hidden": "yes",
     "minutes_a_day": "30",
     "more": "1",
     "name": "Rosa",

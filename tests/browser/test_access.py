@@ -242,7 +242,7 @@ def test_axe_finds_nothing_serious_after_an_answer_and_in_an_exam(
     reader.goto(f"{server.url}/quiz/training-memory")
     reader.locator("main li a").first.click()
     reader.locator("main input[name=answer]").first.check()
-    reader.get_by_role("button", name=re.compile("^Check")).click()
+    reader.get_by_role("button", name=re.compile("^Think so")).click()
     reader.locator(".verdict").first.wait_for()
     assert serious(reader) == []
 

@@ -10,8 +10,8 @@ from app.questions.types.choice import ChoiceAnswer
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
-BACK = "This question is among your cards, due tomorrow."
-OUT = "This question does not come back."
+BACK = "It comes back tomorrow."
+OUT = "It does not come back."
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def miss(page: Page, server: Server, wrong: tuple[str, str, str]) -> None:
     topic, item, key = wrong
     page.goto(f"{server.url}/quiz/{topic}/{item}")
     page.locator(f"input[value='{key}']").check()
-    page.get_by_role("button", name=re.compile("^Check")).click()
+    page.get_by_role("button", name=re.compile("^Think so")).click()
     expect(page.get_by_text(BACK)).to_be_visible()
 
 
@@ -39,14 +39,14 @@ def test_a_missed_question_is_left_out_and_brought_back_in_place(
     miss(page, server, wrong)
     address = page.url
 
-    page.get_by_role("button", name="Keep it out of my cards").press("Enter")
+    page.get_by_role("button", name="Keep it out").press("Enter")
     expect(page.get_by_text(OUT)).to_be_visible()
     expect(page.get_by_role("button", name="Bring it back")).to_be_focused()
     expect(page.locator(".verdict")).to_contain_text("Not right.")
 
     page.get_by_role("button", name="Bring it back").press("Enter")
     expect(page.get_by_text(BACK)).to_be_visible()
-    expect(page.get_by_role("button", name="Keep it out of my cards")).to_be_focused()
+    expect(page.get_by_role("button", name="Keep it out")).to_be_focused()
     assert page.url == address
 
 
@@ -56,7 +56,7 @@ def test_it_is_left_out_without_javascript(
     page = plain_page
     miss(page, server, wrong)
 
-    page.get_by_role("button", name="Keep it out of my cards").click()
+    page.get_by_role("button", name="Keep it out").click()
     expect(page.get_by_text(OUT)).to_be_visible()
     expect(page.locator(".verdict")).to_contain_text("Not right.")
 

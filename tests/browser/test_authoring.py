@@ -105,7 +105,7 @@ def test_an_author_tries_a_question_without_leaving_a_trace(bench: Server, page:
     address = page.locator(".inst a.mono").first.get_attribute("href")
     page.goto(f"{bench.url}{address}")
     page.locator("#seen input[name=answer]").first.check()
-    page.get_by_role("button", name=re.compile("^Check")).click()
+    page.get_by_role("button", name=re.compile("^Think so")).click()
     expect(page.locator("#seen .verdict")).to_be_visible()
 
     page.locator(".states a").nth(2).click()

@@ -40,7 +40,7 @@ def study(page: Page, school: Server, words: str) -> None:
     """Answer a question of one course, and grade a card of the other."""
     page.goto(f"{school.url}{AID}/quiz/reanimation/r-tempo")
     page.get_by_label(words).check()
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Think so").click()
     verdict = page.get_by_text("Right.", exact=True)
     expect(verdict.or_(page.get_by_text("Not right.", exact=True))).to_be_visible()
     page.goto(f"{school.url}{SIZING}/flashcards")

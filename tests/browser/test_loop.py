@@ -188,4 +188,4 @@ def test_the_same_evening_without_javascript(
 def answer(page: Page, question: str, key: str) -> None:
     box = page.locator(f"#q-{question}")
     box.locator(f"input[value='{key}']").check()
-    box.get_by_role("button", name=re.compile("^Check")).click()
+    box.get_by_role("button", name=re.compile("^Think so")).click()

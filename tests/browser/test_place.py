@@ -50,7 +50,7 @@ def test_it_works_without_a_script(plain_page: Page, server: Server) -> None:
     plain_page.goto(f"{server.url}{QUESTION}")
     point_at(plain_page, "host-nic")
     expect(plain_page.get_by_role("radio", name="The host NIC")).to_be_checked()
-    plain_page.get_by_role("button", name="Check").click()
+    plain_page.get_by_role("button", name="Think so").click()
 
     expect(plain_page.locator(".verdict")).to_contain_text("Not right.")
     expect(plain_page.locator("svg:visible .pick.no")).to_have_count(1)
@@ -71,7 +71,7 @@ def test_it_is_accessible_and_fits_the_screen(page: Page, server: Server) -> Non
         stayed = page.evaluate("scrollY") == seen
         assert stayed, "who points stays where the drawing is"
 
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Think so").click()
     page.locator(".verdict").wait_for()
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})

@@ -55,7 +55,7 @@ def test_an_author_looks_and_confirms(
     sign_in(page, bench)
     page.goto(f"{bench.url}/quiz/kv-cache/{ITEM}")
     page.get_by_label("Accuracy for speed").check()
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Think so").click()
     expect(page.get_by_text("Not right.")).to_be_visible()
     mend(course)
 

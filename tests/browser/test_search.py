@@ -11,9 +11,8 @@ from tests.browser.server import Server
 pytestmark = pytest.mark.browser
 
 
-def test_it_is_one_key_away_and_answers_while_one_types(page: Page, server: Server) -> None:
-    page.goto(server.url + "/course")
-    page.keyboard.press("/")
+def test_the_page_of_the_search_answers_while_one_types(page: Page, server: Server) -> None:
+    page.goto(server.url + "/search")
     field = page.get_by_role("searchbox")
     expect(field).to_be_focused()
 

@@ -75,6 +75,12 @@ def test_words_stay_as_they_were_typed_and_names_become_those_of_the_list():
     assert values["gpus"] == "4"
 
 
+def test_the_unit_that_stands_beside_a_field_is_not_in_it_as_well():
+    typed = {"overhead": "4 GB", "context": "2,368 tokens"}
+    values = {n: f.value for n, f in fields_by_name(build_calculator_form(ENTRY, typed)).items()}
+    assert (values["overhead"], values["context"]) == ("4", "2,368")
+
+
 def test_a_wrong_input_keeps_every_word_and_is_named_at_its_field(templates):
     typed = {"gpus": "0", "overhead": "lots", "weights": "int4", "gpu": "H9000"}
     shown = build_calculator_form(ENTRY, typed)

@@ -29,8 +29,12 @@ def test_without_scripts_one_button_marks_the_whole_page(rosa: TestClient):
 
     assert answer.headers["location"] == "/concepts/weights#end"
     page = rosa.get("/concepts/weights").text
-    assert "You have read this page." in page
+    assert "Read, back to Today" in page
     assert "Mark as read" not in page
+
+
+def test_who_has_read_a_page_is_back_at_today_with_one_click(rosa: TestClient):
+    assert rosa.post(ADDRESS, data={"then": "today"}).headers["location"] == "/"
 
 
 def test_reading_again_changes_nothing(rosa: TestClient, session: Session, clock):
@@ -52,4 +56,4 @@ def test_a_section_that_is_not_there_is_refused(rosa: TestClient):
 def test_what_one_reads_is_not_read_by_another(rosa: TestClient, milo: TestClient):
     rosa.post(ADDRESS)
 
-    assert "You have read this page." not in milo.get("/concepts/weights").text
+    assert "Mark as read" in milo.get("/concepts/weights").text

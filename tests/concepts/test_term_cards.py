@@ -107,4 +107,4 @@ def test_a_page_leads_from_its_terms_to_their_cards(client: TestClient, library:
 
     html = client.get(f"/concepts/{slug}").text
 
-    assert f'href="/glossary?cards=1#{anchor}">Glossary, or make it a card' in html
+    assert f'action="/flashcards/term:{anchor}/addition"' in html

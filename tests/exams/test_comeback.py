@@ -87,7 +87,7 @@ def test_nothing_comes_back_to_who_does_not_want_it(rosa, session: Session) -> N
     finish(rosa, sitting)
 
     assert comebacks(session) == set()
-    assert "among your cards" not in rosa.get(f"{sitting}/report").text
+    assert "back as" not in rosa.get(f"{sitting}/report").text
 
 
 def test_the_report_says_how_many_come_back(rosa, right) -> None:
@@ -99,7 +99,7 @@ def test_the_report_says_how_many_come_back(rosa, right) -> None:
 
     html = rosa.get(f"{sitting}/report").text
 
-    assert "All 4 come back" in html
+    assert "<p>4 come back as" in html
     assert 'href="/flashcards/deck#own"' in html
 
 
@@ -108,7 +108,7 @@ def test_a_question_left_out_in_the_solution_is_not_counted(rosa, session: Sessi
     reach_the_end(rosa, sitting)
     finish(rosa, sitting)
     html = rosa.get(f"{sitting}/questions/1").text
-    assert "This question is among your cards, due tomorrow." in html
+    assert "It comes back tomorrow." in html
     card = session.exec(select(AddedCard.card)).first()
 
     answer = rosa.post(
@@ -117,7 +117,7 @@ def test_a_question_left_out_in_the_solution_is_not_counted(rosa, session: Sessi
     )
 
     assert answer.headers["location"] == f"{sitting}/questions/1"
-    assert "4 of the 5 come back" in rosa.get(f"{sitting}/report").text
+    assert "<p>4 come back as" in rosa.get(f"{sitting}/report").text
 
 
 def test_a_card_whose_question_is_being_sat_stays_away(

@@ -45,7 +45,7 @@ def test_a_part_is_chosen_saved_and_judged(rosa, session) -> None:
     assert [(a.item, a.score) for a in attempts] == [("place", 0.0)]
     solution = rosa.get(f"{sitting}/questions/1").text
     assert "Not right." in solution
-    assert "You chose" in solution
+    assert "your answer" in solution
 
 
 def test_a_question_left_open_shows_its_solution(rosa) -> None:
@@ -54,4 +54,4 @@ def test_a_question_left_open_shows_its_solution(rosa) -> None:
 
     solution = rosa.get(f"{sitting}/questions/1").text
 
-    assert "You chose" not in solution
+    assert "your answer" not in solution

@@ -3,7 +3,6 @@
 import json
 import re
 
-import pytest
 from sqlmodel import Session, select
 
 from app.database.tables import Attempt, Sitting, SittingAnswer
@@ -62,14 +61,15 @@ def test_a_second_click_on_start_starts_nothing(rosa, session) -> None:
 
 
 def test_the_report_counts_what_was_answered(rosa, right) -> None:
-    sitting = begin(rosa, target="4")
+    rosa.post("/settings", data={"target": "70"})
+    sitting = begin(rosa)
     for number, fields in right().items():
         save(rosa, sitting, number, **fields)
 
     done = finish(rosa, sitting)
     report = rosa.get(done.headers["location"]).text
 
-    assert f"<h1>{len(right())} of 5" in report
+    assert f"<b>{len(right())}</b> of 5" in report
     assert "your target 4" in report
     assert "No pass mark is assumed" in report
 
@@ -121,43 +121,15 @@ def test_more_time_is_given_to_those_who_need_it(rosa, clock: Clock) -> None:
     assert "1:00" in rosa.get(f"{sitting}/questions/1").text
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "sentence"),
-    [
-        ("factor", "7", "Time factor: “7” is not one of 1, 1.25, 1.5, 2, 3."),
-        ("target", "many", "Your target: “many” is not a whole number of questions."),
-    ],
-)
-def test_a_wrong_wish_is_refused_with_its_reason(rosa, field, value, sentence) -> None:
-    answer = rosa.post(f"{START}/sittings", data={"token": "t", field: value})
-
-    assert answer.status_code == 422
-    assert sentence in answer.text
-
-
-@pytest.mark.parametrize("target", ["many", "6", "0", "-1", "3.5", "9" * 50])
-def test_a_refused_wish_keeps_what_was_typed_and_starts_no_clock(
-    rosa, session, target: str
-) -> None:
-    typed = {"token": "t", "factor": "1.5", "target": target}
-
+def test_a_wrong_wish_is_refused_with_its_reason_and_starts_no_clock(rosa, session) -> None:
+    typed = {"token": "t", "factor": "7", "kinds": "all"}
     answer = rosa.post(f"{START}/sittings", data=typed)
 
     assert answer.status_code == 422
-    assert f'value="{target[:40]}"' in answer.text
-    assert '<option value="1.5" selected>' in answer.text
-    assert 'aria-invalid="true" aria-describedby="target-help target-err"' in answer.text
-    assert "Write one from 1 to 5, or leave it empty." in answer.text
+    assert "Time factor: “7” is not one of 1, 1.25, 1.5, 2, 3." in answer.text
+    assert '<option value="all" selected>' in answer.text
+    assert 'id="factor-err"' in answer.text
     assert session.exec(select(Sitting)).all() == []
-
-
-def test_both_wrong_fields_are_named_at_once(rosa) -> None:
-    typed = {"token": "t", "factor": "7", "target": "many"}
-
-    answer = rosa.post(f"{START}/sittings", data=typed).text
-
-    assert 'id="factor-err"' in answer
-    assert 'id="target-err"' in answer
 
 
 def test_anothers_sitting_is_not_there(rosa, milo) -> None:
@@ -222,14 +194,6 @@ def test_the_day_of_an_exam_is_the_learners(rosa, clock: Clock) -> None:
 
     assert following in rosa.get(f"{sitting}/report").text
     assert following in rosa.get("/exams").text
-
-
-def test_the_target_of_the_settings_stands_in_the_form(rosa) -> None:
-    assert 'name="target" type="text" value=""' in rosa.get(START).text
-
-    rosa.post("/settings", data={"target": "70"})
-
-    assert 'name="target" type="text" value="4"' in rosa.get(START).text
 
 
 def test_the_review_lists_what_is_open_and_flagged(rosa, right) -> None:
@@ -303,9 +267,11 @@ def test_the_report_leads_to_the_pages_where_most_was_lost(rosa) -> None:
 
     report = rosa.get(finish(rosa, sitting).headers["location"]).text
 
-    _, _, advice = report.partition("Read where you lost most")
-    links = re.findall(r'<a href="/concepts/[^"]+">', advice.partition("</li>")[0])
-    assert 1 <= len(links) <= 3
+    _, _, advice = report.partition("What to do next")
+    steps = re.findall(r"<h3>(\w+) “", advice)
+    assert steps == ["Read", "Practice"]
+    assert re.search(r'<a class="btn" href="/concepts/[^"]+">Read</a>', advice)
+    assert re.search(r'name="pick" value="objective:[\d.]+">Practice</button>', advice)
 
 
 def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) -> None:
@@ -316,9 +282,9 @@ def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) ->
     done = finish(rosa, sitting)
     told = " ".join(rosa.get(done.headers["location"]).text.split())
 
-    assert "Read the answers to the 4 questions you left open" in told
-    assert "Answer them again" not in told
-    assert "Read where you lost most" not in told
+    assert "Go over the 4 you left open" in told
+    assert "<h3>Read “" not in told
+    assert "<h3>Practice “" not in told
     assert "With 4 questions left open, this says little about" in told
     assert "too many open" in rosa.get("/exams").text
 

@@ -145,4 +145,4 @@ def test_what_is_mended_in_time_counts(rosa: TestClient, case: str, sent: dict[s
 
     assert "1, answered" in page
     assert "can’t be read" not in page
-    assert "<h1>1 of 1" in rosa.get(f"{sitting}/report").text
+    assert "<b>1</b> of 1" in rosa.get(f"{sitting}/report").text

@@ -283,7 +283,7 @@ def test_forgetting_takes_all_that_came_before() -> None:
 class TestSearch:
     def found(self, client: TestClient, words: str) -> list[str]:
         html = client.get("/flashcards/deck", params={"q": words}).text
-        part = html.partition('id="found"')[2].partition("</section>")[0]
+        part = html.partition('id="matches"')[2].partition("</section>")[0]
         return re.findall(r'/flashcards\?card=([^"]+)"', part)
 
     def test_all_words_in_any_order_and_case(self, client) -> None:

@@ -216,3 +216,33 @@ def test_nobody_changes_the_card_of_another(rosa: TestClient, milo: TestClient, 
     assert milo.get(f"{FORM}/{card}").status_code == 404
     changed = milo.post(f"{FORM}/{card}", data={"front": "x", "back": "y"})
     assert changed.status_code == 404
+
+
+def test_an_own_version_takes_the_place_of_a_card_of_the_course(rosa: TestClient, session: Session):
+    desk = rosa.get("/flashcards?card=weights-1").text
+    edit = re.search(r'href="([^"]+)" data-key="e"', desk)
+    assert edit
+    html = rosa.get(edit[1]).text
+    assert 'name="replaced" value="weights-1"' in html
+
+    sent = {"front": "My words?", "back": "Yes.", "token": "t", "replaced": "weights-1"}
+    assert rosa.post(FORM, data=sent).status_code == 303
+
+    assert [json.loads(card.source)[0] for card in session.exec(select(OwnCard))] == ["My words?"]
+    assert "put aside" in rosa.get("/flashcards/weights-1/more").text
+
+
+def test_no_own_version_is_made_of_a_card_that_is_not_there(rosa: TestClient, session: Session):
+    assert rosa.get(f"{FORM}?replaced=nope").status_code == 404
+    sent = {"front": "a", "back": "b", "token": "t", "replaced": "nope"}
+    assert rosa.post(FORM, data=sent).status_code == 404
+    assert session.exec(select(OwnCard)).all() == []
+
+
+def test_an_own_card_is_edited_from_where_it_is_reviewed(rosa: TestClient, session: Session):
+    write(rosa, "front", "back")
+    card = session.exec(select(OwnCard.card)).one()
+
+    assert (
+        f'href="/flashcards/own/{card}" data-key="e"' in rosa.get(f"/flashcards?card={card}").text
+    )

@@ -7,9 +7,11 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.content.library import Library
 from app.database.tables import Attempt, ItemRevision, Learner
 from app.questions.grading import grade
 from app.questions.result import GradeResult
+from app.questions.types import type_of
 from app.questions.variants import draw_variant
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
@@ -233,7 +235,7 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
         "short": {"answer": "all reduce"},
         "order": {f"place.{k}": n for n, k in enumerate(["zzzz", "yyyy", "vvvv", "xxxx"])}
         | {"place.wwww": ""},
-        "match": {"pair.lbcd": "rfgh"},
+        "match": {"pair.lbcd": "rfgh", "pair.lfgh": "rfgh"},
         "cloze": {"blank.bcdf": "RoCE", "blank.ghjk": "lossy"},
         "computed": {"answer": "30 GB"},
         "design": {"choose.gpu": "h100-sxm5-80", "choose.tensor_parallel": "4"},
@@ -355,3 +357,35 @@ def test_an_answer_that_is_too_long_is_refused_and_not_kept(client, form, sessio
     assert refused.status_code == 422
     assert "20,000 characters in all; this has 24,000." in refused.text
     assert session.exec(select(Attempt)).all() == []
+
+
+@pytest.mark.parametrize(
+    ("item", "response", "says"),
+    [
+        ("match", {"pair.lbcd": "rfgh"}, "Choose a match for each row; 1 of 2 have none."),
+        ("order", None, "This is the order in which they were shown. Move them first."),
+    ],
+)
+def test_practice_takes_no_response_that_is_not_finished(
+    client, form, session, item: str, response: dict[str, str] | None, says: str
+) -> None:
+    answered = answer(client, form, f"/quiz/kv-cache/{item}", **(response or {}))
+
+    assert answered.status_code == 422
+    assert says in answered.text
+    assert attempts(session) == []
+
+
+def test_choose_three_takes_three(shipped: Library) -> None:
+    question = next(q for q in shipped.questions.values() if "(Choose three.)" in q.stem.plain)
+    variant = draw_variant(question, 1)
+    kind, options = type_of(variant), [option.key for option in variant.answer.options]
+
+    def said(count: int) -> str:
+        return kind.left_to_do(variant.answer, {"answer": options[:count]}, variant.stem)
+
+    assert [said(n) for n in (1, 2, 3)] == [
+        "Choose 3; 1 is chosen.",
+        "Choose 3; 2 are chosen.",
+        "",
+    ]

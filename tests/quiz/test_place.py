@@ -271,7 +271,7 @@ def test_an_answer_is_shown_in_the_drawing_and_in_the_list(client, form) -> None
     shown = client.get(answered.headers["location"]).text
 
     assert "Not right." in shown
-    assert "You chose B" in shown
+    assert "B, your answer, not right" in shown
     assert 'for="q-place-' not in shown
 
 

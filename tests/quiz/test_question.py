@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from sqlmodel import select
 
+from app.database.tables import Attempt
 from tests.quiz.course import HandLibrary
 
 KINDS = ["single", "multiple", "true-false", "numeric", "short", "order", "match"]
@@ -88,13 +90,36 @@ def test_every_control_has_a_name(client) -> None:
         assert "aria-label=" in control
 
 
-def test_what_the_levels_of_certainty_mean_stands_beside_them(client) -> None:
+def test_an_answer_is_sent_by_saying_how_sure_one_is(client) -> None:
     html = client.get("/quiz/kv-cache/single").text
-    level = r'name="certainty" value="(\d)".*?<span>(.*?)</span>'
-    said = re.findall(level, html, re.DOTALL)
+    buttons = r'<button name="certainty" value="(\d)" data-key="(\d)">([\w ]+)'
 
-    assert [(n, re.sub("<[^>]+>", "", words)) for n, words in said] == [
-        ("1", "Guess under 67%"),
-        ("2", "Think so 67 to 79%"),
-        ("3", "Sure 80% or more"),
+    assert re.findall(buttons, html) == [
+        ("1", "1", "Guess"),
+        ("2", "2", "Think so"),
+        ("3", "3", "Sure"),
     ]
+
+
+def test_who_was_sure_and_wrong_is_told_so(client, form) -> None:
+    sent = form(client.get("/quiz/kv-cache/single").text)
+    wrong = {**sent.values, "answer": "bcdf", "certainty": "3"}
+    verdict = client.post(sent.action, data=wrong, headers={"HX-Request": "true"}).text
+
+    assert "Not right, and you were sure." in verdict
+
+
+def test_not_knowing_is_no_mistake_and_shows_the_answer(client, form, session) -> None:
+    sent = form(client.get("/quiz/kv-cache/single").text)
+    data = {**sent.values, "unknown": "yes", "answer": "ghjk"}
+    verdict = client.post(sent.action, data=data, headers={"HX-Request": "true"}).text
+
+    assert "Not known yet." in verdict
+    assert "Not right." not in verdict
+    assert [a.score for a in session.exec(select(Attempt))] == [0.0]
+
+
+def test_a_list_shows_the_numbers_that_the_question_asks(client) -> None:
+    asked = re.search(r"How large is \d+ times 10 GB", client.get("/quiz/kv-cache/computed").text)
+    assert asked
+    assert asked[0] in client.get("/quiz/kv-cache").text

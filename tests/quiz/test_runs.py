@@ -74,7 +74,7 @@ def answer(client, form, run: str, place: int, *, right: bool) -> str:
         fields |= {"answer": "bcdf"} if item in {"single", "true-false"} else {}
         fields |= {"answer": "lmnp"} if item == "multiple" else {}
         fields |= {"place.vvvv": "1"} if item == "order" else {}
-        fields |= {"pair.lbcd": "rjkl"} if item == "match" else {}
+        fields |= {"pair.lbcd": "rjkl", "pair.lfgh": "rjkl"} if item == "match" else {}
         fields |= {"blank.bcdf": "x"} if item == "cloze" else {}
         fields |= {"choose.gpu": "l4"} if item == "design" else {}
     sent_ = client.post(sent.action, data={**sent.values, **fields})
@@ -143,12 +143,38 @@ def test_the_result_sums_up_and_offers_the_missed_again(client, form) -> None:
 
     html = client.get(f"{run}/result").text
     assert "1 question of this run is still open" in html.replace("\xa0", " ")
-    assert "Retry the question you missed" in html
+    assert "Practice the question you missed" in " ".join(html.split())
 
     answer(client, form, run, 3, right=True)
     retry = begin(client, pick=f"retry:{run.rsplit('/', 1)[1]}")
     assert item_at(form, client.get(f"{retry}/1").text) == missed
     assert client.get(f"{retry}/2").status_code == 404
+
+
+def test_from_the_result_one_goes_from_one_missed_question_to_the_next(client, form) -> None:
+    run = begin(client, count=4, pick="topic:kv-cache")
+    for place in (1, 2, 3, 4):
+        answer(client, form, run, place, right=place == 2)
+
+    html = client.get(f"{run}/result").text
+    queue = re.findall(rf'<li><a href="({run}/\d\?review=yes)"', html)
+    assert sorted(queue) == [f"{run}/{place}?review=yes" for place in (1, 3, 4)]
+    assert linked(html, "Go through them") == queue[0]
+    assert linked(client.get(queue[0]).text, "Next missed") == queue[1]
+    assert linked(client.get(queue[2]).text, "See the result") == f"{run}/result"
+    assert linked(html, "Back to Today") == "/"
+
+
+def test_what_was_missed_before_and_is_right_now_is_counted(client, form) -> None:
+    run = begin(client, count=2, pick="topic:kv-cache")
+    for place in (1, 2):
+        answer(client, form, run, place, right=False)
+    again = begin(client, pick="missed", count=2)
+    answer(client, form, again, 1, right=True)
+
+    learned = r"missed before</span><b>1</b>"
+    assert re.search(learned, client.get(f"{again}/result").text)
+    assert not re.search(learned, client.get(f"{run}/result").text)
 
 
 def test_a_run_without_misses_has_nothing_to_retry(client, form) -> None:
@@ -208,19 +234,6 @@ def test_the_run_of_another_learner_is_404(rosa, milo) -> None:
         assert milo.get(address).status_code == 404
 
 
-def test_the_running_score_can_be_hidden(client, form) -> None:
-    run = begin(client, count=3)
-    answer(client, form, run, 1, right=True)
-    assert "so far" in client.get(f"{run}/2").text
-
-    back = client.post("/quiz/score", data={"hidden": "yes", "back": f"{run}/2"})
-
-    assert back.headers["location"] == f"{run}/2"
-    html = client.get(f"{run}/2").text
-    assert "so far" not in html
-    assert "Score hidden." in html
-
-
 def test_a_question_that_was_removed_leaves_the_run(client, form, course: HandLibrary) -> None:
     run = begin(client, count=3, pick="topic:kv-cache")
     course.remove(item_at(form, client.get(f"{run}/1").text))
@@ -259,7 +272,7 @@ def test_questions_of_a_running_exam_are_not_practiced(client, form, session, cl
 
 
 def test_the_topic_page_shows_how_each_question_went(client, form) -> None:
-    assert "You have answered none of them yet." in client.get("/quiz/kv-cache").text
+    assert " answered, " not in client.get("/quiz/kv-cache").text
     sent = form(client.get("/quiz/kv-cache/single").text)
     client.post(sent.action, data={**sent.values, "answer": "bcdf"})
 
@@ -319,5 +332,5 @@ def test_an_answer_is_graded_once_and_its_run_looked_up_once(
     fields = right_for(item_at(form, html), html)
     answered = htmx.post(sent.action, data={**sent.values, **fields})
 
-    assert "1 of 1 right so far" in answered.text
+    assert '<span class="sr">1, right</span>' in answered.text
     assert sorted(calls) == ["grade", "run"]

@@ -326,3 +326,29 @@ def test_the_cells_of_a_table_are_parted_in_an_excerpt(shipped: Library):
     excerpts = ["".join(p.text for p in hit.excerpt) for hit in hits]
 
     assert any("; CUDA core, one multiplication" in words for words in excerpts)
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "says"),
+    [
+        ("how many gpus in dgx h100", "part", "GPUs 8"),
+        ("what is MIG", "term", "Splitting a GPU in hardware"),
+        ("pue", "term", "the energy of the whole facility divided by"),
+        ("xid 79", "page", "GPU has fallen off the bus"),
+        ("roce", "term", "RDMA over Converged Ethernet"),
+    ],
+)
+def test_the_first_hit_answers_what_was_asked(
+    shipped: Library, typed: str, kind: str, says: str
+) -> None:
+    first = search_course(shipped, typed).hits[0]
+
+    assert first.kind == kind
+    assert says in "".join(piece.text for piece in first.excerpt)
+
+
+def test_pages_come_before_hardware_that_was_not_asked_for(shipped: Library) -> None:
+    kinds = [hit.kind for hit in search_course(shipped, "infiniband").hits]
+
+    assert kinds[0] == "term"
+    assert kinds.index("part") > kinds.index("page")

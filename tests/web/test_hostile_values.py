@@ -17,7 +17,7 @@ from app.flashcards.forms import AddCardForm, GradeForm, SuspensionForm, UndoFor
 from app.flashcards.forms import ReviewFilterForm as CardsForm
 from app.lessons.notes import NoteForm
 from app.main import create_app
-from app.quiz.forms import PracticeForm, QuestionForm, ReportForm, ScoreForm
+from app.quiz.forms import PracticeForm, QuestionForm, ReportForm
 from app.settings import Settings
 from tests.amounts import FACTOR
 from tests.conftest import Clock, let_in, two_courses, visit
@@ -74,7 +74,7 @@ SANE = {
 }
 ANSWERED = {*QuestionForm.model_fields, "answer", "unit", "place.a"}
 FIELDS = {
-    "quiz": {*ANSWERED, *PracticeForm.model_fields, *ScoreForm.model_fields, "words"},
+    "quiz": {*ANSWERED, *PracticeForm.model_fields, "words"},
     "authoring": {*ANSWERED, *ProblemFilterForm.model_fields, *StatisticsTableForm.model_fields},
     "concepts": {*NoteForm.model_fields},
     "flashcards": {

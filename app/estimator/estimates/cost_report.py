@@ -296,7 +296,7 @@ def _build_table(result: CostResult) -> ResultTable:
         cheaper = "Owned" if owned < rented else "Rented"
         mine: str | tuple[float, str] = (owned, "USD/h")
         if share > result.inputs.availability:
-            mine, cheaper = "never up so long", "Rented"
+            mine, cheaper = "not available that long", "Rented"
         rows.append(((share, "%"), mine, (rented, "USD/h"), cheaper))
     columns = ("Utilization", "Owned", "Rented", "Cheaper")
     return ResultTable("Used GPU-hour by utilization", columns, tuple(rows))

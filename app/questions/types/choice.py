@@ -339,6 +339,12 @@ class MultipleChoiceType(ChoiceType):
     note = "More than one may be right."
     nothing = "No answer is ticked. Tick all that are right."
 
+    def left_to_do(self, answer: ChoiceAnswer, raw: Raw, stem: RichText) -> str:
+        wanted, chosen = sum(o.right for o in answer.options), len(set(raw.get("answer", ())))
+        if not _CHOOSE.search(stem.plain) or chosen == wanted:
+            return ""
+        return f"Choose {wanted}; {chosen} {'is' if chosen == 1 else 'are'} chosen."
+
     def check_ticks(self, ticked: Sequence[ParsedOption], sheet: SourceFile) -> None:
         """Check that several options are right, as learners are told (E21)."""
         if len(ticked) == 1:

@@ -387,7 +387,7 @@ def _describe_condition(condition: PlanCondition, labels: Mapping[str, str]) -> 
         return subject, "yes"
     limit = condition.right.text.strip()
     for best in condition.bests:
-        limit = limit.replace(f"{_BEST_NAME}{best}", "the best that is possible")
+        limit = limit.replace(f"{_BEST_NAME}{best}", "the best possible")
     limit = limit.replace("*", "×")
     for output, label in labels.items():
         limit = limit.replace(f" {output} ", f" {label} ")
@@ -400,7 +400,9 @@ def _condition_mark(
     """`why` is the estimator's sentence on the plan, said of a failed yes-or-no condition."""
     subject, requirement = label
     if result.limit is not None and result.condition.bests:
-        requirement = f"{requirement}: {_value_text(result.limit)}"
+        bound = _OPERATOR_TEXTS.get(result.condition.operator, "exactly")
+        share = requirement.removeprefix(bound).strip()
+        requirement = f"{bound} {_value_text(result.limit)} ({share})"
     feedback = why if result.value is False else ""
     if not result.met and result.limit is not None and isinstance(result.value, Quantity):
         gap = abs(result.value.value - result.limit.value)
@@ -569,7 +571,6 @@ class DesignType(QuestionType[DesignAnswer]):
     fields = ("choose.",)
     in_exams = False
     as_card = False
-    verb = "had"
     estimates = True
 
     def parse(self, written: AuthoredItem) -> DesignAnswer:

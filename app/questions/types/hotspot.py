@@ -105,7 +105,6 @@ class HotspotType(QuestionType[HotspotAnswer]):
     listed = "regions"
     chosen = True
     least = 3
-    verb = "chose"
 
     def parse(self, written: AuthoredItem) -> HotspotAnswer:
         """Parse the figure, and each option as a region in code and its label."""

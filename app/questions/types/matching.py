@@ -84,7 +84,6 @@ class MatchingType(QuestionType[MatchAnswer]):
     credits = ("off", "net", "coverage", "each")
     fields = ("pair.",)
     block = "table_open"
-    verb = "had"
 
     def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
         """Recognize the type by a table."""
@@ -184,6 +183,12 @@ class MatchingType(QuestionType[MatchAnswer]):
             said=f"{good} of {len(rows)} rows right",
             wanted="",
         )
+
+    def left_to_do(self, answer: MatchAnswer, raw: Raw, stem: RichText) -> str:
+        del stem
+        rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
+        empty = sum(not single_value(raw, f"pair.{row.key}") for row in rows)
+        return f"Choose a match for each row; {empty} of {len(rows)} have none." if empty else ""
 
     def anything(self, answer: MatchAnswer) -> Raw:
         """Return the same match for every row."""

@@ -71,7 +71,6 @@ class OrderingType(QuestionType[OrderAnswer]):
     credits = ("off", "each", "lcs")
     fields = ("place.",)
     block = "ordered_list_open"
-    verb = "had"
     begins = True
 
     def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
@@ -197,6 +196,12 @@ class OrderingType(QuestionType[OrderAnswer]):
             said=_ordering_verdict(answer, given),
             wanted="",
         )
+
+    def left_to_do(self, answer: OrderAnswer, raw: Raw, stem: RichText) -> str:
+        del stem
+        shown = {f"place.{key}": [str(place)] for place, key in enumerate(answer.shown, 1)}
+        untouched = bool(shown) and all(list(raw.get(name, ())) == at for name, at in shown.items())
+        return "This is the order in which they were shown. Move them first." if untouched else ""
 
     def anything(self, answer: OrderAnswer) -> Raw:
         """Return the steps in the right order."""

@@ -1,0 +1,24 @@
+// Search, and the forms of a card, open over the page, so that nobody loses their place.
+// Without this script the same links lead to pages.
+{
+  const search = document.getElementById("search");
+  const overlay = document.getElementById("overlay");
+  document.addEventListener("click", (event) => {
+    if (event.target.matches("dialog")) event.target.close(); // beside what it holds
+    const link = event.target.closest("[data-search]");
+    if (!link || !search || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    search.showModal();
+    search.querySelector("input").select();
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    if (!overlay?.querySelector("form") || overlay.open) return;
+    overlay.showModal();
+    overlay.querySelector("textarea").focus();
+  });
+  overlay?.addEventListener("close", () => {
+    const saved = overlay.querySelector("[data-saved]");
+    overlay.querySelector("div").replaceChildren();
+    if (saved && document.querySelector("[data-fresh]")) location.reload(); // shows the card as it is now
+  });
+}

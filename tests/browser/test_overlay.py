@@ -1,0 +1,67 @@
+"""Search and the forms of a card open over the page; the page stays where it was."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.server import Server
+
+pytestmark = pytest.mark.browser
+PAGE = "/concepts/training-memory"
+
+
+def test_a_term_is_looked_up_without_leaving_the_text(page: Page, server: Server) -> None:
+    page.goto(server.url + PAGE)
+    page.keyboard.press("/")
+    field = page.get_by_role("searchbox")
+    expect(field).to_be_focused()
+    field.press_sequentially("pue")
+
+    expect(page.locator("#search .hits p").first).to_contain_text("Power usage effectiveness")
+    field.press("ArrowDown")
+    expect(page.locator("[data-result]").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#search")).to_be_hidden()
+    assert page.url == server.url + PAGE
+
+
+def test_a_card_is_written_from_anywhere_and_the_place_is_kept(page: Page, server: Server) -> None:
+    page.goto(server.url + PAGE)
+    page.keyboard.press("n")
+    overlay = page.locator("#overlay")
+    expect(overlay.get_by_label("Front")).to_be_focused()
+    page.keyboard.type("What is kept for each weight?")
+    overlay.get_by_label("Back").fill("16 bytes")
+    overlay.get_by_role("button", name="Save").click()
+
+    expect(overlay.get_by_role("status")).to_contain_text("Saved.")
+    page.keyboard.press("Escape")
+    expect(overlay).to_be_hidden()
+    assert page.url == server.url + PAGE
+
+
+def test_a_card_of_the_course_is_corrected_while_it_is_reviewed(page: Page, server: Server) -> None:
+    page.goto(server.url + "/flashcards")
+    asked = page.locator(".ask").inner_text()
+    page.keyboard.press("e")
+    overlay = page.locator("#overlay")
+    expect(overlay.get_by_label("Front")).to_have_value(re.compile(re.escape(asked[:20])))
+    overlay.get_by_label("Back").fill("As I would say it")
+    overlay.get_by_role("button", name="Save").click()
+    expect(overlay.get_by_role("status")).to_contain_text("Saved.")
+
+    page.keyboard.press("Escape")
+    expect(page.locator("#desk")).to_be_visible()
+    expect(page.locator(".ask")).not_to_have_text("")
+
+
+def test_the_way_back_leads_to_the_section_that_was_read(page: Page, server: Server) -> None:
+    page.goto(server.url + PAGE)
+    heading = page.locator(".prose > h2[id]").nth(2)
+    anchor = heading.get_attribute("id")
+    heading.evaluate("e => e.scrollIntoView()")
+    page.goto(server.url + "/glossary")
+
+    page.locator("#way-back a").click()
+    page.wait_for_url(f"**{PAGE}#{anchor}")

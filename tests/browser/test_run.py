@@ -1,0 +1,29 @@
+"""A practice run by keys alone: two to answer, one to go on, and no page is loaded."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.server import Server
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_run_takes_a_letter_a_digit_and_enter(page: Page, server: Server) -> None:
+    page.goto(server.url + "/quiz")
+    page.get_by_role("button", name=re.compile("^Start the placement test")).first.click()
+    expect(page).to_have_url(re.compile("/1$"))
+    page.evaluate("document.body.dataset.loaded = 'once'")
+
+    page.keyboard.press("a")
+    page.keyboard.press("3")
+    expect(page.locator(".verdict")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/2$"))
+    expect(page.locator(".stem")).to_be_focused()
+    page.keyboard.press("0")
+    expect(page.locator(".verdict")).to_contain_text("Not known yet.")
+
+    assert page.locator("body").get_attribute("data-loaded") == "once"
+    expect(page.locator(".dots li > .i")).to_have_count(2)

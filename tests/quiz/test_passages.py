@@ -1,0 +1,41 @@
+"""A question leads to the sentence of its page that answers it."""
+
+from app.content.library import Library
+from app.quiz.passages import Passage, find_passage
+
+
+def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> None:
+    question = next(
+        q
+        for q in shipped.questions.values()
+        if q.stem.plain.startswith("A faulty GPU node's operating system no longer starts.")
+    )
+    topic = shipped.topics[question.topic]
+
+    passage = find_passage(topic, question.stem.plain, f"nvdebug {question.explanation.plain}")
+
+    assert passage
+    assert passage.text.startswith("If the operating system is down, the tool nvdebug")
+
+
+def test_nearly_every_question_has_a_passage(shipped: Library) -> None:
+    without = [
+        question.id
+        for question in shipped.questions.values()
+        if not find_passage(
+            shipped.topics[question.topic], question.stem.plain, question.explanation.plain
+        )
+    ]
+    assert len(without) < 5
+
+
+def test_a_browser_is_told_which_words_to_mark() -> None:
+    sentence = Passage("limits", "The out-of-band network, which nobody uses, is 1 GbE.")
+    row = Passage("limits", "Backfill, fills gaps with short jobs;")
+    formula = Passage("limits", "(a + b) is the sum.")
+
+    assert sentence.fragment == (
+        "#limits:~:text=The%20out%2Dof%2Dband%20network%2C%20which%20nobody%20uses%2C"
+    )
+    assert row.fragment == "#limits:~:text=fills%20gaps%20with%20short%20jobs"
+    assert formula.fragment == "#limits"
