@@ -179,10 +179,8 @@ def settings(_settings: Settings, tmp_path: Path, database: str) -> Settings:
 
 
 @pytest.fixture
-def app(settings: Settings, clock: Clock, live_library: LiveLibrary) -> Iterator[FastAPI]:
-    app = create_app(settings, clock, live_library)
-    yield app
-    app.state.pages.close()
+def app(settings: Settings, clock: Clock, live_library: LiveLibrary) -> FastAPI:
+    return create_app(settings, clock, live_library)
 
 
 @pytest.fixture

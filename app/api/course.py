@@ -32,7 +32,6 @@ from app.questions.grading import question_faces
 from app.questions.model import Question
 from app.questions.variants import draw_variant
 from app.web.dependencies import CurrentLibrary, find_topic
-from app.web.page_cache import allow_caching
 from app.widgets.estimate_view import calculator_url
 
 MAX_SLUG_LENGTH = 100
@@ -405,44 +404,35 @@ Wanted = Annotated[ServedCourse, Depends(read_course)]
 OfTopic = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
 
 
-def _keep_in_cache(request: Request, known: All) -> None:
-    # A cached response expires with its own course, but this one may depend on another course.
-    if len(known) == 1:
-        allow_caching(request, shared=True)
-
-
-Kept = Depends(_keep_in_cache)
-
-
-@router.get("", dependencies=[Kept])
+@router.get("")
 def list_courses(known: All) -> Response:
     found = [build_course(one.library, one.name) for one in known.values()]
     return _json_response(CoursesOut(courses=found))
 
 
-@router.get("/{course}", dependencies=[Kept])
+@router.get("/{course}")
 def get_syllabus(course: Wanted) -> Response:
     return _json_response(build_syllabus(course.library, course.name))
 
 
-@router.get("/{course}/topics/{topic}", dependencies=[Kept])
+@router.get("/{course}/topics/{topic}")
 def get_page(course: Wanted, topic: str) -> Response:
     found = find_topic(course.library, topic)
     return _json_response(whole_page(course.library, found, _page_markdown(course, found)))
 
 
-@router.get("/{course}/glossary", dependencies=[Kept])
+@router.get("/{course}/glossary")
 def get_glossary(course: Wanted) -> Response:
     return _json_response(build_glossary(course.library))
 
 
-@router.get("/{course}/cards", dependencies=[Kept])
+@router.get("/{course}/cards")
 def get_cards(course: Wanted, topic: OfTopic = "") -> Response:
     _require_topic(course.library, topic)
     return _json_response(build_cards(course.library, topic))
 
 
-@router.get("/{course}/questions", dependencies=[Kept])
+@router.get("/{course}/questions")
 def get_questions(course: Wanted, topic: OfTopic = "") -> Response:
     _require_topic(course.library, topic)
     return _json_response(build_questions(course.library, topic))

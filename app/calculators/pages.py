@@ -27,7 +27,6 @@ from app.estimator import registry
 from app.estimator.inputs import InputProblem, InvalidInputsError, parse_inputs
 from app.estimator.registry import EstimateSpec
 from app.web.dependencies import CurrentLibrary, course_links, current_library, requested_url
-from app.web.page_cache import allow_caching
 from app.web.render import render_page
 from app.widgets import draw_picture
 from app.widgets.calculator_form import build_calculator_form, comparison_url
@@ -68,11 +67,11 @@ Posted = Annotated[dict[str, str], Depends(read_posted_inputs)]
 
 
 async def show_result(request: Request) -> Response:
-    return await _kept_fragment(request, short=False)
+    return await _render_fragment(request, short=False)
 
 
 async def show_reading(request: Request) -> Response:
-    return await _kept_fragment(request, short=True)
+    return await _render_fragment(request, short=True)
 
 
 quick = (
@@ -83,8 +82,7 @@ quick = (
 """
 
 
-async def _kept_fragment(request: Request, *, short: bool) -> Response:
-    allow_caching(request, shared=True)
+async def _render_fragment(request: Request, *, short: bool) -> Response:
     entry = _require_calculator(request.path_params["name"])
     typed = inputs_from_query(_raw_query(request))
     library = await current_library(request)
@@ -97,7 +95,6 @@ async def _kept_fragment(request: Request, *, short: bool) -> Response:
 
 @router.get("")
 def list_calculators(request: Request, learner: CurrentLearner) -> Response:
-    allow_caching(request)
     return render_page(
         request,
         "calculators/index.html",
@@ -109,7 +106,6 @@ def list_calculators(request: Request, learner: CurrentLearner) -> Response:
 
 @router.get("/accuracy")
 def show_accuracy(request: Request, learner: CurrentLearner) -> Response:
-    allow_caching(request)
     standing = accuracy_page.accuracy_summary()
     return render_page(request, "calculators/accuracy.html", learner=learner, standing=standing)
 
@@ -119,7 +115,6 @@ def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> 
     standing = accuracy_page.accuracy_of_kind(kind)
     if standing is None:
         raise NotFoundError(f"There are no cases of kind “{kind}”.")
-    allow_caching(request)
     return render_page(
         request, "calculators/accuracy_kind.html", learner=learner, standing=standing
     )
@@ -134,7 +129,6 @@ def show_calculator(
     learner: CurrentLearner,
     library: CurrentLibrary,
 ) -> Response:
-    allow_caching(request)
     return _render_calculator_page(request, _require_calculator(name), typed, learner, library)
 
 
@@ -206,7 +200,6 @@ def compare_calculators(
     learner: CurrentLearner,
     library: CurrentLibrary,
 ) -> Response:
-    allow_caching(request)
     entry = _require_calculator(name)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
@@ -237,7 +230,6 @@ def compare_calculators(
 @router.get("/{name}/compare/result")
 @limit_concurrency
 def compare_result(request: Request, name: str, typed: Typed) -> Response:
-    allow_caching(request, shared=True)
     entry = _require_calculator(name)
     sides = split_scenarios(typed)
     scenarios = comparison.answer_all(entry, sides)

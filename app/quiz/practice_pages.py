@@ -42,7 +42,6 @@ from app.quiz.selection import (
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.web.dependencies import LAST_ROW, RowNumber, find_topic
-from app.web.page_cache import allow_caching
 from app.web.visitor import YEAR
 
 router = APIRouter()
@@ -79,8 +78,6 @@ class _OpenRun:
 @router.get("")
 def show_practice(desk: Reader) -> HTMLResponse:
     """The practice home: every way to practice, with its number of questions."""
-    # The weakest objectives change from day to day as knowledge fades.
-    allow_caching(desk.request, desk.learner.next_study_day(desk.now))
     past = store.load_history(desk.db, desk.learner.id)
     questions = list(desk.library.questions.values())
     kept = _reserved_questions(desk)
@@ -126,7 +123,6 @@ def _render_offer(
     desk: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
     """The page with questions and results; a run of `count` of them starts with `pick`."""
-    allow_caching(desk.request)
     mode, _, scope = pick.partition(":")
     past = store.load_history(desk.db, desk.learner.id)
     kept, hidden = _reserved_questions(desk), excluded_questions(desk)

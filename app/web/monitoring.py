@@ -72,7 +72,6 @@ _OF_PROCESS = re.compile(r"gauge_live\w*_(\d+)\.db")
 class MetricSources:
     """Values that are read when metrics are requested."""
 
-    kept_bytes: Callable[[], int]
     content_problems: Callable[[], int]
 
 
@@ -187,7 +186,6 @@ class Metrics:
     def _make_gauges(self) -> tuple[tuple[Gauge, Callable[[], float]], ...]:
         of, each = self._sources, "liveall"
         return (
-            (self._make_gauge("kept_bytes", "Pages kept in memory."), of.kept_bytes),
             (
                 self._make_gauge("content_problems", "Problems in the course.", "livemax"),
                 of.content_problems,

@@ -41,7 +41,6 @@ def unset(settings: Settings, clock, live_library) -> Iterator[TestClient]:
     with visit(app) as client:
         yield client
     app.state.engine.dispose()
-    app.state.pages.close()
 
 
 def shown(text: str) -> dict[tuple[str, ...], float]:
@@ -118,17 +117,6 @@ def test_files_and_what_has_no_route_are_counted_without_their_address(
     assert found[count, "GET", "static", "2xx"] == 1
     assert found[count, "GET", "-", "4xx"] == 1
     assert sum(found.get((count, "other", r, "4xx"), 0) for r in ("-", "/")) == 1
-
-
-@ABOUT_SQLITE
-def test_kept_pages_are_counted_and_weighed(rosa: TestClient):
-    rosa.get("/course")
-    rosa.get("/course")
-
-    found = shown(asked(rosa))
-
-    assert found["headroom_requests_total", "GET", "kept", "2xx"] == 1
-    assert found["headroom_kept_bytes",] > 1000
 
 
 def test_writes_are_timed(rosa: TestClient):
