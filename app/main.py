@@ -23,7 +23,7 @@ from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.backup_schedule import daily_copies
-from app.database.engine import checkpoint_wal, create_read_semaphore, make_engine
+from app.database.engine import create_read_semaphore, make_engine
 from app.database.installation import Installation, load_secret_key
 from app.database.quotas import DailyQuota, StorageLimit
 from app.database.secure_delete import LogTruncation
@@ -139,7 +139,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             await beside.enter_async_context(work)
         with end_with_parent():
             yield
-    checkpoint_wal(state.engine)
+    await state.log_truncation.close()
 
 
 @functools.cache

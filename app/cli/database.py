@@ -37,7 +37,7 @@ from app.database.schema import (
     migrate_database,
     sqlite_file,
 )
-from app.database.secure_delete import vacuum_at_start, vacuum_exclusively
+from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_if_marked
 from app.settings import Settings, settings_rows, unknown_variables
 from app.web.dependencies import server_url
 
@@ -110,7 +110,7 @@ def _remove_traces(engine: Engine) -> None:
         return
     try:
         with hold_migration_lock(engine):
-            vacuum_at_start(sqlite_file(engine))
+            vacuum_if_marked(sqlite_file(engine), LARGEST_AT_START, exclusive=True)
     except sqlite3.Error as error:
         _log.warning("What erased learners left is not removed yet: %s.", error)
 
@@ -215,7 +215,7 @@ def _vacuum_database(settings: Settings) -> int:
             raise CommandError("PostgreSQL removes what was erased by itself (autovacuum).")
         path = sqlite_file(engine)
     try:
-        vacuum_exclusively(path)
+        vacuum_file(path, exclusive=True)
     except sqlite3.OperationalError as error:
         raise CommandError(
             f"the database {path} cannot be rewritten ({error}): stop every server "

@@ -47,11 +47,11 @@ def serve(_given: argparse.Namespace) -> int:
             "for each course."
         )
     _claim_port(settings)
+    use_temporary_folder(settings.data / "tmp")  # SQLite uses it too
     with prepared_database(settings):
         app = create_app(settings)
         _announce_start(settings, app.state.courses)
         _announce_prices(settings, app.state.prices)
-        use_temporary_folder(settings.data / "tmp")
         gc.freeze()  # the course is permanent: exclude it from garbage collection
         _run_server(settings, app)
     return 0

@@ -22,7 +22,7 @@ from app.database.backup import (
 from app.database.file_guards import PRIVATE_FOLDER, LockHeldError, file_lock
 from app.database.installation import Installation, InstallationError
 from app.database.schema import latest_revision
-from app.database.secure_delete import vacuum_daily
+from app.database.secure_delete import LARGEST_DAILY, vacuum_if_marked
 
 _FIRST = 60.0  # after the start, which is busy enough
 _EVERY = 600.0
@@ -149,7 +149,7 @@ class _DailyBackup:
         self._vacuumed = day
         path = Path(self._installation.database.partition(":///")[2])
         try:
-            vacuum_daily(path)
+            vacuum_if_marked(path, LARGEST_DAILY)
         except sqlite3.Error as error:
             _log.warning("What erased learners left is not removed today: %s.", error)
 
