@@ -4,9 +4,7 @@ import argparse
 import contextlib
 import datetime as dt
 import logging
-import os
 import sqlite3
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from app.cli.launcher import CommandError
 from app.database.backup import BackupManifest, create_backup, list_daily_backups, restore_backup
 from app.database.backup_schedule import copy_before_migration
-from app.database.doctor import CheckedDeployment, DoctorFinding, run_checks
+from app.database.doctor import run_checks
 from app.database.engine import hide_passwords, make_engine, redact_url
 from app.database.errors import is_full
 from app.database.file_guards import (
@@ -225,22 +223,23 @@ def _vacuum_database(settings: Settings) -> int:
     return 0
 
 
-def upkeep_command(words: Sequence[str], deployment: CheckedDeployment) -> int:
+def upkeep(words: Sequence[str]) -> int:
     """Run backup, restore or doctor. Returns 0, 1 (problems found) or 2 (failed)."""
-    given = _build_parser().parse_args(words)
+    settings = read_settings()
+    installation = find_installation(settings)
+    given = _build_parser().parse_args(list(words))
     keep_new_files_private()
     now = dt.datetime.now(dt.UTC)
     try:
-        if given.command == "doctor":
-            return _run_doctor(deployment, now)
-        if given.command == "backup":
-            report = _back_up(deployment.installation, given.file, now, force=given.force)
-        else:
-            report = _restore_backup(deployment.installation, given.file, now)
+        with keep_file_owner(settings):
+            if given.command == "doctor":
+                return _run_doctor(installation, settings.content, now)
+            if given.command == "backup":
+                print(_back_up(installation, given.file, now, force=given.force))
+            else:
+                print(_restore_backup(installation, given.file, now))
     except InstallationError as error:
-        print(f"headroom: {error}", file=sys.stderr)
-        return 2
-    print(report)
+        raise CommandError(str(error)) from None
     return 0
 
 
@@ -252,10 +251,10 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     backup.add_argument("file", type=Path, metavar="FILE")
     backup.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    back = commands.add_parser(
+    restore = commands.add_parser(
         "restore", help="put a backup in the place of what is there, which is kept"
     )
-    back.add_argument("file", type=Path, metavar="FILE")
+    restore.add_argument("file", type=Path, metavar="FILE")
     commands.add_parser("doctor", help="check the installation and say what to do")
     return parser
 
@@ -284,7 +283,7 @@ def _restore_backup(installation: Installation, file: Path, now: dt.datetime) ->
     done = restore_backup(installation, file, now)
     lines = [f"Restored {_describe_manifest(done.manifest)} from {done.manifest.day}."]
     lines += [f"What was there before is kept in {folder}" for folder in done.kept]
-    if installation.secret and "secret" in done.manifest.files:
+    if installation.secret and done.manifest.secret != "none":  # noqa: S105 - there is a key
         lines.append(
             "HEADROOM_SECRET is set and wins over the key of the backup: if they "
             "differ, leave it out, or browsers will not find their learners."
@@ -302,31 +301,13 @@ def _describe_manifest(manifest: BackupManifest) -> str:
     )
 
 
-def _run_doctor(deployment: CheckedDeployment, now: dt.datetime) -> int:
-    findings = list(run_checks(deployment, now))
-    for finding in findings:
-        print(_format_finding(finding))
-    worst = sum(f.level == "problem" for f in findings)
-    warnings = sum(f.level == "warning" for f in findings)
-    print(f"{worst} problem{'' if worst == 1 else 's'}, {warnings} warnings")
-    return int(worst > 0)
-
-
-def _format_finding(finding: DoctorFinding) -> str:
-    line = f"{finding.level:<8} {finding.subject}: {finding.words}"
-    return f"{line}\n         → {finding.remedy}" if finding.remedy else line
-
-
-def upkeep(words: Sequence[str]) -> int:
-    """Run the command that `words` begin with: backup, restore or doctor."""
-    settings = read_settings()
-    names = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
-    place = CheckedDeployment(
-        find_installation(settings),
-        settings.content,
-        names,
-        os.environ,
-        settings.max_data_gb,
-    )
-    with keep_file_owner(settings):
-        return upkeep_command(list(words), place)
+def _run_doctor(installation: Installation, content: Path, now: dt.datetime) -> int:
+    levels = []
+    for finding in run_checks(installation, content, now):
+        levels.append(finding.level)
+        print(f"{finding.level:<8} {finding.subject}: {finding.message}")
+        if finding.remedy:
+            print(f"         → {finding.remedy}")
+    problems, warnings = levels.count("problem"), levels.count("warning")
+    print(f"{problems} problem{'' if problems == 1 else 's'}, {warnings} warnings")
+    return int(problems > 0)
