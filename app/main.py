@@ -39,7 +39,7 @@ from app.settings import ROOT, Settings
 from app.web import errors, monitoring, small_pages
 from app.web.dependencies import RouteNames, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
-from app.web.monitoring import Metrics, MetricSources, Readiness, end_with_parent
+from app.web.monitoring import Metrics, Readiness, end_with_parent
 from app.web.rate_limits import RateLimiter
 from app.web.render import StaticAssets, create_template_env
 from app.web.request_limits import BodyBuffer, BodyTimeouts, FairSlots, RequestGuard
@@ -127,8 +127,6 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Run the background tasks from startup to shutdown."""
     state = app.state
     async with contextlib.AsyncExitStack() as beside:
-        if state.metrics is not None:
-            await beside.enter_async_context(state.metrics.living())
         for surveyor in state.surveyors.values():
             beside.push_async_callback(surveyor.close)
         for work in (
@@ -216,10 +214,7 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
     state = app.state
     if not state.settings.metrics_token:
         return None
-    sources = MetricSources(
-        content_problems=lambda: state.courses.errors,
-    )
-    return Metrics(state.settings.metrics_token, sources)
+    return Metrics(state.settings.metrics_token, lambda: state.courses.errors)
 
 
 def _create_write_turn(app: FastAPI) -> Turn:

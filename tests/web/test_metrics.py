@@ -160,9 +160,9 @@ def test_the_process_and_the_course_are_looked_at(client: TestClient, library):
     found = shown(asked(client))
 
     assert found["headroom_content_problems",] == len(library.problems)
-    assert found["headroom_resident_bytes",] > 10_000_000
-    assert found["headroom_cpu_seconds",] > 0
-    assert found["headroom_open_files",] > 3
+    assert found["process_resident_memory_bytes",] > 10_000_000
+    assert found["process_cpu_seconds_total",] > 0
+    assert found["process_open_fds",] > 3
 
 
 def test_nothing_that_was_sent_is_a_label(rosa: TestClient):
