@@ -1,7 +1,6 @@
 """An estimate as text, tables and charts; the URL of a calculator."""
 
 import dataclasses
-import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
@@ -18,7 +17,7 @@ from app.estimator.result import Estimate, Figure, FormulaStep, ResultTable, Sta
 from app.estimator.units import NBSP, format_range, format_value
 from app.widgets import draw_picture
 from app.widgets.bar_charts import draw_bar, segment_styles
-from app.widgets.svg import SIGNS, SvgChart, VerdictIcon, escaped
+from app.widgets.svg import SIGNS, SvgChart, VerdictIcon
 
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
@@ -35,9 +34,9 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
     kinds = [
         ' class="n"' if any(row[i][1] for row in read) else "" for i in range(len(table.columns))
     ]
-    label = escaped(table.label)
+    label = escape(table.label)
     heads = "".join(
-        f'<th scope="col"{kind}>{escaped(words)}</th>'
+        f'<th scope="col"{kind}>{escape(words)}</th>'
         for words, kind in zip(table.columns, kinds, strict=True)
     )
     rows = "".join([_row_html(cells, kinds, keys) for cells in read])
@@ -50,12 +49,12 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
 
 def _row_html(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) -> str:
     shown = [
-        f"<td{kind}>{escaped(words)}</td>" for (words, _), kind in zip(cells, kinds, strict=True)
+        f"<td{kind}>{escape(words)}</td>" for (words, _), kind in zip(cells, kinds, strict=True)
     ]
     name, is_number = cells[0]
     if is_number:
         return f"<tr>{''.join(shown)}</tr>\n"
-    key, words = keys.get(name), escaped(name)
+    key, words = keys.get(name), escape(name)
     if key:
         words = f'<span class="key {key}">{words}</span>'
     kind = ' class="sum"' if name in _SUMS else ""
@@ -220,15 +219,7 @@ def build_estimate_view(
 def inputs_query(words: Mapping[str, str]) -> str:
     """Return inputs as a query string."""
     # Field names need no quoting; most values were read from a URL before.
-    return "&".join([f"{name}={_quote_value(value)}" for name, value in words.items()])
-
-
-def _quote_value(value: str) -> str:
-    """Quote a value for a URL; long values are not cached, to limit memory."""
-    return quote_plus(value) if len(value) > given_inputs.LONGEST_VALUE else _kept_quoted(value)
-
-
-_kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
+    return "&".join([f"{name}={quote_plus(value)}" for name, value in words.items()])
 
 
 def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
