@@ -24,6 +24,7 @@ from app.database.file_guards import (
     keep_new_files_private,
     make_private,
     make_private_folder,
+    use_temporary_folder,
 )
 from app.database.installation import Installation, InstallationError
 from app.database.schema import (
@@ -77,6 +78,7 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
     try:
         migrate_database(engine, lambda old: copy_before_migration(installation, old, now))
         engine.dispose()
+        use_temporary_folder(installation.data / "tmp")  # for VACUUM and uploads
         _remove_traces(engine)
         keep_private(engine)
         make_private(installation.secret_file)

@@ -24,7 +24,6 @@ from app.cli.people import format_link, new_link
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library
-from app.database.file_guards import use_temporary_folder
 from app.estimator.hardware.prices import PriceList
 from app.main import create_app
 from app.settings import Settings
@@ -47,7 +46,6 @@ def serve(_given: argparse.Namespace) -> int:
             "for each course."
         )
     _claim_port(settings)
-    use_temporary_folder(settings.data / "tmp")  # SQLite uses it too
     with prepared_database(settings):
         app = create_app(settings)
         _announce_start(settings, app.state.courses)
