@@ -4,11 +4,13 @@ import contextlib
 import datetime as dt
 import functools
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
 from itsdangerous import Signer
 from jinja2 import Environment
 from starlette.routing import BaseRoute
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app import accounts, flashcards, progress, quiz
 from app.accounts import author_access, personal_data
@@ -21,8 +23,7 @@ from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import LiveLibrary
 from app.database.backup_schedule import daily_copies
-from app.database.change_tracking import create_data_version
-from app.database.engine import checkpoint_wal, create_read_semaphore, make_engine
+from app.database.engine import create_read_semaphore, make_engine
 from app.database.installation import Installation, load_secret_key
 from app.database.quotas import DailyQuota, StorageLimit
 from app.database.secure_delete import LogTruncation
@@ -38,12 +39,10 @@ from app.settings import ROOT, Settings
 from app.web import errors, monitoring, small_pages
 from app.web.dependencies import RouteNames, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
-from app.web.monitoring import Metrics, MetricSources, Readiness, end_with_parent
-from app.web.page_cache import PageCache
-from app.web.proxies import CookieRenamer, TrustedProxyMiddleware
+from app.web.monitoring import Metrics, Readiness, end_with_parent
 from app.web.rate_limits import RateLimiter
 from app.web.render import StaticAssets, create_template_env
-from app.web.request_limits import BodyBuffer, BodyTimeouts, FairSlots, RequestGuard, RequestLimits
+from app.web.request_limits import BodyBuffer, BodyTimeouts, FairSlots, RequestGuard
 from app.web.visitor import SessionCookies
 
 # Check the course files at most twenty times a second. Authors do not save and reload
@@ -79,7 +78,6 @@ def create_app(
     app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
     app.state.rates = RateLimiter(settings.rates)
     app.state.prices = price_list(settings.prices)
-    app.state.pages = PageCache(create_data_version(app.state.engine))
     app.state.metrics = _create_metrics(app)
     app.state.turn = _create_write_turn(app)
     app.state.log_truncation = LogTruncation(app.state.engine)
@@ -92,13 +90,10 @@ def create_app(
     app.state.readiness = Readiness(app.state.engine, settings.data, courses, app.state.storage)
     errors.register_error_handlers(app)
     app.router.routes.extend(all_routes(authoring=settings.authoring))
-    app.add_middleware(EdgeMiddleware, door=edge_config(app))
-    app.add_middleware(CookieRenamer, name=settings.cookie, https=settings.https)
-    app.add_middleware(
-        TrustedProxyMiddleware,
-        trusted=settings.trusted,
-        root=settings.prefix if settings.url else None,
-    )
+    app.add_middleware(EdgeMiddleware, config=edge_config(app))
+    if settings.trusted:
+        trusted: Any = ProxyHeadersMiddleware  # uvicorn types ASGI apps in its own way
+        app.add_middleware(trusted, trusted_hosts=[str(network) for network in settings.trusted])
     return app
 
 
@@ -122,7 +117,8 @@ def serve_app() -> FastAPI:
 def create_session_cookies(settings: Settings) -> SessionCookies:
     """Return the object that recognizes browsers by their cookies and hashes device codes."""
     return SessionCookies(
-        Signer(load_secret_key(settings.secret, settings.data / "secret"), salt="learner")
+        Signer(load_secret_key(settings.secret, settings.data / "secret"), salt="learner"),
+        settings.cookie,
     )
 
 
@@ -131,8 +127,6 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Run the background tasks from startup to shutdown."""
     state = app.state
     async with contextlib.AsyncExitStack() as beside:
-        if state.metrics is not None:
-            await beside.enter_async_context(state.metrics.living())
         for work in (
             daily_copies(_create_installation(state.settings), state.clock),
             run_sitting_closer(state.engine, state.courses, state.clock),
@@ -141,7 +135,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             await beside.enter_async_context(work)
         with end_with_parent():
             yield
-    checkpoint_wal(state.engine)
+    await state.log_truncation.close()
 
 
 @functools.cache
@@ -188,15 +182,14 @@ def edge_config(app: FastAPI) -> EdgeConfig:
     return EdgeConfig(
         static=state.static,
         courses=state.courses,
-        pages=state.pages,
-        doorkeeper=state.doorkeeper,
-        clock=state.clock,
+        cookies=state.doorkeeper,
         intake=BodyBuffer(BodyTimeouts(settings.request_seconds)),
         slots={name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()},
         rates=state.rates,
         routes=RouteNames(app),
+        guard=RequestGuard(settings.host_names, settings.origin),
+        site=settings.prefix,
         https=settings.https,
-        admission=RequestGuard(RequestLimits(), settings.host_names, settings.origin),
         metrics=state.metrics,
         uploads=routes.UPLOADS,
     )
@@ -219,11 +212,7 @@ def _create_metrics(app: FastAPI) -> Metrics | None:
     state = app.state
     if not state.settings.metrics_token:
         return None
-    sources = MetricSources(
-        kept_bytes=lambda: state.pages.size,
-        content_problems=lambda: state.courses.errors,
-    )
-    return Metrics(state.settings.metrics_token, sources)
+    return Metrics(state.settings.metrics_token, lambda: state.courses.errors)
 
 
 def _create_write_turn(app: FastAPI) -> Turn:

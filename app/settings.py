@@ -1,6 +1,7 @@
 """Settings, read from HEADROOM_… environment variables."""
 
 import difflib
+import ipaddress
 import os
 import re
 from pathlib import Path
@@ -10,10 +11,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.web.proxies import Network, is_sound_name, parse_networks, parse_prefix
 from app.web.rate_limits import read_rates
-from app.web.visitor import COOKIE
+from app.web.visitor import AUTHOR, CHOICES, COOKIE
 
+Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 _HIDDEN = {"secret", "metrics_token"}
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "HEADROOM_"
@@ -22,21 +23,30 @@ PREFIX = "HEADROOM_"
 _NOT_OURS = re.compile(r"HEADROOM_(SERVICE_|PORT_\d|TEST_)")
 
 
+_PREFIX_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
+_COOKIE_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
+
 def _validate_rate(words: str) -> str:
     read_rates(words)
     return words
 
 
+def _parse_networks(words: str) -> Networks:
+    names = [name.strip() for name in words.split(",") if name.strip()]
+    return tuple(ipaddress.ip_network(name, strict=False) for name in names)
+
+
 def _validate_proxies(words: str) -> str:
     try:
-        parse_networks(words)
+        _parse_networks(words)
     except ValueError:
         raise ValueError("write addresses or networks, e.g. 127.0.0.1,10.0.0.0/8") from None
     return words
 
 
 def _validate_cookie(name: str) -> str:
-    if not is_sound_name(name):
+    if not _COOKIE_NAME.fullmatch(name) or name in {AUTHOR, *CHOICES}:
         raise ValueError(
             "write letters, digits, - and _, at most 40; theme, zone, keys, score, "
             "course and headroom-author are taken"
@@ -47,7 +57,7 @@ def _validate_cookie(name: str) -> str:
 def _validate_public_url(address: str) -> str:
     parts = urlsplit(address)
     sound = parts.scheme in {"http", "https"} and parts.netloc
-    if address and (not sound or (parts.path.strip("/") and not parse_prefix(parts.path))):
+    if address and not (sound and _PREFIX_PATH.fullmatch(parts.path)):
         raise ValueError("write the whole address, e.g. https://study.example/nca/")
     return address
 
@@ -107,8 +117,7 @@ class Settings(BaseSettings):
     proxies: Annotated[str, AfterValidator(_validate_proxies)] = Field(
         "",
         description="Addresses or networks of trusted proxies, separated by commas. Their "
-        "X-Forwarded-For and -Proto headers are used, and -Prefix if HEADROOM_URL "
-        "is empty.",
+        "X-Forwarded-For and -Proto headers are used.",
     )
     secure_cookies: bool = Field(
         False,
@@ -243,7 +252,7 @@ class Settings(BaseSettings):
     @property
     def prefix(self) -> str:
         """The path of the public URL without a trailing slash."""
-        return parse_prefix(urlsplit(self.url).path)
+        return urlsplit(self.url).path.rstrip("/")
 
     @property
     def host_names(self) -> frozenset[str]:
@@ -252,9 +261,9 @@ class Settings(BaseSettings):
         return frozenset(name for name in names if name)
 
     @property
-    def trusted(self) -> tuple[Network, ...]:
+    def trusted(self) -> Networks:
         """The trusted proxies."""
-        return parse_networks(self.proxies)
+        return _parse_networks(self.proxies)
 
     @property
     def rates(self) -> dict[str, str]:

@@ -36,8 +36,9 @@ import httpx
 
 from app.cli.people import new_link
 from app.content.library import Library, LiveLibrary
-from app.database.engine import checkpoint_wal, make_engine
+from app.database.engine import make_engine
 from app.database.schema import upgrade_schema
+from app.database.secure_delete import truncate_log
 from app.questions.types.choice import ChoiceAnswer
 from benchmarks import crowd
 from benchmarks.load import UNLIMITED
@@ -100,7 +101,7 @@ def _fill(address: str, library: Library, keys: list[str]) -> None:
     begun = time.perf_counter()
     if keys:
         crowd.fill(engine, library, keys, PAST)
-    checkpoint_wal(engine)
+    truncate_log(Path(engine.url.database or ""))
     found = ", ".join(f"{n:,} {name}" for name, n in crowd.counts(engine).items())
     print(f"{found}; written in {time.perf_counter() - begun:.0f} s", flush=True)
     engine.dispose()

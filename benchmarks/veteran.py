@@ -52,7 +52,6 @@ def main() -> int:
         print(f"{'page':24} {'newcomer ms':>11} {'veteran ms':>10} {'ratio':>6} aim")
         asyncio.run(compare(app, pages(app, library), times))
         app.state.engine.dispose()
-        app.state.pages.close()
     return 0
 
 

@@ -13,6 +13,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import Connection, Engine, event
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlmodel import Session
 
 from app.cli.people import new_link
@@ -20,7 +21,6 @@ from app.content import file_watcher as watched_files
 from app.content.file_watcher import Job, pause_garbage_collection, read_all
 from app.content.library import Library, LiveLibrary
 from app.content.parsed_file import ParsedFile
-from app.database.engine import PlainSavepoints
 from app.main import create_app, load_assets
 from app.settings import Settings
 from tests.amounts import EXAMPLES
@@ -131,8 +131,8 @@ def _statements() -> Iterator[dict[object, object]]:
     a statement is in SQL depends on the kind of dialect alone.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PlainSavepoints, "__eq__", lambda a, b: type(a) is type(b))
-        patch.setattr(PlainSavepoints, "__hash__", lambda dialect: hash(type(dialect)))
+        patch.setattr(SQLiteDialect_pysqlite, "__eq__", lambda a, b: type(a) is type(b))
+        patch.setattr(SQLiteDialect_pysqlite, "__hash__", lambda dialect: hash(type(dialect)))
         yield {}
 
 
@@ -179,10 +179,8 @@ def settings(_settings: Settings, tmp_path: Path, database: str) -> Settings:
 
 
 @pytest.fixture
-def app(settings: Settings, clock: Clock, live_library: LiveLibrary) -> Iterator[FastAPI]:
-    app = create_app(settings, clock, live_library)
-    yield app
-    app.state.pages.close()
+def app(settings: Settings, clock: Clock, live_library: LiveLibrary) -> FastAPI:
+    return create_app(settings, clock, live_library)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from app.database.schema import upgrade_schema
 
 SERVER = os.environ.get("HEADROOM_TEST_DATABASE_URL", "")
 """Address of a server on which the tests may make and drop databases, or nothing."""
-ABOUT_SQLITE = pytest.mark.skipif(bool(SERVER), reason="is about SQLite, or kept pages")
+ABOUT_SQLITE = pytest.mark.skipif(bool(SERVER), reason="is about SQLite")
 NAME = "headroom.db"
 
 

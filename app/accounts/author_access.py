@@ -25,7 +25,7 @@ from app.clock import Now, current_time
 from app.database.engine import DbSession, write_in_own_transaction
 from app.errors import ForbiddenError
 from app.web.render import is_htmx_request, render_page
-from app.web.visitor import AUTHOR, describe_user_agent, hash_session_key
+from app.web.visitor import SessionCookies, describe_user_agent, hash_session_key
 
 _log = logging.getLogger("headroom")
 
@@ -44,7 +44,7 @@ class AuthorRoute(APIRoute):
             renewed = await _renew_if_new_day(request, author)
             answer = await handle(request)
             if renewed:
-                set_author_cookie(answer, request.cookies[AUTHOR])
+                _set_author_cookie(request, answer, request.state.visitor.author)
             return answer
 
         return guarded
@@ -59,10 +59,10 @@ CurrentAuthor = Annotated[SignedInAuthor, Depends(_require_author)]
 """The signed-in author. Only for routes of the class `AuthorRoute`."""
 
 
-def set_author_cookie(answer: Response, token: str) -> None:
+def _set_author_cookie(request: Request, answer: Response, token: str) -> None:
     """Set the session cookie, valid as long as the session."""
     answer.set_cookie(
-        AUTHOR,
+        _cookie_name(request),
         token,
         max_age=int(SESSION_LIFETIME.total_seconds()),
         httponly=True,
@@ -70,13 +70,18 @@ def set_author_cookie(answer: Response, token: str) -> None:
     )
 
 
-def forget_author_cookie(answer: Response) -> None:
+def forget_author_cookie(request: Request, answer: Response) -> None:
     """Delete the session cookie."""
-    answer.delete_cookie(AUTHOR)
+    answer.delete_cookie(_cookie_name(request))
+
+
+def _cookie_name(request: Request) -> str:
+    keeper: SessionCookies = request.app.state.doorkeeper
+    return keeper.author_cookie(request.state.visitor)
 
 
 async def _read_author(request: Request) -> SignedInAuthor | None:
-    token = request.cookies.get(AUTHOR)
+    token: str = request.state.visitor.author
     if not token:
         return None
     now = await current_time(request)
@@ -114,7 +119,7 @@ def _login_required_page(request: Request) -> Response:
         )
     answer = render_page(request, "authors/closed.html", status=403, reason="")
     answer.headers["cache-control"] = "no-store"
-    forget_author_cookie(answer)
+    forget_author_cookie(request, answer)
     return answer
 
 
@@ -147,7 +152,7 @@ def open_author_link(
     if not author_store.use_link(db, digest, now):
         return _link_refused_page(request, author_store.link_state(db, digest, now))
     former = author_store.find_author_session(
-        db, hash_session_key(request.cookies.get(AUTHOR, "")), now
+        db, hash_session_key(request.state.visitor.author), now
     )
     key = new_token()
     device = describe_user_agent(request.headers.get("user-agent", ""))
@@ -155,7 +160,7 @@ def open_author_link(
     if former is not None:  # the new cookie replaces its cookie
         author_store.revoke_author_sessions(db, [former.id], author, now)
     answer = RedirectResponse("/authoring", 303)
-    set_author_cookie(answer, key)
+    _set_author_cookie(request, answer, key)
     return answer
 
 

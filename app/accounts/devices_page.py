@@ -25,7 +25,6 @@ from app.web.visitor import (
     Visitor,
     create_session_key,
     describe_user_agent,
-    forget_line,
     hash_session_key,
 )
 
@@ -113,7 +112,7 @@ def use_code(
     key = create_session_key()
     device = describe_user_agent(request.headers.get("user-agent", ""))
     learner_store.begin_session(db, owner, BrowserVisit(hash_session_key(key), device, now))
-    return _respond_with_cookie(_session_cookies(request).line(key))
+    return _respond_with_cookie(_session_cookies(request).line(_current_visitor(request), key))
 
 
 @router.post("/settings/sessions/{session}/revocation")
@@ -126,7 +125,9 @@ def sign_out(
         raise NotFoundError("This browser is signed out already, or it is not yours.")
     learner_store.void_codes(db, learner.home)
     if digest == _current_visitor(request).digest:
-        return _respond_with_cookie(forget_line())
+        return _respond_with_cookie(
+            _session_cookies(request).forget_line(_current_visitor(request))
+        )
     return RedirectResponse("/settings?ended=yes#devices", 303)
 
 
@@ -151,7 +152,7 @@ def leave_device(
         problems = [_field_problem("leave", message)]
         return settings_page(request, learner, db, settings_as_typed(learner), problems)
     learner_store.revoke_own_session(db, _current_visitor(request).digest, now)
-    return _respond_with_cookie(forget_line())
+    return _respond_with_cookie(_session_cookies(request).forget_line(_current_visitor(request)))
 
 
 def _is_opened(request: Request) -> bool:

@@ -114,16 +114,6 @@ def list_browser_sessions(db: Session, learner_id: int, digest: str) -> list[Bro
     return sorted(sessions, key=lambda browser: not browser.here)
 
 
-def session_digests(db: Session, learner_id: int) -> frozenset[str]:
-    """Return the key hashes of all sessions of a learner, revoked ones included."""
-    rows = db.scalars(
-        select(col(LearnerSession.digest)).where(
-            col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id))
-        )
-    )
-    return frozenset(rows)
-
-
 def revoke_session(db: Session, learner_id: int, number: int, now: dt.datetime) -> str | None:
     """End one session of a learner; returns its key hash, None if there is no such session."""
     ended: str | None = db.scalar(

@@ -29,13 +29,12 @@ from app.accounts.current_learner import (
     run_reading,
 )
 from app.accounts.downloads import DownloadQueue
-from app.accounts.learner_store import session_digests
 from app.clock import Now, from_milliseconds
 from app.database.backup import MONTHS
 from app.database.engine import DbSession
 from app.database.write_queue import Turn
 from app.web.render import render_page
-from app.web.visitor import CLEAR_SITE_DATA, forget_line
+from app.web.visitor import CLEAR_SITE_DATA, SessionCookies
 
 # Text columns with JSON; the JSON files contain it as JSON.
 _NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
@@ -177,13 +176,12 @@ async def erase_my_data(
         async with turn() as db:
             more = await run_in_threadpool(learner_store.erase_part, db, home)
     async with turn() as db:
-        sessions = session_digests(db, home) | {request.state.visitor.digest}
         await run_in_threadpool(learner_store.erase_learner, db, home)
-    request.app.state.pages.forget(sessions)
     response = RedirectResponse("/settings/erased", 303, headers=CLEAR_SITE_DATA)
     # Runs after the commit, without delaying the response.
     response.background = BackgroundTask(request.app.state.log_truncation.request)
-    response.raw_headers.append((b"set-cookie", forget_line()))
+    keeper: SessionCookies = request.app.state.doorkeeper
+    response.raw_headers.append((b"set-cookie", keeper.forget_line(request.state.visitor)))
     return response
 
 

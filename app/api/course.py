@@ -31,7 +31,6 @@ from app.questions.grading import question_faces
 from app.questions.model import Question
 from app.questions.variants import draw_variant
 from app.web.dependencies import CurrentLibrary, find_topic
-from app.web.page_cache import allow_caching
 from app.widgets.estimate_view import calculator_url
 
 MAX_SLUG_LENGTH = 100
@@ -388,44 +387,35 @@ RequestedCourse = Annotated[ServedCourse, Depends(read_course)]
 TopicQuery = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
 
 
-def _keep_in_cache(request: Request, courses: AllCourses) -> None:
-    # A cached response expires with its own course, but this one may depend on another course.
-    if len(courses) == 1:
-        allow_caching(request, shared=True)
-
-
-Cached = Depends(_keep_in_cache)
-
-
-@router.get("", dependencies=[Cached])
+@router.get("")
 def list_courses(courses: AllCourses) -> Response:
     listed = [build_course(course.library, course.name) for course in courses.values()]
     return _json_response(CoursesOut(courses=listed))
 
 
-@router.get("/{course}", dependencies=[Cached])
+@router.get("/{course}")
 def get_syllabus(course: RequestedCourse) -> Response:
     return _json_response(build_syllabus(course.library, course.name))
 
 
-@router.get("/{course}/topics/{topic}", dependencies=[Cached])
+@router.get("/{course}/topics/{topic}")
 def get_page(course: RequestedCourse, topic: str) -> Response:
     page = find_topic(course.library, topic)
     return _json_response(whole_page(course.library, page, _page_markdown(course, page)))
 
 
-@router.get("/{course}/glossary", dependencies=[Cached])
+@router.get("/{course}/glossary")
 def get_glossary(course: RequestedCourse) -> Response:
     return _json_response(build_glossary(course.library))
 
 
-@router.get("/{course}/cards", dependencies=[Cached])
+@router.get("/{course}/cards")
 def get_cards(course: RequestedCourse, topic: TopicQuery = "") -> Response:
     _require_topic(course.library, topic)
     return _json_response(build_cards(course.library, topic))
 
 
-@router.get("/{course}/questions", dependencies=[Cached])
+@router.get("/{course}/questions")
 def get_questions(course: RequestedCourse, topic: TopicQuery = "") -> Response:
     _require_topic(course.library, topic)
     return _json_response(build_questions(course.library, topic))

@@ -25,7 +25,6 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import PUBLISHED, find_format
 from app.estimator.registry import EstimateSpec
 from app.web.dependencies import public_base_url
-from app.web.page_cache import allow_caching
 from app.web.render import render_page
 
 # Leave out the layers, which are internal to the estimator; their sums are included.
@@ -90,7 +89,6 @@ JsonBody = Annotated[dict[str, Any], Depends(_read_json_body)]
 
 @router.get("/api")
 def show_api_page(request: Request, learner: CurrentLearner) -> Response:
-    allow_caching(request)
     entries = registry.entries()
     return render_page(
         request,
@@ -103,21 +101,18 @@ def show_api_page(request: Request, learner: CurrentLearner) -> Response:
 
 
 @router.get("/api/v1/openapi.json")
-def show_openapi_document(request: Request) -> Response:
-    allow_caching(request, shared=True)
+def show_openapi_document() -> Response:
     return _json_response(_build_document())
 
 
 @router.get("/api/v1/estimates")
-def list_estimates(request: Request) -> Response:
-    allow_caching(request, shared=True)
+def list_estimates() -> Response:
     return _json_response({"estimates": [describe_estimate(entry) for entry in registry.entries()]})
 
 
 @router.get("/api/v1/estimates/{name}")
 @limit_concurrency
 def ask_by_url(request: Request, name: str) -> Response:
-    allow_caching(request, shared=True)
     return _answer_inputs(_require_estimate_spec(name), dict(inputs_from_query(request.url.query)))
 
 
@@ -128,10 +123,9 @@ def ask_by_body(name: str, body: JsonBody) -> Response:
 
 
 @router.get("/api/v1/catalogue/{kind}")
-def show_catalog(request: Request, kind: str) -> Response:
+def show_catalog(kind: str) -> Response:
     if kind not in CATALOGUES:
         raise NotFoundError(f"There is no catalog “{kind}”.", ", ".join(CATALOGUES))
-    allow_caching(request, shared=True)
     return _json_response(catalog_json(kind))
 
 

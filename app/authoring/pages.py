@@ -95,11 +95,13 @@ def show_audit_log(
 
 
 @router.post("/departure")
-def sign_author_out(author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
+def sign_author_out(
+    request: Request, author: CurrentAuthor, db: DbSession, now: Now
+) -> RedirectResponse:
     """Sign this browser out of the author pages."""
     author_store.revoke_author_sessions(db, [author.id], author.id, now)
     answer = RedirectResponse("/", 303)
-    forget_author_cookie(answer)
+    forget_author_cookie(request, answer)
     return answer
 
 

@@ -28,7 +28,6 @@ from app.estimator.inputs import input_specs
 from app.estimator.units import NBSP
 from app.markup.model import HtmlBlock, Section
 from app.web.dependencies import CurrentLibrary
-from app.web.page_cache import allow_caching
 from app.web.render import render_page
 from app.widgets.bar_charts import DoubleBar, draw_pairs
 from app.widgets.estimate_view import calculator_url
@@ -507,7 +506,6 @@ _FACTS = {
 
 @router.get("")
 def list_hardware(request: Request, learner: CurrentLearner) -> Response:
-    allow_caching(request)
     query = parse_part_query(request.query_params)
     return render_page(
         request,
@@ -529,7 +527,6 @@ def compare_parts(
     learner: CurrentLearner,
     part: Chosen = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    allow_caching(request)
     parts = {name: find_part(name) for name in dict.fromkeys(part)}
     found = [known for known in parts.values() if known]
     chosen = found[:MAX_COMPARED_PARTS]
@@ -552,7 +549,6 @@ def show_part(
     request: Request, name: str, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
     part = _require_part(name)
-    allow_caching(request)
     category = part_category(part)
     facts = [part.get(field) for field in _FACTS[category.name]]
     return render_page(

@@ -25,7 +25,6 @@ from app.estimator import registry
 from app.estimator.inputs import InputProblem, InvalidInputsError, parse_inputs
 from app.estimator.registry import EstimateSpec
 from app.web.dependencies import CurrentLibrary, course_links, current_library, requested_url
-from app.web.page_cache import allow_caching
 from app.web.render import render_page
 from app.widgets import draw_picture
 from app.widgets.calculator_form import build_calculator_form, comparison_url
@@ -84,11 +83,11 @@ Posted = Annotated[dict[str, str], Depends(_read_posted_inputs)]
 
 
 async def show_result(request: Request) -> Response:
-    return await _kept_fragment(request, short=False)
+    return await _render_fragment(request, short=False)
 
 
 async def show_reading(request: Request) -> Response:
-    return await _kept_fragment(request, short=True)
+    return await _render_fragment(request, short=True)
 
 
 quick = (
@@ -99,8 +98,7 @@ quick = (
 """
 
 
-async def _kept_fragment(request: Request, *, short: bool) -> Response:
-    allow_caching(request, shared=True)
+async def _render_fragment(request: Request, *, short: bool) -> Response:
     entry = _require_calculator(request.path_params["name"])
     typed = inputs_from_query(_raw_query(request))
     library = await current_library(request)
@@ -113,7 +111,6 @@ async def _kept_fragment(request: Request, *, short: bool) -> Response:
 
 @router.get("")
 def list_calculators(request: Request, learner: CurrentLearner) -> Response:
-    allow_caching(request)
     return render_page(
         request,
         "calculators/index.html",
@@ -125,7 +122,6 @@ def list_calculators(request: Request, learner: CurrentLearner) -> Response:
 
 @router.get("/accuracy")
 def show_accuracy(request: Request, learner: CurrentLearner) -> Response:
-    allow_caching(request)
     summary = accuracy_page.accuracy_summary()
     return render_page(request, "calculators/accuracy.html", learner=learner, summary=summary)
 
@@ -135,7 +131,6 @@ def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> 
     accuracy = accuracy_page.accuracy_of_kind(kind)
     if accuracy is None:
         raise NotFoundError(f"There are no cases of kind “{kind}”.")
-    allow_caching(request)
     return render_page(
         request, "calculators/accuracy_kind.html", learner=learner, accuracy=accuracy
     )
@@ -146,7 +141,6 @@ def show_kind_accuracy(request: Request, kind: str, learner: CurrentLearner) -> 
 def show_calculator(
     request: Request, name: str, typed: Typed, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
-    allow_caching(request)
     return _render_calculator_page(request, _require_calculator(name), typed, learner, library)
 
 
@@ -210,7 +204,6 @@ def download_estimate(
 def compare_calculators(
     request: Request, name: str, typed: Typed, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
-    allow_caching(request)
     entry = _require_calculator(name)
     if not typed:
         # Two equal scenarios would show nothing, so B starts with the change that affects A most.
@@ -241,7 +234,6 @@ def compare_calculators(
 @router.get("/{name}/compare/result")
 @limit_concurrency
 def compare_result(request: Request, name: str, typed: Typed) -> Response:
-    allow_caching(request, shared=True)
     entry = _require_calculator(name)
     sides = split_scenarios(typed)
     scenarios = comparison.answer_all(entry, sides)

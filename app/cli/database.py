@@ -5,7 +5,6 @@ import contextlib
 import datetime as dt
 import http.client
 import logging
-import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from app.cli.launcher import CommandError
 from app.database.backup import BackupManifest, create_backup, list_daily_backups, restore_backup
 from app.database.backup_schedule import copy_before_migration
-from app.database.doctor import CheckedDeployment, run_checks
+from app.database.doctor import run_checks
 from app.database.engine import hide_passwords, make_engine, redact_url
 from app.database.errors import is_full
 from app.database.file_guards import (
@@ -26,6 +25,7 @@ from app.database.file_guards import (
     keep_new_files_private,
     make_private,
     make_private_folder,
+    use_temporary_folder,
 )
 from app.database.installation import Installation, InstallationError
 from app.database.schema import (
@@ -37,7 +37,7 @@ from app.database.schema import (
     migrate_database,
     sqlite_file,
 )
-from app.database.secure_delete import vacuum_at_start, vacuum_exclusively
+from app.database.secure_delete import LARGEST_AT_START, vacuum_file, vacuum_if_marked
 from app.settings import Settings, settings_rows, unknown_variables
 from app.web.dependencies import server_url
 
@@ -79,6 +79,7 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
     try:
         migrate_database(engine, lambda old: copy_before_migration(installation, old, now))
         engine.dispose()
+        use_temporary_folder(installation.data / "tmp")  # for VACUUM and uploads
         _remove_traces(engine)
         keep_private(engine)
         make_private(installation.secret_file)
@@ -110,7 +111,7 @@ def _remove_traces(engine: Engine) -> None:
         return
     try:
         with hold_migration_lock(engine):
-            vacuum_at_start(sqlite_file(engine))
+            vacuum_if_marked(sqlite_file(engine), LARGEST_AT_START, exclusive=True)
     except sqlite3.Error as error:
         _log.warning("What erased learners left is not removed yet: %s.", error)
 
@@ -218,7 +219,7 @@ def _vacuum_database(settings: Settings) -> int:
             raise CommandError("PostgreSQL removes what was erased by itself (autovacuum).")
         path = sqlite_file(engine)
     try:
-        vacuum_exclusively(path)
+        vacuum_file(path, exclusive=True)
     except sqlite3.OperationalError as error:
         raise CommandError(
             f"the database {path} cannot be rewritten ({error}): stop every server "
@@ -237,7 +238,7 @@ def run_upkeep(options: argparse.Namespace) -> int:
         keep_new_files_private()
         try:
             if options.command == "doctor":
-                return _run_doctor(installation, settings, now)
+                return _run_doctor(installation, settings.content, now)
             if options.command == "backup":
                 report = _back_up(installation, options.file, now, force=options.force)
             else:
@@ -272,7 +273,7 @@ def _restore_backup(installation: Installation, file: Path, now: dt.datetime) ->
     result = restore_backup(installation, file, now)
     lines = [f"Restored {_describe_manifest(result.manifest)} from {result.manifest.day}."]
     lines += [f"What was there before is kept in {folder}" for folder in result.kept]
-    if installation.secret and "secret" in result.manifest.files:
+    if installation.secret and result.manifest.secret != "none":  # noqa: S105 - there is a key
         lines.append(
             "HEADROOM_SECRET is set and wins over the key of the backup: if they "
             "differ, leave it out, or browsers will not find their learners."
@@ -290,20 +291,16 @@ def _describe_manifest(manifest: BackupManifest) -> str:
     )
 
 
-def _run_doctor(installation: Installation, settings: Settings, now: dt.datetime) -> int:
-    variables = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
-    deployment = CheckedDeployment(
-        installation, settings.content, variables, os.environ, settings.max_data_gb
-    )
-    findings = list(run_checks(deployment, now))
-    for finding in findings:
-        print(f"{finding.level:<8} {finding.subject}: {finding.words}")
+def _run_doctor(installation: Installation, content: Path, now: dt.datetime) -> int:
+    levels = []
+    for finding in run_checks(installation, content, now):
+        levels.append(finding.level)
+        print(f"{finding.level:<8} {finding.subject}: {finding.message}")
         if finding.remedy:
             print(f"         → {finding.remedy}")
-    worst = sum(f.level == "problem" for f in findings)
-    warnings = sum(f.level == "warning" for f in findings)
-    print(f"{worst} problem{'' if worst == 1 else 's'}, {warnings} warnings")
-    return int(worst > 0)
+    problems, warnings = levels.count("problem"), levels.count("warning")
+    print(f"{problems} problem{'' if problems == 1 else 's'}, {warnings} warnings")
+    return int(problems > 0)
 
 
 def health(_options: argparse.Namespace) -> int:

@@ -23,7 +23,6 @@ from app.cli.people import format_link, new_link
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library
-from app.database.file_guards import use_temporary_folder
 from app.estimator.hardware.prices import PriceList
 from app.main import create_app
 from app.settings import Settings
@@ -50,7 +49,6 @@ def serve(_options: argparse.Namespace) -> int:
         app = create_app(settings)
         _announce_start(settings, app.state.courses)
         _announce_prices(settings, app.state.prices)
-        use_temporary_folder(settings.data / "tmp")
         gc.freeze()  # the course is permanent: exclude it from garbage collection
         _run_server(settings, app)
     return 0

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import datetime as dt
-import functools
 import logging
 import shutil
 import sqlite3
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from app.database import dump_tools
 from app.database.backup import (
-    Breath,
+    Pause,
     create_backup,
     daily_backup_name,
     find_expired_backups,
@@ -22,7 +21,7 @@ from app.database.backup import (
 from app.database.file_guards import PRIVATE_FOLDER, LockHeldError, file_lock
 from app.database.installation import Installation, InstallationError
 from app.database.schema import latest_revision
-from app.database.secure_delete import vacuum_daily
+from app.database.secure_delete import LARGEST_DAILY, vacuum_if_marked
 
 _FIRST = 60.0  # after the start, which is busy enough
 _EVERY = 600.0
@@ -61,7 +60,7 @@ async def daily_copies(
 def copy_if_due(
     installation: Installation,
     now: dt.datetime,
-    breath: Breath = lambda: None,
+    pause: Pause = lambda: None,
     before: Callable[[], object] = lambda: None,
 ) -> Path | None:
     """Make today's backup and delete expired ones. Returns its path.
@@ -81,7 +80,7 @@ def copy_if_due(
             if target.exists():
                 return None
             before()
-            create_backup(installation, target, now, breath)
+            create_backup(installation, target, now, pause)
             for path in find_expired_backups(folder):
                 path.unlink()
     except LockHeldError:
@@ -118,38 +117,33 @@ class _DailyBackup:
         self._installation = installation
         self._clock = clock
         self._stop = stop
-        self._said = ""
+        self._logged = ""
         self._vacuumed: dt.date | None = None
 
     def look(self) -> None:
         try:
             if _lacks_programs(self._installation):
                 dump_tools.expect_programs()
-            now = self._clock()
-            vacuum = functools.partial(self._vacuum, _local_day(now))
-            copy_if_due(self._installation, now, self._check_stopping, vacuum)
+            copy_if_due(self._installation, self._clock(), self._check_stopping, self._vacuum)
+            self._logged = ""
         except _ServerStoppingError:
             return
         except (InstallationError, OSError) as error:
-            self._say(str(error))
+            if str(error) != self._logged:
+                _log.warning("The daily copy could not be made: %s", error)
+            self._logged = str(error)
         except Exception:  # noqa: BLE001 - logged, and the next check retries
             _log.exception("The daily copy could not be made")
-        else:
-            self._said = ""
 
-    def _say(self, words: str) -> None:
-        if words != self._said:
-            _log.warning("The daily copy could not be made: %s", words)
-        self._said = words
-
-    def _vacuum(self, day: dt.date) -> None:
+    def _vacuum(self) -> None:
         """Vacuum the database once a day if learners were erased, even if the backup fails."""
+        day = _local_day(self._clock())
         if self._vacuumed == day or not self._installation.database.startswith("sqlite"):
             return
         self._vacuumed = day
         path = Path(self._installation.database.partition(":///")[2])
         try:
-            vacuum_daily(path)
+            vacuum_if_marked(path, LARGEST_DAILY)
         except sqlite3.Error as error:
             _log.warning("What erased learners left is not removed today: %s.", error)
 
@@ -159,18 +153,13 @@ class _DailyBackup:
 
 
 async def _watch_schedule(copier: _DailyBackup, leaving: asyncio.Event, first: float) -> None:
-    pause = first
-    while not await _wait_for_stop(leaving, pause):
+    seconds = first
+    while not leaving.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(leaving.wait(), seconds)
+            return
         await asyncio.to_thread(copier.look)
-        pause = _EVERY
-
-
-async def _wait_for_stop(leaving: asyncio.Event, seconds: float) -> bool:
-    try:
-        await asyncio.wait_for(leaving.wait(), seconds)
-    except TimeoutError:
-        return False
-    return True
+        seconds = _EVERY
 
 
 def _lacks_programs(installation: Installation) -> bool:

@@ -29,13 +29,12 @@ from sqlalchemy import (
     make_url,
     select,
 )
-from sqlalchemy.dialects import postgresql, registry, sqlite
-from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DataError
 from sqlmodel import Session, SQLModel
 
-from app.database.file_guards import DatabaseFileGuard, DatabaseGoneError, expect_database
+from app.database.file_guards import DatabaseFileGuard
 from app.database.tables import TABLES
 from app.database.write_queue import BUSY, WRITERS, Turn
 from app.errors import InvalidInputError
@@ -94,35 +93,11 @@ _SECONDS_TO_CONNECT = 10
 _MILLISECONDS_TO_HEAR = 30_000  # when the network to the server is down
 
 
-class PlainSavepoints(SQLiteDialect_pysqlite):
-    """SQLite dialect that sends SAVEPOINT straight to the driver.
-
-    Every write request runs in a savepoint, so SQLAlchemy's overhead per statement
-    would add up.
-    """
-
-    supports_statement_cache = True
-
-    def do_savepoint(self, connection: Connection, name: str) -> None:
-        _execute_statement(connection, f"SAVEPOINT {name}")
-
-    def do_rollback_to_savepoint(self, connection: Connection, name: str) -> None:
-        # A full disk rolls the whole transaction back, savepoints included. Rolling
-        # back to one would hide the real error behind “no such savepoint”.
-        driver: Any = connection.connection.dbapi_connection
-        if driver.in_transaction:
-            _execute_statement(connection, f"ROLLBACK TO {name}")
-
-    def do_release_savepoint(self, connection: Connection, name: str) -> None:
-        _execute_statement(connection, f"RELEASE {name}")
-
-
 def make_engine(address: str) -> Engine:
     """Return an engine for a database URL (sqlite:///… or postgresql+psycopg://…)."""
     if not address.startswith("sqlite"):
         return _make_server_engine(address)
-    registry.register("sqlite.plain", __name__, "PlainSavepoints")
-    url = make_url(address).set(drivername="sqlite+plain")
+    url = make_url(address)
     opened = DatabaseFileGuard(url.database or ":memory:")
     engine = create_engine(
         url,
@@ -138,27 +113,6 @@ def make_engine(address: str) -> Engine:
     event.listen(engine, "begin", _begin_immediate)
     refuse_bad_values(engine)
     return engine
-
-
-def checkpoint_wal(engine: Engine) -> None:
-    """Copy SQLite's write-ahead log into the database file and truncate the log.
-
-    If another connection is still in use, the rest stays in the log. Logs an error if
-    the database file was deleted, moved or replaced.
-    """
-    if engine.dialect.name != "sqlite":
-        return
-    try:
-        expect_database(engine)
-    except DatabaseGoneError as error:
-        _log.error("%s", error)
-        return
-    with contextlib.closing(engine.raw_connection()) as connection:
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA busy_timeout=0")
-        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        cursor.execute(f"PRAGMA busy_timeout={BUSY}")
-        cursor.close()
 
 
 def create_read_semaphore() -> asyncio.Semaphore:
@@ -270,10 +224,6 @@ def _see_commits(_connection: Connection, options: MutableMapping[str, Any]) -> 
     # previous holder committed.
     if options.get("writes"):
         options["isolation_level"] = "READ COMMITTED"
-
-
-def _execute_statement(connection: Connection, words: str) -> None:
-    connection.connection.cursor().execute(words)
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

@@ -20,8 +20,6 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from app.database.errors import is_busy
-
 LARGEST_DAILY = 64 * 1024 * 1024
 """Maximum file size in bytes for a VACUUM while the server runs: a second or two."""
 LARGEST_AT_START = 512 * 1024 * 1024
@@ -30,7 +28,7 @@ LARGEST_AT_START = 512 * 1024 * 1024
 If a start took minutes, a process supervisor would kill it, again and again.
 """
 _PAUSE = 15.0  # seconds between two truncations
-_BUSY_TIMEOUT_MS = 200  # milliseconds that other writers may wait for one
+_BUSY_TIMEOUT_MS = 200  # milliseconds that other writers may wait for a truncation
 _SPARE_BYTES = 64 * 1024 * 1024  # bytes that must stay free while the file is rewritten
 _log = logging.getLogger("headroom")
 
@@ -41,8 +39,8 @@ def note_erasure(db: Session) -> None:
     Each mark is a random number, so that an erasure during a VACUUM is not lost.
     """
     if db.get_bind().dialect.name == "sqlite":
-        number = secrets.randbelow(2**31 - 1) + 1
-        db.connection().exec_driver_sql(f"PRAGMA user_version = {number}")
+        mark = secrets.randbelow(2**31 - 1) + 1
+        db.connection().exec_driver_sql(f"PRAGMA user_version = {mark}")
 
 
 class LogTruncation:
@@ -60,16 +58,21 @@ class LogTruncation:
 
     async def request(self) -> None:
         """Request a truncation, now or in the next run. Returns at once."""
-        if self._path is None:
-            return
-        self._requested = True
-        if self._task is None or self._task.done():
+        self._requested = self._path is not None
+        if self._path and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run(self._path))
+
+    async def close(self) -> None:
+        """Truncate the log before the server stops, and request nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+        if self._path is not None:
+            await asyncio.to_thread(truncate_log, self._path)
 
     async def _run(self, path: Path) -> None:
         while self._requested:
             self._requested = False
-            if not await asyncio.to_thread(_truncate_quietly, path):
+            if not await asyncio.to_thread(truncate_log, path):
                 self._requested = True
             await asyncio.sleep(self._pause)
 
@@ -77,75 +80,60 @@ class LogTruncation:
 def truncate_log(path: Path) -> bool:
     """Checkpoint and truncate the write-ahead log; returns False if a reader prevents it.
 
-    Writers wait only for the last part, at most `_PATIENCE` milliseconds.
+    Writers wait only for the last part, at most `_BUSY_TIMEOUT_MS`.
     """
-    with _open_waiting(path, _BUSY_TIMEOUT_MS) as file:
-        return _truncate_wal(file)
-
-
-def vacuum_daily(path: Path) -> bool:
-    """Vacuum a small file that is marked for it, while the server runs.
-
-    Returns whether it was done. On failure raises sqlite3.Error and leaves the mark.
-    """
-    if not _is_noted(path) or path.stat().st_size > LARGEST_DAILY:
+    try:
+        with _open_existing(path) as file:
+            return _truncate_wal(file)
+    except sqlite3.Error as error:
+        _log.warning("the log of the database was not emptied: %s", error)
         return False
-    _expect_room(path)
-    with _open_waiting(path, _BUSY_TIMEOUT_MS) as file:
-        file.execute("PRAGMA temp_store=MEMORY")
-        return _vacuum_file(file)
 
 
-def vacuum_at_start(path: Path) -> bool:
-    """Vacuum a marked file of up to `LARGEST_AT_START` bytes, if no other process has it open."""
-    if not _is_noted(path):
-        return False
-    if path.stat().st_size > LARGEST_AT_START:
+def vacuum_if_marked(path: Path, largest: int, *, exclusive: bool = False) -> bool:
+    """`vacuum_file` for a file of up to `largest` bytes from which something was erased."""
+    with _open_existing(path) as file:
+        (mark,) = file.execute("PRAGMA user_version").fetchone()
+    if mark and path.stat().st_size > largest:
         _log.warning(
             "What erased learners left in unused space of %s is not removed: the file "
-            "is too large for a start. Stop the server and run `headroom db vacuum`.",
+            "is too large. Stop the server and run `headroom db vacuum`.",
             path,
         )
         return False
-    try:
-        return vacuum_exclusively(path)
-    except sqlite3.OperationalError as error:
-        if is_busy(error):  # another server or a command uses the file
-            return False
-        raise
+    return bool(mark) and vacuum_file(path, exclusive=exclusive)
 
 
-def vacuum_exclusively(path: Path) -> bool:
-    """Vacuum a file of any size that no other process has open.
+def vacuum_file(path: Path, *, exclusive: bool = False) -> bool:
+    """Rewrite a file without what was erased. Returns False if a reader still uses old pages.
 
-    Raises sqlite3.OperationalError if one has, or if the disk has too little space.
+    Clears the mark of `note_erasure` unless more was erased meanwhile. Raises
+    sqlite3.OperationalError if the disk has too little space, if others write without a
+    pause, or, with `exclusive`, if another process has the file open.
     """
-    _expect_room(path)
-    with _open_waiting(path, 0) as file:
-        file.execute("PRAGMA locking_mode=EXCLUSIVE")
-        # In containers the temporary folder may be in memory, which could be too small.
-        file.execute("PRAGMA temp_store=FILE")
-        folder = str(path.parent).replace("'", "''")
-        file.execute(f"PRAGMA temp_store_directory='{folder}'")
-        try:
-            return _vacuum_file(file)
-        finally:
-            file.execute("PRAGMA temp_store_directory=''")
-
-
-def _vacuum_file(file: sqlite3.Connection) -> bool:
-    """Vacuum the file. Clears the mark once no old pages are left; returns whether it did."""
-    (note,) = file.execute("PRAGMA user_version").fetchone()
-    file.execute("PRAGMA busy_timeout=5000")  # waiting for others blocks nobody
-    file.execute("VACUUM")
-    file.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
-    if not _truncate_wal(file):
-        return False  # a reader still uses old pages; the mark stays
-    file.execute("BEGIN IMMEDIATE")
-    if file.execute("PRAGMA user_version").fetchone() == (note,):
-        file.execute("PRAGMA user_version = 0")
-    file.execute("COMMIT")
-    return True
+    # VACUUM writes the contents twice: to a temporary file and to the log.
+    needed = 2 * path.stat().st_size + _SPARE_BYTES
+    free = shutil.disk_usage(path.parent).free
+    if free < needed:
+        raise sqlite3.OperationalError(
+            f"to rewrite {path} takes {needed // 1_000_000:,} MB, and "
+            f"{free // 1_000_000:,} MB are free"
+        )
+    with _open_existing(path) as file:
+        if exclusive:
+            file.execute("PRAGMA locking_mode=EXCLUSIVE")
+        else:
+            file.execute("PRAGMA busy_timeout=5000")  # waiting for others blocks nobody
+        (mark,) = file.execute("PRAGMA user_version").fetchone()
+        file.execute("VACUUM")
+        file.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
+        if not _truncate_wal(file):
+            return False
+        file.execute("BEGIN IMMEDIATE")
+        if file.execute("PRAGMA user_version").fetchone() == (mark,):
+            file.execute("PRAGMA user_version = 0")
+        file.execute("COMMIT")
+        return True
 
 
 def _truncate_wal(file: sqlite3.Connection) -> bool:
@@ -154,39 +142,13 @@ def _truncate_wal(file: sqlite3.Connection) -> bool:
     return not busy
 
 
-def _truncate_quietly(path: Path) -> bool:
-    try:
-        return truncate_log(path)
-    except sqlite3.Error as error:
-        _log.warning("the log of the database was not emptied: %s", error)
-        return False
-
-
-def _is_noted(path: Path) -> bool:
-    with _open_waiting(path, _BUSY_TIMEOUT_MS) as file:
-        return bool(file.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _expect_room(path: Path) -> None:
-    # VACUUM writes the contents twice: to a temporary file and to the log.
-    size, free = path.stat().st_size, shutil.disk_usage(path.parent).free
-    if free < 2 * size + _SPARE_BYTES:
-        raise sqlite3.OperationalError(
-            f"to rewrite {path} takes {(2 * size + _SPARE_BYTES) // 1_000_000:,} MB, and "
-            f"{free // 1_000_000:,} MB are free"
-        )
-
-
 @contextlib.contextmanager
-def _open_waiting(path: Path, milliseconds: int) -> Iterator[sqlite3.Connection]:
-    """Yield a connection that waits so long for locks and never creates a file."""
-    with contextlib.closing(
-        sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=rw",
-            uri=True,
-            timeout=milliseconds / 1000,
-            isolation_level=None,
-        )
-    ) as file:
+def _open_existing(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection that never creates a file."""
+    address = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(
+        address, uri=True, timeout=_BUSY_TIMEOUT_MS / 1000, isolation_level=None
+    )
+    with contextlib.closing(connection) as file:
         file.execute("PRAGMA secure_delete=ON")
         yield file

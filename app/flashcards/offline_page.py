@@ -19,7 +19,6 @@ from app.study_plan.todays_cards import (
     queue_query,
     todays_plan,
 )
-from app.web.page_cache import allow_caching
 
 router = APIRouter()
 _MAX_OFFLINE_CARDS = 100
@@ -40,7 +39,6 @@ class OfflineCard:
 @router.get("/offline")
 def show_offline_cards(desk: Reader) -> HTMLResponse:
     """Today's cards and those due by tomorrow, for the browser to cache."""
-    allow_caching(desk.request, desk.learner.next_study_day(desk.now))
     found = build_offline_cards(desk)
     return desk.page(
         "flashcards/offline.html",

@@ -21,7 +21,6 @@ from app.questions.question_form import OpenQuestion, build_open_question
 from app.spaced_repetition.added_cards import list_studied
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.web.dependencies import CurrentLibrary, find_topic
-from app.web.page_cache import allow_caching
 from app.web.render import render_fragment_or_redirect, render_page
 
 
@@ -166,7 +165,6 @@ def redirect_to_course() -> RedirectResponse:
 @router.get("/course")
 def show_course(desk: Reader, route: Route = "full") -> HTMLResponse:
     """The objectives and their pages; on the short route without the pages that it skips."""
-    allow_caching(desk.request, strangers=True)
     topics = desk.library.topics
     read = store.read_by_topic(desk.db, desk.learner.id)
     progress = {
@@ -189,7 +187,6 @@ def show_course(desk: Reader, route: Route = "full") -> HTMLResponse:
 
 @router.get("/concepts/{topic}")
 def show_lesson(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
-    allow_caching(desk.request)  # its questions contain tokens, so visitors cannot share the page
     past = store.load_seeds(desk.db, desk.learner.id, sheet.asked)
     return desk.page(
         "concepts/show.html",
@@ -250,14 +247,12 @@ def lesson_picture(
 def cheat_sheets(
     request: Request, library: CurrentLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
-    allow_caching(request, strangers=True)
     domains = library.syllabus.domains
     return render_page(request, "concepts/cheatsheets.html", learner=learner, domains=domains)
 
 
 @router.get("/cheatsheets/{number}")
 def show_cheat_sheet(desk: Reader, number: str) -> HTMLResponse:
-    allow_caching(desk.request, strangers=True)
     domains = desk.library.syllabus.domains
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
@@ -277,7 +272,6 @@ def show_glossary(
     desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False
 ) -> HTMLResponse:
     """Every term; with `cards`, each with a button that makes it a card."""
-    allow_caching(desk.request, strangers=True)
     return desk.page(
         "concepts/glossary.html",
         terms=glossary_entries(desk.library),
@@ -294,7 +288,6 @@ def show_sources(
     using: Annotated[bool, Query(alias="used")] = False,
 ) -> HTMLResponse:
     """The bibliography; with `used`, each source with the pages that cite it."""
-    allow_caching(request, strangers=True)
     cited = {
         key: [t for t in library.topics.values() if key in t.sources] for key in library.sources
     }

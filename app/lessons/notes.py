@@ -17,7 +17,6 @@ from app.lessons.store import SavedNote
 from app.markup.model import Topic
 from app.questions.result import fold_text, split_query
 from app.web.dependencies import CurrentLibrary, find_topic, public_base_url
-from app.web.page_cache import allow_caching
 from app.web.render import render_fragment_or_redirect, render_page
 
 
@@ -151,7 +150,6 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 
 @router.get("/notes")
 def all_notes(desk: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
-    allow_caching(desk.request)
     listed = build_notes_pages(desk.library, store.load_notes(desk.db, desk.learner.id))
     return desk.page(
         "notes/index.html",
@@ -192,7 +190,6 @@ def show_notes(
     learner: CurrentLearner,
     db: DbSession,
 ) -> HTMLResponse:
-    allow_caching(request)
     return render_page(
         request,
         "notes/topic.html",

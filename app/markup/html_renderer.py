@@ -234,7 +234,6 @@ def _code_formatter() -> "HtmlFormatter[str]":
     return HtmlFormatter(nowrap=True, classprefix="hl-")
 
 
-@functools.lru_cache(maxsize=256)
 def is_language(name: str) -> bool:
     """Return whether code of this language can be highlighted; plain text counts."""
     if name in _PLAIN:

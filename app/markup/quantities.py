@@ -1,7 +1,6 @@
 """Numbers with units: add, compare, convert, format."""
 
 import dataclasses
-import functools
 import math
 import re
 from collections import Counter
@@ -224,12 +223,6 @@ def unit_meant(word: str) -> str:
 
 def unit_dimension(unit: str) -> tuple[float, Counter[str]]:
     """Return the factor of a unit to its base, and its base units with their powers."""
-    factor, powers = _cached_dimension(unit)
-    return factor, powers.copy()
-
-
-@functools.lru_cache(maxsize=512)
-def _cached_dimension(unit: str) -> tuple[float, Counter[str]]:
     base, factor = UNITS.get(unit, (unit, 1.0))
     powers: Counter[str] = Counter()
     above, _, below = base.partition("/")
@@ -240,10 +233,9 @@ def _cached_dimension(unit: str) -> tuple[float, Counter[str]]:
     return factor, powers
 
 
-@functools.lru_cache(maxsize=512)
 def unit_kind(unit: str) -> str:
     """Return what a unit measures, ignoring counted things: GB and TiB are one kind."""
-    return _write_powers(_cached_dimension(unit)[1])
+    return _write_powers(unit_dimension(unit)[1])
 
 
 def _write_powers(powers: Counter[str]) -> str:
@@ -255,9 +247,8 @@ def _write_powers(powers: Counter[str]) -> str:
     return f"{above or '1'}/{below}" if below else above
 
 
-@functools.lru_cache(maxsize=512)
 def _drop_count_units(unit: str) -> str:
-    powers = _cached_dimension(unit)[1]
+    powers = unit_dimension(unit)[1]
     kept = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
     return _write_powers(kept)
 
@@ -267,14 +258,14 @@ def convert_quantity(quantity: Quantity, unit: str) -> Quantity:
 
     A quantity of unknown unit is taken to be in base units.
     """
-    factor = _cached_dimension(unit)[0]
+    factor = unit_dimension(unit)[0]
     if quantity.unit is None:
         return Quantity(quantity.value / factor, unit)
     if _drop_count_units(quantity.unit) != _drop_count_units(unit):
         raise UnitMismatchError(
             f"{unit_in_words(quantity.unit)} cannot be turned into {unit_in_words(unit)}"
         )
-    return Quantity(quantity.value * (_cached_dimension(quantity.unit)[0] / factor), unit)
+    return Quantity(quantity.value * (unit_dimension(quantity.unit)[0] / factor), unit)
 
 
 def unit_in_words(unit: str | None) -> str:
@@ -315,7 +306,7 @@ def divide_quantities(left: Quantity, right: Quantity) -> Quantity:
 
 def _join_units(left: Quantity, right: Quantity, sign: int) -> Quantity:
     left_factor, powers = unit_dimension(left.unit or "")
-    right_factor, others = _cached_dimension(right.unit or "")
+    right_factor, others = unit_dimension(right.unit or "")
     for name, power in others.items():
         powers[name] += sign * power
     kept = Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
@@ -354,7 +345,6 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-@functools.lru_cache(maxsize=512)
 def _parse_format(spec: str) -> tuple[bool, int | None, str]:
     """Parse a format: whether to group thousands, how many digits, and the type."""
     match = SPEC.match(spec)

@@ -34,7 +34,6 @@ from app.study_plan.loader import (
 from app.study_plan.store import StudyHistory
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count, format_minutes
-from app.web.page_cache import allow_caching
 from app.web.render import render_page
 
 _WIDE = 75  # octets of a line, without its line end
@@ -149,7 +148,6 @@ _DAY = dt.timedelta(days=1)
 
 @router.get("/plan")
 def show_plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
-    allow_caching(request, snapshot.until, strangers=True)
     learner, exam, day = snapshot.learner, snapshot.learner.exam_day, snapshot.day
     seconds = card_seconds(learner.minutes_a_day)
     held = store.count_deck_cards(db, learner.id, snapshot.library, day)

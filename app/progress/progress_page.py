@@ -37,7 +37,6 @@ from app.study_plan.loader import WEEK, CurrentSnapshot, LearnerSnapshot, main_e
 from app.study_plan.today import over_words
 from app.study_plan.todays_cards import todays_queue
 from app.web.formatting import format_percent, format_short_date
-from app.web.page_cache import allow_caching
 from app.web.render import render_page
 from app.widgets.scales import SHARES, PlotArea, format_in_percent
 from app.widgets.svg import Box, cross_line, draw_dot, draw_line, draw_text, draw_tile, svg_root
@@ -286,7 +285,6 @@ router = APIRouter()
 
 @router.get("/progress", dependencies=[Depends(log_prediction)])
 def show_progress(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
-    allow_caching(request, snapshot.until, strangers=True)
     return render_page(
         request,
         "progress/index.html",

@@ -42,7 +42,6 @@ from app.study_plan.store import DueCount
 from app.study_plan.today import over_words
 from app.study_plan.todays_cards import todays_queue
 from app.web.formatting import format_duration, format_percent
-from app.web.page_cache import allow_caching
 from app.web.render import render_page
 from app.widgets.svg import draw_line, draw_rect, draw_text, svg_root
 
@@ -253,8 +252,6 @@ def _describe_objective(standing: ObjectiveMastery) -> str:
     return standing.unjudged_reason or format_percent(standing.belief.mean)
 
 
-_MINUTE = dt.timedelta(minutes=1)
-
 router = APIRouter()
 
 
@@ -268,7 +265,6 @@ class TodayCards:
 
 @router.get("/", name="today", dependencies=[Depends(log_prediction)])
 def show_today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
-    allow_caching(request, snapshot.until, strangers=True)
     if not snapshot.learner.id:
         return _show_first_visit(
             request, snapshot, _today_context(snapshot, TodaySoFar(), TodayCards())
@@ -287,8 +283,6 @@ def show_today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HT
         placing=placing,
         left_run=left_run,
     )
-    if so_far.running is not None:  # the minutes left on its clock are shown
-        allow_caching(request, min(snapshot.until, snapshot.now + _MINUTE), strangers=True)
     desk = RequestContext(request, snapshot.library, snapshot.learner, db, snapshot.now)
     stack = todays_queue(desk)
     cards = TodayCards(stack.left, until_exam(desk, stack))

@@ -45,7 +45,6 @@ from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.spaced_repetition.added_cards import added_cards
 from app.spaced_repetition.card_ids import question_card_id
 from app.web.dependencies import LAST_ROW, RowNumber, find_topic
-from app.web.page_cache import allow_caching
 
 router = APIRouter()
 Count = Annotated[int, Query(ge=1, le=100)]
@@ -81,8 +80,6 @@ class _OpenRun:
 @router.get("")
 def show_practice(desk: Reader) -> HTMLResponse:
     """The practice home: every way to practice, with its number of questions."""
-    # The weakest objectives change from day to day as knowledge fades.
-    allow_caching(desk.request, desk.learner.next_study_day(desk.now))
     past = store.load_history(desk.db, desk.learner.id)
     questions = list(desk.library.questions.values())
     kept = _reserved_questions(desk)
@@ -128,7 +125,6 @@ def _render_offer(
     desk: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
     """The page with questions and results; a run of `count` of them starts with `pick`."""
-    allow_caching(desk.request)
     mode, _, scope = pick.partition(":")
     past = store.load_history(desk.db, desk.learner.id)
     kept, hidden = _reserved_questions(desk), excluded_questions(desk)

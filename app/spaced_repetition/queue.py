@@ -23,8 +23,8 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from app.content.library import Library
-from app.database.change_tracking import StudyDayCache
 from app.database.engine import BROUGHT
+from app.database.study_day_cache import StudyDayCache
 from app.database.tables import TABLES
 from app.spaced_repetition.card_ids import exists_in_course, is_added_card
 from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row

@@ -13,7 +13,7 @@ from sqlmodel import Session
 from app.accounts.current_learner import LearnerProfile
 from app.clock import study_day_start, to_milliseconds
 from app.content.library import Library
-from app.database.change_tracking import StudyDayCache
+from app.database.study_day_cache import StudyDayCache
 from app.database.tables import TABLES
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY

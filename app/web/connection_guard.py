@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from app.web.proxies import Network, client_network
+from app.web.rate_limits import client_network
 
 _SPARE_CONNECTIONS = 150  # files that a process needs in addition to its connections
 _STALLED = 60.0  # after which a client that reads nothing of its response is disconnected
@@ -44,7 +44,7 @@ class ConnectionLimits:
     head_seconds: float = 10.0
     connections: int = 1000
     of_one_client: int = 400
-    proxies: Sequence[Network] = ()
+    proxies: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = ()
 
     def is_proxy(self, host: str) -> bool:
         """Return whether this address is a proxy, which may open any number of connections."""

@@ -17,6 +17,7 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import functools
 import hmac
 import logging
 import multiprocessing
@@ -45,6 +46,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    ProcessCollector,
     generate_latest,
     multiprocess,
 )
@@ -64,40 +66,49 @@ ADDRESS = "/metrics"
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _METHODS = {"GET", "HEAD", "POST"}
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_PAUSE = 5.0  # seconds between two updates of the gauges
 _OF_PROCESS = re.compile(r"gauge_live\w*_(\d+)\.db")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class MetricSources:
-    """Values that are read when metrics are requested."""
-
-    kept_bytes: Callable[[], int]
-    content_problems: Callable[[], int]
-
-
 class Metrics:
-    """The metrics of one process. `token` is required to read them."""
+    """The metrics of one process. `token` is required to read them.
 
-    def __init__(self, token: str, sources: MetricSources) -> None:
+    `count_problems` returns the number of problems in the course.
+    """
+
+    def __init__(self, token: str, count_problems: Callable[[], int]) -> None:
         self._token = token.encode()
-        self._sources = sources
-        self._registry = CollectorRegistry()
+        self._count_problems = count_problems
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
         self._requests = Counter(
-            *("headroom_requests", "Requests that were answered."),
+            "headroom_requests",
+            "Requests that were answered.",
             ("method", "route", "status"),
-            registry=self._registry,
+            registry=registry,
         )
-        self._latency = self._make_histogram(
-            "request_seconds", "Time until a request was answered.", "method", "route"
+
+        def histogram(name: str, meaning: str, *labels: str) -> Histogram:
+            return Histogram(name, meaning, labels, registry=registry, buckets=_SECONDS)
+
+        self._latency = histogram(
+            "headroom_request_seconds", "Time until a request was answered.", "method", "route"
         )
-        self._waits = self._make_histogram("write_wait_seconds", "Time until a turn began.")
-        self._writes = self._make_histogram(
-            "write_seconds", "Time from the begin of a turn until it was on disk."
+        self._waits = histogram("headroom_write_wait_seconds", "Time until a turn began.")
+        self._writes = histogram(
+            "headroom_write_seconds", "Time from the begin of a turn until it was on disk."
         )
-        self._waiting = self._make_gauge("writers_waiting", "Requests that wait to write.")
-        self._imports = self._make_gauge("imports_running", "Files being taken in.")
-        self._looked_at = self._make_gauges()
+
+        def gauge(name: str, meaning: str) -> Gauge:
+            return Gauge(name, meaning, registry=registry, multiprocess_mode="livesum")
+
+        self._waiting = gauge("headroom_writers_waiting", "Requests that wait to write.")
+        self._imports = gauge("headroom_imports_running", "Files being taken in.")
+        self._problems = Gauge(
+            "headroom_content_problems",
+            "Problems in the course.",
+            registry=registry,
+            multiprocess_mode="livemax",
+        )
 
     def admits_token(self, header: str) -> bool:
         """Return whether an Authorization header contains the token."""
@@ -126,38 +137,15 @@ class Metrics:
 
     def shown(self) -> bytes:
         """Return the metrics in Prometheus format, of all processes."""
-        self._look()
+        self._problems.set(self._count_problems())
         folder = os.environ.get(SHARED)
         if folder is None:
             return generate_latest(self._registry)
         _forget_the_dead(Path(folder))
         everything = CollectorRegistry()
+        ProcessCollector(registry=everything)
         multiprocess.MultiProcessCollector(everything)  # type: ignore[no-untyped-call]
         return generate_latest(everything)
-
-    @contextlib.asynccontextmanager
-    async def living(self) -> AsyncIterator[None]:
-        """Update the gauges regularly, so that other processes can report them."""
-        if SHARED not in os.environ:
-            yield
-            return
-        task = asyncio.ensure_future(self._look_again())
-        try:
-            yield
-        finally:
-            task.cancel()
-
-    async def _look_again(self) -> None:
-        while True:
-            self._look()
-            await asyncio.sleep(_PAUSE)
-
-    def _look(self) -> None:
-        for gauge, look in self._looked_at:
-            try:
-                gauge.set(look())
-            except Exception:  # noqa: BLE001 - the value is unknown
-                gauge.set(float("nan"))
 
     @contextlib.asynccontextmanager
     async def _timed(self, turn: Turn) -> AsyncIterator[Session]:
@@ -170,32 +158,6 @@ class Metrics:
                 self._waits.observe(begun - arrived)
                 yield session
         self._writes.observe(time.perf_counter() - begun)
-
-    def _make_histogram(self, name: str, words: str, *labels: str) -> Histogram:
-        return Histogram(
-            f"headroom_{name}", words, labels, registry=self._registry, buckets=_SECONDS
-        )
-
-    def _make_gauge(self, name: str, words: str, mode: str = "livesum") -> Gauge:
-        return Gauge(
-            f"headroom_{name}",
-            words,
-            registry=self._registry,
-            multiprocess_mode=mode,  # type: ignore[arg-type] # a valid mode
-        )
-
-    def _make_gauges(self) -> tuple[tuple[Gauge, Callable[[], float]], ...]:
-        of, each = self._sources, "liveall"
-        return (
-            (self._make_gauge("kept_bytes", "Pages kept in memory."), of.kept_bytes),
-            (
-                self._make_gauge("content_problems", "Problems in the course.", "livemax"),
-                of.content_problems,
-            ),
-            (self._make_gauge("resident_bytes", "Memory in use.", each), _resident_memory),
-            (self._make_gauge("cpu_seconds", "Processor time.", each), time.process_time),
-            (self._make_gauge("open_files", "Open files.", each), _open_files),
-        )
 
 
 @router.api_route(ADDRESS, methods=["GET", "HEAD"])
@@ -235,18 +197,9 @@ def _is_process_alive(process: int) -> bool:
     return True
 
 
-def _resident_memory() -> float:
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _open_files() -> float:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
-
-
 LEAST_FREE = 64 * 1024 * 1024
 _CHECK_CACHE_SECONDS = 1.0  # seconds for which the result of a check is cached
-_DISK_CHECK_CACHE_SECONDS = 10.0  # seconds for the disk check, which waits for a sync
+_DISK_CACHE_SECONDS = 10.0  # seconds for the disk check, which waits for a sync
 _PATIENCE = 0.8  # seconds to wait for another writing process
 _LIMIT = 3.0  # seconds after which a check counts as failed
 _PROBE = 64 * 1024  # bytes that are written to test the disk
@@ -274,58 +227,37 @@ class Readiness:
     def __init__(
         self, engine: Engine, folder: Path, courses: CourseRegistry, storage: StorageLimit
     ) -> None:
-        self._courses = courses
-        self._probes = (
-            _TimedCheck("database", _database_check(engine), _CHECK_CACHE_SECONDS),
-            _TimedCheck(
-                "disk",
-                lambda: _disk_check(_checked_folders(engine, folder), storage),
-                _DISK_CHECK_CACHE_SECONDS,
-            ),
+        disk = functools.partial(_disk_check, _checked_folders(engine, folder), storage)
+        self._checks: list[tuple[str, Callable[[], HealthCheck], float]] = [
+            ("database", _database_check(engine), _CHECK_CACHE_SECONDS),
+            ("disk", disk, _DISK_CACHE_SECONDS),
+        ]
+        for name, live in courses.libraries.items():
+            check = functools.partial(_check_course, name, live)
+            self._checks.append(("content", check, _CHECK_CACHE_SECONDS))
+        # Each has its own thread: those of the requests may be in use.
+        self._threads = [anyio.CapacityLimiter(1) for _ in self._checks]
+        self._results: list[tuple[float, HealthCheck]] = [(0.0, HealthCheck(""))] * len(
+            self._checks
         )
         self._lock = asyncio.Lock()
-        self._until = 0.0
-        self._found: tuple[HealthCheck, ...] = ()
 
-    async def report(self) -> tuple[HealthCheck, ...]:
+    async def report(self) -> list[HealthCheck]:
         """Return the results, at most a second old; that of the disk at most ten seconds."""
         async with self._lock:
-            if time.monotonic() >= self._until:
-                found = [await probe.result() for probe in self._probes]
-                courses = self._courses.libraries.items()
-                self._found = (*found, *(_check_course(n, live) for n, live in courses))
-                self._until = time.monotonic() + _CHECK_CACHE_SECONDS
-            return self._found
+            for number, (name, check, seconds) in enumerate(self._checks):
+                if time.monotonic() >= self._results[number][0]:
+                    result = await self._run(name, check, self._threads[number])
+                    self._results[number] = (time.monotonic() + seconds, result)
+            return [result for _until, result in self._results]
 
-
-class _TimedCheck:
-    """A check that may block, run in its own thread. Its result is cached for `seconds`.
-
-    It does not use the thread pool of the requests, which may be exhausted.
-    """
-
-    def __init__(self, name: str, work: Callable[[], HealthCheck], seconds: float) -> None:
-        self._name = name
-        self._work = work
-        self._seconds = seconds
-        self._thread = anyio.CapacityLimiter(1)
-        self._until = 0.0
-        self._check = HealthCheck(name)
-
-    async def result(self) -> HealthCheck:
-        """Return the result, rerunning the check if it is too old."""
-        if time.monotonic() >= self._until:
-            self._check = await self._run()
-            self._until = time.monotonic() + self._seconds
-        return self._check
-
-    async def _run(self) -> HealthCheck:
+    async def _run(
+        self, name: str, check: Callable[[], HealthCheck], thread: anyio.CapacityLimiter
+    ) -> HealthCheck:
         with anyio.move_on_after(_LIMIT):
-            return await to_thread.run_sync(
-                self._work, abandon_on_cancel=True, limiter=self._thread
-            )
-        words = f"There was no answer within {_LIMIT:.0f} seconds. "
-        return HealthCheck(self._name, words + "See that database and disk can be reached.")
+            return await to_thread.run_sync(check, abandon_on_cancel=True, limiter=thread)
+        message = f"There was no answer within {_LIMIT:.0f} seconds. "
+        return HealthCheck(name, message + "See that database and disk can be reached.")
 
 
 def _check_course(name: str, live: LiveLibrary) -> HealthCheck:

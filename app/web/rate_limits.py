@@ -4,6 +4,7 @@ The limits are the settings `rate_…` in `app/settings.py`.
 """
 
 import dataclasses
+import ipaddress
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -12,8 +13,6 @@ from typing import NamedTuple
 from cachetools import LRUCache
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
-
-from app.web.proxies import client_network
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _RATE = re.compile(rf"([1-9]\d{{0,8}})/({'|'.join(_SECONDS)})")
@@ -155,6 +154,16 @@ def rate_limit_kind(method: str, path: str, query: bytes) -> str:
     if path in _EXPORTS:
         return "exports"
     return next((kind for start, kind in _BY_START if path.startswith(start)), "")
+
+
+def client_network(host: str) -> str:
+    """Return the client that an address belongs to: an IPv4 address or an IPv6 /64."""
+    if ":" not in host:
+        return host
+    try:
+        return str(ipaddress.ip_network((host, 64), strict=False))
+    except ValueError:
+        return host
 
 
 def client_key(scope: Scope) -> str:

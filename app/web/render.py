@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from app.content.courses import CourseRegistry
 from app.estimator.units import format_value
 from app.markup.ids import same_language
+from app.web.compression import CompressedBody
 from app.web.dependencies import is_trustworthy
 from app.web.formatting import (
     format_count,
@@ -25,7 +26,6 @@ from app.web.formatting import (
     format_weekday,
     format_whole_minutes,
 )
-from app.web.page_cache import BEST_QUALITY, CompressedBody
 from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares
 
 # Files that every page needs are bundled: fewer requests before the first paint.
@@ -62,7 +62,7 @@ class StaticAssets:
     def __init__(self, folder: Path) -> None:
         self._bodies = _read_files(folder)
         self.files: Mapping[str, CompressedBody] = {
-            name: CompressedBody(self._link_versioned(name), BEST_QUALITY) for name in self._bodies
+            name: CompressedBody(self._link_versioned(name)) for name in self._bodies
         }
 
     def address(self, name: str) -> str:
@@ -73,9 +73,9 @@ class StaticAssets:
         return f"/static/{name}?v={_file_version(self.files[name])}"
 
     async def answer(
-        self, path: str, query: bytes, accepted: bytes, known: bytes
+        self, path: str, query: bytes, request: Mapping[bytes, bytes]
     ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        """Return status, headers and body for a request below /static/."""
+        """Return status, headers and body for a request below /static/ with these headers."""
         name = path.removeprefix("/static/")
         file = self.files.get(name)
         if file is None:
@@ -86,10 +86,11 @@ class StaticAssets:
             (b"cache-control", _YEAR if named else b"no-cache"),
             (b"vary", b"accept-encoding"),
         ]
-        if file.tag in known:
+        if file.tag in request.get(b"if-none-match", b""):
             return 304, headers, b""
         ready = Path(name).suffix in _PACKED_ALREADY
-        body, encoding = await file.form(b"" if ready else accepted)
+        accepted = b"" if ready else request.get(b"accept-encoding", b"")
+        body, encoding = await file.form(accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
         headers.append((b"content-type", _media_type(name)))

@@ -15,49 +15,19 @@ import io
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from typing import IO
-from urllib.parse import urlsplit
 
-from fastapi import HTTPException as fastapi_HTTPException
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Scope
 
 from app.errors import ForbiddenError
-from app.web.http_exchange import HttpExchange
 
+FORM = b"application/x-www-form-urlencoded"
+FORM_BYTES = 256 * 1024
+"""Maximum size of a form in bytes. Larger bodies are files and need a slot."""
+_COOKIE_BYTES = 8 * 1024
+_QUERY_BYTES = 16 * 1024
 _READS = {"GET", "HEAD", "OPTIONS"}
-
-
-def comes_from_here(method: str, headers: Mapping[bytes, bytes], public: str) -> bool:
-    """Return whether a request may write (CSRF check), by Sec-Fetch-Site or else Origin.
-
-    `public` is the server's origin behind a proxy, empty if unknown.
-
-    Browsers send one of the two headers with every write, and pages cannot change them.
-    A request with neither comes from a program, which has no cookie to abuse.
-    """
-    if method in _READS:
-        return True
-    site = headers.get(b"sec-fetch-site")
-    if site is not None:
-        return site in (b"same-origin", b"none")
-    origin = headers.get(b"origin")
-    if origin is None or (public and origin.decode("latin-1") == public):
-        return True
-    return urlsplit(origin.decode("latin-1")).netloc.encode() == headers.get(b"host")
-
-
-_ALIVE = {"/healthz", "/readyz", "/metrics"}  # requested by monitoring, under any host name
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class RequestLimits:
-    """Maximum lengths of the parts of a request in bytes. `body` is for forms."""
-
-    head: int = 64 * 1024
-    cookies: int = 8 * 1024
-    query: int = 16 * 1024
-    body: int = 256 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,54 +38,67 @@ class RequestGuard:
     public URL, empty if unknown.
     """
 
-    bounds: RequestLimits
     hosts: frozenset[str] = frozenset()
     origin: str = ""
 
-    def refusal(self, exchange: HttpExchange) -> Exception | None:
-        """Return why a request is refused; None if it is accepted."""
-        if len(exchange.hosts) > 1:  # a proxy and the app might each pick a different one
-            return HTTPException(400, "The request has more than one Host header.")
-        host = _host_name(exchange.headers.get(b"host", b"").decode("latin-1").lower())
-        if self.hosts and exchange.path not in _ALIVE and host not in self.hosts:
-            words = f"This server does not answer under the name “{host[:80]}”."
-            return HTTPException(421, words)
-        if not comes_from_here(exchange.method, exchange.headers, self.origin):
-            return ForbiddenError(
+    def check(self, scope: Scope) -> None:
+        """Raise HTTPException or ForbiddenError for a request that must not be answered."""
+        headers = dict(scope["headers"])
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) > 1:  # a proxy and the app might each pick a different one
+            raise HTTPException(400, "The request has more than one Host header.")
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        name, _, port = host.rpartition(":")
+        host = name if name and port.isdigit() else host
+        if self.hosts and host not in self.hosts:
+            message = f"This server does not answer under the name “{host[:80]}”."
+            raise HTTPException(421, message)
+        if not self._comes_from_here(scope["method"], headers):
+            raise ForbiddenError(
                 "This was sent by another site, so nothing was changed.",
                 "Open the page here and send it again.",
             )
-        return self._too_long(exchange)
+        cookies = sum(len(value) for name, value in scope["headers"] if name == b"cookie")
+        if cookies > _COOKIE_BYTES:
+            message = f"The cookies have {cookies:,} bytes, and at most {_COOKIE_BYTES:,} are read"
+            raise HTTPException(431, f"{message}. Clear the cookies of this site.")
+        query = scope["query_string"]
+        if len(query) > _QUERY_BYTES:
+            message = f"The address has {len(query):,} bytes after its “?”"
+            raise HTTPException(414, f"{message}, and at most {_QUERY_BYTES:,} are read.")
+        if "\0" in scope["path"]:
+            raise HTTPException(404)
+        _refuse_null(query)
 
-    def _too_long(self, exchange: HttpExchange) -> HTTPException | None:
-        cookies, most = len(exchange.headers.get(b"cookie", b"")), self.bounds.cookies
-        if cookies > most:
-            words = f"The cookies have {cookies:,} bytes, and at most {most:,} are read"
-            return HTTPException(431, f"{words}. Clear the cookies of this site.")
-        query, most = len(exchange.target[1]), self.bounds.query
-        if query > most:
-            words = f"The address has {query:,} bytes after its “?”"
-            return HTTPException(414, f"{words}, and at most {most:,} are read.")
-        return None
+    def _comes_from_here(self, method: str, headers: Mapping[bytes, bytes]) -> bool:
+        """Return whether a request may write (CSRF check), by Sec-Fetch-Site or else Origin.
+
+        Browsers send one of the two headers with every write, and pages cannot change
+        them. A request with neither comes from a program, which has no cookie to abuse.
+        """
+        if method in _READS:
+            return True
+        site = headers.get(b"sec-fetch-site")
+        if site is not None:
+            return site in (b"same-origin", b"none")
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        if b"origin" not in headers or (self.origin and origin == self.origin):
+            return True
+        return origin.partition("://")[2].encode("latin-1") == headers.get(b"host")
 
 
-def _host_name(host: str) -> str:
-    """Return a Host header without its port."""
-    name, _, port = host.rpartition(":")
-    return name if name and port.isdigit() else host
+def _refuse_null(text: bytes) -> None:
+    if b"\0" in text or b"%00" in text:
+        raise HTTPException(
+            422,
+            "A text that was sent holds the character NUL, which no text may hold. "
+            "Remove it, then send the text again.",
+        )
 
 
 _HALF_LIFE = 5.0  # seconds
 _FORGOTTEN = 0.01  # use that counts as none
 _PATIENCE = 5.0  # seconds until a slow transfer is displaced
-
-
-@dataclasses.dataclass(eq=False, slots=True)
-class _WaitingRequest:
-    """A waiting request. `admitted` is done once it has a slot."""
-
-    client: str
-    admitted: "asyncio.Future[None]"
 
 
 class FairSlots:
@@ -133,7 +116,7 @@ class FairSlots:
         # Seconds for which each client has used slots; halved every few seconds.
         self._used: dict[str, float] = {}
         self._halved_at = 0.0
-        self._waiting: list[_WaitingRequest] = []
+        self._waiting: list[tuple[str, asyncio.Future[None]]] = []
 
     def may_hold_more(self, client: str) -> bool:
         """Return whether a client is below its own limit of slots."""
@@ -146,12 +129,12 @@ class FairSlots:
         Raises TimeoutError if none was free within `seconds`.
         """
         loop = asyncio.get_running_loop()
-        waiter = _WaitingRequest(client, loop.create_future())
+        waiter = (client, loop.create_future())
         self._waiting.append(waiter)
         self._admit_waiting()
         try:
             async with asyncio.timeout(seconds):
-                await waiter.admitted
+                await waiter[1]
         except BaseException:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
@@ -182,14 +165,15 @@ class FairSlots:
     def _admit_waiting(self) -> None:
         held = self._held
         while self._waiting and held.total() < self._total:
-            free = [w for w in self._waiting if held[w.client] < self._of_one_client]
+            free = [w for w in self._waiting if self.may_hold_more(w[0])]
             if not free:
                 return
-            first = min(free, key=lambda w: (held[w.client], self._used.get(w.client, 0.0)))
+            first = min(free, key=lambda w: (held[w[0]], self._used.get(w[0], 0.0)))
             self._waiting.remove(first)
-            held[first.client] += 1
-            if not first.admitted.done():
-                first.admitted.set_result(None)
+            client, admitted = first
+            held[client] += 1
+            if not admitted.done():
+                admitted.set_result(None)
 
 
 class BodyTransfer:
@@ -272,7 +256,6 @@ class TransferSlots:
 
 
 _IN_MEMORY = 64 * 1024  # bytes; larger bodies are buffered on disk
-_LARGE = 256 * 1024  # bytes; any form may be this large, larger bodies are files and need a slot
 _CHUNK_BYTES = 256 * 1024
 
 
@@ -314,39 +297,31 @@ class BodyBuffer:
         `room` is the maximum size in bytes. Raises HTTPException 408, 413 or 503, and
         ClientDisconnect if the client disconnects while sending.
         """
-        if not _has_body(headers):
+        length = headers.get(b"content-length", b"0")
+        if length == b"0" and b"transfer-encoding" not in headers:
             yield receive
             return
-        size = _announced_length(headers)
-        if size is None or size > room:
+        if not length.isdigit() or len(length) > 15 or int(length) > room:
             raise too_large(room)
-        is_large = size > _LARGE or b"transfer-encoding" in headers
-        async with self._place(client, room, is_large=is_large):
-            with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as kept:
-                await self._buffer_body(receive, kept, room, is_large=is_large)
-                kept.seek(0)
-                yield _replay_body(kept, receive)
-
-    @contextlib.asynccontextmanager
-    async def _place(self, client: str, room: int, *, is_large: bool) -> AsyncIterator[None]:
-        if not is_large:
-            yield
-            return
+        is_large = int(length) > FORM_BYTES or b"transfer-encoding" in headers
         async with contextlib.AsyncExitStack() as stack:
-            seconds = self._patience.seconds_for(room)
-            slot = self._slots.occupy(client, seconds=seconds)
-            try:
-                await stack.enter_async_context(slot)
-            except TimeoutError:
-                words = "Other files are being sent just now. Send yours in a minute."
-                told = {"retry-after": "60", "connection": "close"}
-                raise HTTPException(503, words, told) from None
-            yield
+            if is_large:
+                seconds = self._patience.seconds_for(room)
+                try:
+                    await stack.enter_async_context(self._slots.occupy(client, seconds=seconds))
+                except TimeoutError:
+                    message = "Other files are being sent just now. Send yours in a minute."
+                    hints = {"retry-after": "60", "connection": "close"}
+                    raise HTTPException(503, message, hints) from None
+            with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as buffer:
+                await self._buffer_body(receive, buffer, room, is_large=is_large)
+                buffer.seek(0)
+                yield _replay_body(buffer, receive)
 
     async def _buffer_body(
-        self, receive: Receive, kept: IO[bytes], room: int, *, is_large: bool
+        self, receive: Receive, buffer: IO[bytes], room: int, *, is_large: bool
     ) -> None:
-        """Write the body to `kept`. Raises HTTPException 408 if it takes too long."""
+        """Write the body to `buffer`. Raises HTTPException 408 if it takes too long."""
         seconds_for = self._patience.seconds_for
         try:
             async with self._slots.transfer(has_slot=is_large) as transfer:
@@ -360,7 +335,7 @@ class BodyBuffer:
                     transfer.bytes += len(piece)
                     if transfer.bytes > room:
                         raise too_large(room)
-                    kept.write(piece)
+                    buffer.write(piece)
                     more = message.get("more_body", False)
         except TimeoutError:
             raise _too_slow(is_displaced=transfer.is_displaced) from None
@@ -375,83 +350,35 @@ def _too_slow(*, is_displaced: bool) -> HTTPException:
 
 
 async def read_form(receive: Receive) -> tuple[bytes, Receive]:
-    """Return the body of a form, and a `receive` that replays it."""
-    body = b""
-    while True:
+    """Return the body of a form, and a `receive` that replays it.
+
+    Raises HTTPException 422 if it contains NUL.
+    """
+    body, more = b"", True
+    while more:
         message = await receive()
         body += message.get("body", b"")
-        if not message.get("more_body"):
-            return body, _replay_body(io.BytesIO(body), receive)
+        more = message.get("more_body", False)
+    _refuse_null(body)
+    return body, _replay_body(io.BytesIO(body), receive)
 
 
-def _replay_body(kept: IO[bytes], receive: Receive) -> Receive:
-    over = False
+def _replay_body(buffer: IO[bytes], receive: Receive) -> Receive:
+    is_over = False
 
-    async def again() -> Message:
-        nonlocal over
-        if over:
+    async def replay() -> Message:
+        nonlocal is_over
+        if is_over:
             return await receive()  # reports whether the client is still connected
-        piece = kept.read(_CHUNK_BYTES)
-        over = len(piece) < _CHUNK_BYTES
-        return {"type": "http.request", "body": piece, "more_body": not over}
+        piece = buffer.read(_CHUNK_BYTES)
+        is_over = len(piece) < _CHUNK_BYTES
+        return {"type": "http.request", "body": piece, "more_body": not is_over}
 
-    return again
-
-
-def _has_body(headers: Mapping[bytes, bytes]) -> bool:
-    length = headers.get(b"content-length", b"0")
-    return length != b"0" or b"transfer-encoding" in headers
-
-
-def _announced_length(headers: Mapping[bytes, bytes]) -> int | None:
-    """Return the announced length; 0 if none, None if invalid."""
-    length = headers.get(b"content-length", b"0")
-    sound = length.isdigit() and len(length) < 16
-    return int(length) if sound else None
+    return replay
 
 
 def too_large(room: int) -> HTTPException:
     """Return the error for a body of more than `room` bytes."""
     most = f"{room // 10**6} MB" if room >= 10**6 else f"{room // 1000} kB"
-    words = f"At most {most} can be sent at once. Go back and send less."
-    return HTTPException(413, words, {"connection": "close"})
-
-
-FORM = b"application/x-www-form-urlencoded"
-_SIGNS = (b"\0", b"%00")
-_MESSAGE = (
-    "A text that was sent holds the character NUL, which no text may hold. "
-    "Remove it, then send the text again."
-)
-
-
-def refuse_null(path: str, query: bytes) -> None:
-    """Raise HTTPException if a URL contains NUL: 404 in the path, 422 in the query."""
-    if "\0" in path:
-        raise fastapi_HTTPException(404)
-    _look_into(query)
-
-
-def refuse_null_in_form(receive: Receive, kind: bytes) -> Receive:
-    """Wrap `receive` to refuse URL-encoded forms that contain NUL.
-
-    Files come in other content types and may contain anything.
-    """
-    if not kind.lower().startswith(FORM):
-        return receive
-    end = b""
-
-    async def looked_into() -> Message:
-        nonlocal end
-        message = await receive()
-        body = end + message.get("body", b"")
-        _look_into(body)
-        end = body[-2:]  # "%0" may end one piece and "0" begin the next
-        return message
-
-    return looked_into
-
-
-def _look_into(sent: bytes) -> None:
-    if any(sign in sent for sign in _SIGNS):
-        raise fastapi_HTTPException(422, _MESSAGE)
+    message = f"At most {most} can be sent at once. Go back and send less."
+    return HTTPException(413, message, {"connection": "close"})

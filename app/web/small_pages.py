@@ -9,7 +9,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.content.courses import CourseRegistry
 from app.content.library import Library
 from app.errors import NotFoundError
-from app.web.page_cache import allow_caching
 from app.web.render import StaticAssets, language_marks, render_page
 
 router = APIRouter(include_in_schema=False)
@@ -62,7 +61,6 @@ def service_worker(request: Request) -> Response:
 
     Above the courses of a server with several, serve a worker that removes itself.
     """
-    allow_caching(request, shared=True)
     courses: CourseRegistry = request.app.state.courses
     if courses.named and not request.state.course:
         return Response(_FAREWELL, media_type="text/javascript")

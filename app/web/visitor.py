@@ -4,9 +4,8 @@ import dataclasses
 import hashlib
 import re
 import secrets
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
-from cachetools import LRUCache
 from itsdangerous import BadSignature, Signer
 
 COOKIE = "headroom"
@@ -28,25 +27,13 @@ def set_cookie_line(name: str, value: str, age: int) -> bytes:
     return line.encode()
 
 
-def key_line(signed: str) -> bytes:
-    """Return the Set-Cookie line for a signed key."""
-    return set_cookie_line(COOKIE, signed, _KEY_AGE)
-
-
-def forget_line() -> bytes:
-    """Return the Set-Cookie line that deletes the key."""
-    return set_cookie_line(COOKIE, "", 0)
-
-
 CLEAR_SITE_DATA = {"clear-site-data": '"cache", "storage"'}
 """Header that also deletes the pages and reviews a browser stored for offline use."""
 _THEMES = {"light", "dark"}
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
-# Maximum length of our cookies' values. This server never sets longer ones.
-_LONGEST = {COOKIE: 128, AUTHOR: 64, "theme": 8, "zone": 128}
-_OURS = re.compile(rf"(?:^|;)\s*({'|'.join(_LONGEST)})=([^;]*)".encode())
-_BYTES = 4 * 1024 * 1024  # memory for known browsers, some 2,000
-_OVERHEAD_BYTES = 1500  # bytes of Python objects around the cookie values
+_LONGEST = 128  # characters of a cookie value; this server never sets longer ones
+HOST_PREFIX = "__Host-"
+"""Prefix of a cookie name that only the host itself can set, over HTTPS."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,8 +42,9 @@ class Visitor:
 
     `digest` is the hash of the key that the database stores. `cookie` is the Set-Cookie
     line with the key of a new browser, empty if the browser sent a valid cookie.
-    `renewal` is the same line for a known browser. `author` means that it sent an
-    author cookie, not that the cookie is valid.
+    `renewal` is the same line for a known browser. `author` is the token of its author
+    session, not yet checked. `prefix` begins the names of its key cookies. `obsolete` are
+    those that it has from before the server moved to HTTPS, which a new one replaces.
     """
 
     key: str
@@ -65,77 +53,97 @@ class Visitor:
     cookie: bytes = b""
     theme: str = ""
     zone: str = ""
-    author: bool = False
+    author: str = ""
+    prefix: str = ""
+    obsolete: tuple[str, ...] = ()
 
     @property
     def known_digest(self) -> str:
         """The digest of a key that the browser sent; empty for a newly created key."""
         return "" if self.cookie else self.digest
 
-    @property
-    def look(self) -> str:
-        """The part of a page cache key for what pages show of the browser itself."""
-        return f"{self.theme}+author" if self.author else self.theme
-
-
-class _CookieValues(NamedTuple):
-    """The values of our cookies in a request. `author` only tells if that cookie exists."""
-
-    signed: str = ""
-    theme: str = ""
-    zone: str = ""
-    author: bool = False
-
 
 class SessionCookies:
-    """Recognizes visitors by their cookies and creates keys for new ones."""
+    """Recognizes visitors by their cookies and creates keys for new ones.
 
-    def __init__(self, signer: Signer) -> None:
+    `name` is the name of the session cookie. Browsers send a cookie to every port of a
+    host, so two servers on one host need two names. Hosts in one domain can set cookies
+    for each other, so over HTTPS the names begin with `__Host-`, which browsers accept
+    only from the host itself, with the path “/”. If that form is missing, the other one
+    is accepted: it was set before the server moved.
+    """
+
+    def __init__(self, signer: Signer, name: str = COOKIE) -> None:
         self._signer = signer
-        # Verifying a signature costs more than a lookup, and browsers send the same
-        # cookies with every request. Invalid cookies are not cached.
-        self._known: LRUCache[_CookieValues, Visitor] = LRUCache(_BYTES, getsizeof=_visitor_size)
+        self._name = name
+        self._author = name + AUTHOR.removeprefix(COOKIE)
 
-    def recognize_visitor(self, cookies: bytes) -> Visitor:
-        """Return the visitor of a Cookie header. Invalid or missing cookies get a new key."""
-        given = _parse_cookies(cookies)
-        visitor = self._known.get(given)
-        if visitor is None:
-            visitor = self._read(given)
-            if visitor.key:
-                self._known[given] = visitor
-        return visitor if visitor.key else self.newcomer(visitor)
+    def recognize_visitor(self, cookies: Mapping[str, str], *, of_host: bool = False) -> Visitor:
+        """Return the visitor with these cookies. Invalid or missing ones get a new key.
+
+        `of_host` selects the names that begin with `__Host-`.
+        """
+        prefix, other = (HOST_PREFIX, "") if of_host else ("", HOST_PREFIX)
+
+        def read(name: str) -> str:
+            value = cookies.get(prefix + name) or cookies.get(other + name, "")
+            return value if len(value) <= _LONGEST else ""
+
+        signed = read(self._name)
+        try:
+            key = self._signer.unsign(signed).decode()
+        except (BadSignature, UnicodeError):
+            key = ""
+        theme, zone = cookies.get("theme", ""), cookies.get("zone", "").replace("%2F", "/")
+        names = (self._name, self._author) if of_host else ()
+        visitor = Visitor(
+            key,
+            hash_session_key(key),
+            self._line(signed, prefix),
+            theme=theme if theme in _THEMES else "",
+            zone=zone if _ZONE.fullmatch(zone) else "",
+            author=read(self._author),
+            prefix=prefix,
+            obsolete=tuple(name for name in names if name in cookies),
+        )
+        return visitor if key else self.newcomer(visitor)
 
     def newcomer(self, visitor: Visitor) -> Visitor:
         """Return the visitor with a new session key."""
         key = create_session_key()
-        line = self.line(key)
+        line = self.line(visitor, key)
         return dataclasses.replace(
             visitor, key=key, digest=hash_session_key(key), renewal=line, cookie=line
         )
 
-    def line(self, key: str) -> bytes:
+    def line(self, visitor: Visitor, key: str) -> bytes:
         """Return the Set-Cookie line that signs a browser in with `key`."""
-        return key_line(self._signer.sign(key).decode())
+        return self._line(self._signer.sign(key).decode(), visitor.prefix)
 
-    def digest(self, word: str) -> str:
+    def forget_line(self, visitor: Visitor) -> bytes:
+        """Return the Set-Cookie line that deletes the key."""
+        return set_cookie_line(visitor.prefix + self._name, "", 0)
+
+    def author_cookie(self, visitor: Visitor) -> str:
+        """Return the name of the cookie of an author session."""
+        return visitor.prefix + self._author
+
+    def digest(self, code: str) -> str:
         """Hash a short code for storage. Useless without the secret key."""
-        return hashlib.sha256(self._signer.get_signature(word)).hexdigest()
+        return hashlib.sha256(self._signer.get_signature(code)).hexdigest()
 
-    def _read(self, given: _CookieValues) -> Visitor:
-        zone = given.zone.replace("%2F", "/")
-        try:
-            key = self._signer.unsign(given.signed).decode()
-        except (BadSignature, UnicodeError):
-            key = ""
-        return Visitor(
-            key=key,
-            digest=hash_session_key(key),
-            renewal=key_line(given.signed) if key else b"",
-            theme=given.theme if given.theme in _THEMES else "",
-            zone=zone if _ZONE.fullmatch(zone) else "",
-            author=given.author,
-        )
+    def _line(self, signed: str, prefix: str) -> bytes:
+        return set_cookie_line(prefix + self._name, signed, _KEY_AGE)
+
+
+def parse_cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the cookies of a request. Of several with one name the first counts."""
+    cookies: dict[str, str] = {}
+    for line in (value for name, value in headers if name == b"cookie"):
+        for cookie in line.decode("latin-1").split(";"):
+            name, _, value = cookie.partition("=")
+            cookies.setdefault(name.strip(), value.strip())
+    return cookies
 
 
 def create_session_key() -> str:
@@ -146,26 +154,6 @@ def create_session_key() -> str:
 def hash_session_key(key: str) -> str:
     """Return the hash of a key for the database, which cannot be used to sign in."""
     return hashlib.sha256(key.encode()).hexdigest()
-
-
-def _parse_cookies(cookies: bytes) -> _CookieValues:
-    found = {
-        name.decode(): value.strip().decode("latin-1")
-        for name, value in _OURS.findall(cookies)
-        if len(value) <= _LONGEST[name.decode()]
-    }
-    return _CookieValues(
-        found.get(COOKIE, ""),
-        found.get("theme", ""),
-        found.get("zone", ""),
-        bool(found.get(AUTHOR)),
-    )
-
-
-def _visitor_size(visitor: Visitor) -> int:
-    """Return the bytes that a known browser takes, including its cookies as the cache key."""
-    words = len(visitor.renewal) + len(visitor.key) + len(visitor.digest)
-    return _OVERHEAD_BYTES + 2 * words + 2 * (_LONGEST["theme"] + _LONGEST["zone"])
 
 
 # The first match wins: most browsers also name those that they descend from.

@@ -17,7 +17,7 @@ from app.estimator.result import Estimate, Figure, FormulaStep, ResultTable, Sta
 from app.estimator.units import NBSP, format_range, format_value
 from app.widgets import draw_picture
 from app.widgets.bar_charts import draw_bar, segment_styles
-from app.widgets.svg import SIGNS, SvgChart, VerdictIcon, escaped
+from app.widgets.svg import SIGNS, SvgChart, VerdictIcon
 
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
@@ -34,9 +34,9 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
     kinds = [
         ' class="n"' if any(row[i][1] for row in read) else "" for i in range(len(table.columns))
     ]
-    label = escaped(table.label)
+    label = escape(table.label)
     heads = "".join(
-        f'<th scope="col"{kind}>{escaped(text)}</th>'
+        f'<th scope="col"{kind}>{escape(text)}</th>'
         for text, kind in zip(table.columns, kinds, strict=True)
     )
     rows = "".join([_row_html(cells, kinds, keys) for cells in read])
@@ -48,13 +48,11 @@ def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
 
 
 def _row_html(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) -> str:
-    shown = [
-        f"<td{kind}>{escaped(text)}</td>" for (text, _), kind in zip(cells, kinds, strict=True)
-    ]
+    shown = [f"<td{kind}>{escape(text)}</td>" for (text, _), kind in zip(cells, kinds, strict=True)]
     name, is_number = cells[0]
     if is_number:
         return f"<tr>{''.join(shown)}</tr>\n"
-    key, text = keys.get(name), escaped(name)
+    key, text = keys.get(name), escape(name)
     if key:
         text = f'<span class="key {key}">{text}</span>'
     kind = ' class="sum"' if name in _SUMS else ""

@@ -1,7 +1,6 @@
 """Axes, ticks, plot area, label placement."""
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
@@ -148,7 +147,6 @@ def _whole_step(top: float) -> float:
     return max(1.0, _axis_step(top))
 
 
-@functools.lru_cache(maxsize=4096)  # Few distinct ticks occur, and every chart formats them.
 def _format_tick(value: float, long: float) -> str:
     shown = _drop_float_error(value)
     if _SHORT <= abs(shown) < long or not shown:
@@ -164,7 +162,6 @@ def _drop_float_error(value: float) -> float:
     return float(f"{value:.10g}")
 
 
-@functools.lru_cache(maxsize=512)  # Axes end at round numbers, so few distinct ones occur.
 def scale_below(axis: Axis, top: float) -> tuple[str, ...]:
     """Draw the tick labels below a chart, with the unit after the last."""
     marks = []

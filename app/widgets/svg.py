@@ -1,7 +1,6 @@
 """SVG elements, verdict icons, progress meters, standalone SVG files."""
 
 import dataclasses
-import functools
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -86,7 +85,7 @@ def draw_tile(classes: str, x: float, y: float, side: float) -> str:
 
 def draw_label(words: str, x: float, y: float) -> str:
     """Return text at a position in pixels."""
-    return f'<text x="{svg_number(x)}" y="{svg_number(y)}">{escaped(words)}</text>'
+    return f'<text x="{svg_number(x)}" y="{svg_number(y)}">{escape(words)}</text>'
 
 
 def draw_tag(letter: str, x: float, y: float) -> str:
@@ -95,7 +94,7 @@ def draw_tag(letter: str, x: float, y: float) -> str:
         f'<circle class="tag" cx="{svg_number(x)}" cy="{svg_number(y)}" r="10"/>'
         f'<text class="on-tag" x="{svg_number(x)}" y="{svg_number(y + 4.5)}"'
         f' text-anchor="middle" fill="currentColor" stroke="none">'
-        f"{escaped(letter)}</text>"
+        f"{escape(letter)}</text>"
     )
 
 
@@ -111,14 +110,11 @@ def draw_text(
     words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0
 ) -> str:
     """Return text at x percent and y pixels; `bold` is written in front of it."""
-    strong = f'<tspan class="b">{escaped(bold)}</tspan>' if bold else ""
+    strong = f'<tspan class="b">{escape(bold)}</tspan>' if bold else ""
     gap = " " if bold and words else ""
     kind = f' class="{classes}"' if classes else ""
     shift = f' dx="{dx}"' if dx else ""
-    return f'<text{kind} x="{svg_number(x)}%" y="{svg_number(y)}"{shift}>{strong}{gap}{escaped(words)}</text>'
-
-
-escaped = functools.lru_cache(maxsize=4096)(escape)  # Labels and ticks repeat.
+    return f'<text{kind} x="{svg_number(x)}%" y="{svg_number(y)}"{shift}>{strong}{gap}{escape(words)}</text>'
 
 
 def draw_dot(classes: str, x: float, y: float, radius: float) -> str:
@@ -158,7 +154,6 @@ def _points_text(points: Iterable[Point]) -> str:
     return " ".join(f"{svg_number(x)},{svg_number(y)}" for x, y in points)
 
 
-@functools.lru_cache(maxsize=4096)  # A chart has few distinct coordinates and uses each often.
 def svg_number(value: float) -> str:
     """Format a coordinate with at most two decimals.
 

@@ -105,7 +105,6 @@ def fuzz(requests: int, below: str = "", seed: int = 1) -> Tally:
                 let_in(client)  # a form ended the session
             _send(client, chance, path, tally)
         app.state.engine.dispose()
-        app.state.pages.close()
     return tally
 
 

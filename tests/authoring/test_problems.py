@@ -132,4 +132,3 @@ def test_switched_off_there_is_no_bench(settings: Settings, clock, live_library)
         assert client.post("/authoring/reports/1/settlement").status_code == 404
         assert "/authoring" not in client.get("/glossary").text
     app.state.engine.dispose()
-    app.state.pages.close()

@@ -276,7 +276,6 @@ def test_a_link_works_and_a_session_ends_in_whatever_process(
                 assert elsewhere.get("/authoring").status_code == 403
                 assert client.get("/authoring/changes").status_code == 403
     twin.state.engine.dispose()
-    twin.state.pages.close()
     assert "Signed out: 1" in capsys.readouterr().out
 
 

@@ -39,7 +39,6 @@ def now_app(settings: Settings, live_library):
     app = create_app(settings, library=live_library)
     yield app
     app.state.engine.dispose()
-    app.state.pages.close()
 
 
 @pytest.fixture
@@ -193,7 +192,6 @@ def test_a_lost_secret_loses_no_learner(
         enter(client, code)
         assert "Rosa Meyer" in client.get("/settings").text
     app.state.engine.dispose()
-    app.state.pages.close()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from sqlmodel import Session
 from app.accounts.learner_store import count_records, owned_tables
 from app.database.tables import Learner
 from tests.conftest import visit
-from tests.databases import ABOUT_SQLITE
 
 # Wordings of the course, and what authors do: they belong to no learner.
 NOTHING = {"item_revision", "author_link", "author_session", "audit"}
@@ -92,18 +91,6 @@ def test_another_device_with_the_key_sees_nothing_either(
         assert "Rosa Meyer" not in phone.get("/glossary").text
     session.rollback()
     assert session.scalars(select(Learner.name)).all() == ["New"]
-
-
-@ABOUT_SQLITE
-def test_no_kept_page_of_theirs_is_left(app: FastAPI, rosa, own_everything):
-    own_everything(rosa, "Rosa")
-    rosa.get("/glossary")
-    kept = app.state.pages._kept
-    assert any(b"Rosa" in page.packed.body for page, _ in kept.values())
-
-    erase(rosa)
-
-    assert not any(b"Rosa" in page.packed.body for page, _ in kept.values())
 
 
 @pytest.mark.parametrize("word", ["", "yes", "erase me", "eras"])

@@ -7,6 +7,7 @@ tests/web/test_two_processes.py says the same of several processes.
 
 import asyncio
 import contextlib
+import functools
 import random
 import shutil
 import sqlite3
@@ -28,13 +29,7 @@ from app.cli.database import prepare_database
 from app.database import secure_delete as erasure
 from app.database.backup_schedule import _DailyBackup
 from app.database.installation import Installation
-from app.database.secure_delete import (
-    LogTruncation,
-    truncate_log,
-    vacuum_at_start,
-    vacuum_daily,
-    vacuum_exclusively,
-)
+from app.database.secure_delete import LogTruncation, truncate_log, vacuum_file, vacuum_if_marked
 from app.database.tables import Attempt, Learner, Note
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
@@ -249,7 +244,7 @@ def test_a_large_file_is_not_rewritten_while_the_server_runs(
     app: FastAPI, path: Path, copies: Path, monkeypatch: pytest.MonkeyPatch
 ):
     erase_half(app, path)
-    monkeypatch.setattr(erasure, "LARGEST_DAILY", path.stat().st_size - 1)
+    monkeypatch.setattr("app.database.backup_schedule.LARGEST_DAILY", path.stat().st_size - 1)
 
     _copier(path, copies).look()
 
@@ -266,13 +261,13 @@ def test_a_start_rewrites_no_file_that_takes_minutes_and_says_what_does(
 ):
     gone, _left = erase_half(app, path)
     app.state.engine.dispose()
-    monkeypatch.setattr(erasure, "LARGEST_AT_START", path.stat().st_size - 1)
+    monkeypatch.setattr("app.cli.database.LARGEST_AT_START", path.stat().st_size - 1)
 
     prepare_database(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
 
     assert noted(path)
     assert "Stop the server and run `headroom db vacuum`" in caplog.text
-    assert vacuum_exclusively(path)
+    assert vacuum_file(path, exclusive=True)
     assert traces(path, gone) == {}
     assert not noted(path)
 
@@ -283,7 +278,8 @@ def test_a_start_rewrites_nothing_that_another_server_uses(
     erase_half(app, path, turns=2)
     rosa.get("/settings")  # the pool holds a connection
 
-    assert not vacuum_at_start(path)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        vacuum_if_marked(path, 2**30, exclusive=True)
 
     assert noted(path)
     assert rosa.post("/settings", data=settings_of("Rosa")).status_code == 303
@@ -305,7 +301,9 @@ def test_a_start_goes_on_where_there_is_no_room_to_rewrite(
     assert "What erased learners left is not removed yet: to rewrite" in caplog.text
 
 
-def test_an_erasure_during_the_rewriting_stays_noted(app: FastAPI, path: Path):
+def test_an_erasure_during_the_rewriting_stays_noted(
+    app: FastAPI, path: Path, monkeypatch: pytest.MonkeyPatch
+):
     numbers = crowd(app.state.engine, turns=2)
     erase(app.state.engine, numbers[0])
     app.state.engine.dispose()
@@ -314,11 +312,14 @@ def test_an_erasure_during_the_rewriting_stays_noted(app: FastAPI, path: Path):
         def execute(self, words: str, *values: object) -> sqlite3.Cursor:
             done = super().execute(words, *values)
             if words == "VACUUM":
+                patched.undo()
                 erase(app.state.engine, numbers[1])
             return done
 
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None, factory=Meanwhile)) as file:
-        assert erasure._vacuum_file(file)
+    open_file = functools.partial(sqlite3.connect, factory=Meanwhile)
+    with monkeypatch.context() as patched:
+        patched.setattr(erasure.sqlite3, "connect", open_file)
+        assert vacuum_file(path)
 
     assert noted(path)
 
@@ -370,8 +371,8 @@ def test_without_an_erasure_nothing_is_written(app: FastAPI, path: Path):
     app.state.engine.dispose()
     before = path.read_bytes()
 
-    assert not vacuum_at_start(path)
-    assert not vacuum_daily(path)
+    assert not vacuum_if_marked(path, 2**30, exclusive=True)
+    assert not vacuum_if_marked(path, 2**30)
 
     assert path.read_bytes() == before
 

@@ -47,7 +47,6 @@ def site(tmp_path: Path) -> Iterator[str]:
                   proxy_set_header Host $host;
                   proxy_set_header X-Forwarded-For $remote_addr;
                   proxy_set_header X-Forwarded-Proto $scheme;
-                  proxy_set_header X-Forwarded-Prefix /study;
                 }}
               }}
             }}

@@ -132,6 +132,5 @@ def test_no_page_of_a_running_server_stops(
             stopped += [(names(item), a) for a in answers.items() if a[1] >= 400]
             put_back(before, course)
     app.state.engine.dispose()
-    app.state.pages.close()
 
     assert stopped == []

@@ -42,7 +42,6 @@ def served(on_course: Settings, clock: Clock) -> Iterator[TestClient]:
     with visit(app) as client:
         yield client
     app.state.engine.dispose()
-    app.state.pages.close()
 
 
 def damage(course: Path, name: str) -> None:
@@ -76,7 +75,6 @@ def test_a_server_starts_on_a_hostile_value(
         answers = {page: client.get(page).status_code for page in PAGES}
         state = app.state.library.state
     app.state.engine.dispose()
-    app.state.pages.close()
 
     assert set(answers.values()) == {200}
     assert state.loaded
@@ -95,7 +93,6 @@ def test_a_restart_on_broken_content_serves_what_was_last_good(
         page = client.get("/quiz/weights/w-grow")
         state = app.state.library.state
     app.state.engine.dispose()
-    app.state.pages.close()
 
     assert page.status_code == 200
     assert state.outdated == ("syllabus.toml", QUIZ)

@@ -76,7 +76,6 @@ def fixed_addresses(folder: Path) -> set[str]:
         return {t for method, t in routes(app) if method == "GET" and "{" not in t}
     finally:
         app.state.engine.dispose()
-        app.state.pages.close()
 
 
 def unknown_fields(chance: random.Random) -> str:

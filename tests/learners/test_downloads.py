@@ -297,7 +297,6 @@ def test_who_is_sent_a_file_holds_no_slot_of_the_server(settings: Settings, cloc
         return answer.status_code
 
     assert outcome(run()) == 200
-    app.state.pages.close()
 
 
 @pytest.mark.parametrize("path", FILES)

@@ -162,7 +162,6 @@ def test_another_server_process_knows_at_once(
 
         assert "Rosa Meyer" not in elsewhere.get("/glossary").text
     twin.state.engine.dispose()
-    twin.state.pages.close()
 
 
 def test_everywhere_else_is_signed_out_at_once(app: FastAPI, rosa: TestClient, phone: TestClient):

@@ -27,11 +27,9 @@ from tests.exchange.test_cards_out import review
 
 
 @pytest.fixture
-def full(settings: Settings, clock, live_library: LiveLibrary) -> Iterator[FastAPI]:
+def full(settings: Settings, clock, live_library: LiveLibrary) -> FastAPI:
     """A server whose database has reached its limit."""
-    app = create_app(settings.model_copy(update={"max_data_gb": 1e-6}), clock, live_library)
-    yield app
-    app.state.pages.close()
+    return create_app(settings.model_copy(update={"max_data_gb": 1e-6}), clock, live_library)
 
 
 @pytest.fixture
@@ -125,7 +123,6 @@ def test_an_address_adds_so_much_in_a_day(settings: Settings, clock, live_librar
     assert statuses == [303, 429, 429]
     assert answer.headers["retry-after"] == "86400"
     assert "Add the rest tomorrow." in answer.text
-    app.state.pages.close()
 
 
 def test_an_address_is_counted_for_itself_and_day_by_day():

@@ -1,10 +1,9 @@
-"""Requests with parts that are too long, and memory that nobody can fill."""
+"""Requests with parts that are too long."""
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.web.page_cache import CachedPage, CacheStamp, CompressedBody, PageCache
-from app.web.visitor import Visitor
+KILO = 1024
 
 KILO = 1024
 
@@ -39,18 +38,3 @@ def test_a_query_that_is_too_long_is_refused(client: TestClient):
 
     assert answer.status_code == 414
     assert "at most 16,384 are read" in answer.text
-
-
-def test_the_key_of_a_kept_page_counts_like_its_body():
-    pages, visitor = PageCache(None, most=KILO * KILO), Visitor("key", b"")
-    now = CacheStamp("1", 0.0, None)
-    kept = CachedPage(CompressedBody(b"page"), b"text/html", "1", None, float("inf"))
-    targets = [(f"/{number}", b"x" * 10_000, "") for number in range(300)]
-
-    for target in targets:
-        pages.put(target, visitor, kept, "all")
-
-    left = [t for t in targets if pages.find(t, visitor, now)]
-    assert 50 < len(left) < 100
-    assert left == targets[-len(left) :]  # the least used went first
-    assert pages.size <= KILO * KILO

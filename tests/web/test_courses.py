@@ -25,7 +25,6 @@ def school(settings: Settings, clock: Clock, tmp_path: Path) -> Iterator[FastAPI
     app = create_app(settings.model_copy(update={"content": content}), clock)
     yield app
     app.state.engine.dispose()
-    app.state.pages.close()
 
 
 @pytest.fixture

@@ -126,7 +126,6 @@ def module_app(request, tmp_path_factory, databases):
         app = create_app(settings)
         yield app
         app.state.engine.dispose()
-        app.state.pages.close()
 
 
 def test_every_part_of_the_app_is_within_reach(pages: dict[str, Page], module_app):

@@ -43,7 +43,6 @@ def without_course(settings: Settings, clock, tmp_path: Path) -> Iterator[TestCl
     app = create_app(settings, clock, NoCourse(tmp_path))
     yield TestClient(app, raise_server_exceptions=False)
     app.state.engine.dispose()
-    app.state.pages.close()
 
 
 def failed(client: TestClient) -> str:

@@ -118,7 +118,6 @@ def app(
     app = create_app(settings, clock, None if below else live_library)
     yield app
     app.state.engine.dispose()
-    app.state.pages.close()
 
 
 @pytest.fixture

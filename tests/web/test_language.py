@@ -58,7 +58,6 @@ def german(settings: Settings):
     app = create_app(settings.model_copy(update={"content": FIRST_AID}))
     yield app
     app.state.engine.dispose()
-    app.state.pages.close()
 
 
 def every_kind_of_page(app: FastAPI, client: TestClient):
@@ -121,6 +120,5 @@ def test_the_list_of_courses_names_each_in_its_language(settings: Settings):
     with visit(app) as client:
         spoken = Spoken(client.get("/courses").text).said
     app.state.engine.dispose()
-    app.state.pages.close()
 
     assert {"Erste Hilfe am Unfallort", "Erste Hilfe"} == set(spoken["de"])

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urldefrag, urlsplit
 
@@ -43,11 +42,9 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(settings: Settings, clock: Clock, folder: Path) -> Iterator[FastAPI]:
+def app(settings: Settings, clock: Clock, folder: Path) -> FastAPI:
     live = LiveLibrary(folder)
-    app = create_app(settings.model_copy(update={"content": folder}), clock, live)
-    yield app
-    app.state.pages.close()
+    return create_app(settings.model_copy(update={"content": folder}), clock, live)
 
 
 def a_learner(client: TestClient) -> None:

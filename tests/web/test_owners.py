@@ -29,12 +29,10 @@ pytestmark = pytest.mark.drawn
 
 
 @pytest.fixture
-def app(settings: Settings, clock: Clock) -> Iterator[FastAPI]:
+def app(settings: Settings, clock: Clock) -> FastAPI:
     """A server with two courses, some of whose ids are the same."""
     content = two_courses(settings.data / "content")
-    app = create_app(settings.model_copy(update={"content": content}), clock)
-    yield app
-    app.state.pages.close()
+    return create_app(settings.model_copy(update={"content": content}), clock)
 
 
 def browser(app: FastAPI, course: str) -> TestClient:

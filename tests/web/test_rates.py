@@ -223,7 +223,6 @@ class TestClassBehindOneAddress:
             browser.get("/continue")
         yield browsers
         app.state.engine.dispose()
-        app.state.pages.close()
 
     def test_all_of_several_classes_start(self, browsers):
         for _ in range(3):

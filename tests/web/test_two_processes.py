@@ -59,7 +59,7 @@ def test_they_show_one_count(server: Server):
 
     assert [counted[of_pages] for counted in found] == [40] * 4
     for counted in found:
-        assert sum(key[0] == "headroom_resident_bytes" for key in counted) >= 1
+        assert sum(key[0] == "process_resident_memory_bytes" for key in counted) >= 1
 
 
 @ABOUT_SQLITE

@@ -39,7 +39,6 @@ def test_two_processes_that_write_at_once_let_each_other_write(
     assert outcome(both()) == [[303] * PEOPLE] * 2
     assert len(session.exec(select(SectionRead.id)).all()) == 2 * PEOPLE
     other.state.engine.dispose()
-    other.state.pages.close()
 
 
 def test_a_write_that_fails_gives_its_turn_back(client):
