@@ -25,6 +25,14 @@ from app.accounts.learner_store import (
     learner_numbered,
     touch_session,
 )
+from app.accounts.plan_calendar import (
+    DEFAULT_HABITS,
+    LAST_WEEK,
+    CardAmount,
+    PlanCalendar,
+    StudyHabits,
+    read_card_amount,
+)
 from app.clock import RETENTION, Now, current_time, from_milliseconds, study_day_at, study_day_start
 from app.content.library import Library
 from app.database.engine import DbSession, read_only_session, run_query
@@ -34,39 +42,6 @@ from app.web.dependencies import current_library
 from app.web.rate_limits import RateLimiter, client_key
 from app.web.render import render_page
 from app.web.visitor import SessionCookies, Visitor, describe_user_agent
-
-LAST_WEEK = 7
-"""Days before the exam on which the study time may be doubled."""
-_WEEK = 7
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class StudyHabits:
-    """A learner's choices for the study plan.
-
-    `fill` uses all minutes of each day, `double` doubles the minutes in the last week,
-    `off` are the weekdays without study time (Monday is 0).
-    """
-
-    fill: bool = False
-    double: bool = False
-    off: frozenset[int] = frozenset()
-
-    def is_off(self, day: int) -> bool:
-        """Return whether a study day (a date ordinal) is a day off."""
-        return (day - 1) % _WEEK in self.off
-
-    def share_on(self, day: int, exam: int) -> int:
-        """Return the minutes of a study day as a multiple of the usual minutes: 0, 1 or 2.
-
-        The exam day is never a day off.
-        """
-        if self.is_off(day) and day < exam:
-            return 0
-        return 2 if self.double and 0 <= exam - day <= LAST_WEEK else 1
-
-
-DEFAULT_HABITS = StudyHabits()
 
 _A_DAY = dt.timedelta(days=1)
 
@@ -98,6 +73,16 @@ class LearnerProfile:
     person: str = ""
     course: str = ""
     home: int = 0
+    plan_begun: dt.date | None = None
+    mock_days: tuple[dt.date, ...] = ()
+    card_amount: CardAmount = "normal"
+
+    def plan_calendar(self, day: dt.date) -> PlanCalendar:
+        """Return the dates of the plan as of a study day; without an exam day if it is over."""
+        if self.exam_day is None or self.exam_day < day:
+            return PlanCalendar(day, habits=self.habits)
+        begin = self.plan_begun or day
+        return PlanCalendar(begin, self.exam_day, self.mock_days, self.habits)
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""
@@ -106,14 +91,12 @@ class LearnerProfile:
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day: a day off before the exam."""
         exam = self.exam_day
-        return exam is not None and day < exam and self.habits.is_off(day.toordinal())
+        return exam is not None and day < exam and self.habits.is_off(day)
 
     def minutes_on(self, day: dt.date) -> int:
         """Return the minutes of a study day. A day off counts like any other day."""
-        if self.exam_day is None:
-            return self.minutes_a_day
-        share = self.habits.share_on(day.toordinal(), self.exam_day.toordinal())
-        return self.minutes_a_day * max(1, share)
+        last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK
+        return self.minutes_a_day * (2 if self.habits.double and last_week else 1)
 
     def next_study_day(self, now: dt.datetime) -> dt.datetime:
         """Return when the study day after `now` begins."""
@@ -181,14 +164,15 @@ def _learner_from_row(row: LearnerRecord) -> LearnerProfile:
         target=row.target,
         calendar=row.calendar,
         missed=row.missed,
-        habits=StudyHabits(
-            row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))
-        ),
+        habits=StudyHabits(row.double_last_week, frozenset(map(int, row.days_off))),
         last_seen=row.last_seen,
         acts=row.acts,
         person=row.person,
         course=row.course,
         home=row.home,
+        plan_begun=dt.date.fromisoformat(row.plan_begun) if row.plan_begun else None,
+        mock_days=tuple(map(dt.date.fromisoformat, row.mock_days.split())),
+        card_amount=read_card_amount(row.card_amount),
     )
 
 

@@ -173,9 +173,11 @@ _COLUMNS: tuple[Any, ...] = tuple(
         Learner.target,
         Learner.calendar,
         Learner.missed,
-        Learner.all_minutes,
         Learner.double_last_week,
         Learner.days_off,
+        Learner.plan_begun,
+        Learner.mock_days,
+        Learner.card_amount,
         Learner.acts,
         Learner.person,
         Learner.course,
@@ -220,9 +222,11 @@ class LearnerRecord:
     target: int | None
     calendar: bool
     missed: bool
-    all_minutes: bool
     double_last_week: bool
     days_off: str
+    plan_begun: str | None
+    mock_days: str
+    card_amount: str
     acts: int
     person: str
     course: str
@@ -315,9 +319,11 @@ def _learner_in_other_course(db: Session, known: LearnerRecord, course: str) -> 
         target=None,
         calendar=fresh.calendar,
         missed=fresh.missed,
-        all_minutes=fresh.all_minutes,
         double_last_week=fresh.double_last_week,
         days_off=fresh.days_off,
+        plan_begun=None,
+        mock_days=fresh.mock_days,
+        card_amount=fresh.card_amount,
         acts=fresh.acts,
     )
 

@@ -3,6 +3,11 @@
 import dataclasses
 import datetime as dt
 import math
+from typing import Literal
+
+CardAmount = Literal["fewer", "normal", "more"]
+CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
+"""How many new cards a learner wants."""
 
 _DAY = dt.timedelta(days=1)
 _WEEK = 7
@@ -18,6 +23,11 @@ MOST_LATE = 2
 """Days that a missed mock exam stays on the list. The last one stays until the eve."""
 OPEN_DAYS = 60
 """Days that the plan looks ahead while no exam day is set."""
+
+
+def read_card_amount(value: str) -> CardAmount:
+    """Return a stored choice; an unknown one is normal."""
+    return next((amount for amount in CARD_AMOUNTS if amount == value), "normal")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
+from app.accounts.plan_calendar import CARD_AMOUNTS, StudyHabits, plan_mock_days
 from app.clock import RETENTION, Now, find_time_zone
 from app.database.engine import DbSession
 from app.web.render import render_page
@@ -55,17 +56,18 @@ class SettingsForm(BaseModel):
     target: str = ""
     calendar: str = "yes"
     missed: str = "yes"
-    all_minutes: str = "no"
+    card_amount: str = "normal"
     double_last_week: str = "no"
     days_off: list[str] = []
 
     def read(self, today: dt.date, kept: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
         """Return column values, and problems for fields with invalid values.
 
-        An exam day in the past is accepted only if it equals `kept`, the saved one.
+        An exam day in the past is accepted only if it equals `kept`, the saved one. Another exam
+        day than that comes with the dates of its mock exams.
         """
         reader = _SettingsReader(self)
-        values = {
+        values: dict[str, Any] = {
             "name": reader.text("name", 80),
             "exam_day": reader.day("exam_day", today, kept),
             "minutes_a_day": reader.whole("minutes_a_day", 5, 480, "minutes a day"),
@@ -75,8 +77,15 @@ class SettingsForm(BaseModel):
         }
         values["target"] = values["target"] or None
         values["days_off"] = reader.read_weekdays()
-        for field in ("calendar", "missed", "all_minutes", "double_last_week"):
+        for field in ("calendar", "missed", "double_last_week"):
             values[field] = reader.yes(field)
+        values["card_amount"] = reader.card_amount()
+        exam = dt.date.fromisoformat(values["exam_day"]) if values["exam_day"] else None
+        if exam != kept and not reader.problems:
+            off = frozenset(map(int, values["days_off"]))
+            mocks = plan_mock_days(today, exam, StudyHabits(off=off)) if exam else ()
+            values["plan_begun"] = today.isoformat() if exam else None
+            values["mock_days"] = " ".join(day.isoformat() for day in mocks)
         return values, reader.problems
 
 
@@ -137,6 +146,15 @@ class _SettingsReader:
         elif len(chosen) == len(WEEKDAYS):
             self._refuse("days_off", "Leave at least one day a week to study.")
         return "".join(chosen)
+
+    def card_amount(self) -> str:
+        typed = self._typed("card_amount")
+        if typed not in CARD_AMOUNTS:
+            self._refuse(
+                "card_amount",
+                f"Choose fewer, normal or more; {_quote_typed(typed)} is none of them.",
+            )
+        return typed
 
     def yes(self, field: str) -> bool:
         typed = self._typed(field)
@@ -210,7 +228,7 @@ def settings_as_typed(learner: LearnerProfile) -> SettingsForm:
         target="" if learner.target is None else str(learner.target),
         calendar="yes" if learner.calendar else "no",
         missed="yes" if learner.missed else "no",
-        all_minutes="yes" if learner.habits.fill else "no",
+        card_amount=learner.card_amount,
         double_last_week="yes" if learner.habits.double else "no",
         days_off=[str(day) for day in sorted(learner.habits.off)],
     )

@@ -5,9 +5,9 @@ import datetime as dt
 import math
 from collections.abc import Mapping
 
-from app.accounts.plan_calendar import PlanCalendar
+from app.accounts.plan_calendar import CardAmount, PlanCalendar
 from app.spaced_repetition.fsrs import fsrs_formulas
-from app.study_plan.facts import CardAmount, CardFact, CourseFacts, LearnerFacts
+from app.study_plan.facts import CardFact, CourseFacts, LearnerFacts
 
 REVIEW_SHARE = 0.4
 """The most of a day's minutes that reviews take."""

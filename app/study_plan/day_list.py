@@ -11,9 +11,9 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from app.accounts.plan_calendar import PlanCalendar
+from app.accounts.plan_calendar import CardAmount, PlanCalendar
 from app.study_plan import cards
-from app.study_plan.facts import CardAmount, CourseFacts, LearnerFacts, TaskKind
+from app.study_plan.facts import CourseFacts, LearnerFacts, TaskKind
 from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
@@ -60,11 +60,13 @@ class DayList:
     """The list of a study day, in the order to do it.
 
     `undone` counts, by kind, the lists in a row on which a task was left unfinished before today.
+    `ready` are the objectives that were ready on this morning or one before.
     """
 
     day: dt.date
     tasks: tuple[Task, ...] = ()
     undone: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    ready: tuple[str, ...] = ()
 
     @property
     def minutes(self) -> float:

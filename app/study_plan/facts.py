@@ -6,11 +6,10 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from app.content.blueprint import main_exam
 from app.content.library import Library
-from app.markup.model import ExamBlueprint, Topic
+from app.markup.model import Topic
 from app.questions import types
-
-CardAmount = Literal["fewer", "normal", "more"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -169,12 +168,6 @@ class LearnerFacts:
         for reading in self.readings:
             shares[reading.page] = min(1.0, shares.get(reading.page, 0.0) + reading.share)
         return shares
-
-
-def main_exam(library: Library) -> ExamBlueprint | None:
-    """Return the mock exam closest to the real exam: the one with the most questions."""
-    exams = sorted(library.exams.values(), key=lambda exam: (-exam.questions, exam.slug))
-    return exams[0] if exams else None
 
 
 _EVEN = 100  # exam length for a course that defines no exam
