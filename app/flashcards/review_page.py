@@ -57,10 +57,11 @@ from app.spaced_repetition.todays_queue import (
     QueueCounter,
     TodaysQueue,
     choose_new,
+    find_unseen,
     queue_counters,
     todays_queue,
 )
-from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
+from app.study_plan.loader import DayListEnsured, listed_cards
 from app.web.dependencies import find_topic
 from app.web.render import is_htmx_request, render_page
 
@@ -128,8 +129,8 @@ class CongratsInfo:
 
     `on` and `count` are the next study day with cards. `wait` is the time until a learning step
     later today. `more` is how many new cards could be started now, and `reverses` says that the new
-    ones left are buried because their reverse was seen today. `plan` is that of the day, with what
-    else is on its list.
+    ones left are buried because their reverse was seen today. `has_list` says that these are the
+    cards of the day's list.
     """
 
     on: dt.date | None
@@ -139,7 +140,7 @@ class CongratsInfo:
     topic: str
     tomorrow: bool
     reverses: bool
-    plan: StudyPlan | None = None
+    has_list: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -169,9 +170,8 @@ def build_review_page(
 
     `token` identifies the showing of the card, if it was shown before.
     """
-    plan = load_plan(desk)
-    choice = DeckChoice(wish.topic, wish.more)
-    stack = todays_queue(desk, plan.cards if plan else None, choice)
+    listed = listed_cards(desk)
+    stack = todays_queue(desk, listed, DeckChoice(wish.topic, wish.more))
     done, held = stack.queue.finished, _chosen_card(desk, wish, stack)
     left = max(stack.left.cards, 1) if held else 0
     return ReviewPage(
@@ -181,7 +181,7 @@ def build_review_page(
         graded=stack.queue.graded,
         counters=queue_counters(stack.left, _counter_kind(held, stack) if held else ""),
         turn=(build_card_view(desk, held, show=show, since=since, token=token) if held else None),
-        rest=None if held else _build_congrats(desk, stack, plan),
+        rest=None if held else _build_congrats(desk, stack, has_list=listed is not None),
     )
 
 
@@ -268,14 +268,12 @@ def _chosen_card(desk: RequestContext, wish: ReviewFilter, stack: TodaysQueue) -
     return queue.first if soon and soon.due_at - desk.now <= _AHEAD else None
 
 
-def _build_congrats(
-    desk: RequestContext, stack: TodaysQueue, plan: StudyPlan | None
-) -> CongratsInfo:
+def _build_congrats(desk: RequestContext, stack: TodaysQueue, *, has_list: bool) -> CongratsInfo:
     learner, library, queue, limits = desk.learner.id, desk.library, stack.queue, stack.limits
     later = store.next_due(desk.db, learner, limits)
     standing = queue.first.standing if queue.first else None
-    unseen = store.unseen_by_topic(desk.db, learner, library, limits)
-    new = choose_new(desk, limits, 1)
+    unseen = find_unseen(desk, limits)
+    new = choose_new(desk, limits, unseen, 1)
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
     return CongratsInfo(
         on=later[0] if later else None,
@@ -285,7 +283,7 @@ def _build_congrats(
         topic=topic.title if topic else "",
         tomorrow=bool(later and (later[0] - desk.day).days == 1),
         reverses=bool(unseen) and not new,
-        plan=plan,
+        has_list=has_list,
     )
 
 

@@ -31,7 +31,6 @@ from app.study_plan.loader import (
     DayListEnsured,
     StudyPlan,
     load_plan,
-    load_progress,
     renew_untouched_list,
 )
 from app.web.dependencies import CurrentLibrary, public_base_url
@@ -152,7 +151,7 @@ def show_plan(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTMLR
         calendar=calendar,
         plan=plan,
         tasks=[(task, describe_task(task, desk.library)) for task in (plan.tasks if plan else ())],
-        progress=load_progress(desk, plan),
+        progress=plan.progress if plan else None,
         last_new=last_new_day(calendar),
         amounts=CARD_AMOUNTS,
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",

@@ -20,7 +20,7 @@ from app.progress.predictions import PredictionOutcome, inside_words, match_pred
 from app.progress.study_log import first_log_day, study_log
 from app.progress.today_page import WEEK, describe_chance, draw_estimate
 from app.spaced_repetition.queue import orphaned_cards
-from app.study_plan.loader import DayListEnsured, load_plan, load_progress
+from app.study_plan.loader import DayListEnsured, load_plan
 from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_percent, format_short_date
 from app.web.page_cache import allow_caching
@@ -216,7 +216,7 @@ def show_progress(request: Request, desk: Reader, _ensured: DayListEnsured) -> H
         ahead=estimate,
         ahead_drawn=draw_estimate(estimate, learner.target) if estimate else "",
         chance=describe_chance(estimate, learner.target),
-        progress=load_progress(desk, plan),
+        progress=plan.progress if plan else None,
         turnouts=prediction_chart(desk),
         **_progress_charts(desk),
     )

@@ -20,10 +20,15 @@ from app.progress.study_log import first_log_day, study_log
 from app.questions.question_form import new_token
 from app.quiz.selection import draw_placement
 from app.spaced_repetition.queue import orphaned_cards
-from app.spaced_repetition.todays_queue import CardsLeft, todays_queue
+from app.spaced_repetition.todays_queue import todays_queue
 from app.study_plan.day_list import TickedTask
 from app.study_plan.facts import course_facts
-from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan, load_progress
+from app.study_plan.loader import (
+    DayListEnsured,
+    StudyPlan,
+    listed_cards,
+    load_plan,
+)
 from app.study_plan.score import ObjectiveEstimate, ScoreEstimate
 from app.web.formatting import format_percent
 from app.web.page_cache import allow_caching
@@ -264,14 +269,14 @@ def show_today(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTML
     plan = load_plan(desk)
     context = _today_context(desk, plan)
     context |= {"running": running, "placing": placing}
-    if plan is None and running is None and placing is None:
+    if plan is None and running is None:
         welcome = first_visit_info(library, main_exam(library), learner.key)
         return render_page(
             request, "progress/first.html", welcome=welcome, token=new_token(), **context
         )
     coming, until = _coming_cards(desk)
     allow_caching(request, min(until, desk.now + _MINUTE) if running else until, strangers=True)
-    left = todays_queue(desk, plan.cards if plan else None).left
+    left = todays_queue(desk, listed_cards(desk)).left
     days = history.study_days(db, learner.id, first_log_day(day))
     log = study_log(days.counts, day, days.first or day) if learner.calendar else None
     return render_page(
@@ -332,7 +337,7 @@ def _today_context(desk: RequestContext, plan: StudyPlan | None) -> dict[str, An
             task.kind: task_address(task, library, unread) for task in (plan.tasks if plan else ())
         },
         "unread": unread,
-        "progress": load_progress(desk, plan),
+        "progress": plan.progress if plan else None,
         "minutes": learner.minutes_on(desk.day),
         "ahead": estimate,
         "ahead_drawn": draw_estimate(estimate, learner.target) if estimate else "",
@@ -340,7 +345,6 @@ def _today_context(desk: RequestContext, plan: StudyPlan | None) -> dict[str, An
         "plots": blueprint_domains(
             library, estimate, last.objectives if last else (), learner.target
         ),
-        "left": CardsLeft(),
         "recent": _recent_pages(desk, pages),
     }
 

@@ -6,7 +6,7 @@ the queue of all due cards.
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import bindparam, or_, select
@@ -100,7 +100,8 @@ class CardsLeft:
 class TodaysQueue:
     """The review queue, and the query it was loaded with.
 
-    `new` are the cards that may be started now, in order; `left` counts what is left to do.
+    `new` are the cards that may be started now, in order: those on the list, or the next one. `left`
+    counts what is left to do.
     """
 
     queue: ReviewQueue
@@ -132,17 +133,21 @@ def todays_queue(
     pace = card_pace(desk.db, desk.learner.id, desk.day)
     if planned and listed is not None:
         new = _listed_new(desk, listed)
-    elif listed is not None and not choice.topic:
-        begun = found.whole.begun
-        planned_new = sum(not is_added_card(card) for card in listed.new)
-        new = choose_new(desk, limits, max(0, planned_new + choice.more - begun))
+        fresh = len(new)
     else:
-        minutes = desk.learner.minutes_on(desk.day)
-        new = choose_new(desk, limits, new_cards_allowed(minutes, found.whole, choice.more, pace))
+        if listed is not None and not choice.topic:
+            planned_new = sum(not is_added_card(card) for card in listed.new)
+            allowed = max(0, planned_new + choice.more - found.whole.begun)
+        else:
+            minutes = desk.learner.minutes_a_day
+            allowed = new_cards_allowed(minutes, found.whole, choice.more, pace)
+        unseen = find_unseen(desk, limits) if allowed else {}
+        new = choose_new(desk, limits, unseen, 1)
+        fresh = min(allowed, sum(unseen.values()))
     left = CardsLeft(
         due=found.learning + found.review,
         waiting=found.waiting,
-        fresh=len(new) + found.added,
+        fresh=fresh + found.added,
         added=found.added,
         learning=found.learning,
         pace=pace,
@@ -155,18 +160,22 @@ def _query(desk: RequestContext, topic: str) -> QueueQuery:
     return QueueQuery(desk.day, to_milliseconds(desk.now), topic, strays)
 
 
-def choose_new(desk: RequestContext, limits: QueueQuery, count: int) -> tuple[str, ...]:
-    """Return the first `count` new cards in course order, never a card and its reverse."""
-    if not count:
-        return ()
-    topics = queue.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)
+def choose_new(
+    desk: RequestContext, limits: QueueQuery, topics: Iterable[str], count: int
+) -> tuple[str, ...]:
+    """Return the first `count` new cards of these topics, never a card and its reverse."""
     cards = queue.new_cards(desk.db, desk.learner.id, desk.library, limits, topics)
     chosen: dict[str, str] = {}
-    for card in cards:
+    for card in cards if count else ():
         chosen.setdefault(card_note(desk.library, card), card)
         if len(chosen) == count:
             break
     return tuple(chosen.values())
+
+
+def find_unseen(desk: RequestContext, limits: QueueQuery) -> dict[str, int]:
+    """Return how many cards of each topic were never started, topics in course order."""
+    return queue.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)
 
 
 def _listed_new(desk: RequestContext, listed: ListedCards) -> tuple[str, ...]:
@@ -246,7 +255,12 @@ def upcoming_cards(
         today.sort(key=lambda c: order.get(c.card, len(order)))
     ripe = [card for card in today if not _is_waiting(card, desk)]
     waiting = [card for card in today if _is_waiting(card, desk)]
-    new = [review_log.unseen_card(desk.db, desk.learner.id, card) for card in stack.new]
+    cards = stack.new
+    if listed is None:
+        count = stack.left.fresh - stack.left.added
+        topics = find_unseen(desk, stack.limits) if count else {}
+        cards = choose_new(desk, stack.limits, topics, count)
+    new = [review_log.unseen_card(desk.db, desk.learner.id, card) for card in cards]
     return list(itertools.islice([*ripe, *new, *waiting], most)), due
 
 

@@ -60,13 +60,15 @@ class DayList:
     """The list of a study day, in the order to do it.
 
     `undone` counts, by kind, the lists in a row on which a task was left unfinished before today.
-    `ready` are the objectives that were ready on this morning or one before.
+    `ready` are the objectives that were ready on this morning or one before, `known_cards` counts
+    the cards that were ever recalled on a later day.
     """
 
     day: dt.date
     tasks: tuple[Task, ...] = ()
     undone: Mapping[str, int] = dataclasses.field(default_factory=dict)
     ready: tuple[str, ...] = ()
+    known_cards: int = 0
 
     @property
     def minutes(self) -> float:

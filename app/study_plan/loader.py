@@ -31,7 +31,7 @@ _log = logging.getLogger("headroom")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """What only grows: objectives that were ready once, pages read, cards known and started."""
+    """What only grows: objectives that were ready once, pages read, cards known."""
 
     objectives_ready: int
     objectives: int
@@ -43,13 +43,17 @@ class StudyProgress:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """The plan of a study day: the list with its ticks, the dates, and this morning's estimate."""
+    """The plan of a study day: the list with its ticks, the dates, and this morning's estimate.
+
+    `ready` are the objectives that were ready once.
+    """
 
     day: dt.date
     calendar: PlanCalendar
     tasks: tuple[TickedTask, ...]
-    ready: tuple[str, ...]
     estimate: ScoreEstimate | None
+    ready: tuple[str, ...]
+    progress: StudyProgress
 
     @property
     def minutes(self) -> float:
@@ -69,12 +73,6 @@ class StudyPlan:
     def is_off(self) -> bool:
         return self.calendar.is_off(self.day)
 
-    @property
-    def cards(self) -> ListedCards:
-        """The cards on the list."""
-        by_kind = {task.kind: task.task.cards for task in self.tasks}
-        return ListedCards(by_kind.get("review", ()), by_kind.get("new", ()))
-
 
 def load_plan(desk: RequestContext) -> StudyPlan | None:
     """Return the plan of the study day; None until the learner has read or answered something.
@@ -85,32 +83,34 @@ def load_plan(desk: RequestContext) -> StudyPlan | None:
     if made is None:
         return None
     day_list, estimate = made
-    calendar = desk.learner.plan_calendar(desk.day)
-    ticked = _tick(desk.db, desk.learner, desk.library, day_list)
-    return StudyPlan(desk.day, calendar, ticked, day_list.ready, estimate)
+    course = course_facts(desk.library)
+    done = store.load_day_done(desk.db, desk.learner, desk.library, desk.day, course.pages)
+    return StudyPlan(
+        day=desk.day,
+        calendar=desk.learner.plan_calendar(desk.day),
+        tasks=tick_tasks(day_list.tasks, done),
+        estimate=estimate,
+        ready=day_list.ready,
+        progress=StudyProgress(
+            objectives_ready=len(day_list.ready),
+            objectives=len(course.objectives),
+            pages_read=len(done.pages),
+            pages=len(course.pages),
+            cards_known=day_list.known_cards,
+            cards=len(desk.library.cards),
+        ),
+    )
 
 
 def listed_cards(desk: RequestContext) -> ListedCards | None:
-    """Return the cards on the list of the study day; None without a list."""
-    plan = load_plan(desk)
-    return plan.cards if plan else None
-
-
-def load_progress(desk: RequestContext, plan: StudyPlan | None) -> StudyProgress:
-    """Return what a learner has reached so far."""
-    course = course_facts(desk.library)
-    cards = len(desk.library.cards)
+    """Return the cards on the stored list of the study day; None without one."""
     if not desk.learner.id:
-        return StudyProgress(0, len(course.objectives), 0, len(course.pages), 0, cards)
-    done = store.load_day_done(desk.db, desk.learner, desk.library, desk.day, course.pages)
-    return StudyProgress(
-        objectives_ready=len(plan.ready) if plan else 0,
-        objectives=len(course.objectives),
-        pages_read=len(done.pages),
-        pages=len(course.pages),
-        cards_known=store.count_known_cards(desk.db, desk.learner.id),
-        cards=cards,
-    )
+        return None
+    newest = _newest_list(desk)
+    if newest is None or newest[0].day != desk.day:
+        return None
+    by_kind = {task.kind: task.cards for task in newest[0].tasks}
+    return ListedCards(by_kind.get("review", ()), by_kind.get("new", ()))
 
 
 def _tick(
@@ -121,12 +121,21 @@ def _tick(
     return tick_tasks(day_list.tasks, done)
 
 
+def _newest_list(desk: RequestContext) -> tuple[DayList, ScoreEstimate | None] | None:
+    """Return the list of the day or the last one before, read once per request."""
+    if "newest list" not in desk.found:
+        newest = store.load_newest_list(desk.db, desk.learner.id, desk.day)
+        desk.found["newest list"] = newest
+    found: tuple[DayList, ScoreEstimate | None] | None = desk.found["newest list"]
+    return found
+
+
 def _find_or_make(desk: RequestContext) -> tuple[DayList, ScoreEstimate | None] | None:
     """Return the stored list of the day, or make it from what is known now."""
     db, learner, library, day = desk.db, desk.learner, desk.library, desk.day
     if not learner.id:
         return None
-    newest = store.load_newest_list(db, learner.id, day)
+    newest = _newest_list(desk)
     if newest is not None and newest[0].day == day:
         return newest
     facts = store.load_learner_facts(db, learner, library, day)
@@ -138,7 +147,9 @@ def _find_or_make(desk: RequestContext) -> tuple[DayList, ScoreEstimate | None] 
         last = newest[0]
         undone = count_undone(last.undone, _tick(db, learner, library, last))
         facts = dataclasses.replace(facts, undone=undone)
-    return _make(library, learner, facts, newest)
+    day_list, estimate = _make(library, learner, facts, newest)
+    known = store.count_known_cards(db, learner.id)
+    return dataclasses.replace(day_list, known_cards=known), estimate
 
 
 def _make(
@@ -190,13 +201,14 @@ async def ensure_day_list(request: Request, desk: Reader) -> None:
         )
         # The reader's snapshot is from before; the next query sees the list that stayed.
         desk.db.rollback()
+        desk.found.clear()
     except SQLAlchemyError:
         _log.exception("the list of a day could not be written down")
 
 
 def _make_missing(desk: RequestContext) -> tuple[DayList, ScoreEstimate | None] | None:
     """Return the list to store; None if it is stored already or there is none yet."""
-    newest = store.load_newest_list(desk.db, desk.learner.id, desk.day)
+    newest = _newest_list(desk)
     if newest is not None and newest[0].day == desk.day:
         return None
     return _find_or_make(desk)

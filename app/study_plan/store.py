@@ -173,16 +173,20 @@ def _last_sat(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None
     return learner.study_day(from_milliseconds(at)) if at else None
 
 
-_REVIEWED = select(LOG.c.card.distinct()).where(*_counted, LOG.c.study_day == bindparam("day"))
-_ANSWERED = select(ATTEMPT.c["item"].distinct()).where(
-    ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day == bindparam("day")
+_REVIEWED = select(MEMORY.c.card).where(
+    MEMORY.c.learner_id == _learner, MEMORY.c.last_day >= bindparam("day")
+)
+_ANSWERED = (
+    select(ATTEMPT.c["item"])
+    .distinct()
+    .where(ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day >= bindparam("day"))
 )
 
 
 def load_day_done(
     db: Session, learner: LearnerProfile, library: Library, day: dt.date, pages: Iterable[str]
 ) -> DayDone:
-    """Return what was done on a study day; which of these `pages` are read does not ask when."""
+    """Return what was done on a study day or since, and which of `pages` are read."""
     values = {"learner": learner.id, "day": day.isoformat()}
     read = collections.Counter[str]()
     for reading in _load_readings(db, values, learner, library):
@@ -278,7 +282,7 @@ _PLACEMENT = (
     .order_by(_RUN.c.id.desc())
     .limit(1)
 )
-_PLACED = select(ATTEMPT.c["item"].distinct()).where(ATTEMPT.c.run_id == bindparam("run"))
+_PLACED = select(ATTEMPT.c["item"]).distinct().where(ATTEMPT.c.run_id == bindparam("run"))
 
 
 def is_being_placed(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> bool:

@@ -13,13 +13,14 @@ depends_on = None
 
 
 def upgrade() -> None:
-    with op.batch_alter_table("learner") as batch_op:
-        batch_op.add_column(sa.Column("plan_begun", sa.String(length=10), nullable=True))
-        batch_op.add_column(sa.Column("mock_days", sa.Text(), nullable=False, server_default=""))
-        batch_op.add_column(
-            sa.Column("card_amount", sa.String(length=8), nullable=False, server_default="normal")
-        )
-        batch_op.drop_column("all_minutes")
+    # Not in a batch, which would build the table anew: numbers of learners never return.
+    op.add_column("learner", sa.Column("plan_begun", sa.String(length=10), nullable=True))
+    op.add_column("learner", sa.Column("mock_days", sa.Text(), nullable=False, server_default=""))
+    op.add_column(
+        "learner",
+        sa.Column("card_amount", sa.String(length=8), nullable=False, server_default="normal"),
+    )
+    op.drop_column("learner", "all_minutes")
     op.create_table(
         "day_list",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -63,9 +64,9 @@ def _date_mock_exams() -> None:
 
 def downgrade() -> None:
     op.drop_table("day_list")
-    with op.batch_alter_table("learner") as batch_op:
-        batch_op.add_column(
-            sa.Column("all_minutes", sa.Boolean(), nullable=False, server_default=sa.false())
-        )
-        for name in ("card_amount", "mock_days", "plan_begun"):
-            batch_op.drop_column(name)
+    op.add_column(
+        "learner",
+        sa.Column("all_minutes", sa.Boolean(), nullable=False, server_default=sa.false()),
+    )
+    for name in ("card_amount", "mock_days", "plan_begun"):
+        op.drop_column("learner", name)

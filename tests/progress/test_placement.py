@@ -1,7 +1,5 @@
 """The first visit, and the placement test that it proposes."""
 
-import dataclasses
-import datetime as dt
 import html
 import re
 
@@ -11,12 +9,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import AddedCard, Attempt
-from app.mastery.evidence import AnswerHistory
-from app.mastery.objectives import NOTHING, build_standings
 from app.quiz.selection import draw_placement
-from app.study_plan.calendar import TodayInputs
-from app.study_plan.card_plan import CardsLeft
-from app.study_plan.today import reading_step
 
 
 def begin(client: TestClient) -> str:
@@ -130,20 +123,6 @@ def test_a_finished_test_leads_to_the_plan(rosa: TestClient, library: Library):
     for domain in library.syllabus.domains:
         assert domain.title in result
     assert "Placement test:" not in rosa.get("/").text
-
-
-def test_what_was_answered_rightly_is_read_after_what_was_not(library: Library):
-    first, second = library.syllabus.topics[:2]
-    day = dt.date(2026, 6, 9)
-    right = {library.topics[first].questions[0]: AnswerHistory(1.0, day)}
-    record = dataclasses.replace(NOTHING, firsts=right)
-    domains = build_standings(library, record, day)
-
-    # The second page builds on the first, which one right answer does not shake.
-    step = reading_step(TodayInputs(library, record, domains, CardsLeft()))
-
-    assert step
-    assert step.address == f"/concepts/{second}"
 
 
 @pytest.mark.parametrize(("day", "status"), [("2026-07-03", 303), ("", 303), ("yesterday", 422)])

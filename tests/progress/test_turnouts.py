@@ -10,7 +10,8 @@ from sqlmodel import Session, select
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.tables import Attempt, Learner, Prediction, Sitting
-from app.mastery.readiness import RULE, ExamResult, ScorePrediction, inside_words, match_predictions
+from app.progress.predictions import ExamResult, ScorePrediction, inside_words, match_predictions
+from app.study_plan.store import RULE
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 
