@@ -74,6 +74,11 @@ class DayList:
     def minutes(self) -> float:
         return sum(task.minutes for task in self.tasks)
 
+    @property
+    def exam(self) -> str:
+        """The slug of the mock exam on the list; empty without one."""
+        return next((task.exam for task in self.tasks if task.exam), "")
+
     def task(self, kind: TaskKind) -> Task | None:
         """Return the task of a kind, or None."""
         return next((task for task in self.tasks if task.kind == kind), None)

@@ -84,7 +84,14 @@ def load_plan(desk: RequestContext) -> StudyPlan | None:
         return None
     day_list, estimate = made
     course = course_facts(desk.library)
-    done = store.load_day_done(desk.db, desk.learner, desk.library, desk.day, course.pages)
+    done = store.load_day_done(
+        desk.db,
+        desk.learner,
+        desk.library,
+        desk.day,
+        pages=course.pages,
+        exam=day_list.exam,
+    )
     return StudyPlan(
         day=desk.day,
         calendar=desk.learner.plan_calendar(desk.day),
@@ -117,7 +124,7 @@ def _tick(
     db: Session, learner: LearnerProfile, library: Library, day_list: DayList
 ) -> tuple[TickedTask, ...]:
     pages = [page.slug for task in day_list.tasks for page in task.pages]
-    done = store.load_day_done(db, learner, library, day_list.day, pages)
+    done = store.load_day_done(db, learner, library, day_list.day, pages=pages, exam=day_list.exam)
     return tick_tasks(day_list.tasks, done)
 
 

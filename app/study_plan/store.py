@@ -184,14 +184,23 @@ _ANSWERED = (
 
 
 def load_day_done(
-    db: Session, learner: LearnerProfile, library: Library, day: dt.date, pages: Iterable[str]
+    db: Session,
+    learner: LearnerProfile,
+    library: Library,
+    day: dt.date,
+    *,
+    pages: Iterable[str],
+    exam: str = "",
 ) -> DayDone:
-    """Return what was done on a study day or since, and which of `pages` are read."""
+    """Return what was done on a study day or since, and which of `pages` are read.
+
+    `exam` is the mock exam on its list; without one, no sitting is looked for.
+    """
     values = {"learner": learner.id, "day": day.isoformat()}
     read = collections.Counter[str]()
     for reading in _load_readings(db, values, learner, library):
         read[reading.page] += 1
-    sat = _last_sat(db, learner, plan_facts.course_facts(library).exam)
+    sat = _last_sat(db, learner, exam) if exam else None
     return DayDone(
         cards=frozenset(db.connection().scalars(_REVIEWED, values)),
         pages=frozenset(p for p in pages if is_read(library, p, read[p])),

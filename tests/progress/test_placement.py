@@ -107,7 +107,7 @@ def test_a_test_that_was_left_is_the_next_thing(rosa: TestClient):
     give_up(rosa, run, 1)
     page = rosa.get("/").text
 
-    assert "Placement test:" in page
+    assert "Go on with the test" in page
     assert f'href="{run}"' in page
 
 
@@ -122,7 +122,7 @@ def test_a_finished_test_leads_to_the_plan(rosa: TestClient, library: Library):
     assert "What to do today" in result
     for domain in library.syllabus.domains:
         assert domain.title in result
-    assert "Placement test:" not in rosa.get("/").text
+    assert "Go on with the test" not in rosa.get("/").text
 
 
 @pytest.mark.parametrize(("day", "status"), [("2026-07-03", 303), ("", 303), ("yesterday", 422)])
