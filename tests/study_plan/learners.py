@@ -15,7 +15,7 @@ import statistics
 from app.accounts.plan_calendar import CardAmount, PlanCalendar, plan_mock_days
 from app.spaced_repetition.fsrs import FsrsFormulas, fsrs_formulas
 from app.spaced_repetition.scheduler import SchedulerPolicy
-from app.study_plan.day_list import DayDone, count_undone, make_day_list, tick_tasks
+from app.study_plan.day_list import DayDone, DayList, count_undone, make_day_list, tick_tasks
 from app.study_plan.facts import (
     AnswerFact,
     CardFact,
@@ -72,7 +72,7 @@ class SimulatedLearner:
     def __init__(self, course: CourseFacts, seed: int, number: int, days: int) -> None:
         self.course, self.days, self.day = course, days, 0
         self.name = f"{seed} {number}"
-        rng = random.Random(self.name)
+        rng = random.Random(self.name)  # noqa: S311
         level, shifts = _PROFILES[number % len(_PROFILES)]
         general = level + rng.gauss(0, 0.5)
         ground, half = {}, {}
@@ -98,9 +98,9 @@ class SimulatedLearner:
         skip = rng.uniform(0.05, 0.25)
         self.skips = [n > 0 and rng.random() < skip for n in range(days)]
         self.willing = [rng.random() < 0.85 for _ in range(days)]
-        bank = random.Random(f"bank {seed}")
+        bank = random.Random(f"bank {seed}")  # noqa: S311
         self.bank = {q: (bank.uniform(0.7, 1.6), bank.gauss(-0.4, 0.8)) for q in course.questions}
-        self.rng = random.Random(f"acts {self.name}")
+        self.rng = random.Random(f"acts {self.name}")  # noqa: S311
         self.cards: dict[str, Card] = {}
         self.page_of = {card: p.slug for p in pages for card in p.cards}
         self.recall = dict.fromkeys(self.ground, 0.0)
@@ -169,7 +169,7 @@ class SimulatedLearner:
         self.missed.pop(question, None)
         if not right:
             self.missed[question] = self.today
-        return self._spend("question", (85 if right is False else 55) * self.pace[1])
+        return self._spend("question", (55 if right else 85) * self.pace[1])
 
     def _spend(self, kind: str, seconds: float) -> float:
         self.seconds[kind][0] += seconds
@@ -290,83 +290,91 @@ class Course:
         return {d: count / counts.total() for d, count in counts.items()}
 
 
-def study(
-    course: CourseFacts,
-    seed: int,
-    number: int,
-    *,
-    days: int = 24,
-    minutes: float = 30.0,
-    done: float = 1.0,
-    amount: CardAmount = "normal",
-    priors: ScorePriors = PRIORS,
-) -> Course:
-    """Let a learner follow the planner until the exam, doing `done` of each list's minutes."""
-    learner = SimulatedLearner(course, seed, number, days)
-    exam = BEGIN + dt.timedelta(days=days)
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How a learner studies: until the exam, `done` of each list's minutes, and the assumptions."""
+
+    days: int = 24
+    minutes: float = 30.0
+    done: float = 1.0
+    amount: CardAmount = "normal"
+    priors: ScorePriors = PRIORS
+
+
+def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Course:  # noqa: B008
+    """Let a learner follow the planner until the exam."""
+    learner = SimulatedLearner(course, seed, number, way.days)
+    exam = BEGIN + dt.timedelta(days=way.days)
     calendar = PlanCalendar(BEGIN, exam, plan_mock_days(BEGIN, exam))
     undone: dict[str, int] = {}
     log: list[Day] = []
-    shown: ScoreEstimate | None = None
-    has_sat = False
-    for n in range(days):
+    before: ScoreEstimate | None = None
+    for n in range(way.days):
         learner.wake(n)
         if n == 0:
             for question in learner.paper()[::3][:15]:
                 learner.answer(question, "placement")
-        day = Day(skipped=learner.skips[n])
-        log.append(day)
         facts = learner.facts(undone)
-        estimate = estimate_score(course, facts, priors)
+        estimate = estimate_score(course, facts, way.priors)
         assert estimate
-        if shown is not None and not has_sat:
-            value = damp_fall(estimate.mean, shown.shown, 1)
-            estimate = dataclasses.replace(estimate, shown=value)
-        shown, has_sat = estimate, False
+        if before is not None and "mock" not in log[-1].done:
+            shown = damp_fall(estimate.mean, before.shown, 1)
+            estimate = dataclasses.replace(estimate, shown=shown)
+        day, before = Day(skipped=learner.skips[n]), estimate
+        log.append(day)
         day.true, day.shown, day.mean = learner.score(), estimate.shown, estimate.mean
-        if n % 7 == 0 or n == days - 1:
+        if n % 7 == 0 or n == way.days - 1:
             day.inside = estimate.low <= learner.sit() <= estimate.high
         if day.skipped:
             continue
         made = make_day_list(
-            course, facts, calendar, estimate, minutes=minutes, amount=amount, seed=learner.name
+            course,
+            facts,
+            calendar,
+            estimate,
+            minutes=way.minutes,
+            amount=way.amount,
+            seed=learner.name,
         )
-        limit = made.minutes * done if done < 1 else math.inf
-        day.planned, day.tasks = made.minutes, len(made.tasks)
-        acts = collections.defaultdict(set)
-        for task in made.tasks:
-            day.listed[task.kind] = len(task.cards) + len(task.pages) + len(task.questions) or 1
-            if task.kind == "mock":
-                day.mock = True
-                if not learner.willing[n] or day.used >= limit:
-                    continue
+        undone = follow(learner, made, day, way.done)
+    learner.wake(way.days)
+    return Course(learner, log)
+
+
+def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> dict[str, int]:
+    """Do the tasks of a list in order, until `share` of its minutes are used; returns `undone`."""
+    limit = made.minutes * share if share < 1 else math.inf
+    day.planned, day.tasks = made.minutes, len(made.tasks)
+    done: collections.defaultdict[str, set[str]] = collections.defaultdict(set)
+    for task in made.tasks:
+        day.listed[task.kind] = len(task.cards) + len(task.pages) + len(task.questions) or 1
+        if task.kind == "mock":
+            day.mock = True
+            if learner.willing[learner.day] and day.used < limit:
                 for question in learner.paper():
                     learner.answer(question, "exam")
                 day.used += task.minutes
-                learner.last_sat, has_sat = learner.today, True
-                day.done["mock"] = 1
-                continue
-            work = {
-                "review": (learner.review, task.cards),
-                "new": (learner.begin, task.cards),
-                "read": (learner.read, [page.slug for page in task.pages]),
-                "practice": (learner.answer, task.questions),
-            }
-            act, items = work[task.kind]
-            for item in items:
-                if day.used >= limit:
-                    break
-                day.used += act(item)
-                acts[task.kind].add(item)
-                day.done[task.kind] = day.done.get(task.kind, 0) + 1
-        done_today = DayDone(
-            acts["review"] | acts["new"], acts["read"], acts["practice"], sat=has_sat
-        )
-        ticked = tick_tasks(made.tasks, done_today)
-        undone = count_undone(undone, ticked)
-        day.finished = sum(task.is_done for task in ticked)
-    learner.wake(days)
-    return Course(learner, log)
+                learner.last_sat = learner.today
+                done["mock"].add(task.exam)
+            continue
+        act = {
+            "review": learner.review,
+            "new": learner.begin,
+            "read": learner.read,
+            "practice": learner.answer,
+        }[task.kind]
+        for item in (*task.cards, *(page.slug for page in task.pages), *task.questions):
+            if day.used >= limit:
+                break
+            day.used += act(item)
+            done[task.kind].add(item)
+    day.done = {kind: len(items) for kind, items in done.items()}
+    cards = done["review"] | done["new"]
+    ticked = tick_tasks(
+        made.tasks, DayDone(cards, done["read"], done["practice"], sat="mock" in done)
+    )
+    day.finished = sum(task.is_done for task in ticked)
+    return count_undone(made.undone, ticked)
 
 
 def _sigmoid(x: float) -> float:
