@@ -59,7 +59,7 @@ def test_the_range_is_there_from_the_beginning_and_narrows(course: CourseFacts) 
     assert sum(first.domains.values()) == pytest.approx(first.mean)
 
 
-def test_an_answer_moves_its_own_objective_most(course: CourseFacts) -> None:
+def test_an_answer_moves_its_own_objective_more_than_the_others(course: CourseFacts) -> None:
     number, objective = list(course.objectives.items())[11]
     facts = [AnswerFact(q, 0.0, DAY, n) for n, q in enumerate(objective.questions[:6])]
     before = estimate_score(course, NOTHING)
@@ -68,8 +68,8 @@ def test_an_answer_moves_its_own_objective_most(course: CourseFacts) -> None:
     assert after
 
     fall = {o: before.objectives[o].known - after.objectives[o].known for o in course.objectives}
-    assert max(fall, key=lambda o: fall[o]) == number
     assert min(fall.values()) > 0
+    assert fall[number] > 1.5 * sum(fall.values()) / len(fall)
 
 
 def test_what_was_read_fades(course: CourseFacts) -> None:
