@@ -14,13 +14,7 @@ from sqlalchemy import event
 from sqlmodel import Session
 
 from app.accounts.learner import (
-    DEFAULT_HABITS as DEFAULT_HABITS,
-)
-from app.accounts.learner import (
     LearnerProfile as LearnerProfile,
-)
-from app.accounts.learner import (
-    StudyHabits as StudyHabits,
 )
 from app.accounts.learner_store import (
     BrowserVisit,

@@ -3,40 +3,8 @@
 import dataclasses
 import datetime as dt
 
+from app.accounts.plan_calendar import LAST_WEEK, CardAmount, PlanCalendar, StudyHabits
 from app.clock import RETENTION, study_day_at, study_day_start
-
-LAST_WEEK = 7
-"""Days before the exam on which the study time may be doubled."""
-_WEEK = 7
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class StudyHabits:
-    """A learner's choices for the study plan.
-
-    `fill` uses all minutes of each day, `double` doubles the minutes in the last week,
-    `off` are the weekdays without study time (Monday is 0).
-    """
-
-    fill: bool = False
-    double: bool = False
-    off: frozenset[int] = frozenset()
-
-    def is_off(self, day: int) -> bool:
-        """Return whether a study day (a date ordinal) is a day off."""
-        return (day - 1) % _WEEK in self.off
-
-    def share_on(self, day: int, exam: int) -> int:
-        """Return the minutes of a study day as a multiple of the usual minutes: 0, 1 or 2.
-
-        The exam day is never a day off.
-        """
-        if self.is_off(day) and day < exam:
-            return 0
-        return 2 if self.double and 0 <= exam - day <= LAST_WEEK else 1
-
-
-DEFAULT_HABITS = StudyHabits()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,9 +33,11 @@ class LearnerProfile:
     target: int | None = None
     calendar: bool = True
     missed: bool = True
-    all_minutes: bool = False
     double_last_week: bool = False
     days_off: frozenset[int] = frozenset()
+    plan_begun: dt.date | None = None
+    mock_days: tuple[dt.date, ...] = ()
+    card_amount: CardAmount = "normal"
     acts: int = 0
     home: int = 0
     last_seen: int = 0
@@ -76,7 +46,7 @@ class LearnerProfile:
     @property
     def habits(self) -> StudyHabits:
         """The choices for the study plan."""
-        return StudyHabits(self.all_minutes, self.double_last_week, self.days_off)
+        return StudyHabits(self.double_last_week, self.days_off)
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""
@@ -85,14 +55,19 @@ class LearnerProfile:
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day: a day off before the exam."""
         exam = self.exam_day
-        return exam is not None and day < exam and self.habits.is_off(day.toordinal())
+        return exam is not None and day < exam and self.habits.is_off(day)
 
     def minutes_on(self, day: dt.date) -> int:
         """Return the minutes of a study day. A day off counts like any other day."""
-        if self.exam_day is None:
-            return self.minutes_a_day
-        share = self.habits.share_on(day.toordinal(), self.exam_day.toordinal())
-        return self.minutes_a_day * max(1, share)
+        last_week = self.exam_day is not None and 0 <= (self.exam_day - day).days <= LAST_WEEK
+        return self.minutes_a_day * (2 if self.double_last_week and last_week else 1)
+
+    def plan_calendar(self, day: dt.date) -> PlanCalendar:
+        """Return the dates of the plan as of a study day; without an exam day if it is over."""
+        if self.exam_day is None or self.exam_day < day:
+            return PlanCalendar(day, habits=self.habits)
+        begin = self.plan_begun or day
+        return PlanCalendar(begin, self.exam_day, self.mock_days, self.habits)
 
     def next_study_day(self, now: dt.datetime) -> dt.datetime:
         """Return when the study day after `now` begins."""

@@ -15,6 +15,7 @@ from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
 from app.accounts.learner import LearnerProfile
+from app.accounts.plan_calendar import read_card_amount
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, check_quota
@@ -255,10 +256,13 @@ def _columns_in_course(db: Session, columns: dict[str, Any], course: str) -> dic
 
 
 def _build_learner(columns: dict[str, Any], **session: Any) -> LearnerProfile:
-    exam_day = columns["exam_day"]
+    exam_day, plan_begun = columns["exam_day"], columns["plan_begun"]
     parsed = {
         "exam_day": dt.date.fromisoformat(exam_day) if exam_day else None,
         "days_off": frozenset(map(int, columns["days_off"])),
+        "plan_begun": dt.date.fromisoformat(plan_begun) if plan_begun else None,
+        "mock_days": tuple(map(dt.date.fromisoformat, columns["mock_days"].split())),
+        "card_amount": read_card_amount(columns["card_amount"]),
     }
     return LearnerProfile(**columns | parsed | session)
 

@@ -58,6 +58,7 @@ own_card         cards of your own
 own_picture      pictures on them, each a file in the folder pictures
 card_import      the last file of cards that you imported
 study_day        what each day held, added up
+day_list         what was on your list for each day, and the score estimate of that morning
 prediction       what you were told about your score, day by day
 question_flag    questions that you flagged
 reading          sections of pages that you have read

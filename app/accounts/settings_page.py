@@ -14,6 +14,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
+from app.accounts.plan_calendar import CARD_AMOUNTS, StudyHabits, plan_mock_days
 from app.clock import RETENTION, Now, find_time_zone
 from app.database.engine import DbSession
 from app.web.render import render_page
@@ -105,6 +106,12 @@ def _parse_weekdays(chosen: Collection[str]) -> str:
     return "".join(sorted(set(chosen)))
 
 
+def _parse_card_amount(typed: str) -> str:
+    if typed not in CARD_AMOUNTS:
+        raise ValueError(f"Choose fewer, normal or more; {_quote_typed(typed)} is none of them.")
+    return typed
+
+
 def _parse_yes(typed: str) -> bool:
     if typed not in {"yes", "no"}:
         raise ValueError(f"Choose yes or no; {_quote_typed(typed)} is neither.")
@@ -139,13 +146,14 @@ class SettingsForm(BaseModel):
     ] = []
     calendar: Annotated[str, _YES_OR_NO] = "yes"
     missed: Annotated[str, _YES_OR_NO] = "yes"
-    all_minutes: Annotated[str, _YES_OR_NO] = "no"
+    card_amount: Annotated[str, Setting(_parse_card_amount)] = "normal"
     double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
     def read(self, today: dt.date, saved: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
         """Return column values, and problems for fields with invalid values.
 
-        An exam day in the past is accepted only if it equals `saved`, the current one.
+        An exam day in the past is accepted only if it equals `saved`, the current one. Another
+        exam day than that comes with the dates of its mock exams.
         """
         values: dict[str, Any] = {}
         problems: Problems = []
@@ -159,6 +167,12 @@ class SettingsForm(BaseModel):
         if not today <= day <= today + dt.timedelta(days=1100) and day != saved:
             message = "Enter a day between today and three years from now."
             problems.append({"field": "exam_day", "message": message})
+        exam = dt.date.fromisoformat(values["exam_day"]) if values.get("exam_day") else None
+        if exam != saved and not problems:
+            habits = StudyHabits(off=frozenset(map(int, values["days_off"])))
+            mocks = plan_mock_days(today, exam, habits) if exam else ()
+            values["plan_begun"] = today.isoformat() if exam else None
+            values["mock_days"] = " ".join(day.isoformat() for day in mocks)
         return values, problems
 
 

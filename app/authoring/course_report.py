@@ -14,11 +14,10 @@ from typing import Annotated
 
 from fastapi import Depends
 
+from app.content.blueprint import domain_by_objective, questions_of_objective
 from app.content.library import Library
 from app.markup.ids import normalize_text
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
-from app.mastery.objectives import course_by_objective
-from app.mastery.question_counts import domain_by_objective, questions_of_objective
 from app.questions import types
 from app.questions.model import Question
 from app.web.dependencies import CurrentLibrary
@@ -83,7 +82,10 @@ def coverage_column_titles() -> tuple[str, ...]:
 
 def compute_coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
     """Return the coverage of every objective, in syllabus order."""
-    topics = course_by_objective(library).topics
+    topics: dict[str, list[Topic]] = {}
+    for topic in sorted(library.topics.values(), key=lambda topic: topic.level):
+        for number in topic.objectives:
+            topics.setdefault(number, []).append(topic)
     return tuple(
         _count_objective_coverage(library, objective.number, objective.name, topics)
         for domain in library.syllabus.domains

@@ -45,6 +45,11 @@ def word_column(longest: int) -> Column[str]:
     return Column(String(longest), nullable=False, server_default="")
 
 
+def card_amount_column() -> Column[str]:
+    """Return the column for how many new cards a learner wants."""
+    return Column(String(8), nullable=False, server_default="normal")
+
+
 class ItemRevision(SQLModel, table=True):
     """A revision of an item that a learner answered. `body` is the parsed item as JSON."""
 
@@ -431,7 +436,9 @@ class Learner(SQLModel, table=True):
     A person has one row per course with saved data, all with the same `person`.
     `course` is empty if the server has a single course. `calendar` shows the study log;
     `missed` turns missed questions into cards. `days_off` are weekdays without study
-    time, as digits (Monday is 0). `acts` counts manual edits of cards.
+    time, as digits (Monday is 0). `acts` counts manual edits of cards. `plan_begun` is the
+    study day on which the exam day was set, `mock_days` the dates of the mock exams, with
+    spaces between, and `card_amount` fewer, normal or more new cards.
     """
 
     __table_args__ = (
@@ -451,9 +458,11 @@ class Learner(SQLModel, table=True):
     target: int | None = None
     calendar: bool = True
     missed: bool = True
-    all_minutes: bool = False
     double_last_week: bool = False
     days_off: str = Field(default="", max_length=7)
+    plan_begun: str | None = Field(default=None, max_length=10)
+    mock_days: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
+    card_amount: str = Field(default="normal", sa_column=card_amount_column())
     created_at: int = Field(sa_column=time_column())
     changes: int = 0
     acts: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
@@ -550,6 +559,23 @@ class Prediction(SQLModel, table=True):
     high: int
     target: int | None = None
     chance: float | None = None
+    at: int = Field(sa_column=time_column())
+
+
+class DayListRow(SQLModel, table=True):
+    """The list of a study day, and the score estimate it was made from, both as JSON.
+
+    Made at the first request of the day and then kept; `estimate` is empty without an exam.
+    """
+
+    __tablename__ = "day_list"
+    __table_args__ = (UniqueConstraint("learner_id", "day"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE")
+    day: str = Field(max_length=10)
+    tasks: str = Field(sa_column=Column(Text, nullable=False))
+    estimate: str = Field(sa_column=Column(Text, nullable=False))
     at: int = Field(sa_column=time_column())
 
 

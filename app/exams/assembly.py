@@ -7,9 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from app.content.blueprint import apportion, derive_exam, is_long, short_count, short_exam
 from app.markup.model import Domain, ExamBlueprint
-from app.mastery.question_counts import apportion
-from app.mastery.readiness import derive_exam, is_long, short_count, short_exam
 from app.questions import types
 from app.questions.model import Question
 

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import Reader, RequestContext, Writer, run_reading, run_writing
 from app.clock import to_milliseconds
+from app.content.blueprint import domain_by_objective
 from app.content.library import Library
 from app.database.engine import write_in_own_transaction
 from app.errors import ConflictError, NotFoundError
@@ -55,7 +56,6 @@ from app.exams.sitting import (
 )
 from app.exams.store import AnswerChange, NewSitting, SavedAnswer, SittingState
 from app.markup.model import ExamBlueprint
-from app.mastery.question_counts import domain_by_objective
 from app.questions import types
 from app.questions.grading import grade_blank
 from app.questions.model import Question, Variant

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import Markup
 
+from app.content.blueprint import says_enough
 from app.content.library import Library
-from app.mastery.evidence import NINETEEN_IN_TWENTY, wilson_interval
-from app.mastery.readiness import says_enough
+from app.questions.intervals import NINETEEN_IN_TWENTY, wilson_interval
 from app.web.formatting import format_percent, format_short_date
 from app.widgets.column_charts import ScoreRange, draw_score
 from app.widgets.scales import SHARES, PlotArea, format_in_percent

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
 from app.accounts.learner_store import lock_learner
+from app.content.blueprint import domain_by_objective
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
 from app.database.write_queue import WRITING
@@ -25,7 +26,6 @@ from app.exams.report import GradedItem
 from app.exams.store import GradedAnswer, ItemScore, NewSitting, SavedAnswer, SittingState
 from app.markup.expressions import ExpressionError
 from app.markup.model import ExamBlueprint
-from app.mastery.question_counts import domain_by_objective
 from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import Question

@@ -27,6 +27,7 @@ from app.spaced_repetition.added_cards import (
     set_declined,
 )
 from app.spaced_repetition.added_cards import added_cards as additions_added_cards
+from app.spaced_repetition.card_content import ResolvedCard, find_cards_once
 from app.spaced_repetition.card_ids import (
     OWN,
     QUESTION,
@@ -36,8 +37,6 @@ from app.spaced_repetition.card_ids import (
     parse_card_id,
 )
 from app.spaced_repetition.scheduler import LEECH, CardState
-from app.study_plan.card_plan import before_exam
-from app.study_plan.todays_cards import ResolvedCard, exam_goal, find_cards_once, todays_plan
 from app.web.dependencies import find_topic
 from app.web.formatting import format_date_with_year
 from app.web.render import is_htmx_request, render_page
@@ -122,14 +121,9 @@ def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
 
 
 def describe_standing(standing: CardState | None, desk: RequestContext) -> str:
-    """Return the state of a course card in words, with the exam day taken into account."""
+    """Return the state of a course card in words."""
     if standing is None:
         return "new"
-    aim = exam_goal(desk.learner, desk.day)
-    if aim and before_exam(standing, aim.exam) != standing:
-        plan = todays_plan(desk)
-        short = plan is not None and plan.outline.short
-        return "due after your exam" if short else "once more before your exam"
     return state_words(standing.state, standing.due_day, desk.day)
 
 

@@ -1,7 +1,6 @@
 """Cards for offline use."""
 
 import dataclasses
-import datetime as dt
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
@@ -9,16 +8,9 @@ from fastapi.responses import HTMLResponse
 from app.accounts.current_learner import Reader, RequestContext
 from app.flashcards.review_page import learner_marker, showing_token
 from app.markup.model import Flashcard
-from app.spaced_repetition import queue, review_log
-from app.spaced_repetition.queue import QueueQuery
-from app.study_plan import todays_cards
-from app.study_plan.todays_cards import (
-    find_cards_once,
-    load_queue,
-    new_today,
-    queue_query,
-    todays_plan,
-)
+from app.spaced_repetition.card_content import find_cards_once
+from app.spaced_repetition.todays_queue import upcoming_cards
+from app.study_plan.loader import listed_cards
 
 router = APIRouter()
 _MAX_OFFLINE_CARDS = 100
@@ -50,17 +42,9 @@ def show_offline_cards(desk: Reader) -> HTMLResponse:
 
 
 def build_offline_cards(desk: RequestContext) -> list[OfflineCard]:
-    """Return at most 100 cards: today's in queue order, then those due by tomorrow.
-
-    The plan leaves some due cards for another day; these come after its own.
-    """
-    limits = queue_query(desk)
-    tomorrow = dataclasses.replace(limits, day=limits.day + dt.timedelta(days=1))
-    due = _due_cards(desk, limits)
-    ripe = [one for one in due if not _is_waiting(desk, one)]
-    steps = [one for one in due if _is_waiting(desk, one)]
-    today = [*ripe, *_new_cards_for_day(desk, limits), *steps]
-    held = {one.card: one.turns for one in (*today, *_due_cards(desk, tomorrow))}
+    """Return at most 100 cards: today's in queue order, then those due by tomorrow."""
+    today, later = upcoming_cards(desk, listed_cards(desk), _MAX_OFFLINE_CARDS)
+    held = {one.card: one.turns for one in (*today, *later)}
     names = {one.card for one in today}
     found = find_cards_once(desk, list(held)[:_MAX_OFFLINE_CARDS])
     return [
@@ -68,32 +52,3 @@ def build_offline_cards(desk: RequestContext) -> list[OfflineCard]:
         for card, one in found.items()
         if not one.sat
     ]
-
-
-def _is_waiting(desk: RequestContext, held: review_log.CardRecord) -> bool:
-    """Return whether a card is in a learning step that is not over."""
-    standing = held.standing
-    if standing is None or standing.state == "review":
-        return False
-    return standing.due_day <= desk.day and standing.due_at > desk.now
-
-
-def _due_cards(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:
-    db, learner = desk.db, desk.learner.id
-    plan = todays_plan(desk)
-    if plan is not None and limits.day == desk.day:
-        return todays_cards.upcoming_planned(db, learner, limits, plan, _MAX_OFFLINE_CARDS)
-    return queue.load_upcoming(db, learner, limits, _MAX_OFFLINE_CARDS)
-
-
-def _new_cards_for_day(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:
-    """Return the new cards that fit into the day, without a card and its reverse."""
-    db, learner, library = desk.db, desk.learner.id, desk.library
-    room = new_today(desk, load_queue(desk, limits)[0])
-    topics = queue.unseen_by_topic(db, learner, library, limits)
-    found: dict[str, str] = {}
-    for card in queue.new_cards(db, learner, library, limits, topics):
-        if len(found) >= room:
-            break
-        found.setdefault(queue.card_note(library, card), card)
-    return [review_log.unseen_card(db, learner, card) for card in found.values()]

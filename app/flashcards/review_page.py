@@ -33,8 +33,13 @@ from app.flashcards.forms import (
 from app.markup.model import CitedSource, Flashcard
 from app.spaced_repetition import queue as store
 from app.spaced_repetition import review_log
+from app.spaced_repetition.card_content import (
+    ResolvedCard,
+    can_be_shown,
+    card_origin_note,
+    find_cards_once,
+)
 from app.spaced_repetition.card_ids import is_added_card
-from app.spaced_repetition.queue import QueueQuery, ReviewQueue
 from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import (
     OLDEST,
@@ -47,21 +52,16 @@ from app.spaced_repetition.scheduler import (
     preview_ratings,
     settle_moment,
 )
-from app.study_plan.card_plan import before_exam
-from app.study_plan.today import QueueCounter, over_words, queue_counters
-from app.study_plan.todays_cards import (
-    ExamPlanNotice,
-    ResolvedCard,
+from app.spaced_repetition.todays_queue import (
+    DeckChoice,
+    QueueCounter,
     TodaysQueue,
-    _unseen_by_topic,
-    can_be_shown,
-    card_origin_note,
-    exam_goal,
-    exam_plan_notice,
-    find_cards_once,
-    todays_plan,
+    choose_new,
+    find_unseen,
+    queue_counters,
     todays_queue,
 )
+from app.study_plan.loader import DayListEnsured, listed_cards
 from app.web.dependencies import find_topic
 from app.web.render import is_htmx_request, render_page
 
@@ -129,8 +129,8 @@ class CongratsInfo:
 
     `on` and `count` are the next study day with cards. `wait` is the time until a learning step
     later today. `more` is how many new cards could be started now, and `reverses` says that the new
-    ones left are buried because their reverse was seen today. `toward` is the notice about an exam
-    ahead, `over` the one about the backlog.
+    ones left are buried because their reverse was seen today. `has_list` says that these are the
+    cards of the day's list.
     """
 
     on: dt.date | None
@@ -140,8 +140,7 @@ class CongratsInfo:
     topic: str
     tomorrow: bool
     reverses: bool
-    toward: ExamPlanNotice | None = None
-    over: str = ""
+    has_list: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,7 +170,8 @@ def build_review_page(
 
     `token` identifies the showing of the card, if it was shown before.
     """
-    stack = todays_queue(desk, wish.topic, wish.more)
+    listed = listed_cards(desk)
+    stack = todays_queue(desk, listed, DeckChoice(wish.topic, wish.more))
     done, held = stack.queue.finished, _chosen_card(desk, wish, stack)
     left = max(stack.left.cards, 1) if held else 0
     return ReviewPage(
@@ -181,14 +181,14 @@ def build_review_page(
         graded=stack.queue.graded,
         counters=queue_counters(stack.left, _counter_kind(held, stack) if held else ""),
         turn=(build_card_view(desk, held, show=show, since=since, token=token) if held else None),
-        rest=None if held else _build_congrats(desk, stack.queue, stack.limits),
+        rest=None if held else _build_congrats(desk, stack, has_list=listed is not None),
     )
 
 
 def _counter_kind(held: CardRecord, stack: TodaysQueue) -> str:
     """Return the counter that a card belongs to.
 
-    The plan counts steps left unfinished on an earlier day as due.
+    The list counts steps left unfinished on an earlier day as due.
     """
     first = stack.queue.first
     if held.standing is None:
@@ -250,9 +250,8 @@ def build_card_view(
 def _grade_buttons(desk: RequestContext, held: CardRecord) -> tuple[GradeButton, ...]:
     asked = ReviewEvent(3, desk.now, desk.day, desk.learner.retention)
     outcomes = preview_ratings(held.standing, asked, held.card)
-    exam = desk.learner.exam_day
     return tuple(
-        GradeButton(rating, words, interval_label(before_exam(outcome, exam), asked))
+        GradeButton(rating, words, interval_label(outcome, asked))
         for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 
@@ -263,43 +262,29 @@ def _chosen_card(desk: RequestContext, wish: ReviewFilter, stack: TodaysQueue) -
         return review_log.load_card(db, learner, wish.card)
     if queue.first is not None and queue.kind != "waiting":
         return queue.first
-    if stack.unseen:
-        card = store.next_new(db, learner, desk.library, stack.limits, stack.unseen)
-        if card is not None:
-            return review_log.unseen_card(db, learner, card)
+    if stack.new:
+        return review_log.unseen_card(db, learner, stack.new[0])
     soon = queue.first and queue.first.standing
     return queue.first if soon and soon.due_at - desk.now <= _AHEAD else None
 
 
-def _build_congrats(desk: RequestContext, queue: ReviewQueue, limits: QueueQuery) -> CongratsInfo:
-    learner, library = desk.learner.id, desk.library
+def _build_congrats(desk: RequestContext, stack: TodaysQueue, *, has_list: bool) -> CongratsInfo:
+    learner, library, queue, limits = desk.learner.id, desk.library, stack.queue, stack.limits
     later = store.next_due(desk.db, learner, limits)
     standing = queue.first.standing if queue.first else None
-    unseen = _unseen_by_topic(desk, limits)
-    new = store.next_new(desk.db, learner, library, limits, unseen)
-    topic = library.topics.get(library.cards[new].topic) if new else None
-    toward = _exam_plan_notice(desk, queue, later[0] if later else None)
-    stopped, plan = toward is not None and toward.stopped, todays_plan(desk)
+    unseen = find_unseen(desk, limits)
+    new = choose_new(desk, limits, unseen, 1)
+    topic = library.topics.get(library.cards[new[0]].topic) if new else None
     return CongratsInfo(
         on=later[0] if later else None,
         count=later[1] if later else 0,
         wait=minutes_words(standing.due_at - desk.now) if standing else "",
-        more=min(_OFFER, sum(unseen.values())) if new and not stopped else 0,
+        more=min(_OFFER, sum(unseen.values())) if new else 0,
         topic=topic.title if topic else "",
         tomorrow=bool(later and (later[0] - desk.day).days == 1),
-        reverses=bool(unseen) and new is None,
-        toward=toward,
-        over=over_words(plan.over, plan.passed) if plan else "",
+        reverses=bool(unseen) and not new,
+        has_list=has_list,
     )
-
-
-def _exam_plan_notice(
-    desk: RequestContext, queue: ReviewQueue, later: dt.date | None
-) -> ExamPlanNotice | None:
-    aim, plan = exam_goal(desk.learner, desk.day), todays_plan(desk)
-    if aim is None or plan is None:
-        return None
-    return exam_plan_notice(aim, plan, desk.day, later, queue.whole.begun)
 
 
 def parse_review_filter(
@@ -413,7 +398,7 @@ router = APIRouter()
 
 
 @router.get("")
-def show_review(desk: Reader, wished: Wished) -> HTMLResponse:
+def show_review(desk: Reader, wished: Wished, _ensured: DayListEnsured) -> HTMLResponse:
     """The review page: the most urgent card, or the requested one."""
     if wished.card:
         find_card(desk, wished.card)

@@ -8,15 +8,13 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import CurrentLearner, Reader, Writer
+from app.accounts.current_learner import CurrentLearner, Reader, RequestContext, Writer
 from app.content.library import PICTURES, Library
 from app.content.routes import Route, has_short_route, route_minutes, route_sections
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, domain_topics
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
-from app.mastery.question_counts import answered_by_topic
-from app.mastery.store import load_first_answers
 from app.questions.question_form import OpenQuestion, build_open_question
 from app.spaced_repetition.added_cards import list_studied
 from app.spaced_repetition.card_ids import TERM, parse_card_id
@@ -157,6 +155,15 @@ async def read_sheet(
     return sheet
 
 
+def _count_answered(desk: RequestContext) -> dict[str, int]:
+    """Return how many questions of each page the learner has answered."""
+    items = store.answered_questions(desk.db, desk.learner.id)
+    return {
+        slug: sum(question in items for question in topic.questions)
+        for slug, topic in desk.library.topics.items()
+    }
+
+
 @router.get("/concepts")
 def redirect_to_course() -> RedirectResponse:
     return RedirectResponse("/course", 308)
@@ -181,7 +188,7 @@ def show_course(desk: Reader, route: Route = "full") -> HTMLResponse:
         has_routes=has_short_route(topics.values()),
         progress=progress,
         finished=sum(page.finished for page in progress.values()),
-        answered=answered_by_topic(desk.library, load_first_answers(desk.db, desk.learner.id)),
+        answered=_count_answered(desk),
     )
 
 

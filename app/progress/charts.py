@@ -9,18 +9,15 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from app.mastery.evidence import wilson_interval
+from app.progress.history_store import StudyHistory
+from app.questions.intervals import wilson_interval
 from app.questions.result import LEVELS
 from app.spaced_repetition.review_log import DayTotals
-from app.study_plan.card_plan import again_words
-from app.study_plan.forecast import ForecastDay, PlanForecast
-from app.study_plan.store import StudyHistory
 from app.web.formatting import (
     format_count,
     format_date,
     format_date_with_year,
     format_duration,
-    format_minutes,
     format_percent,
     format_short_date,
     format_weekday,
@@ -552,94 +549,3 @@ def _describe_recall(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> 
         f"Recall at review by week: {since} to {format_percent(_recalled_share(now))} {until}; "
         f"you want {format_percent(wanted)}."
     )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PlanDay:
-    day: dt.date
-    due: int
-    fresh: int
-    final: int
-    minutes: float
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PlanChart:
-    """The days of the plan, a summary sentence, and the chart."""
-
-    days: tuple[PlanDay, ...]
-    sentence: str
-    course: str
-    svg: Markup
-
-
-def plan_figure(outlook: PlanForecast, seconds: float, pace: str) -> PlanChart:
-    """Return the chart; `seconds` of each day are for cards, `pace` is the new-card rate in words."""
-    sentence, course = _plan_sentence(outlook), plan_course_sentence(outlook, pace)
-    says = f"Minutes of cards per day until the exam: {sentence} {course}".rstrip()
-    return PlanChart(
-        days=tuple(map(_plan_day, outlook.days)),
-        sentence=sentence,
-        course=course,
-        svg=draw_columns(plan_columns(outlook, seconds), says),
-    )
-
-
-def plan_columns(outlook: PlanForecast, seconds: float) -> ColumnChart:
-    """Return one column per day: reviews, with new cards stacked on top."""
-    most = max([seconds, *(day.seconds for day in outlook.days)]) / 60
-    return ColumnChart(
-        columns=[_plan_parts(day, now=not n) for n, day in enumerate(outlook.days)],
-        axis=count_axis(most, "min"),
-        names=day_names([_plan_date(day) for day in outlook.days]),
-        width=WIDTH,
-        limit=seconds / 60,
-    )
-
-
-def _plan_parts(day: ForecastDay, *, now: bool) -> list[tuple[str, float]]:
-    fresh = day.fresh * day.first / 60
-    looks = max(0.0, day.seconds / 60 - fresh)
-    look = "mark edge" if now else "ink" if day.final else "fill"
-    return [(look, looks), ("none edge", fresh)]
-
-
-def _plan_day(day: ForecastDay) -> PlanDay:
-    return PlanDay(_plan_date(day), day.due, day.fresh, day.final, day.seconds / 60)
-
-
-def _plan_sentence(outlook: PlanForecast) -> str:
-    most = max(outlook.days, key=lambda day: day.cards)
-    longest = max(day.seconds for day in outlook.days) / 60
-    if not most.cards:
-        return "No card is left to ask."
-    cards = f"At most {format_count(most.cards, 'card')} a day"
-    return f"{cards}, at most about {format_minutes(longest)}."
-
-
-def _plan_date(day: ForecastDay) -> dt.date:
-    return dt.date.fromordinal(day.day)
-
-
-def plan_course_sentence(outlook: PlanForecast, pace: str) -> str:
-    """Return one sentence: new cards until when, final reviews from when."""
-    final = next((day for day in outlook.days if day.final), None)
-    fresh = [day for day in outlook.days if day.fresh]
-    said = []
-    if pace and fresh:
-        last = format_weekday(_plan_date(fresh[-1]))
-        said.append(f"{pace[:1].upper()}{pace[1:]} until {last}.")
-    if final is not None:
-        beside = "also " if fresh and fresh[-1].day >= final.day else ""
-        again = again_words(short=final.short)
-        day = format_weekday(_plan_date(final))
-        when = f"On {day}" if final is outlook.days[-1] else f"From {day} on"
-        said.append(f"{when}, {beside}{again}.")
-    left = outlook.cards - outlook.begun
-    if left > 0:
-        said.append(f"{format_count(left, 'card')} will not be started: there is no time for them.")
-    if outlook.passed:
-        of = f"{outlook.passed:,} of the {format_count(outlook.before, 'started card')}"
-        why = "new ones gain more in the same minutes" if fresh else "there is no time"
-        said.append(f"For about {of} no review is planned: {why}.")
-    return " ".join(said)

@@ -1,50 +1,68 @@
-"""The plan page, the exam-date form, the iCalendar feed."""
+"""The plan page: dates of the mock exams, today's list, totals; the iCalendar feed."""
 
 import datetime as dt
 import hashlib
 import secrets
-import threading
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from cachetools import LRUCache, cached
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import EnrolledLearner, RequestContext, load_learner_by_id
-from app.accounts.learner_store import change_settings
-from app.accounts.settings_page import settings_as_typed, settings_page
-from app.clock import Now, from_milliseconds
-from app.database.engine import DbSession
-from app.errors import NotFoundError
-from app.progress import store as progress_store
-from app.progress.charts import plan_figure
-from app.spaced_repetition.review_pace import card_seconds
-from app.study_plan import store
-from app.study_plan.calendar import PlannedDay, StudyPlan
-from app.study_plan.forecast import HORIZON, WHOLE
-from app.study_plan.loader import (
-    CardForecast,
-    CurrentSnapshot,
-    LearnerSnapshot,
-    load_snapshot,
-    main_exam,
-    whole_plan,
+from app.accounts.current_learner import (
+    EnrolledLearner,
+    Reader,
+    RequestContext,
+    Writer,
+    load_learner_by_id,
 )
-from app.study_plan.store import StudyHistory
+from app.accounts.learner_store import change_settings
+from app.accounts.plan_calendar import CARD_AMOUNTS, move_mock_day
+from app.accounts.settings_page import settings_as_typed, settings_page
+from app.clock import Now
+from app.content.blueprint import main_exam
+from app.content.library import Library
+from app.database.engine import DbSession
+from app.errors import InvalidInputError, NotFoundError
+from app.progress import store as progress_store
+from app.study_plan.cards import last_new_day
+from app.study_plan.day_list import TickedTask
+from app.study_plan.loader import (
+    DayListEnsured,
+    StudyPlan,
+    load_plan,
+    renew_untouched_list,
+)
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count, format_minutes
-from app.web.render import render_page
 
 _WIDE = 75  # octets of a line, without its line end
 _ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
 
 
-def write_calendar(plan: StudyPlan | None, exam: str, who: str, now: dt.datetime) -> str:
-    """Return the iCalendar file. `who` makes event ids stable and unique; `now` is UTC.
+def describe_task(task: TickedTask, library: Library) -> str:
+    """Return what a task asks for, in a few words."""
+    count = task.total
+    if task.kind == "review":
+        return format_count(count, "card") + " to review"
+    if task.kind == "new":
+        return format_count(count, "new card")
+    if task.kind == "practice":
+        return format_count(count, "question")
+    if task.kind == "mock":
+        exam = library.exams.get(task.task.exam)
+        return exam.title if exam else "Mock exam"
+    topics = (library.topics.get(page.slug) for page in task.task.pages)
+    return "Read: " + "; ".join(topic.title for topic in topics if topic)
 
-    A calendar must hold at least one event, so without a plan one event says what is missing.
+
+def write_calendar(desk: RequestContext, plan: StudyPlan | None, exam: str, who: str) -> str:
+    """Return the iCalendar file: today's list, the mock exams, the exam.
+
+    `who` makes event ids stable and unique. A calendar must hold at least one event, so without any
+    one event says what is missing.
     """
+    now = desk.now
     lines = [
         "BEGIN:VCALENDAR",
         "VERSION:2.0",
@@ -54,53 +72,26 @@ def write_calendar(plan: StudyPlan | None, exam: str, who: str, now: dt.datetime
         f"X-WR-CALNAME:{escape_ical(f'Study for {exam}')}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     ]
-    for day in plan.days if plan else ():
-        lines += _calendar_event(day.day, day_title(day), list(day_parts(day)), who, now)
-    if plan is not None:
-        lines += _calendar_event(plan.exam, f"Exam: {exam}", [], who, now)
-    else:
-        lines += _calendar_event(now.date(), "Headroom: no exam day ahead", [], who, now)
+    events = list(_calendar_days(desk, plan, exam))
+    for day, title, parts in events or [(now.date(), "Headroom: no exam day ahead", [])]:
+        lines += _calendar_event(day, title, parts, who, now)
     lines.append("END:VCALENDAR")
     return "".join(f"{fold_line(line)}\r\n" for line in lines)
 
 
-def day_title(day: PlannedDay) -> str:
-    """Return the event title of a day."""
-    time = format_minutes(day.minutes).replace(NBSP, " ")
-    if day.mock is not None:
-        return f"Headroom: {day.mock.title}, {time}"
-    return f"Headroom: {time}" if day.minutes else "Headroom: nothing planned"
-
-
-def day_parts(day: PlannedDay) -> Iterator[str]:
-    """Yield the parts of a day, one per line."""
-    if day.mock is not None:
-        yield f"Mock exam: {day.mock.title}, {day.mock.minutes} minutes"
-    for _, title, again in day.pages:
-        yield f"{'Go on with' if again else 'Read'}: {title}"
-    if day.questions:
-        on = f" on {day.about}" if day.about else ""
-        yield f"{format_count(day.questions, 'question')}{on}".replace(NBSP, " ")
-    said = card_words(day)
-    if said:
-        yield f"Cards: {said}"
-
-
-def card_words(day: PlannedDay) -> str:
-    """Return the cards of a day: reviews, new ones, and final reviews.
-
-    Today's cards in learning steps are named as on every page.
-    """
-    cards = day.cards
-    due = max(0, cards.due - cards.learning)
-    final = max(0, cards.final - cards.learning)
-    counts = (
-        (due, format_count(due, "review")),
-        (cards.fresh, f"{cards.fresh} new"),
-        (final, f"{final} once more"),
-        (cards.learning, f"{cards.learning} still being learned"),
-    )
-    return ", ".join(words for number, words in counts if number).replace(NBSP, " ")
+def _calendar_days(
+    desk: RequestContext, plan: StudyPlan | None, exam: str
+) -> Iterator[tuple[dt.date, str, list[str]]]:
+    calendar = desk.learner.plan_calendar(desk.day)
+    if plan is not None and plan.tasks:
+        parts = [describe_task(task, desk.library).replace(NBSP, " ") for task in plan.tasks]
+        yield desk.day, f"Headroom: {format_minutes(plan.minutes)}".replace(NBSP, " "), parts
+    listed = {desk.day} if plan is not None and plan.tasks else set()
+    for mock in calendar.mocks:
+        if mock >= desk.day and mock not in listed and calendar.exam:
+            yield mock, "Headroom: Mock exam", []
+    if calendar.exam:
+        yield calendar.exam, f"Exam: {exam}", []
 
 
 def escape_ical(words: str) -> str:
@@ -143,81 +134,65 @@ def _calendar_event(
 
 
 router = APIRouter()
-_DAY = dt.timedelta(days=1)
 
 
 @router.get("/plan")
-def show_plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
-    learner, exam, day = snapshot.learner, snapshot.learner.exam_day, snapshot.day
-    seconds = card_seconds(learner.minutes_a_day)
-    held = store.count_deck_cards(db, learner.id, snapshot.library, day)
-    desk = RequestContext(request, snapshot.library, learner, db, snapshot.now)
-    days = store.study_days(db, learner.id, day - _DAY)
-    made = whole_plan(desk, snapshot, held, days)
-    key = progress_store.feed_key(db, learner.id) if learner.id else ""
-    return render_page(
-        request,
+def show_plan(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+    learner, day = desk.learner, desk.day
+    plan, calendar = load_plan(desk), learner.plan_calendar(day)
+    key = progress_store.feed_key(desk.db, learner.id) if learner.id else ""
+    return desk.page(
         "progress/plan.html",
-        learner=learner,
-        exam=main_exam(snapshot.library),
+        exam=main_exam(desk.library),
         day=day,
-        days_left=(exam - day).days if exam else None,
-        horizon=HORIZON,
-        whole=WHOLE,
-        beyond=any(topic.level for topic in snapshot.library.topics.values()),
-        held=held,
-        cards=held.cards,
-        study=made.study,
-        card_words=card_words,
-        missed=None if learner.is_off(day - _DAY) else _missed_day_yesterday(snapshot, days),
+        days_left=(learner.exam_day - day).days if learner.exam_day else None,
+        calendar=calendar,
+        plan=plan,
+        tasks=[(task, describe_task(task, desk.library)) for task in (plan.tasks if plan else ())],
+        progress=plan.progress if plan else None,
+        last_new=last_new_day(calendar),
+        amounts=CARD_AMOUNTS,
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",
-        **_plan_context(made.cards, seconds),
     )
-
-
-def _missed_day_yesterday(snapshot: LearnerSnapshot, days: StudyHistory) -> dt.date | None:
-    """Return yesterday if the learner had started before and did nothing on it.
-
-    Reading counts as much as answers and reviews.
-    """
-    yesterday = snapshot.day - _DAY
-    begun = days.first is not None and days.first < yesterday
-    if not begun or yesterday.isoformat() in days.recent:
-        return None
-    moments = (at for page in snapshot.pages for at in page.sections.values())
-    read = any(snapshot.learner.study_day(from_milliseconds(at)) == yesterday for at in moments)
-    return None if read else yesterday
 
 
 @router.post("/plan")
 def set_exam_day(
     request: Request,
-    learner: EnrolledLearner,
-    db: DbSession,
-    now: Now,
+    desk: Writer,
     exam_day: Annotated[str, Form()] = "",
     minutes_a_day: Annotated[str, Form()] = "",
+    card_amount: Annotated[str, Form()] = "",
 ) -> Response:
-    """Save the exam day and daily minutes; all other settings stay."""
+    """Save the exam day, daily minutes and amount of new cards; all other settings stay."""
+    learner, db = desk.learner, desk.db
     changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
+    changed |= {"card_amount": card_amount} if card_amount else {}
     typed = settings_as_typed(learner).model_copy(update=changed)
-    values, problems = typed.read(learner.study_day(now), learner.exam_day)
+    values, problems = typed.read(desk.day, learner.exam_day)
     if problems:
         return settings_page(request, learner, db, typed, problems)
     change_settings(db, learner.id, values)
+    renew_untouched_list(desk)
     return RedirectResponse("/plan" if exam_day else "/", 303)
 
 
-def _plan_context(coming: CardForecast, seconds: float) -> dict[str, Any]:
-    ahead = coming.ahead
-    if ahead is None:
-        return {"ahead": None, "figure": None, "over": ""}
-    figure = plan_figure(ahead.outlook, seconds, coming.pace)
-    return {"ahead": ahead, "figure": figure, "over": coming.over}
+@router.post("/plan/mock")
+def move_mock_exam(
+    desk: Writer, old: Annotated[dt.date, Form()], new: Annotated[dt.date, Form()]
+) -> Response:
+    """Move a planned mock exam to another day before the exam."""
+    try:
+        mocks = move_mock_day(desk.learner.plan_calendar(desk.day), old, new, desk.day)
+    except ValueError as error:
+        raise InvalidInputError(str(error), "new") from None
+    moved = {"mock_days": " ".join(day.isoformat() for day in mocks)}
+    change_settings(desk.db, desk.learner.id, moved)
+    renew_untouched_list(desk)
+    return RedirectResponse("/plan", 303)
 
 
 calendar_router = APIRouter()
-_BYTES = 8 * 1024 * 1024  # of all cached calendars
 
 
 @calendar_router.get("/calendar/{key}.ics")
@@ -237,24 +212,9 @@ def plan_calendar(
     tag = f'W/"{hashlib.sha256(known.encode()).hexdigest()[:32]}"'
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": tag})
-    text = _cached_calendar(tag, lambda: _calendar_text(desk))
-    return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": tag})
-
-
-@cached(LRUCache(_BYTES, getsizeof=len), key=lambda tag, _make: tag, lock=threading.Lock())
-def _cached_calendar(_tag: str, make: Callable[[], str]) -> str:
-    """Return the cached calendar for this ETag, or build it."""
-    return make()
-
-
-def _calendar_text(desk: RequestContext) -> str:
-    learner, library, db = desk.learner, desk.library, desk.db
-    held = store.count_deck_cards(db, learner.id, library, desk.day)
-    snapshot = load_snapshot(library, learner, db, desk.now)
-    days = store.study_days(db, learner.id, desk.day)
-    plan = whole_plan(desk, snapshot, held, days).study
     name = library.syllabus.exam or library.syllabus.title
-    return write_calendar(plan, name, learner.key, desk.now)
+    text = write_calendar(desk, load_plan(desk), name, learner.key)
+    return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": tag})
 
 
 @calendar_router.post("/plan/calendar")

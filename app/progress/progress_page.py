@@ -1,71 +1,46 @@
-"""The Progress page: mastery by objective, forecast, predictions against results."""
+"""The Progress page: objectives, expected score, predictions against results, charts."""
 
+import collections
 import dataclasses
 import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 from sqlmodel import Session
 
-from app.accounts.current_learner import RequestContext
-from app.clock import from_milliseconds
-from app.database.engine import DbSession
-from app.mastery.objectives import (
-    DomainMastery,
-    ObjectiveMastery,
-    build_standings,
-    count_answered,
-    count_by_certainty,
-)
-from app.mastery.readiness import (
-    PredictionOutcome,
-    ScoreForecast,
-    forecast_score,
-    inside_words,
-    match_predictions,
-)
+from app.accounts.current_learner import Reader, RequestContext
+from app.clock import from_milliseconds, to_milliseconds
+from app.content.library import Library
 from app.progress import charts, store
-from app.progress.store import log_prediction
+from app.progress import history_store as history
+from app.progress.predictions import PredictionOutcome, inside_words, match_predictions
 from app.progress.study_log import first_log_day, study_log
+from app.progress.today_page import WEEK, describe_chance, draw_estimate
 from app.spaced_repetition.queue import orphaned_cards
-from app.study_plan import store as study_plan_store
-from app.study_plan.card_plan import CardsLeft
-from app.study_plan.loader import WEEK, CurrentSnapshot, LearnerSnapshot, main_exam
-from app.study_plan.today import over_words
-from app.study_plan.todays_cards import todays_queue
+from app.study_plan.loader import DayListEnsured, load_plan
+from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_percent, format_short_date
-from app.web.render import render_page
 from app.widgets.scales import SHARES, PlotArea, format_in_percent
-from app.widgets.svg import Box, cross_line, draw_dot, draw_line, draw_text, draw_tile, svg_root
+from app.widgets.svg import Box, cross_line, draw_dot, draw_line, draw_text, svg_root
 
-AGO = 28  # days between the two dots of a row
-MINUS = "\u2212"
 _MIDDLE = 8.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectiveRow:
-    """One objective in words, and as a line from 0 to 100%.
+    """One objective: the chance of a right answer in words and as a line from 0 to 100%.
 
-    `now` is a share if the objective is `judged`, otherwise the reason. With `few` answers there is
-    a range `low` to `high` but no number. `counting` answers count; those to questions no exam
-    includes do not. `change` is the difference to four weeks ago in points, empty if nothing was
-    tested then.
+    `answers` of its `questions` were answered.
     """
 
     number: str
     title: str
-    judged: bool
-    few: bool
     now: str
-    low: str
-    high: str
-    change: str
+    ready: bool
     answers: int
-    counting: int
     questions: int
     svg: Markup
 
@@ -77,74 +52,44 @@ class DomainRows:
 
 
 def domain_groups(
-    now: Sequence[DomainMastery],
-    before: Sequence[DomainMastery],
+    library: Library,
+    estimate: ScoreEstimate | None,
+    ready: Sequence[str] = (),
     target: int | None = None,
 ) -> tuple[DomainRows, ...]:
-    """Return the rows of every domain; `before` is the mastery four weeks ago."""
+    """Return the rows of every domain; `ready` are the objectives that were ready once."""
+    counts = collections.Counter(
+        number for q in library.questions.values() for number in set(q.objectives)
+    )
     return tuple(
         DomainRows(
-            domain.domain.title,
+            domain.title,
             tuple(
-                _objective_row(one, other, target)
-                for one, other in zip(domain.standings, earlier.standings, strict=True)
+                ObjectiveRow(
+                    number=objective.number,
+                    title=objective.name,
+                    now=format_percent(chance) if chance is not None else "not started",
+                    ready=objective.number in ready,
+                    answers=known.answers if known else 0,
+                    questions=counts[objective.number],
+                    svg=_draw_chance(chance, target),
+                )
+                for objective in domain.objectives
+                for known in [estimate.objectives.get(objective.number) if estimate else None]
+                for chance in [known.chance if known else None]
             ),
         )
-        for domain, earlier in zip(now, before, strict=True)
+        for domain in library.syllabus.domains
     )
 
 
-def _objective_row(
-    now: ObjectiveMastery, before: ObjectiveMastery, target: int | None
-) -> ObjectiveRow:
-    low, high = now.belief.range
-    tested, enough = now.evidence.answers > 0, now.evidence.enough
-    points = round(now.belief.mean * 100)
-    then = round(before.belief.mean * 100)
-    return ObjectiveRow(
-        number=now.objective.number,
-        title=now.objective.name,
-        judged=enough,
-        few=tested and not enough,
-        now=now.unjudged_reason or f"{points}%",
-        low=format_percent(low),
-        high=format_percent(high),
-        change=_format_change(points - then) if enough and before.evidence.enough else "",
-        answers=now.answered,
-        counting=now.evidence.answers,
-        questions=now.questions,
-        svg=_draw_progress(now, before, target),
-    )
-
-
-def _draw_progress(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) -> Markup:
-    """Draw the present as a dot with its range, and four weeks ago as a ring.
-
-    A square marks an objective with too few answers for a number, or none.
-    """
-    at = now.belief.mean * 100
+def _draw_chance(chance: float | None, target: int | None) -> Markup:
     marks = [draw_line("ax", 0, _MIDDLE, 100, _MIDDLE)]
     if target:
         marks.append(draw_line("dash", target, 0, target, 2 * _MIDDLE))
-    if not now.evidence.answers:
-        return svg_root([*marks, draw_tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
-    low, high = now.belief.range
-    marks.append(draw_line("thin", low * 100, _MIDDLE, high * 100, _MIDDLE))
-    if not now.evidence.enough:
-        return svg_root([*marks, draw_tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
-    if before.evidence.enough:
-        then = before.belief.mean * 100
-        marks.append(draw_line("edge", then, _MIDDLE, at, _MIDDLE))
-        marks.append(draw_dot("hole", then, _MIDDLE, 4))
-    marks.append(draw_dot("ink", at, _MIDDLE, 5))
+    if chance is not None:
+        marks.append(draw_dot("ink", chance * 100, _MIDDLE, 5))
     return svg_root(marks, 2 * _MIDDLE, "")
-
-
-def _format_change(points: int) -> str:
-    """Return a change in points with its sign; zero has none."""
-    if points == 0:
-        return "0"
-    return f"{'+' if points > 0 else MINUS}{abs(points)}"
 
 
 MAX_PREDICTIONS = 12
@@ -241,97 +186,73 @@ def _prediction_verdict(turnout: PredictionOutcome) -> str:
 _SITTINGS = 40
 
 
-def mastery_context(snapshot: LearnerSnapshot) -> dict[str, Any]:
-    """Return the template variables for mastery by objective, now and four weeks ago."""
-    before = build_standings(snapshot.library, snapshot.record, snapshot.day, AGO)
-    return {
-        "groups": domain_groups(snapshot.domains, before, snapshot.learner.target),
-        "ahead": snapshot.ahead,
-        "ahead_drawn": snapshot.ahead_drawn,
-        "lacking": snapshot.lacking,
-        "chance": snapshot.chance,
-        "others": _other_forecasts(snapshot),
-    }
-
-
-def prediction_chart(snapshot: LearnerSnapshot, db: Session) -> PredictionChart:
+def prediction_chart(desk: RequestContext) -> PredictionChart:
     """Return each mock exam with the prediction made before it."""
-    learner = snapshot.learner
+    learner, db = desk.learner, desk.db
     results = store.load_exam_results(db, learner.id, _SITTINGS) if learner.id else ()
     # Without a mock exam there is no result to compare a prediction with.
     told = store.load_predictions(db, learner.id) if results else ()
     # A paper of one domain or of missed questions is not the exam that was predicted.
-    foretold = {one.exam for one in told} | snapshot.library.exams.keys()
+    foretold = {one.exam for one in told} | desk.library.exams.keys()
     results = tuple(one for one in results if one.exam in foretold)
     return build_prediction_chart(
         match_predictions(told, results), lambda at: learner.study_day(from_milliseconds(at))
     )
 
 
-def _other_forecasts(snapshot: LearnerSnapshot) -> list[tuple[str, ScoreForecast]]:
-    """Return the forecasts for the other mock exams of the course, by title."""
-    main = main_exam(snapshot.library)
-    answers = count_answered(snapshot.library, snapshot.record.firsts)
-    made = [
-        (exam.title, forecast_score(snapshot.domains, exam, answers))
-        for exam in snapshot.library.exams.values()
-        if exam is not main
-    ]
-    return [(title, ahead) for title, ahead in made if isinstance(ahead, ScoreForecast)]
-
-
 router = APIRouter()
 
 
-@router.get("/progress", dependencies=[Depends(log_prediction)])
-def show_progress(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
-    return render_page(
-        request,
+@router.get("/progress")
+def show_progress(desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+    learner = desk.learner
+    plan = load_plan(desk)
+    estimate = plan.estimate if plan else None
+    return desk.page(
         "progress/index.html",
-        learner=snapshot.learner,
-        **mastery_context(snapshot),
-        turnouts=prediction_chart(snapshot, db),
-        **_progress_charts(request, snapshot, db),
+        groups=domain_groups(desk.library, estimate, plan.ready if plan else (), learner.target),
+        ahead=estimate,
+        ahead_drawn=draw_estimate(estimate, learner.target) if estimate else "",
+        chance=describe_chance(estimate, learner.target),
+        progress=plan.progress if plan else None,
+        turnouts=prediction_chart(desk),
+        **_progress_charts(desk),
     )
 
 
-def _progress_charts(request: Request, snapshot: LearnerSnapshot, db: Session) -> dict[str, Any]:
+def _progress_charts(desk: RequestContext) -> dict[str, Any]:
     """Return the charts; a visitor without a row costs no query."""
-    learner, today = snapshot.learner, snapshot.day
-    desk = RequestContext(request, snapshot.library, learner, db, snapshot.now)
+    learner, today, db = desk.learner, desk.day, desk.db
     # The study log starts a week earlier than the weekly charts.
-    days = study_plan_store.study_days(db, learner.id, first_log_day(today))
+    days = history.study_days(db, learner.id, first_log_day(today))
     weeks = charts.last_weeks(days.recent, today)
-    firsts = snapshot.record.firsts
-    left = todays_queue(desk).left
     begun = days.first or today
+    firsts = history.count_by_certainty(db, learner.id) if learner.id else {}
     return {
         "days": days,
-        "summary": charts.study_summary(days, len(firsts), today),
+        "summary": charts.study_summary(days, sum(firsts.values()), today),
         "recall": charts.recall_by_week(weeks, learner.retention),
         "least": charts.MIN_REVIEWS,
-        "due": charts.due_chart(_due_by_day(snapshot, left, db), today, learner.exam_day),
-        "over": over_words(left.over, left.passed),
-        "calibration": charts.calibration_chart(count_by_certainty(firsts)),
+        "due": charts.due_chart(_due_by_day(desk, db), today, learner.exam_day),
+        "calibration": charts.calibration_chart(firsts),
         "hours": charts.time_chart(weeks, begun),
         "log": study_log(days.counts, today, begun) if learner.calendar else None,
     }
 
 
-def _due_by_day(snapshot: LearnerSnapshot, left: CardsLeft, db: Session) -> dict[str, int]:
-    """Return the cards due on each coming day; for today those `left` in the review queue.
-
-    The backlog that the plan leaves for another day counts neither as today's nor as overdue.
-    """
-    learner, today = snapshot.learner, snapshot.day.isoformat()
+def _due_by_day(desk: RequestContext, db: Session) -> dict[str, int]:
+    """Return the cards due on each coming day."""
+    learner, today = desk.learner, desk.day
     if not learner.id:
         return {}
-    week, last = snapshot.day + WEEK, charts.last_day(snapshot.day, learner.exam_day)
-    planned = left.over or left.final
-    due = {day: row.cards for day, row in snapshot.coming.items() if day > today or not planned}
-    overdue = sum(cards for day, cards in due.items() if day < today)
-    due[today] = max(0, left.returning - overdue)
+    week, last = today + WEEK, charts.last_day(today, learner.exam_day)
+    gone = orphaned_cards(db, learner.id, desk.library).gone
+    span = (today, week, to_milliseconds(desk.now))
+    due = {
+        day: row.cards
+        for day, row in history.load_due_counts(db, learner.id, span, gone).items()
+        if day <= last.isoformat()
+    }
     if last > week:
-        gone = orphaned_cards(db, learner.id, snapshot.library).gone
-        return due | study_plan_store.load_later_counts(db, learner.id, (week, last), gone)
-    return {day: cards for day, cards in due.items() if day <= last.isoformat()}
+        due |= history.load_later_counts(db, learner.id, (week, last), gone)
+    return due

@@ -3,11 +3,8 @@
 import dataclasses
 import datetime as dt
 import json
-import logging
 
-from fastapi import Request
 from sqlalchemy import bindparam, delete, func, insert, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
@@ -17,57 +14,12 @@ from app.database.engine import (
     NEWEST,
     REGRADE,
     SCORE,
-    DbSession,
-    insert_if_absent,
-    run_query,
-    write_in_own_transaction,
 )
-from app.database.tables import TABLES, CalendarFeed, Learner, Prediction
-from app.mastery.readiness import RULE, ExamResult, ScoreForecast, ScorePrediction
-from app.study_plan.loader import CurrentSnapshot
+from app.database.tables import TABLES, CalendarFeed, Learner
+from app.progress.predictions import ExamResult, ScorePrediction
 
 _PREDICTION = TABLES["prediction"]
 _SITTING = TABLES["sitting"]
-
-_KEPT = select(_PREDICTION.c.id).where(
-    _PREDICTION.c.learner_id == bindparam("learner"),
-    _PREDICTION.c.exam == bindparam("exam"),
-    _PREDICTION.c.day == bindparam("day"),
-)
-
-
-def is_kept(db: Session, learner_id: int, exam: str, day: dt.date) -> bool:
-    """Return whether a prediction of that study day is in the log."""
-    values = {"learner": learner_id, "exam": exam, "day": day.isoformat()}
-    return db.connection().execute(_KEPT, values).first() is not None
-
-
-def keep_first(
-    db: Session,
-    learner_id: int,
-    ahead: ScoreForecast,
-    target: int | None,
-    when: tuple[dt.date, dt.datetime],
-) -> None:
-    """Save the prediction shown on a study day; the first one of the day stays."""
-    day, now = when
-    chance = ahead.chance(target / 100) if target is not None else None
-    values = {
-        "learner_id": learner_id,
-        "exam": ahead.exam,
-        "day": day.isoformat(),
-        "rule": RULE,
-        "questions": ahead.questions,
-        "answers": ahead.answers,
-        "expected": ahead.mean,
-        "low": ahead.low,
-        "high": ahead.high,
-        "target": target,
-        "chance": chance,
-        "at": to_milliseconds(now),
-    }
-    insert_if_absent(db, Prediction, values)
-
 
 _PREDICTIONS = select(
     *(_PREDICTION.c[name] for name in ("exam", "day", "at", "questions", "expected", "low", "high"))
@@ -108,31 +60,6 @@ def load_exam_results(db: Session, learner_id: int, most: int) -> tuple[ExamResu
         ExamResult(number, exam, started, score, len(json.loads(paper)), answered)
         for number, exam, started, paper, score, answered in rows
     )
-
-
-_log = logging.getLogger("headroom")
-
-
-async def log_prediction(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> None:
-    """Save the first prediction of the day before the page that shows it is sent.
-
-    These pages are GET requests and change nothing for the learner, so `changes` stays as it is and
-    cached pages stay valid. If the log cannot be written, the page is still shown.
-    """
-    ahead, learner = snapshot.ahead, snapshot.learner
-    if ahead is None or not learner.id:
-        return
-    day = snapshot.day
-    if await run_query(db, lambda: is_kept(db, learner.id, ahead.exam, day)):
-        return
-    when = (day, snapshot.now)
-    try:
-        await write_in_own_transaction(
-            request,
-            lambda own: keep_first(own, learner.id, ahead, learner.target, when),
-        )
-    except SQLAlchemyError:
-        _log.exception("a prediction could not be written down")
 
 
 def feed_key(db: Session, learner_id: int) -> str:

@@ -1,49 +1,41 @@
-"""The Today page: next step, cards due this week, blueprint map, first visit."""
+"""The Today page: the day's list, the expected score, the blueprint map, the first visit."""
 
 import dataclasses
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
-from sqlmodel import Session
 
-from app.accounts.current_learner import RequestContext
-from app.clock import from_milliseconds
+from app.accounts.current_learner import Reader, RequestContext
+from app.clock import from_milliseconds, to_milliseconds
+from app.content.blueprint import main_exam, readable_anchors
 from app.content.library import Library
-from app.database.engine import DbSession
-from app.markup.model import Domain, ExamBlueprint, Topic
-from app.mastery.objectives import DomainMastery, ObjectiveMastery, readable_anchors
-from app.mastery.question_counts import count_missed
-from app.mastery.readiness import DomainForecast, ScoreForecast
-from app.progress.store import log_prediction
+from app.markup.model import Domain, ExamBlueprint, Objective, Topic
+from app.progress import history_store as history
+from app.progress.history_store import DueCount, OpenPlacementTest, OpenSitting
 from app.progress.study_log import first_log_day, study_log
 from app.questions.question_form import new_token
 from app.quiz.selection import draw_placement
-from app.spaced_repetition.review_pace import card_seconds
-from app.study_plan import store
-from app.study_plan.calendar import PLACEMENT_QUESTION_MINUTES
-from app.study_plan.card_plan import CardsLeft
+from app.spaced_repetition.queue import orphaned_cards
+from app.spaced_repetition.todays_queue import todays_queue
+from app.study_plan.day_list import TickedTask
+from app.study_plan.facts import course_facts
 from app.study_plan.loader import (
-    CurrentSnapshot,
-    LearnerSnapshot,
-    TodaySoFar,
-    main_exam,
-    may_sit_today,
-    read_today,
-    running_exam,
-    today_plan,
-    unfinished_runs,
-    until_exam,
+    DayListEnsured,
+    StudyPlan,
+    listed_cards,
+    load_plan,
 )
-from app.study_plan.store import DueCount
-from app.study_plan.today import over_words
-from app.study_plan.todays_cards import todays_queue
-from app.web.formatting import format_duration, format_percent
+from app.study_plan.score import ObjectiveEstimate, ScoreEstimate
+from app.web.formatting import format_percent
 from app.web.render import render_page
+from app.widgets.column_charts import ScoreRange, draw_score
 from app.widgets.svg import draw_line, draw_rect, draw_text, svg_root
+
+PLACEMENT_QUESTION_MINUTES = 1.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,8 +43,7 @@ class FirstVisitInfo:
     """The first-visit summary: the exam, the placement test and the first page.
 
     `exam` is the mock with the format of the exam, None if the course has none. `placement` is the
-    number of questions in the test, `minutes` how long it takes. Of a study session `cards` minutes
-    are for cards, and the `rest` for a page and questions.
+    number of questions in the test, `minutes` how long it takes.
     """
 
     exam: ExamBlueprint | None
@@ -60,8 +51,6 @@ class FirstVisitInfo:
     placement: int
     minutes: float
     first: Topic | None
-    cards: float
-    rest: float
 
     @property
     def objectives(self) -> int:
@@ -74,22 +63,17 @@ class FirstVisitInfo:
         return round(60 * self.exam.minutes / self.exam.questions) if self.exam else 0
 
 
-def first_visit_info(
-    library: Library, exam: ExamBlueprint | None, minutes: int, seed: str
-) -> FirstVisitInfo:
-    """Return the first-visit summary for a learner with `minutes` a day."""
+def first_visit_info(library: Library, exam: ExamBlueprint | None, seed: str) -> FirstVisitInfo:
+    """Return the first-visit summary."""
     domains = library.syllabus.domains
     drawn = draw_placement(list(library.questions.values()), domains, {}, seed)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
-    cards = card_seconds(minutes) / 60
     return FirstVisitInfo(
         exam=exam,
         domains=domains,
         placement=len(drawn),
         minutes=len(drawn) * PLACEMENT_QUESTION_MINUTES,
         first=order[0] if order else None,
-        cards=cards,
-        rest=minutes - cards,
     )
 
 
@@ -151,49 +135,53 @@ class BlueprintDomain:
 
 
 def blueprint_domains(
-    domains: Sequence[DomainMastery],
+    library: Library,
+    estimate: ScoreEstimate | None,
     here: Collection[str],
-    ahead: ScoreForecast | None,
     target: int | None,
 ) -> tuple[BlueprintDomain, ...]:
     """Return the blueprint map; `here` are the objectives of the page read last.
 
-    The filled area is the expected score, shown by domain once there is enough evidence. Before the
-    learner has started, objectives have no labels.
+    The filled area is the expected score. Without an estimate objectives have no labels.
     """
-    begun = any(s.started for d in domains for s in d.standings)
-    parts: Mapping[str, DomainForecast] = ahead.parts if ahead else {}
-    return tuple(
-        _blueprint_domain(
-            domain,
-            _objective_columns(domain, here, begun=begun),
-            parts.get(domain.domain.number),
-            target,
+    guesses = {o.number: o.guess for o in course_facts(library).objectives.values()}
+    made = []
+    for domain in library.syllabus.domains:
+        columns = tuple(
+            _objective_column(
+                library,
+                objective,
+                estimate.objectives.get(objective.number) if estimate else None,
+                guesses.get(objective.number, 0.0),
+                here,
+            )
+            for objective in domain.objectives
         )
-        for domain in domains
-    )
+        made.append(_blueprint_domain(library, domain, columns, estimate, target))
+    return tuple(made)
 
 
 def _blueprint_domain(
-    domain: DomainMastery,
+    library: Library,
+    domain: Domain,
     columns: tuple[ObjectiveColumn, ...],
-    part: DomainForecast | None,
+    estimate: ScoreEstimate | None,
     target: int | None,
 ) -> BlueprintDomain:
-    begun = any(c.words for c in columns)
     said = "; ".join(f"{c.number} {c.words}" for c in columns)
-    share = f"{format_percent(domain.domain.weight)} of the exam"
-    if part is not None:
-        share = f"{part.expected:.1f} of {part.questions}"
+    share = f"{format_percent(domain.weight)} of the exam"
+    if estimate is not None and domain.number in estimate.domains:
+        facts = next(d for d in course_facts(library).domains if d.number == domain.number)
+        share = f"{estimate.domains[domain.number]:.1f} of {facts.questions}"
         said = f"{share} expected; {said}"
-    sentence = said if begun else "nothing is started yet"
+    sentence = said if estimate else "nothing is started yet"
     return BlueprintDomain(
-        number=domain.domain.number,
-        title=domain.domain.title,
+        number=domain.number,
+        title=domain.title,
         share=share,
-        fifth=max(5, round(domain.domain.weight * 20) * 5),
+        fifth=max(5, round(domain.weight * 20) * 5),
         columns=columns,
-        svg=_draw_domain(columns, target, f"{domain.domain.title}: {sentence}"),
+        svg=_draw_domain(columns, target, f"{domain.title}: {sentence}"),
     )
 
 
@@ -219,134 +207,172 @@ def _objective_bar(column: ObjectiveColumn, x: float, wide: float) -> list[str]:
     return [*marks, draw_text(column.number, x + wide / 2, HEIGHT + 17, "m")]
 
 
-def _objective_columns(
-    domain: DomainMastery, here: Collection[str], *, begun: bool
-) -> tuple[ObjectiveColumn, ...]:
-    """Return the columns of a domain; unlabeled before the learner has started."""
-    made = (_objective_column(standing, here if begun else ()) for standing in domain.standings)
-    return tuple(c if begun else dataclasses.replace(c, words="") for c in made)
-
-
-def _objective_column(standing: ObjectiveMastery, here: Collection[str]) -> ObjectiveColumn:
-    number = standing.objective.number
-    current = number in here
-    tested = standing.evidence.answers > 0
+def _objective_column(
+    library: Library,
+    objective: Objective,
+    estimate: ObjectiveEstimate | None,
+    guess: float,
+    here: Collection[str],
+) -> ObjectiveColumn:
+    current = estimate is not None and objective.number in here
+    topics = (library.topics.get(slug) for slug in library.syllabus.topics)
+    page = next((t for t in topics if t and objective.number in t.objectives), None)
     return ObjectiveColumn(
-        number=number,
-        title=standing.objective.name,
-        address=_objective_url(standing),
-        chance=standing.belief.mean,
-        look=("mark" if current else "fill") if tested else "none",
-        words=_describe_objective(standing),
+        number=objective.number,
+        title=objective.name,
+        address=f"/concepts/{page.slug}" if page else f"/course#o{objective.number}",
+        chance=estimate.chance if estimate else guess,
+        look=("mark" if current else "fill") if estimate else "none",
+        words=format_percent(estimate.chance) if estimate else "",
         here=current,
     )
 
 
-def _objective_url(standing: ObjectiveMastery) -> str:
-    if standing.topics:
-        return f"/concepts/{standing.topics[0].slug}"
-    return f"/course#o{standing.objective.number}"
+def draw_estimate(estimate: ScoreEstimate, target: int | None) -> Markup:
+    """Render the expected score and its range as SVG; `target` is in percent."""
+    of = estimate.questions
+    says = f"Expected {estimate.expected} of {of}, most likely {estimate.low} to {estimate.high}"
+    label = f"your target {target}%" if target else ""
+    score = ScoreRange(
+        score=estimate.expected,
+        low=estimate.low,
+        high=estimate.high,
+        of=of,
+        target=of * (target or 0) / 100,
+        target_words=label,
+    )
+    return draw_score(score, f"{says}; {label}" if label else says, (0, of // 2, of))
 
 
-def _describe_objective(standing: ObjectiveMastery) -> str:
-    return standing.unjudged_reason or format_percent(standing.belief.mean)
+def task_address(task: TickedTask, library: Library, unread: Collection[str]) -> str:
+    """Return where a task is done; empty for practice, which starts with a form."""
+    if task.kind in {"review", "new"}:
+        return "/flashcards"
+    if task.kind == "mock":
+        return "/exams"
+    pages = [page.slug for page in task.task.pages if page.slug in library.topics]
+    left = [slug for slug in pages if slug in unread] or pages
+    return f"/concepts/{left[0]}" if left else ""
 
 
+_MINUTE = dt.timedelta(minutes=1)
+WEEK = dt.timedelta(days=6)
 router = APIRouter()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TodayCards:
-    """Today's cards, and a sentence about the plan if an exam is ahead."""
-
-    left: CardsLeft = dataclasses.field(default_factory=CardsLeft)
-    sentence: str = ""
-
-
-@router.get("/", name="today", dependencies=[Depends(log_prediction)])
-def show_today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
-    if not snapshot.learner.id:
-        return _show_first_visit(
-            request, snapshot, _today_context(snapshot, TodaySoFar(), TodayCards())
+@router.get("/", name="today")
+def show_today(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+    library, learner, db, day = desk.library, desk.learner, desk.db, desk.day
+    running, placing = _open_work(desk)
+    plan = load_plan(desk)
+    context = _today_context(desk, plan)
+    context |= {"running": running, "placing": placing}
+    if plan is None and running is None:
+        welcome = first_visit_info(library, main_exam(library), learner.key)
+        return render_page(
+            request, "progress/first.html", welcome=welcome, token=new_token(), **context
         )
-    day = snapshot.day
-    days = store.study_days(db, snapshot.learner.id, first_log_day(day))
-    done = days.recent.get(day.isoformat())
-    pace = store.cached_pace(db, snapshot.learner, snapshot.library, day)
-    placing, left_run = unfinished_runs(snapshot, db)
-    so_far = TodaySoFar(
-        answered=done.milliseconds / 60_000 if done else 0.0,
-        read=read_today(snapshot, pace),
-        sat=_last_exam_day(snapshot, db),
-        pace=pace,
-        running=running_exam(snapshot, db),
-        placing=placing,
-        left_run=left_run,
+    coming, _ = _coming_cards(desk)
+    left = todays_queue(desk, listed_cards(desk)).left
+    days = history.study_days(db, learner.id, first_log_day(day))
+    log = study_log(days.counts, day, days.first or day) if learner.calendar else None
+    return render_page(
+        request,
+        "progress/today.html",
+        log=log,
+        left=left,
+        week=upcoming_week(coming, day, left.returning),
+        token=new_token(),
+        **context,
     )
-    desk = RequestContext(request, snapshot.library, snapshot.learner, db, snapshot.now)
-    stack = todays_queue(desk)
-    cards = TodayCards(stack.left, until_exam(desk, stack))
-    shown = _today_context(snapshot, so_far, cards)
-    if snapshot.is_new and so_far.running is None:
-        return _show_first_visit(request, snapshot, shown)
-    begun = days.first or day
-    log = study_log(days.counts, day, begun) if snapshot.learner.calendar else None
-    return render_page(request, "progress/today.html", log=log, **shown)
 
 
-def _show_first_visit(
-    request: Request, snapshot: LearnerSnapshot, shown: dict[str, Any]
-) -> HTMLResponse:
-    """The page of a first visit."""
-    minutes, exam = snapshot.learner.minutes_a_day, main_exam(snapshot.library)
-    welcome = first_visit_info(snapshot.library, exam, minutes, snapshot.learner.key)
-    return render_page(request, "progress/first.html", welcome=welcome, token=new_token(), **shown)
+def _open_work(desk: RequestContext) -> tuple[OpenSitting | None, OpenPlacementTest | None]:
+    """Return the mock exam in progress and the unfinished placement test."""
+    db, learner, library = desk.db, desk.learner, desk.library
+    if not learner.id:
+        return None, None
+    running = history.find_running_exam(db, learner.id, to_milliseconds(desk.now))
+    if running is not None:
+        exam = library.exams.get(running.title)
+        running = dataclasses.replace(running, title=exam.title if exam else "Mock exam")
+    placing, _ = history.load_unfinished_runs(db, learner.id, library.questions)
+    return running, placing
 
 
-def _last_exam_day(snapshot: LearnerSnapshot, db: Session) -> dt.date | None:
-    """Return the study day of the last mock exam, if the plan may have one today."""
-    sat = store.last_sat(db, snapshot.learner.id) if may_sit_today(snapshot) else None
-    return snapshot.learner.study_day(from_milliseconds(sat)) if sat else None
+def _coming_cards(desk: RequestContext) -> tuple[Mapping[str, DueCount], dt.datetime]:
+    """Return the cards due in a week by day, and when a page with them expires."""
+    learner, until = desk.learner, desk.learner.next_study_day(desk.now)
+    if not learner.id:
+        return {}, until
+    span = (desk.day, desk.day + WEEK, to_milliseconds(desk.now))
+    gone = orphaned_cards(desk.db, learner.id, desk.library).gone
+    coming = history.load_due_counts(desk.db, learner.id, span, gone)
+    ends = [from_milliseconds(row.next_at) for row in coming.values() if row.next_at]
+    return coming, min([until, *ends])
 
 
-def _today_context(
-    snapshot: LearnerSnapshot, so_far: TodaySoFar, cards: TodayCards
-) -> dict[str, Any]:
-    library, learner = snapshot.library, snapshot.learner
-    last = snapshot.pages[0].topic if snapshot.pages else ""
-    topic = library.topics.get(last)
-    made = today_plan(snapshot, cards.left, so_far)
-    exam = learner.exam_day
+def _today_context(desk: RequestContext, plan: StudyPlan | None) -> dict[str, Any]:
+    library, learner, exam = desk.library, desk.learner, desk.learner.exam_day
+    estimate = plan.estimate if plan else None
+    pages = history.load_recent_pages(desk.db, learner.id) if learner.id else ()
+    last = library.topics.get(pages[0].topic) if pages else None
+    unread = {
+        page.slug
+        for task in (plan.tasks if plan else ())
+        for page in task.task.pages
+        if not is_page_read(library, pages, page.slug)
+    }
     return {
         "learner": learner,
+        "library": library,
         "syllabus": library.syllabus,
-        "day": snapshot.day,
-        "days_left": (exam - snapshot.day).days if exam else None,
-        "plan": made,
-        "placing": so_far.placing,
-        "spent": so_far.shown,
-        "minutes": learner.minutes_on(snapshot.day),
-        "off": learner.is_off(snapshot.day),
-        "answered": format_duration(so_far.answered) if so_far.answered else "",
-        "read": format_duration(so_far.read) if so_far.read else "",
-        "left": cards.left,
-        "over": over_words(cards.left.over, cards.left.passed),
-        "missed": count_missed(library, snapshot.record.firsts),
-        "question_minutes": so_far.pace.question_minutes,
-        "ahead": snapshot.ahead,
-        "ahead_drawn": snapshot.ahead_drawn,
-        "lacking": snapshot.lacking,
-        "chance": snapshot.chance,
+        "day": desk.day,
+        "days_left": (exam - desk.day).days if exam else None,
+        "plan": plan,
+        "addresses": {
+            task.kind: task_address(task, library, unread) for task in (plan.tasks if plan else ())
+        },
+        "unread": unread,
+        "progress": plan.progress if plan else None,
+        "minutes": learner.minutes_on(desk.day),
+        "ahead": estimate,
+        "ahead_drawn": draw_estimate(estimate, learner.target) if estimate else "",
+        "chance": describe_chance(estimate, learner.target),
         "plots": blueprint_domains(
-            snapshot.domains,
-            topic.objectives if topic else (),
-            snapshot.ahead,
-            learner.target,
+            library, estimate, last.objectives if last else (), learner.target
         ),
-        "week": upcoming_week(snapshot.coming, snapshot.day, cards.left.returning),
-        "recent": _recent_pages(snapshot),
-        "until_exam": cards.sentence,
+        "recent": _recent_pages(desk, pages),
     }
+
+
+def is_page_read(library: Library, pages: Sequence[history.PageProgress], slug: str) -> bool:
+    """Return whether every section of a page is read."""
+    sections = next((page.sections for page in pages if page.topic == slug), {})
+    topic = library.topics.get(slug)
+    return topic is None or all(anchor in sections for anchor in readable_anchors(topic))
+
+
+_TENTHS = (
+    "hardly any chance",
+    "about one chance in ten",
+    "about two chances in ten",
+    "about three chances in ten",
+    "about four chances in ten",
+    "an even chance",
+    "about six chances in ten",
+    "about seven chances in ten",
+    "about eight chances in ten",
+    "about nine chances in ten",
+    "more than nine chances in ten",
+)
+
+
+def describe_chance(estimate: ScoreEstimate | None, target: int | None) -> str:
+    """Return the chance of reaching a target (percent), to the nearest tenth; "" without one."""
+    if estimate is None or target is None:
+        return ""
+    return _TENTHS[round(10 * min(max(estimate.chance(target / 100), 0.0), 1.0))]
 
 
 def _read_share_text(topic: Topic, sections: Collection[str]) -> str:
@@ -358,15 +384,17 @@ def _read_share_text(topic: Topic, sections: Collection[str]) -> str:
     return f"{done} of {len(named)} sections read, the last" if done else "opened"
 
 
-def _recent_pages(snapshot: LearnerSnapshot) -> Sequence[dict[str, Any]]:
+def _recent_pages(
+    desk: RequestContext, pages: Sequence[history.PageProgress]
+) -> Sequence[dict[str, Any]]:
     """Return the pages read last, each with its study day."""
     return [
         {
-            "topic": snapshot.library.topics[row.topic],
-            "what": _read_share_text(snapshot.library.topics[row.topic], row.sections),
-            "ago": (snapshot.day - snapshot.learner.study_day(from_milliseconds(row.at))).days,
-            "day": snapshot.learner.study_day(from_milliseconds(row.at)),
+            "topic": desk.library.topics[row.topic],
+            "what": _read_share_text(desk.library.topics[row.topic], row.sections),
+            "ago": (desk.day - desk.learner.study_day(from_milliseconds(row.at))).days,
+            "day": desk.learner.study_day(from_milliseconds(row.at)),
         }
-        for row in snapshot.pages[:4]
-        if row.topic in snapshot.library.topics
+        for row in pages[:4]
+        if row.topic in desk.library.topics
     ]

@@ -9,16 +9,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import Reader, RequestContext, run_reading, run_writing
 from app.accounts.learner_store import questions_in_past_exams
-from app.errors import ConflictError, NotFoundError
-from app.markup.model import Domain
-from app.mastery.objectives import DomainMastery, ObjectiveMastery
-from app.mastery.question_counts import (
-    QuestionCount,
+from app.content.blueprint import (
     domain_by_objective,
     questions_of_objective,
     questions_of_topic,
     reserved_for_exams,
 )
+from app.errors import ConflictError, NotFoundError
+from app.markup.model import Domain, Objective
 from app.questions.model import Question
 from app.questions.question_form import new_token, question_title, seed_for
 from app.quiz import store
@@ -37,13 +35,14 @@ from app.quiz.selection import (
     PastAttempts,
     PracticeRequest,
     draw_placement,
-    mastery_and_order,
     select_questions,
+    todays_questions,
     weakest_objectives,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.spaced_repetition.added_cards import added_cards
 from app.spaced_repetition.card_ids import question_card_id
+from app.study_plan.loader import load_plan
 from app.web.dependencies import LAST_ROW, RowNumber, find_topic
 
 router = APIRouter()
@@ -51,11 +50,33 @@ Count = Annotated[int, Query(ge=1, le=100)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ObjectivePractice:
-    """An objective: its mastery, and the counts of its questions."""
+class QuestionCount:
+    """Question counts: all, answered at least once, last answered correctly."""
 
-    standing: ObjectiveMastery
+    total: int
+    answered: int
+    right: int
+
+    @property
+    def missed(self) -> int:
+        """How many were last answered wrong or only partly right."""
+        return self.answered - self.right
+
+    @property
+    def unseen(self) -> int:
+        return self.total - self.answered
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectivePractice:
+    """An objective, the counts of its questions, and the chance (0..1) of a right answer.
+
+    `chance` is None before the first list of a day was made.
+    """
+
+    objective: Objective
     tally: QuestionCount
+    chance: float | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,15 +105,16 @@ def show_practice(desk: Reader) -> HTMLResponse:
     questions = list(desk.library.questions.values())
     kept = _reserved_questions(desk)
     newest = store.newest_run(desk.db, desk.learner.id)
-    domains, order = mastery_and_order(desk)
+    order = weakest_objectives(desk)
+    names = {o.number: o for d in desk.library.syllabus.domains for o in d.objectives}
     return desk.page(
         "quiz/index.html",
         all=_count_questions(questions, past),
         kept=len(kept),
         fresh=sum(q.id not in past and q.id not in kept for q in questions),
         topics=_topic_counts(desk, past),
-        domains=_objective_counts(desk, past, domains),
-        weakest=order[0] if order and past else None,
+        domains=_objective_counts(desk, past),
+        weakest=names[order[0]] if order and past else None,
         run=_unfinished_run(newest),
         flagged=len(
             store.flagged_questions(desk.db, desk.learner.id) & desk.library.questions.keys()
@@ -190,20 +212,26 @@ def _topic_counts(
 
 
 def _objective_counts(
-    desk: RequestContext, past: Mapping[str, PastAttempts], domains: Iterable[DomainMastery]
+    desk: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
     """Return the domains, each with the objectives that have questions."""
     parts, there = [], domain_by_objective(desk.library)
     home = {q.id: q.home(there) for q in desk.library.questions.values()}
-    for domain in domains:
+    plan = load_plan(desk)
+    known = plan.estimate.objectives if plan and plan.estimate else {}
+    for domain in desk.library.syllabus.domains:
         goals = [
-            ObjectivePractice(standing, _count_questions(pool, past))
-            for standing in domain.standings
-            if (pool := questions_of_objective(desk.library, standing.objective.number))
+            ObjectivePractice(
+                objective,
+                _count_questions(pool, past),
+                known[objective.number].chance if objective.number in known else None,
+            )
+            for objective in domain.objectives
+            if (pool := questions_of_objective(desk.library, objective.number))
         ]
-        whole = [q for q, at in home.items() if at == domain.domain.number]
+        whole = [q for q, at in home.items() if at == domain.number]
         mine = _count_questions((desk.library.questions[q] for q in whole), past)
-        parts.append(DomainPractice(domain.domain, tuple(goals), mine))
+        parts.append(DomainPractice(domain, tuple(goals), mine))
     return [part for part in parts if part.goals]
 
 
@@ -220,6 +248,7 @@ _NOTHING = {
     "flagged": "No question is flagged.",
     "topic": "This topic has no questions.",
     "objective": "No question serves this objective yet.",
+    "today": "No questions are on today\N{RIGHT SINGLE QUOTATION MARK}s list.",
 }
 
 
@@ -245,7 +274,10 @@ def _choose_or_refuse(desk: RequestContext, wish: PracticeRequest) -> tuple[str,
 
 def _save_run(desk: RequestContext, wanted: PracticeForm, items: tuple[str, ...]) -> int:
     wish = wanted.wish
-    run = NewPracticeRun(wanted.token or new_token(), wish.mode, wish.scope, items)
+    token = wanted.token or new_token()
+    if wish.mode == "today":  # from whichever tab and however often: it is one run
+        token = f"today.{desk.learner.key}.{desk.day}"
+    run = NewPracticeRun(token, wish.mode, wish.scope, items)
     return store.begin_run(desk.db, desk.learner.id, run, desk.now)
 
 
@@ -331,13 +363,14 @@ def _choose_questions(desk: RequestContext, wish: PracticeRequest) -> tuple[str,
     questions = [q for q in desk.library.questions.values() if q.id not in hidden]
     past = store.load_history(desk.db, desk.learner.id)
     seed = f"{desk.learner.key}:{desk.now.timestamp()}"
+    if wish.mode == "today":
+        return tuple(q for q in todays_questions(desk) if q not in hidden)
     if wish.mode == "placement":
         return draw_placement(questions, desk.library.syllabus.domains, past, seed)
     if wish.mode == "flagged":
         marked = store.flagged_questions(desk.db, desk.learner.id)
         questions = [q for q in questions if q.id in marked]
-    order = weakest_objectives(desk) if wish.mode == "weakest" else ()
-    weakest = [weak.standing.objective.number for weak in order]
+    weakest = weakest_objectives(desk) if wish.mode == "weakest" else ()
     return select_questions(questions, past, wish, seed, weakest)
 
 

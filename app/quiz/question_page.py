@@ -18,12 +18,12 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner_store import questions_in_past_exams, questions_in_running_exam
 from app.clock import to_milliseconds
+from app.content.blueprint import reserved_for_exams
 from app.content.library import Library
 from app.database.engine import read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.estimator import registry
 from app.markup.model import CitedSource, QuestionBlock, Topic
-from app.mastery.question_counts import reserved_for_exams
 from app.questions import types
 from app.questions.grading import grade, grade_blank, grade_unreadable
 from app.questions.model import Question, Variant

@@ -4,8 +4,8 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping
 
+from app.content.blueprint import domain_by_objective
 from app.content.library import Library
-from app.mastery.question_counts import domain_by_objective
 
 _STEPS = 3
 

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from app.accounts.current_learner import RequestContext
+from app.content.blueprint import apportion
 from app.markup.model import Domain
-from app.mastery.objectives import DomainMastery, build_standings
-from app.mastery.question_counts import WeakObjective, apportion, weakest_first
-from app.mastery.store import load_mastery_data
 from app.questions import types
 from app.questions.model import Question
+from app.study_plan.facts import course_facts
+from app.study_plan.loader import load_plan
 
-Mode = Literal["mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged"]
+Mode = Literal[
+    "mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged", "today"
+]
 
 MODES: tuple[Mode, ...] = (
     "mixed",
@@ -24,6 +26,7 @@ MODES: tuple[Mode, ...] = (
     "retry",
     "placement",
     "flagged",
+    "today",
 )
 _WHOLE = 1 - 1e-9
 
@@ -176,16 +179,21 @@ def _shuffle_key(seed: str, word: str) -> str:
     return hashlib.sha256(f"{seed}:{word}".encode()).hexdigest()
 
 
-def weakest_objectives(desk: RequestContext) -> tuple[WeakObjective, ...]:
-    """Return the objectives that have questions, in the order to practice them."""
-    return mastery_and_order(desk)[1]
+def weakest_objectives(desk: RequestContext) -> tuple[str, ...]:
+    """Return the objectives that have questions, the one with most to gain in the exam first."""
+    plan, course = load_plan(desk), course_facts(desk.library)
+    known = plan.estimate.objectives if plan and plan.estimate else {}
+    asked = [o for o in course.objectives.values() if o.questions]
+
+    def gain(number: str, weight: float) -> float:
+        return weight * (1 - known[number].known) if number in known else weight
+
+    asked.sort(key=lambda o: -gain(o.number, o.weight))
+    return tuple(o.number for o in asked)
 
 
-def mastery_and_order(
-    desk: RequestContext,
-) -> tuple[tuple[DomainMastery, ...], tuple[WeakObjective, ...]]:
-    """Return the mastery of each domain, and the objectives in the order to practice them."""
-    record = load_mastery_data(desk.db, desk.learner, desk.now).record
-    day = desk.learner.study_day(desk.now)
-    domains = build_standings(desk.library, record, day)
-    return domains, weakest_first(desk.library, record, domains)
+def todays_questions(desk: RequestContext) -> tuple[str, ...]:
+    """Return the questions on the list of the study day that the course still has."""
+    plan = load_plan(desk)
+    listed = (q for task in (plan.tasks if plan else ()) for q in task.task.questions)
+    return tuple(q for q in listed if q in desk.library.questions)

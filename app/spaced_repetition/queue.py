@@ -40,6 +40,7 @@ from app.spaced_repetition.review_pace import (
 from app.spaced_repetition.scheduler import CardState
 
 _LEARNERS = 2000
+ONE_DAY = dt.timedelta(days=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

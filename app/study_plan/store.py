@@ -1,494 +1,304 @@
-"""SQL: cards, pace, history and open work of a learner."""
+"""SQL: what a learner did, as facts for the plan, and the lists of their study days."""
 
-import dataclasses
+import collections
 import datetime as dt
-import itertools
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import bindparam, case, func, literal, select
+from pydantic import TypeAdapter
+from sqlalchemy import bindparam, func, select
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
-from app.clock import study_day_start, to_milliseconds
+from app.clock import from_milliseconds, study_day_start, to_milliseconds
+from app.content.blueprint import readable_anchors
 from app.content.library import Library
-from app.database.study_day_cache import StudyDayCache
-from app.database.tables import TABLES
+from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
+from app.database.tables import TABLES, DayListRow, Prediction
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
-from app.spaced_repetition.fsrs import FsrsFormulas, fsrs_formulas
 from app.spaced_repetition.queue import card_pace
-from app.spaced_repetition.review_log import BY_TIME, LOG, LOGGED, DayTotals, replay_card
-from app.spaced_repetition.review_pace import TimeSpent
-from app.spaced_repetition.scheduler import ReplayedCard
-from app.study_plan.calendar import (
-    USUAL,
-    OpenPlacementTest,
-    OpenPracticeRun,
-    OpenSitting,
-    StudyPace,
-    estimate_pace,
-    page_spent,
-)
-from app.study_plan.card_plan import StartedCard, never_graded
-from app.study_plan.forecast import DeckCounts
+from app.spaced_repetition.review_log import LOG
+from app.spaced_repetition.todays_queue import REVIEW_SECONDS
+from app.study_plan import facts as plan_facts
+from app.study_plan.cards import LATER_REVIEWS
+from app.study_plan.day_list import DayDone, DayList
+from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, Paces, ReadingFact
+from app.study_plan.score import ScoreEstimate
 
-_MEMORY = TABLES["memory"]
-_ROWS = select(
+RULE = "logistic-1"
+"""Names this computation of the score in the log; a changed one gets a new name."""
+_READING, _SITTING, _RUN = TABLES["reading"], TABLES["sitting"], TABLES["practice_run"]
+_LIST, _PREDICTION = TABLES["day_list"], TABLES["prediction"]
+_LISTS, _ESTIMATES = TypeAdapter(DayList), TypeAdapter(ScoreEstimate)
+_learner: Any = bindparam("learner")
+_HINTED = 0.5  # a right answer after a hint counts half
+_MOST_ANSWER = 600_000  # ms; longer times mean that the page was left open
+_QUESTION_SECONDS, _TRUST = 72.0, 15  # the usual time counts as much as this many answers
+
+
+def load_learner_facts(
+    db: Session, learner: LearnerProfile, library: Library, day: dt.date
+) -> LearnerFacts:
+    """Return what the learner did until now. `undone` is left empty."""
+    values = {"learner": learner.id}
+    answers, missed, seconds = _load_answers(db, values, day)
+    cards, added, unavailable = _load_cards(db, values, library, day)
+    pace = card_pace(db, learner.id, day)
+    review = pace.look * REVIEW_SECONDS / 10 / 60
+    return LearnerFacts(
+        day=day,
+        readings=_load_readings(db, values, learner, library),
+        answers=answers,
+        missed=missed,
+        cards=cards,
+        added=added,
+        unavailable=unavailable,
+        paces=Paces(review=review, new_card=pace.first / 60, question=seconds / 60),
+        last_sat=_last_sat(db, learner, plan_facts.course_facts(library).exam),
+    )
+
+
+_READ = (
+    select(_READING.c.topic, _READING.c.section, _READING.c.at)
+    .where(_READING.c.learner_id == _learner)
+    .order_by(_READING.c.at, _READING.c.id)
+)
+
+
+def _load_readings(
+    db: Session, values: dict[str, Any], learner: LearnerProfile, library: Library
+) -> list[ReadingFact]:
+    readings = []
+    for topic, section, at in db.connection().execute(_READ, values):
+        page = library.topics.get(topic)
+        anchors = readable_anchors(page) if page else ()
+        if section in anchors:
+            day = learner.study_day(from_milliseconds(at))
+            readings.append(ReadingFact(topic, 1 / len(anchors), day, at))
+    return readings
+
+
+_ANSWERS = (
+    select(
+        ATTEMPT.c["item"],
+        ATTEMPT.c.first,
+        ATTEMPT.c.study_day,
+        ATTEMPT.c.at,
+        ATTEMPT.c.context,
+        ATTEMPT.c.hints,
+        ATTEMPT.c.milliseconds,
+        SCORE.label("score"),
+    )
+    .select_from(GRADED)
+    .where(ATTEMPT.c.learner_id == _learner)
+    .order_by(ATTEMPT.c.id)
+)
+
+
+def _load_answers(
+    db: Session, values: dict[str, Any], today: dt.date
+) -> tuple[list[AnswerFact], dict[str, dt.date], float]:
+    """Return the first answers, the days of questions last missed, and seconds per question."""
+    firsts: list[AnswerFact] = []
+    missed: dict[str, dt.date] = {}
+    spent, count = _QUESTION_SECONDS * _TRUST, _TRUST
+    for row in db.connection().execute(_ANSWERS, values):
+        day = dt.date.fromisoformat(row.study_day)
+        if row.first:
+            score = row.score * _HINTED if row.hints else row.score
+            firsts.append(AnswerFact(row.item, score, day, row.at, row.context))
+        missed.pop(row.item, None)
+        if row.score < 1:
+            missed[row.item] = day
+        if row.milliseconds and row.milliseconds <= _MOST_ANSWER and day < today:
+            spent, count = spent + row.milliseconds / 1000, count + 1
+    return firsts, missed, min(4 * _QUESTION_SECONDS, max(_QUESTION_SECONDS / 4, spent / count))
+
+
+_CARDS = select(
     *(
-        _MEMORY.c[name]
-        for name in (
-            "card",
-            "note",
-            "stability",
-            "difficulty",
-            "due_day",
-            "first_day",
-            "last_day",
-            "suspended",
-        )
-    )
-).where(_MEMORY.c.learner_id == bindparam("learner"))
-
-
-def count_deck_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> DeckCounts:
-    """Count the learner's cards in their current state."""
-    if not learner_id:
-        return DeckCounts(unseen=len(library.cards))
-    found = db.connection().execute(_ROWS, {"learner": learner_id})
-    rows = [row for row in found if is_added_card(row.card) or row.card in library.cards]
-    live = [row for row in rows if not row.suspended]
-    today = day.isoformat()
-    added = [row for row in live if not row.last_day]
-    now, curve = day.toordinal(), fsrs_formulas()
-    return DeckCounts(
-        begun=(
-            *(_started_card_from_row(row) for row in live if row.last_day and row.stability),
-            *(
-                never_graded(row.card, row.note, _day_ordinal(row.due_day), now, curve)
-                for row in added
-            ),
-        ),
-        added=len(added),
-        unseen=len(library.cards) - sum(not is_added_card(row.card) for row in rows),
-        answered=sum(row.last_day == today for row in live),
-        fresh=sum(row.first_day == today and not is_added_card(row.card) for row in live),
-    )
-
-
-def _started_card_from_row(row: Any) -> StartedCard:
-    last, due = _day_ordinal(row.last_day), _day_ordinal(row.due_day)
-    return StartedCard(row.card, row.stability, row.difficulty, last, due, row.note)
-
-
-def _day_ordinal(day: str) -> int:
-    return dt.date.fromisoformat(day).toordinal()
-
-
-_ATTEMPT = TABLES["attempt"]
-_READING = TABLES["reading"]
-
-# Longer times mean that the page was left open.
-_MOST_ANSWER = 600_000
-_answered = (
-    _ATTEMPT.c.learner_id == bindparam("learner"),
-    _ATTEMPT.c.study_day < bindparam("day"),
-    _ATTEMPT.c.milliseconds.between(1, _MOST_ANSWER),
+        MEMORY.c[name]
+        for name in ("card", "note", "stability", "first_day", "last_day", "due_day", "set_day")
+    ),
+    MEMORY.c.suspended,
+).where(MEMORY.c.learner_id == _learner)
+_voiding = LOG.alias()
+_counted = (
+    LOG.c.learner_id == _learner,
+    LOG.c.rating > 0,
+    ~select(_voiding.c.id).where(_voiding.c.voids == LOG.c.id).exists(),
+)
+_REVIEW_DAYS = (
+    select(LOG.c.card, func.count(LOG.c.study_day.distinct())).where(*_counted).group_by(LOG.c.card)
 )
 
 
-_spent = (
-    select(
-        func.sum(_ATTEMPT.c.milliseconds).label("taken"),
-        func.count(_ATTEMPT.c.id).label("answers"),
-    )
-    .where(*_answered)
-    .subquery()
+def _load_cards(
+    db: Session, values: dict[str, Any], library: Library, day: dt.date
+) -> tuple[list[CardFact], list[str], frozenset[str]]:
+    """Return the started cards, the added ones that are due, and those that can't be started."""
+    days = {row[0]: row[1] for row in db.connection().execute(_REVIEW_DAYS, values)}
+    cards, added, unavailable = [], [], set()
+    for row in db.connection().execute(_CARDS.order_by(MEMORY.c.card), values):
+        of_course = row.card in library.cards
+        if row.suspended or not (of_course or is_added_card(row.card)):
+            unavailable.add(row.card)
+        elif not row.last_day or not row.stability:
+            unavailable.add(row.card)
+            if is_added_card(row.card) and row.due_day <= day.isoformat():
+                added.append(row.card)
+        else:
+            # A day that was set by hand is respected: nothing moves it forward.
+            later = LATER_REVIEWS if row.set_day > day.isoformat() else days.get(row.card, 1) - 1
+            first, last, due = map(
+                dt.date.fromisoformat, (row.first_day or row.last_day, row.last_day, row.due_day)
+            )
+            page = library.cards[row.card].topic if of_course else ""
+            cards.append(CardFact(row.card, row.note, page, row.stability, first, last, due, later))
+    return cards, added, frozenset(unavailable)
+
+
+_LAST_SAT = select(func.max(_SITTING.c.started_at)).where(
+    _SITTING.c.learner_id == _learner,
+    _SITTING.c.exam == bindparam("exam"),
+    _SITTING.c.closed_at.is_not(None),
 )
-# One query: the totals, joined to each section that was read or to no section.
-_SPENT = select(_spent, _READING.c.topic, _READING.c.section, _READING.c.at).select_from(
-    _spent.outerjoin(
-        _READING,
-        (_READING.c.learner_id == bindparam("learner")) & (_READING.c.at < bindparam("begun")),
-    )
+
+
+def _last_sat(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None:
+    values = {"learner": learner.id, "exam": exam}
+    at = db.connection().scalar(_LAST_SAT, values)
+    return learner.study_day(from_milliseconds(at)) if at else None
+
+
+_REVIEWED = select(MEMORY.c.card).where(
+    MEMORY.c.learner_id == _learner, MEMORY.c.last_day >= bindparam("day")
+)
+_ANSWERED = (
+    select(ATTEMPT.c["item"])
+    .distinct()
+    .where(ATTEMPT.c.learner_id == _learner, ATTEMPT.c.study_day >= bindparam("day"))
 )
 
 
-_PACE_CACHE: StudyDayCache[StudyPace] = StudyDayCache()
-
-
-def cached_pace(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
-    """Return the learner's pace as of the start of the study day `day`.
-
-    The usual pace for a learner without a row.
-    """
-    if not learner.id:
-        return USUAL
-    return _PACE_CACHE.of(db, learner.id, day, lambda: _load_pace(db, learner, library, day))
-
-
-def _load_pace(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
-    values = {
-        "learner": learner.id,
-        "day": day.isoformat(),
-        "begun": to_milliseconds(study_day_start(day, learner.zone)),
-    }
-    rows = db.connection().execute(_SPENT, values).all()
-    read = ((r.topic, r.section, r.at) for r in rows if r.topic is not None)
-    question = TimeSpent((rows[0].taken or 0) / 1000, rows[0].answers)
-    page = page_spent(read, library.topics)
-    return estimate_pace(card_pace(db, learner.id, day), question, page)
-
-
-_SITTING = TABLES["sitting"]
-_RUN = TABLES["practice_run"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DueCount:
-    """The cards of one study day: all, those whose step is not over, and its next end in ms.
-
-    Added cards that were never reviewed are not counted; they are new.
-    """
-
-    cards: int
-    waiting: int
-    next_at: int | None
-
-
-def _sum_where(condition: Any, value: Any = 1) -> Any:
-    return func.coalesce(func.sum(case((condition, value), else_=0)), 0)
-
-
-# A card whose reverse was reviewed today is buried until tomorrow.
-_sibling = _MEMORY.alias()
-_answered_notes = select(_sibling.c.note).where(
-    _sibling.c.learner_id == bindparam("learner"),
-    _sibling.c.last_day == bindparam("day"),
-)
-_waits = _MEMORY.c.state.in_(("learning", "relearning")) & (_MEMORY.c.due_at > bindparam("now"))
-_COMING = (
-    select(
-        _MEMORY.c.due_day,
-        _sum_where(_MEMORY.c.state != "new"),
-        _sum_where(_waits),
-        func.min(case((_waits, _MEMORY.c.due_at))),
-    )
-    .where(
-        _MEMORY.c.learner_id == bindparam("learner"),
-        _MEMORY.c.due_day <= bindparam("last"),
-        _MEMORY.c.suspended.is_(False),
-        (_MEMORY.c.due_day > bindparam("day"))
-        | (_MEMORY.c.state != "review")
-        | _MEMORY.c.note.not_in(_answered_notes),
-    )
-    .group_by(_MEMORY.c.due_day)
-)
-_COMING_OF_COURSE = _COMING.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
-
-
-def load_due_counts(
+def load_day_done(
     db: Session,
-    learner_id: int,
-    span: tuple[dt.date, dt.date, int],
-    gone: Collection[str],
-) -> dict[str, DueCount]:
-    """Return the cards due on each day up to the end of `span`.
+    learner: LearnerProfile,
+    library: Library,
+    day: dt.date,
+    *,
+    pages: Iterable[str],
+    exam: str = "",
+) -> DayDone:
+    """Return what was done on a study day or since, and which of `pages` are read.
 
-    `span` is the study day, the last day, and the moment in ms; `gone` are cards that left the
-    course.
+    `exam` is the mock exam on its list; without one, no sitting is looked for.
     """
-    day, last, now = span
-    values: dict[str, Any] = {
-        "learner": learner_id,
-        "day": day.isoformat(),
-        "last": last.isoformat(),
-        "now": now,
-    }
-    statement = _COMING
-    if gone:
-        statement, values["gone"] = _COMING_OF_COURSE, list(gone)
-    rows = db.connection().execute(statement, values)
-    return {row[0]: DueCount(row[1], row[2], row[3]) for row in rows}
-
-
-_LATER = (
-    select(_MEMORY.c.due_day, func.count())
-    .where(
-        _MEMORY.c.learner_id == bindparam("learner"),
-        _MEMORY.c.due_day > bindparam("day"),
-        _MEMORY.c.due_day <= bindparam("last"),
-        _MEMORY.c.suspended.is_(False),
-        _MEMORY.c.state != "new",
+    values = {"learner": learner.id, "day": day.isoformat()}
+    read = collections.Counter[str]()
+    for reading in _load_readings(db, values, learner, library):
+        read[reading.page] += 1
+    sat = _last_sat(db, learner, exam) if exam else None
+    return DayDone(
+        cards=frozenset(db.connection().scalars(_REVIEWED, values)),
+        pages=frozenset(p for p in pages if is_read(library, p, read[p])),
+        questions=frozenset(db.connection().scalars(_ANSWERED, values)),
+        sat=sat is not None and sat >= day,
     )
-    .group_by(_MEMORY.c.due_day)
+
+
+def is_read(library: Library, page: str, sections: int) -> bool:
+    """Return whether this many read sections are the whole page; so for one that left the course."""
+    topic = library.topics.get(page)
+    return topic is None or sections >= len(readable_anchors(topic))
+
+
+_KNOWN = select(func.count(LOG.c.card.distinct())).where(
+    *_counted, LOG.c.rating > 1, LOG.c.recall.is_not(None)
 )
-_LATER_OF_COURSE = _LATER.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
 
 
-def load_later_counts(
-    db: Session,
-    learner_id: int,
-    days: tuple[dt.date, dt.date],
-    gone: Collection[str],
-) -> dict[str, int]:
-    """Return the cards of each day after the first of `days`, up to the last.
-
-    Today's cards are not read again: a backlog can be most of a deck.
-    """
-    after, last = days
-    values: dict[str, Any] = {
-        "learner": learner_id,
-        "day": after.isoformat(),
-        "last": last.isoformat(),
-    }
-    statement = _LATER
-    if gone:
-        statement, values["gone"] = _LATER_OF_COURSE, list(gone)
-    rows = db.connection().execute(statement, values)
-    return {row[0]: row[1] for row in rows}
+def count_known_cards(db: Session, learner_id: int) -> int:
+    """Return how many cards were ever recalled in a review after their first steps."""
+    return db.connection().scalar(_KNOWN, {"learner": learner_id}) or 0
 
 
-_RUNNING = (
-    select(_SITTING.c.id, _SITTING.c.exam, _SITTING.c.deadline_at)
-    .where(
-        _SITTING.c.learner_id == bindparam("learner"),
-        _SITTING.c.closed_at.is_(None),
-        _SITTING.c.deadline_at > bindparam("now"),
-    )
-    .order_by(_SITTING.c.started_at.desc())
+_NEWEST_LIST = (
+    select(_LIST.c.day, _LIST.c.tasks, _LIST.c.estimate)
+    .where(_LIST.c.learner_id == _learner, _LIST.c.day <= bindparam("day"))
+    .order_by(_LIST.c.day.desc())
     .limit(1)
 )
 
 
-def find_running_exam(db: Session, learner_id: int, now: int) -> OpenSitting | None:
-    """Return the mock exam in progress, with the slug of its blueprint, or None."""
-    values = {"learner": learner_id, "now": now}
-    row = db.connection().execute(_RUNNING, values).first()
+def load_newest_list(
+    db: Session, learner_id: int, day: dt.date
+) -> tuple[DayList, ScoreEstimate | None] | None:
+    """Return the list of `day`, or the last one before it, with its estimate; None without any."""
+    values = {"learner": learner_id, "day": day.isoformat()}
+    row = db.connection().execute(_NEWEST_LIST, values).first()
     if row is None:
         return None
-    return OpenSitting(row[0], row[1], (row[2] - now) / 60_000)
+    estimate = _ESTIMATES.validate_json(row.estimate) if row.estimate else None
+    return _LISTS.validate_json(row.tasks), estimate
 
 
-_OF_PLACING = _RUN.c.mode == "placement"
-_NEWEST = select(_RUN.c.id, _RUN.c.mode, _RUN.c["items"].label("asked")).where(
-    _RUN.c.id.in_(
-        select(func.max(_RUN.c.id))
-        .where(_RUN.c.learner_id == bindparam("learner"))
-        .group_by(_OF_PLACING)
-    )
+def save_day_list(
+    db: Session,
+    learner: LearnerProfile,
+    made: DayList,
+    estimate: ScoreEstimate | None,
+    exam: str,
+    now: dt.datetime,
+) -> None:
+    """Save the list of a study day and the score shown on it; the first one of the day stays."""
+    values: dict[str, Any] = {
+        "learner_id": learner.id,
+        "day": made.day.isoformat(),
+        "at": to_milliseconds(now),
+    }
+    tasks = _LISTS.dump_json(made).decode()
+    text = _ESTIMATES.dump_json(estimate).decode() if estimate else ""
+    insert_if_absent(db, DayListRow, values | {"tasks": tasks, "estimate": text})
+    if estimate is None:
+        return
+    target = learner.target
+    score = {
+        "exam": exam,
+        "rule": RULE,
+        "questions": estimate.questions,
+        "answers": estimate.answers,
+        "expected": estimate.shown,
+        "low": estimate.low,
+        "high": estimate.high,
+        "target": target,
+        "chance": estimate.chance(target / 100) if target is not None else None,
+    }
+    insert_if_absent(db, Prediction, values | score)
+
+
+def forget_day_list(db: Session, learner_id: int, day: dt.date) -> None:
+    """Delete the list of a study day, so that it is made again."""
+    mine = _LIST.c.learner_id == learner_id, _LIST.c.day == day.isoformat()
+    db.execute(_LIST.delete().where(*mine))
+
+
+_PLACEMENT = (
+    select(_RUN.c.id, _RUN.c["items"])
+    .where(_RUN.c.learner_id == _learner, _RUN.c.mode == "placement", _RUN.c.at >= bindparam("at"))
+    .order_by(_RUN.c.id.desc())
+    .limit(1)
 )
-_DONE = select(_ATTEMPT.c.run_id, _ATTEMPT.c.item).where(
-    _ATTEMPT.c.run_id.in_(bindparam("runs", expanding=True))
-)
+_PLACED = select(ATTEMPT.c["item"]).distinct().where(ATTEMPT.c.run_id == bindparam("run"))
 
 
-def load_unfinished_runs(
-    db: Session, learner_id: int, known: Collection[str]
-) -> tuple[OpenPlacementTest | None, OpenPracticeRun | None]:
-    """Return the placement test and the practice run that have unanswered questions.
-
-    Each is the one started last; a practice run must be newer than the last placement test. `known`
-    are the questions that the course still has.
-    """
-    rows = db.connection().execute(_NEWEST, {"learner": learner_id}).all()
-    if not rows:
-        return None, None
-    asked = db.connection().execute(_DONE, {"runs": [row.id for row in rows]})
-    done = {(row.run_id, row.item) for row in asked}
-    placing, left_run = None, None
-    for row in rows:
-        items = [item for item in json.loads(row.asked) if item in known]
-        left = sum((row.id, item) not in done for item in items)
-        if left and row.mode == "placement":
-            placing = OpenPlacementTest(row.id, left)
-        elif left and row.id == max(one.id for one in rows):
-            left_run = OpenPracticeRun(row.id, left, len(items))
-    return placing, left_run
-
-
-_LAST_SAT = select(func.max(_SITTING.c.started_at)).where(
-    _SITTING.c.learner_id == bindparam("learner"), _SITTING.c.closed_at.is_not(None)
-)
-
-
-def last_sat(db: Session, learner_id: int) -> int | None:
-    """Return when the last finished mock exam was started, in ms, or None."""
-    found: int | None = db.connection().scalar(_LAST_SAT, {"learner": learner_id})
-    return found
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class StudyHistory:
-    """The study history: recent days by ISO date, and the totals of those before.
-
-    `first` is the first day with work, `earlier` the number of such days before the weeks that are
-    shown day by day.
-    """
-
-    recent: Mapping[str, DayTotals] = dataclasses.field(default_factory=dict)
-    before: DayTotals = dataclasses.field(default_factory=DayTotals)
-    earlier: int = 0
-    first: dt.date | None = None
-
-    @property
-    def total(self) -> DayTotals:
-        """The totals of all days."""
-        return sum(self.recent.values(), self.before)
-
-    @property
-    def count(self) -> int:
-        """How many days had an answer or a review."""
-        return self.earlier + sum(day.work > 0 for day in self.recent.values())
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Answers and reviews by ISO date."""
-        return {day: sums.work for day, sums in self.recent.items()}
-
-
-# Statements are built once: building one costs more than running it.
-_DAY = TABLES["study_day"]
-_SUMS = [
-    _DAY.c[name]
-    for name in (
-        "answers",
-        "reviews",
-        "asked",
-        "recalled",
-        "expected",
-        "milliseconds",
-    )
-]
-_mine = _DAY.c.learner_id == bindparam("learner")
-_worked = _DAY.c.answers + _DAY.c.reviews > 0
-# Undone reviews leave a day without work, which is not a study day.
-_RECENT = select(_DAY.c.day, literal(1), *_SUMS).where(
-    _mine, _worked, _DAY.c.day >= bindparam("since")
-)
-_BEFORE = select(func.min(_DAY.c.day), func.count(), *map(func.sum, _SUMS)).where(
-    _mine, _worked, _DAY.c.day < bindparam("since")
-)
-_DAYS = _BEFORE.union_all(_RECENT)
-
-
-def study_days(db: Session, learner_id: int, since: dt.date) -> StudyHistory:
-    """Return what was done on each day from `since` on, and the totals before it."""
-    if not learner_id:
-        return StudyHistory()
-    values = {"learner": learner_id, "since": since.isoformat()}
-    (first, earlier, *sums), *rows = db.connection().execute(_DAYS, values).all()
-    recent = {day: DayTotals(*rest) for day, _, *rest in rows}
-    begun = min(day for day in (first or "9999-12-31", *recent))
-    return StudyHistory(
-        recent=recent,
-        before=DayTotals(*(value or 0 for value in sums)),
-        earlier=earlier,
-        first=dt.date.fromisoformat(begun) if earlier or recent else None,
-    )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class MorningCard:
-    """The columns of a memory row that the plan needs."""
-
-    card: str
-    note: str
-    topic: str
-    state: str
-    stability: float
-    difficulty: float
-    due_day: str
-    first_day: str
-    last_day: str
-    suspended: bool
-    set_day: str
-
-
-# In a fixed order, because ties are resolved by row order, and PostgreSQL moves updated rows.
-_MORNING_ROWS = (
-    select(*(MEMORY.c[field.name] for field in dataclasses.fields(MorningCard)))
-    .where(MEMORY.c.learner_id == bindparam("learner"))
-    .order_by(MEMORY.c.card)
-)
-
-
-def _load_morning_rows(db: Session, learner_id: int, library: Library) -> list[MorningCard]:
-    """Load the memory rows of cards that can be reviewed or are suspended, without orphaned ones."""
-    rows = db.connection().execute(_MORNING_ROWS, {"learner": learner_id})
-    return [
-        MorningCard(*row) for row in rows if is_added_card(row.card) or row.card in library.cards
-    ]
-
-
-def states_at_day_start(
-    db: Session, learner_id: int, library: Library, day: dt.date
-) -> list[MorningCard]:
-    """Return the memory rows as of the start of the study day.
-
-    Cards started on that day stay as they are.
-    """
-    rows = _load_morning_rows(db, learner_id, library)
-    today = day.isoformat()
-    changed = [
-        row.card
-        for row in rows
-        if not row.suspended and row.last_day >= today and row.first_day < today
-    ]
-    before = _replay_todays_cards(db, learner_id, changed, today)
-    return [_restore_row(row, before.get(row.card, ReplayedCard())) for row in rows]
-
-
-def _restore_row(row: MorningCard, was: ReplayedCard) -> MorningCard:
-    if was.standing is None:
-        return row
-    return dataclasses.replace(
-        row,
-        state=was.standing.state,
-        stability=was.standing.stability,
-        difficulty=was.standing.difficulty,
-        due_day=was.standing.due_day.isoformat(),
-        last_day=was.standing.last_day.isoformat(),
-        set_day=was.until.isoformat() if was.until else "",
-    )
-
-
-def started_before_day(
-    rows: Iterable[MorningCard], day: dt.date, curve: FsrsFormulas
-) -> Iterator[StartedCard]:
-    """Yield the cards that were started before the study day."""
-    today = day.isoformat()
-    for row in rows:
-        if row.suspended:
-            continue
-        if row.state == "new":
-            if row.due_day < today:
-                due = _day_ordinal(row.due_day)
-                yield never_graded(row.card, row.note, due, day.toordinal(), curve)
-        elif row.last_day < today:
-            days = _day_ordinal(row.last_day), _day_ordinal(row.due_day)
-            yield StartedCard(row.card, row.stability, row.difficulty, *days, row.note)
-
-
-_MORNING_BEFORE = (
-    select(*LOGGED)
-    .where(
-        LOG.c.learner_id == bindparam("learner"),
-        LOG.c.card.in_(bindparam("cards", expanding=True)),
-        LOG.c.study_day < bindparam("day"),
-    )
-    .order_by(LOG.c.card, *BY_TIME)
-)
-
-
-def _replay_todays_cards(
-    db: Session, learner_id: int, cards: list[str], day: str
-) -> dict[str, ReplayedCard]:
-    """Replay the log of cards reviewed today, up to the start of the study day."""
-    if not cards:
-        return {}
-    values = {"learner": learner_id, "cards": cards, "day": day}
-    rows = db.connection().execute(_MORNING_BEFORE, values)
-    groups = itertools.groupby(rows, lambda row: row.card)
-    return {card: replay_card(card, group) for card, group in groups}
+def is_being_placed(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> bool:
+    """Return whether a placement test that was started on this study day is unfinished."""
+    begun = to_milliseconds(study_day_start(day, learner.zone))
+    run = db.connection().execute(_PLACEMENT, {"learner": learner.id, "at": begun}).first()
+    if run is None:
+        return False
+    answered = set(db.connection().scalars(_PLACED, {"run": run.id}))
+    return any(i in library.questions and i not in answered for i in json.loads(run.items))

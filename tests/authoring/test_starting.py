@@ -10,9 +10,9 @@ import pytest
 from app.authoring import scaffold as new_files
 from app.authoring.scaffold import KINDS
 from app.cli import main
+from app.content.blueprint import apportion
 from app.content.check import check_course
 from app.content.library import load_library
-from app.mastery.question_counts import apportion
 
 pytestmark = pytest.mark.usefixtures("read_once")
 

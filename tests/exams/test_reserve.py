@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from app.content.blueprint import reserved_for_exams
 from app.content.library import Library, LiveLibrary
-from app.mastery.question_counts import reserved_for_exams
 from tests.exams.sitting import begin, finish
 
 

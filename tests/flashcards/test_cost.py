@@ -46,14 +46,14 @@ def a_grade(client: TestClient, card: str) -> Callable[[], object]:
     return lambda: client.post(address, data=body, headers={"HX-Request": "true"})
 
 
-def test_a_grade_asks_the_database_ten_times_at_most(hands, client, asked) -> None:
+def test_a_grade_asks_the_database_eleven_times_at_most(hands, client, asked) -> None:
     hands.grade(3)
     good = a_grade(client, hands.card())
     asked.clear()
 
     good()
 
-    assert 1 <= len(asked) <= 10, asked
+    assert 1 <= len(asked) <= 11, asked  # one of them reads the list of the day
 
 
 def test_an_answer_shown_asks_twice(hands, client, asked) -> None:
@@ -74,7 +74,7 @@ def test_a_grade_toward_an_exam_asks_no_more(hands, client, asked, session) -> N
 
     good()
 
-    assert 1 <= len(asked) <= 10, asked
+    assert 1 <= len(asked) <= 11, asked  # one of them reads the list of the day
 
 
 def veteran(session: Session, count: int) -> int:

@@ -124,17 +124,17 @@ def test_the_system_decides_again(client: TestClient):
 
 
 def test_how_minutes_are_spread_is_kept_and_shown_again(client: TestClient, session: Session):
-    habits = {"all_minutes": "yes", "double_last_week": "yes", "days_off": ["6", "2"]}
+    habits = {"card_amount": "fewer", "double_last_week": "yes", "days_off": ["6", "2"]}
 
     answer = client.post("/settings", data=FINE | habits)
 
     assert answer.headers["location"] == "/settings?kept=yes"
     learner = session.exec(select(Learner)).one()
-    assert (learner.all_minutes, learner.double_last_week) == (True, True)
+    assert (learner.card_amount, learner.double_last_week) == ("fewer", True)
     assert learner.days_off == "26"
     page = client.get("/settings").text
     assert page.count(" checked") == 2
-    assert '<option value="yes" selected>Use all minutes</option>' in page
+    assert '<option value="fewer" selected>Fewer</option>' in page
     assert '<option value="yes" selected>Twice the minutes</option>' in page
 
     client.post("/plan", data={"exam_day": "2026-07-04", "minutes_a_day": "30"})

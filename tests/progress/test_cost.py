@@ -1,5 +1,6 @@
 """What the pages ask of the database: as much for a veteran as for a newcomer."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -52,7 +53,8 @@ def count(
                 connection.execute(text("UPDATE learner SET changes = changes + 1"))
             asked.clear()
             assert clients[name].get(address).status_code == 200
-        return list(asked)
+        # One statement for however many cards.
+        return [re.sub(r"IN \(\?(, \?)*\)", "IN (…)", statement) for statement in asked]
 
     return questions
 

@@ -15,8 +15,8 @@ from app.progress.charts import (
     study_summary,
     time_chart,
 )
+from app.progress.history_store import StudyHistory
 from app.spaced_repetition.review_log import DayTotals
-from app.study_plan.store import StudyHistory
 
 TUESDAY = dt.date(2026, 6, 9)
 MONDAY = dt.date(2026, 6, 8)

@@ -1,7 +1,5 @@
 """The first visit, and the placement test that it proposes."""
 
-import dataclasses
-import datetime as dt
 import html
 import re
 
@@ -11,12 +9,7 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import AddedCard, Attempt
-from app.mastery.evidence import AnswerHistory
-from app.mastery.objectives import NOTHING, build_standings
 from app.quiz.selection import draw_placement
-from app.study_plan.calendar import TodayInputs
-from app.study_plan.card_plan import CardsLeft
-from app.study_plan.today import reading_step
 
 
 def begin(client: TestClient) -> str:
@@ -77,7 +70,7 @@ def test_a_first_visit_says_what_the_exam_is(client: TestClient, library: Librar
 def test_saying_that_one_does_not_know_is_an_answer(rosa: TestClient, session: Session):
     page = give_up(rosa, begin(rosa), 1)
 
-    assert "Not known yet." in page
+    assert "You said that you do not know." in page
     row = session.exec(select(Attempt)).one()
     assert (row.context, row.raw, row.score, row.first) == (
         "placement",
@@ -95,6 +88,15 @@ def test_a_solution_is_shown_to_who_does_not_know(rosa: TestClient):
     assert "your answer" not in page
 
 
+def test_outside_of_a_placement_test_nothing_chosen_is_refused(rosa: TestClient):
+    sent = rosa.post("/quiz/runs", data={"pick": "mixed", "token": "t"})
+    run = sent.headers["location"]
+    action, hidden = fields(rosa.get(f"{run}/1").text)
+
+    assert "t know<" not in rosa.get(f"{run}/1").text
+    assert rosa.post(action, data=hidden | {"unknown": "yes"}).status_code == 422
+
+
 def test_a_test_that_was_left_is_the_next_thing(rosa: TestClient):
     run = begin(rosa)
     assert "Go on with the test" in rosa.get("/").text
@@ -105,13 +107,11 @@ def test_a_test_that_was_left_is_the_next_thing(rosa: TestClient):
     give_up(rosa, run, 1)
     page = rosa.get("/").text
 
-    assert "Placement test:" in page
+    assert "Go on with the test" in page
     assert f'href="{run}"' in page
 
 
-def test_a_finished_test_names_the_pages_to_read(
-    rosa: TestClient, library: Library, session: Session
-):
+def test_a_finished_test_leads_to_the_plan(rosa: TestClient, library: Library):
     run = begin(rosa)
     page, place = "", 0
     while "See the result" not in page:
@@ -119,26 +119,10 @@ def test_a_finished_test_names_the_pages_to_read(
         page = give_up(rosa, run, place)
 
     result = rosa.get(f"{run}/result").text
-    assert "Back to Today" in result
-    heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
-    assert f"Most to gain in {heaviest.title}" in result
-    pages = re.findall(r'<a class="btn[ main]*" href="/concepts/([\w-]+)">Read', result)
-    assert len(pages) == min(3, len(set(session.exec(select(Attempt.topic)))))
-    assert "Placement test:" not in rosa.get("/").text
-
-
-def test_what_was_answered_rightly_is_read_after_what_was_not(library: Library):
-    first, second = library.syllabus.topics[:2]
-    day = dt.date(2026, 6, 9)
-    right = {library.topics[first].questions[0]: AnswerHistory(1.0, day)}
-    record = dataclasses.replace(NOTHING, firsts=right)
-    domains = build_standings(library, record, day)
-
-    # The second page builds on the first, which one right answer does not shake.
-    step = reading_step(TodayInputs(library, record, domains, CardsLeft()))
-
-    assert step
-    assert step.address == f"/concepts/{second}"
+    assert "What to do today" in result
+    for domain in library.syllabus.domains:
+        assert domain.title in result
+    assert "Go on with the test" not in rosa.get("/").text
 
 
 @pytest.mark.parametrize(("day", "status"), [("2026-07-03", 303), ("", 303), ("yesterday", 422)])

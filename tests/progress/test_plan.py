@@ -1,414 +1,255 @@
-"""What to do today: one next thing, with its reason and its minutes."""
+"""The list of a day through the pages: made once, ticked off, done; the plan and its dates."""
 
-import dataclasses
+import concurrent.futures
 import datetime as dt
-import random
-from typing import Any
+import html
+import json
+import re
 
 import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
 
 from app.content.library import Library
-from app.mastery.evidence import AnswerHistory
-from app.mastery.objectives import (
-    NOTHING,
-    LearnerEvidence,
-    build_standings,
-    readable_anchors,
-    weakest_prerequisite,
-)
-from app.mastery.question_counts import weakest_first
-from app.study_plan.calendar import (
-    MockExamOption,
-    OpenPracticeRun,
-    OpenSitting,
-    TodayInputs,
-    TodayPlan,
-)
-from app.study_plan.card_plan import CardsLeft
-from app.study_plan.today import plan_today, practice_step, reading_order
-
-NO_CARDS = CardsLeft()
-TODAY = dt.date(2026, 6, 9)
+from app.database.tables import DayListRow, Learner, PracticeRun
+from tests.conftest import Clock
+from tests.progress.test_today import Desk
 
 
-def planned(library: Library, record: LearnerEvidence = NOTHING, **more: Any) -> TodayPlan:
-    domains = build_standings(library, record, TODAY)
-    return plan_today(TodayInputs(library, record, domains, **{"left": NO_CARDS, **more}))
+def text_of(browser: TestClient, address: str = "/") -> str:
+    return " ".join(browser.get(address).text.replace("\xa0", " ").split())
 
 
-def steps(library: Library, record: LearnerEvidence = NOTHING, left=NO_CARDS, last: str = ""):
-    made = planned(library, record, left=left, last_topic=last, minutes=240)
-    return made.steps
+def read_page(browser: TestClient, library: Library, slug: str) -> None:
+    for section in library.topics[slug].sections:
+        if section.anchor:
+            data = {"section": section.anchor}
+            assert browser.post(f"/concepts/{slug}/readings", data=data).status_code < 400
 
 
-def answered(score: float, *questions: str) -> dict[str, AnswerHistory]:
-    return dict.fromkeys(questions, AnswerHistory(score, TODAY - dt.timedelta(days=8)))
+def give_up(browser: TestClient, run: str, count: int) -> None:
+    """Say of the first `count` questions of a placement test that one does not know."""
+    for place in range(1, count + 1):
+        page = browser.get(f"{run}/{place}").text
+        action = re.search(r'action="(/quiz/[^"]+/attempts)"', page)
+        if action is None:  # answered before, or no such question
+            continue
+        form = page[action.start() :].partition("</form>")[0]
+        found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
+        fields = {name: html.unescape(value) for name, value in found}
+        assert browser.post(action[1], data=fields | {"unknown": "yes"}).status_code == 303
 
 
-def read(library: Library, *slugs: str) -> LearnerEvidence:
-    pages = {slug: readable_anchors(library.topics[slug]) for slug in slugs}
-    return dataclasses.replace(NOTHING, read=pages)
+@pytest.fixture
+def reader(rosa: TestClient, library: Library) -> TestClient:
+    """Rosa, who has read the first page."""
+    read_page(rosa, library, library.syllabus.topics[0])
+    return rosa
 
 
-def test_cards_due_come_first(library: Library):
-    first, *_ = steps(library, left=CardsLeft(due=14))
-
-    assert first.title == "Review 14 cards"
-    assert first.reason == "14\N{NO-BREAK SPACE}reviews"
-    assert first.minutes > 2
+def lists(session: Session) -> list[DayListRow]:
+    session.rollback()
+    return list(session.exec(select(DayListRow).order_by(DayListRow.day)).all())
 
 
-def test_the_mock_of_a_day_is_offered_however_long_the_cards_take(library: Library):
-    mock = MockExamOption("Mock exam", 60, "cb")
-    due = planned(library, left=CardsLeft(due=200), mock=mock, minutes=30)
-    begun = read(library, "weights")
-    fresh = planned(library, begun, left=CardsLeft(fresh=5), mock=mock, minutes=30)
-
-    assert [step.kind for step in due.steps] == ["review", "mock"]
-    assert [step.kind for step in fresh.steps] == ["learn", "mock"]
-    assert due.steps[1].address == "/exams/cb"
-
-
-def test_without_due_cards_some_new_ones_are_offered_last(library: Library):
-    *_, last = steps(library, read(library, "weights"), CardsLeft(fresh=5))
-
-    assert last.title == "Learn 5 new cards"
-
-
-def test_new_cards_wait_until_something_was_read(library: Library):
-    assert [s.kind for s in steps(library, left=CardsLeft(fresh=5))] == [
-        "read",
-        "practice",
-    ]
-
-
-def test_new_cards_are_cut_to_the_minutes_beside_their_number(library: Library):
-    record, deck = read(library, "weights"), CardsLeft(fresh=12)
-    whole = planned(library, record, left=deck, minutes=240)
-    assert whole.steps[-1].title == "Learn 12 new cards"
-    page = whole.steps[0].minutes
-
-    made = planned(library, record, left=deck, minutes=page + 5.5)
-
-    assert made.steps[-1].title == "Learn 5 of 12 new cards"
-    assert made.steps[-1].minutes == 5
-
-
-def test_new_cards_have_their_minutes_before_questions(library: Library):
-    record, deck = read(library, "weights"), CardsLeft(fresh=12)
-    whole = planned(library, record, left=deck, minutes=240)
-    read_, asked, learn = whole.steps
-
-    made = planned(library, record, left=deck, minutes=read_.minutes + 12)
-
-    assert made.steps == (read_, learn)
-    assert made.beyond == (asked,)
-
-
-def test_as_many_pages_as_the_plan_wants_leave_a_round_of_questions(library: Library):
-    one = planned(library, minutes=60)
-    two = planned(library, minutes=60, reading=60)
-    assert [s.kind for s in one.steps] == ["read", "practice"]
-    assert [s.kind for s in two.steps] == ["read", "read", "practice"]
-
-    pages = sum(s.minutes for s in two.steps if s.kind == "read")
-    tight = planned(library, minutes=pages + 3, reading=60)
-    assert [s.kind for s in tight.steps] == ["read", "practice"]
-
-
-def test_a_wrong_answer_is_no_ground_to_build_on(library: Library):
-    question = library.topics["weights"].questions[0]
-    firsts = {question: AnswerHistory(0.0, TODAY)}
-    record = dataclasses.replace(NOTHING, firsts=firsts)
-    assert weakest_prerequisite(library, record, library.topics["kv-cache"])
-
-    right = dataclasses.replace(NOTHING, firsts={question: AnswerHistory(1.0, TODAY)})
-    assert weakest_prerequisite(library, right, library.topics["kv-cache"]) is None
-
-
-def test_the_page_on_the_weakest_objective_leads_if_nothing_on_it_was_read(
-    library: Library,
+def test_the_list_is_made_once_a_day_and_stays(
+    reader: TestClient, session: Session, library: Library, clock: Clock
 ):
-    firsts = answered(0.55, *library.topics["weights"].questions)
-    firsts |= answered(0.0, *library.topics["kv-cache"].questions)
-    record = dataclasses.replace(NOTHING, firsts=firsts)
-    begun = dataclasses.replace(record, read=read(library, "kv-cache").read)
+    assert lists(session) == []
+    reader.get("/")
+    (row,) = lists(session)
+    made = (row.tasks, row.estimate, row.at)
 
-    led, usual = (
-        reading_order(library, one, build_standings(library, one, TODAY)) for one in (record, begun)
-    )
+    read_page(reader, library, library.syllabus.topics[1])
+    clock.tick(hours=3)
+    for address in ("/", "/plan", "/progress", "/flashcards"):
+        reader.get(address)
+    (again,) = lists(session)
+    assert (again.tasks, again.estimate, again.at) == made
 
-    assert led[0].slug == "kv-cache"
-    assert usual[0].slug == "weights"
+    clock.tick(days=1)
+    reader.get("/plan")
+    assert [row.day for row in lists(session)] == ["2026-06-09", "2026-06-10"]
 
 
-def test_practice_begins_with_the_page_of_the_day_where_nothing_was_read(
-    shipped: Library, subtests: pytest.Subtests
+def test_two_requests_at_once_make_one_list(reader: TestClient, session: Session):
+    def ask(address: str) -> int:
+        return reader.get(address).status_code
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(ask, ["/", "/plan", "/progress", "/flashcards"] * 2)) == {200}
+
+    assert len(lists(session)) == 1
+
+
+def test_before_anything_was_read_or_answered_there_is_no_list(rosa: TestClient, session: Session):
+    rosa.post("/settings", data={"minutes_a_day": "30"})
+
+    assert "Start here" in text_of(rosa)
+    assert lists(session) == []
+
+
+def test_a_placement_test_that_is_unfinished_waits_for_its_end(rosa: TestClient, session: Session):
+    sent = rosa.post("/quiz/runs", data={"pick": "placement", "token": "t"})
+    run = sent.headers["location"]
+    give_up(rosa, run, 1)
+    rosa.get("/")
+    assert lists(session) == []
+
+    give_up(rosa, run, 15)
+    rosa.get("/")
+    assert len(lists(session)) == 1
+
+
+def test_two_clicks_on_practice_make_one_run(reader: TestClient, session: Session):
+    reader.get("/")
+
+    runs = {
+        reader.post("/quiz/runs", data={"pick": "today", "token": token}).headers["location"]
+        for token in ("a", "b", "")
+    }
+
+    assert len(runs) == 1
+    (row,) = session.exec(select(PracticeRun)).all()
+    assert row.mode == "today"
+
+
+def test_a_day_whose_tasks_are_all_done_is_done(
+    reader: TestClient, library: Library, session: Session, clock: Clock
 ):
-    """As after a placement test: a few answers all over the course."""
-    for seed in range(12):
-        with subtests.test(seed=seed):
-            dice = random.Random(seed)  # noqa: S311 - luck, not a secret
-            items = dice.sample(sorted(shipped.questions), 15)
-            firsts = {item: AnswerHistory(dice.choice((0.0, 1.0)), TODAY) for item in items}
-            record = dataclasses.replace(NOTHING, firsts=firsts)
-
-            page = planned(shipped, record, minutes=240).steps[0]
-            weakest = weakest_first(shipped, record, build_standings(shipped, record, TODAY))[0]
-
-            assert page.kind == "read"
-            if weakest.tested and weakest.ground is not None:
-                assert page.topic == weakest.ground.topic.slug
-            else:
-                number = weakest.standing.objective.number
-                assert number in shipped.topics[page.topic].objectives
-
-
-def test_a_weak_page_that_was_read_does_not_lead_every_day(shipped: Library):
-    """The weakest rests on it; reading it again would open no page and ask nothing."""
-    base, rest = shipped.topics["gpu-and-cpu"], shipped.topics["software-stack"]
-    firsts = answered(0.4, *list(base.questions)[:8])
-    firsts |= answered(0.0, *rest.questions)
-    fresh = dataclasses.replace(NOTHING, firsts=firsts)
-    again = dataclasses.replace(fresh, read=read(shipped, base.slug).read)
-
-    for record in (fresh, again):
-        weakest = weakest_first(shipped, record, build_standings(shipped, record, TODAY))[0]
-        assert weakest.topic == rest
-        assert weakest.ground is not None
-        assert weakest.ground.topic == base
-
-    assert planned(shipped, fresh, minutes=240).steps[0].topic == base.slug
-    assert planned(shipped, again, minutes=240).steps[0].topic != base.slug
-
-
-@pytest.mark.parametrize("minutes", [-27.0, 0.0, 0.4])
-def test_when_the_minutes_are_used_no_new_card_fits(library: Library, minutes: float):
-    record = read(library, *library.topics)
-
-    made = planned(library, record, left=CardsLeft(fresh=2), minutes=minutes)
-
-    titles = [step.title for step in (*made.steps, *made.beyond)]
-    assert "Learn 2 new cards" in titles
-    assert all("-" not in title and " 0 " not in title for title in titles)
-
-
-def test_due_waiting_and_new_cards_are_one_number(library: Library):
-    deck = CardsLeft(due=18, waiting=2, fresh=6, learning=1)
-
-    first, *_ = steps(library, left=deck)
-
-    assert first.title == "Study 26 cards"
-    words = first.reason.replace("\N{NO-BREAK SPACE}", " ")
-    assert words == "17 reviews, 6 new cards, 3 still being learned"
-    assert first.minutes == deck.seconds / 60
-
-
-def test_cards_that_wait_are_not_part_of_the_step(library: Library):
-    deck = CardsLeft(due=33, fresh=12, over=3, passed=1)
-
-    first, *_ = steps(library, left=deck)
-
-    assert first.title == "Study 45 cards"
-    words = first.reason.replace("\N{NO-BREAK SPACE}", " ")
-    assert words == "33 reviews, 12 new cards"
-
-
-def test_cards_that_were_added_are_new_ones_and_come_before_pages(library: Library):
-    first, *rest = steps(library, left=CardsLeft(fresh=8, added=3))
-
-    assert first.title == "Study 8 cards"
-    assert first.reason.replace("\N{NO-BREAK SPACE}", " ") == "8 new cards"
-    assert rest[0].kind == "read"
-
-
-def test_cards_that_all_wait_are_no_step(library: Library):
-    assert steps(library, left=CardsLeft(waiting=3))[0].kind == "read"
-
-
-def test_one_card_is_one_card(library: Library):
-    first, *_ = steps(library, left=CardsLeft(due=1))
-
-    assert first.title == "Review 1 card"
-
-
-def test_reading_begins_at_the_beginning(library: Library):
-    reading = steps(library)[0]
-
-    assert reading.address == "/concepts/weights"
-    assert reading.reason == "objective 1.1, not read yet"
-
-
-def test_a_page_on_what_is_known_well_is_not_the_next(library: Library):
-    firsts = answered(1.0, *library.topics["weights"].questions)
-    record = dataclasses.replace(NOTHING, firsts=firsts)
-
-    assert steps(library, record)[0].address == "/concepts/kv-cache"
-
-    read_too = dataclasses.replace(record, read=read(library, "kv-cache").read)
-    assert steps(library, read_too)[0].address == "/concepts/weights"
-
-
-def test_reading_goes_on_where_it_stopped(library: Library):
-    topic = library.topics["kv-cache"]
-    first, second, *_ = readable_anchors(topic)
-    record = dataclasses.replace(NOTHING, read={"kv-cache": [first]})
-
-    reading = steps(library, record, last="kv-cache")[0]
-
-    assert reading.address == f"/concepts/kv-cache#{second}"
-    assert reading.reason.startswith("continue at section 2, ")
-    assert 0 < reading.minutes < topic.minutes
-
-
-def test_after_a_page_the_next_one_follows(library: Library):
-    reading = steps(library, read(library, "weights"), last="weights")[0]
-
-    assert reading.address == "/concepts/kv-cache"
-
-
-def test_the_weakest_tested_objective_is_practiced(library: Library):
-    firsts = answered(1.0, *library.topics["weights"].questions)
-    firsts |= answered(0.0, *library.topics["kv-cache"].questions)
-    record = dataclasses.replace(NOTHING, firsts=firsts)
-
-    practice = steps(library, record)[-1]
-
-    goal = "2.1"
-    assert practice.address == f"/quiz/objectives/{goal}"
-    names = {o.number: o.name for d in library.syllabus.domains for o in d.objectives}
-    assert practice.title.endswith(f" questions: {names[goal]}")
-    assert "your weakest so far: " in practice.reason
-    assert practice.reason.endswith("% expected")
-
-
-def test_before_any_answer_what_was_read_is_asked(library: Library):
-    practice = steps(library, read(library, "kv-cache"))[-1]
-
-    assert practice.address == "/quiz/kv-cache"
-    assert practice.reason == "objective 2.1, not tested yet"
-
-
-def test_few_answers_are_not_called_a_weakness(library: Library):
-    question = library.topics["weights"].questions[0]
-    record = dataclasses.replace(NOTHING, firsts=answered(0.0, question))
-
-    practice = steps(library, record)[-1]
-
-    assert "lowest" not in practice.reason
-
-
-def test_when_all_is_done_nothing_is_invented(library: Library):
-    record = dataclasses.replace(
-        read(library, *library.topics), firsts=answered(1.0, *library.questions)
-    )
-
-    assert steps(library, record) == ()
-
-
-def test_a_running_exam_comes_before_everything(library: Library):
-    running = OpenSitting(7, "Short mock", 4.0)
-    first, *_ = planned(library, left=CardsLeft(due=14), running=running).steps
-
-    assert (first.title, first.address) == ("Short mock", "/exams/sittings/7/review")
-    assert first.reason == "the clock is running"
-
-
-def test_no_step_of_the_day_is_gone_while_an_exam_runs(library: Library):
-    run, record = OpenPracticeRun(run=4, left=2, count=5), read(library, "weights")
-    made = planned(library, record, left_run=run, running=OpenSitting(7, "Mock", 55), minutes=40)
-
-    assert [step.kind for step in made.steps] == ["exam"]
-    assert [step.kind for step in made.beyond] == ["read", "run", "practice"]
-
-
-def test_the_next_thing_is_offered_however_long_it_takes(library: Library):
-    made = planned(library, left=CardsLeft(due=400), minutes=30)
-
-    (first,) = made.steps
-    assert first.title == "Review 400 cards"
-    assert made.minutes > 30
-
-
-def test_what_the_minutes_do_not_hold_is_named_apart(library: Library):
-    all_ = planned(library, left=CardsLeft(due=40), minutes=240)
-    some = planned(library, left=CardsLeft(due=40), minutes=8)
-
-    assert some.steps == all_.steps[:1]
-    assert some.beyond == all_.steps[1:]
-
-
-def test_a_round_of_questions_is_cut_to_the_minutes(library: Library):
-    whole = planned(library, left=CardsLeft(due=40), minutes=240)
-    practice = whole.steps[-1]
-    made = planned(library, left=CardsLeft(due=40), minutes=whole.minutes - 4)
-
-    last = made.steps[-1]
-    cut = f"{practice.address}?count={last.questions}"
-    assert (last.kind, last.address) == ("practice", cut)
-    assert last.minutes < practice.minutes
-    assert made.minutes <= whole.minutes - 4
-    assert made.beyond == ()
-
-
-def test_what_a_run_that_was_left_does_not_take_is_a_round(library: Library):
-    run, record = OpenPracticeRun(run=4, left=2, count=5), read(library, "weights")
-    ample, cards = planned(library, record, left_run=run, minutes=240), CardsLeft(due=40)
-    *_, left, round_ = ample.steps
-    few = planned(library, record, left=cards, left_run=run, minutes=8)
-
-    assert (left.kind, left.questions) == ("run", 2)
-    assert (round_.kind, round_.questions > 2) == ("practice", True)
-    assert [step.kind for step in few.steps] == ["review"]
-    assert [step.kind for step in few.beyond] == ["read", "run"]
-
-
-def test_before_anything_is_known_practice_begins_at_the_foundations(library: Library):
-    assert steps(library)[-1].address == "/quiz/weights"
-
-
-def test_a_page_on_weak_ground_waits_for_what_it_rests_on(library: Library):
-    weak = answered(0.0, *library.topics["weights"].questions)
-    record = dataclasses.replace(read(library, "weights"), firsts=weak)
-
-    reading = steps(library, record)[0]
-
-    assert reading.address == "/concepts/weights"
-    assert reading.reason.startswith("first this: The cache of a conversation builds")
-    assert "0 of" in reading.reason
-
-
-def test_practice_on_weak_ground_begins_below_it(library: Library):
-    low = answered(0.0, *library.topics["kv-cache"].questions)
-    record = dataclasses.replace(NOTHING, firsts=low)
-
-    step = practice_step(library, record, build_standings(library, record, TODAY))
-
-    assert step
-    assert step.address == "/concepts/weights"
-    assert step.reason.startswith("first this: ")
-    assert "it is neither read nor tested" in step.reason
-
-
-def test_on_steady_ground_the_page_itself_is_offered(library: Library):
-    firm = answered(1.0, *library.topics["weights"].questions)
-    record = dataclasses.replace(read(library, "weights"), firsts=firm)
-
-    assert steps(library, record)[0].address == "/concepts/kv-cache"
-
-
-def test_where_time_is_short_every_objective_has_a_page_before_any_has_two(
-    shipped: Library,
+    page = text_of(reader)
+    assert "Done for today" not in page
+    assert "new cards" in page
+
+    for slug in library.topics:
+        read_page(reader, library, slug)
+    desk = Desk(session, clock)
+    (made,) = lists(session)
+    practice = next(t for t in json.loads(made.tasks)["tasks"] if t["kind"] == "practice")
+    desk.answers(practice["questions"], 1.0, "weights")
+    for _ in range(40):
+        shown = reader.get("/flashcards?show=1").text
+        card = re.search(r'action="(/flashcards/[^"]+/reviews)"', shown)
+        token = re.search(r'name="token" value="([^"]+)"', shown)
+        if not card or not token:
+            break
+        reader.post(card[1], data={"rating": "4", "token": token[1]})
+
+    page = text_of(reader)
+    assert "Done for today" in page
+    assert page.count('<li class="done">') == page.count("<p>Done</p>") == 3
+
+
+def test_cards_after_the_list_change_nothing_on_it(reader: TestClient, session: Session):
+    reader.get("/flashcards")
+    before = lists(session)[0].tasks
+
+    assert "left" in text_of(reader, "/flashcards?more=5")
+
+    assert lists(session)[0].tasks == before
+
+
+def test_mock_exams_are_dated_when_the_exam_day_is_set_and_never_again(
+    reader: TestClient, session: Session, clock: Clock
 ):
-    dpu = answered(1.0, *shipped.topics["dpu"].questions[:3])
-    # Three right answers are too few to leave a whole objective out.
-    record = dataclasses.replace(NOTHING, firsts=dpu)
-    domains = build_standings(shipped, record, TODAY)
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    dates = session.exec(select(Learner.mock_days)).one()
+    assert dates == "2026-06-19 2026-06-26 2026-07-01"
 
-    usual = reading_order(shipped, record, domains)
-    short = reading_order(shipped, record, domains, is_short=True)
+    for _ in range(23):
+        clock.tick(days=1)
+        reader.get("/plan")
+        reader.post("/settings", data={"exam_day": "2026-07-03", "minutes_a_day": "45"})
+        session.rollback()
+        assert session.exec(select(Learner.mock_days)).one() == dates
 
-    objectives = len({topic.objectives[0] for topic in usual if not topic.level})
-    begun = [topic.objectives[0] for topic in short[:objectives]]
-    assert sorted(begun) == sorted(set(begun))
-    assert {topic.slug for topic in short} == {topic.slug for topic in usual}
+
+def test_a_mock_exam_can_be_moved(reader: TestClient, session: Session):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+
+    moved = reader.post("/plan/mock", data={"old": "2026-06-19", "new": "2026-06-20"})
+    assert moved.status_code == 303
+    session.rollback()
+    dates = session.exec(select(Learner.mock_days)).one()
+    assert dates == "2026-06-20 2026-06-26 2026-07-01"
+
+    wrong = reader.post("/plan/mock", data={"old": "2026-06-20", "new": "2026-07-03"})
+    assert wrong.status_code == 422
+    assert "Choose a day from today to the day before your exam" in wrong.text
+    assert reader.post("/plan/mock", data={"old": "", "new": "x"}).status_code == 422
+
+
+def test_on_its_day_a_mock_exam_is_on_the_list(reader: TestClient, clock: Clock, library: Library):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=10)
+
+    page = text_of(reader)
+
+    exam = max(library.exams.values(), key=lambda exam: exam.questions)
+    assert exam.title in page
+    assert 'value="today"' not in page
+
+
+def test_a_changed_plan_renews_a_list_on_which_nothing_was_begun(
+    reader: TestClient, session: Session, library: Library
+):
+    reader.get("/")
+    before = lists(session)[0].tasks
+
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "5"})
+    reader.get("/")
+    shorter = lists(session)[0].tasks
+    assert shorter != before
+
+    read_page(reader, library, library.syllabus.topics[1])
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "60"})
+    reader.get("/")
+    assert lists(session)[0].tasks == shorter
+
+
+def test_the_estimate_comes_with_the_first_list_and_changes_once_a_day(
+    reader: TestClient, clock: Clock, library: Library, session: Session
+):
+    def score() -> str:
+        found = re.search(
+            r'class="stat">(\d+ of \d+)</span> <span class="quiet">[^<]*', text_of(reader)
+        )
+        assert found
+        return found[0]
+
+    morning = score()
+    session.rollback()
+    Desk(session, clock).answers(list(library.questions)[:8], 0.0, "weights")
+    assert score() == morning
+
+    clock.tick(days=1)
+    assert score() != morning
+
+
+def test_what_only_grows_is_shown_beside_it(reader: TestClient, library: Library):
+    assert "Pages read</dt><dd>1 of 2" in text_of(reader)
+
+    read_page(reader, library, library.syllabus.topics[1])
+
+    assert "Pages read</dt><dd>2 of 2" in text_of(reader)
+
+
+def test_the_amount_of_new_cards_is_a_setting(reader: TestClient, session: Session):
+    form = {"exam_day": "", "minutes_a_day": "30", "card_amount": "more"}
+    assert reader.post("/plan", data=form).status_code == 303
+    assert session.exec(select(Learner.card_amount)).one() == "more"
+
+    wrong = reader.post("/plan", data=form | {"card_amount": "lots"})
+    assert wrong.status_code == 422
+    assert "Choose fewer, normal or more" in wrong.text
+
+
+def test_a_day_off_has_no_list_and_says_so(reader: TestClient):
+    off = str(dt.date(2026, 6, 9).weekday())
+    form = {"exam_day": "2026-07-03", "minutes_a_day": "30", "days_off": off}
+    reader.post("/settings", data=form)
+
+    page = text_of(reader)
+
+    assert "one of your days off" in page
+    assert '<ol class="led">' not in page

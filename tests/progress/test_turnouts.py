@@ -10,7 +10,8 @@ from sqlmodel import Session, select
 from app.clock import to_milliseconds
 from app.content.library import Library
 from app.database.tables import Attempt, Learner, Prediction, Sitting
-from app.mastery.readiness import RULE, ExamResult, ScorePrediction, inside_words, match_predictions
+from app.progress.predictions import ExamResult, ScorePrediction, inside_words, match_predictions
+from app.study_plan.store import RULE
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 
@@ -148,8 +149,8 @@ def test_looking_is_no_change_of_the_learner(rosa: TestClient, session: Session)
     assert session.exec(select(Learner.changes)).one() == before
 
 
-def test_without_evidence_nothing_is_kept(rosa: TestClient, session: Session):
-    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+def test_before_anything_was_read_or_answered_nothing_is_kept(rosa: TestClient, session: Session):
+    rosa.post("/settings", data={"minutes_a_day": "30"})
 
     rosa.get("/")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.mastery.evidence import guess_rate
+from app.questions import types
 from app.questions.grading import grade
 from app.questions.result import GradeResult, UnreadableResponse
 from app.questions.types.choice import choice_credit
@@ -36,7 +36,7 @@ def test_an_option_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
         (1.0, "right"),
         (0.0, "wrong"),
     ]
-    assert guess_rate(asked) == 0.5
+    assert types.type_of(asked).guess_rate(asked.answer, asked.partial) == 0.5
 
 
 def test_a_wrong_option_brings_its_own_feedback_and_names_the_right_one() -> None:

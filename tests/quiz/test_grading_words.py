@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from app.mastery.evidence import guess_rate
+from app.questions import types
 from app.questions.grading import grade
 from app.questions.result import GradeResult, UnreadableResponse, same_words
 from app.questions.types.cloze import ClozeAnswer, ClozeBlank
@@ -154,8 +154,8 @@ def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
 
     assert [v.score for v in (right, near, wrong)] == [1, 0, 0]
     assert blank.choices == ("InfiniBand", "NVLink", "PCIe")
-    assert guess_rate(asked) == pytest.approx(1 / 3)
-    assert guess_rate(CLOZE) == 0
+    assert types.type_of(asked).guess_rate(asked.answer, asked.partial) == pytest.approx(1 / 3)
+    assert types.type_of(CLOZE).guess_rate(CLOZE.answer, CLOZE.partial) == 0
 
 
 def test_an_empty_gap_is_wrong_but_no_gap_at_all_is_refused() -> None:

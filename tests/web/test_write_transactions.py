@@ -16,7 +16,7 @@ from app.database.tables import Learner, LearnerSession, Review, Sitting
 from app.database.write_queue import WRITING
 from app.exams.store import met_items
 from app.quiz.store import load_history
-from app.study_plan.todays_cards import find_planned
+from app.study_plan.loader import listed_cards
 from app.web import render
 from tests.conftest import Clock
 from tests.exams.sitting import START, begin, finish
@@ -92,10 +92,10 @@ def test_the_next_card_is_laid_out_when_what_was_done_is_on_disk(
     clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With an exam ahead it waits for the plan of the day, which takes long."""
+    """It waits for the list of the day, which takes long to make."""
     exam = (clock.now + dt.timedelta(days=30)).date().isoformat()
     rosa.post("/plan", data={"exam_day": exam, "minutes_a_day": "30"})
-    planned = watch(monkeypatch, turns, "app.study_plan.todays_cards.find_planned", find_planned)
+    planned = watch(monkeypatch, turns, "app.flashcards.review_page.listed_cards", listed_cards)
     rendered.clear()
     with as_htmx(rosa):
         grade = {"rating": "3", "token": "w-c-bf16.0"}

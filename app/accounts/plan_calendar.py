@@ -1,0 +1,139 @@
+"""The days of a learner's plan: exam day, days off, dates of the mock exams."""
+
+import dataclasses
+import datetime as dt
+import math
+from typing import Literal
+
+CardAmount = Literal["fewer", "normal", "more"]
+CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
+"""How many new cards a learner wants."""
+
+_DAY = dt.timedelta(days=1)
+_WEEK = 7
+LAST_WEEK = 7
+"""Days before the exam on which the study time may be doubled."""
+FIRST_MOCK_SHARE = 0.4
+"""The part of the days until the exam that passes before the first mock exam."""
+LAST_MOCK_BEFORE = 2
+"""Days between the last mock exam and the exam."""
+LEAST_GAP = 4
+"""The fewest days between the last mock exam and the one before it."""
+MOST_LATE = 2
+"""Days that a missed mock exam stays on the list. The last one stays until the eve."""
+OPEN_DAYS = 60
+"""Days that the plan looks ahead while no exam day is set."""
+
+
+def read_card_amount(value: str) -> CardAmount:
+    """Return a stored choice; an unknown one is normal."""
+    return next((amount for amount in CARD_AMOUNTS if amount == value), "normal")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyHabits:
+    """A learner's choices for the study plan.
+
+    `double` doubles the minutes in the last week, `off` are the weekdays without study time
+    (Monday is 0).
+    """
+
+    double: bool = False
+    off: frozenset[int] = frozenset()
+
+    def is_off(self, day: dt.date) -> bool:
+        """Return whether a study day is on a weekday without study time."""
+        return day.weekday() in self.off
+
+
+DEFAULT_HABITS = StudyHabits()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanCalendar:
+    """The dates of a plan. `begin` is the study day on which the exam day was set.
+
+    Without an exam day `exam` is None, there are no mock exams, and the plan looks a fixed number
+    of days ahead.
+    """
+
+    begin: dt.date
+    exam: dt.date | None = None
+    mocks: tuple[dt.date, ...] = ()
+    habits: StudyHabits = DEFAULT_HABITS
+
+    @property
+    def days(self) -> int:
+        """The days from setting the exam day to the exam, at least 1."""
+        return max(1, (self.exam - self.begin).days) if self.exam else OPEN_DAYS
+
+    def days_left(self, day: dt.date) -> int:
+        """Return the days from `day` to the exam, 0 on the exam day and after it."""
+        return max(0, (self.exam - day).days) if self.exam else OPEN_DAYS
+
+    def study_days_after(self, day: dt.date) -> int:
+        """Return how many days after `day` and before the exam have study time."""
+        days = (day + n * _DAY for n in range(1, self.days_left(day)))
+        return sum(not self.habits.is_off(each) for each in days)
+
+    def is_off(self, day: dt.date) -> bool:
+        """Return whether nothing is planned for a day. The exam day is never off."""
+        return self.exam is not None and day < self.exam and self.habits.is_off(day)
+
+    def due_mock(self, day: dt.date, last_sat: dt.date | None) -> dt.date | None:
+        """Return the date of the mock exam to sit on `day`, which may be an earlier one; or None.
+
+        `last_sat` is the study day of the last mock exam that was finished.
+        """
+        planned = max((mock for mock in self.mocks if mock <= day), default=None)
+        if planned is None or self.exam is None or day >= self.exam:
+            return None
+        if last_sat is not None and last_sat >= planned:
+            return None
+        late = (day - planned).days
+        return planned if late <= MOST_LATE or planned == self.mocks[-1] else None
+
+
+def plan_mock_days(
+    begin: dt.date, exam: dt.date, habits: StudyHabits = DEFAULT_HABITS
+) -> tuple[dt.date, ...]:
+    """Return the dates of the mock exams for an exam day that was set on `begin`.
+
+    The first comes after 40% of the days, then one a week, the last two days before the exam. A
+    date that is a day off moves to the next day with study time. None if fewer than four days are
+    left.
+
+    >>> [day.day for day in plan_mock_days(dt.date(2026, 3, 1), dt.date(2026, 3, 25))]
+    [11, 18, 23]
+    """
+    days = (exam - begin).days
+    if days < LAST_MOCK_BEFORE + 2:
+        return ()
+    last = days - LAST_MOCK_BEFORE
+    first = max(2, math.ceil(FIRST_MOCK_SHARE * days))
+    offsets = [*range(first, last - LEAST_GAP + 1, _WEEK), last]
+    dates = [_next_study_day(begin + n * _DAY, exam, habits) for n in offsets]
+    return tuple(dict.fromkeys(dates))
+
+
+def _next_study_day(day: dt.date, exam: dt.date, habits: StudyHabits) -> dt.date:
+    later = day
+    while later < exam and habits.is_off(later):
+        later += _DAY
+    return later if later < exam else day
+
+
+def move_mock_day(
+    calendar: PlanCalendar, old: dt.date, new: dt.date, today: dt.date
+) -> tuple[dt.date, ...]:
+    """Return the mock exam dates with `old` moved to `new`.
+
+    Raises ValueError with a sentence for the learner if that date can't be used.
+    """
+    if calendar.exam is None or old not in calendar.mocks:
+        raise ValueError(f"No mock exam is planned for {old.isoformat()}.")
+    if not today <= new < calendar.exam:
+        raise ValueError("Choose a day from today to the day before your exam.")
+    if new != old and new in calendar.mocks:
+        raise ValueError(f"A mock exam is already planned for {new.isoformat()}.")
+    return tuple(sorted(new if mock == old else mock for mock in calendar.mocks))

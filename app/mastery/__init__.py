@@ -1,1 +1,0 @@
-"""Mastery of objectives and the score forecast."""

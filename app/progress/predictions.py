@@ -1,0 +1,97 @@
+"""Predicted exam scores, compared with the results of mock exams."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Iterable, Sequence
+
+from app.content.blueprint import says_enough
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScorePrediction:
+    """The forecast shown to a learner on a study day for an exam; `at` in ms."""
+
+    exam: str
+    day: dt.date
+    at: int
+    questions: int
+    expected: float
+    low: int
+    high: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExamResult:
+    """The result of a closed sitting: score out of `questions`, of which `answered` were answered."""
+
+    number: int
+    exam: str
+    started: int
+    score: float
+    questions: int
+    answered: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PredictionOutcome:
+    """A result and the last prediction before it, None if there was none.
+
+    `score` is scaled to the number of questions in the prediction, if the bank was too small to
+    fill the paper.
+    """
+
+    result: ExamResult
+    predicted: ScorePrediction | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it says anything about the prediction."""
+        enough = says_enough(self.result.answered, self.result.questions)
+        return self.predicted is not None and enough
+
+    @property
+    def score(self) -> float:
+        """Right answers, scaled to the number of questions in the prediction."""
+        if self.predicted is None or not self.result.questions:
+            return self.result.score
+        return self.result.score * self.predicted.questions / self.result.questions
+
+    @property
+    def inside(self) -> bool:
+        """Whether the result is within the predicted range. Partial points are rounded."""
+        if self.predicted is None:
+            return False
+        return self.predicted.low <= round(self.score) <= self.predicted.high
+
+
+def match_predictions(
+    predictions: Sequence[ScorePrediction], results: Iterable[ExamResult]
+) -> tuple[PredictionOutcome, ...]:
+    """Return every result, oldest first, with the newest prediction made before it."""
+    return tuple(
+        PredictionOutcome(result, _last_prediction_before(predictions, result))
+        for result in sorted(results, key=lambda r: r.started)
+    )
+
+
+def _last_prediction_before(
+    predictions: Iterable[ScorePrediction], result: ExamResult
+) -> ScorePrediction | None:
+    made = [p for p in predictions if p.exam == result.exam and p.at <= result.started]
+    return max(made, key=lambda p: p.at, default=None)
+
+
+def inside_words(found: Iterable[PredictionOutcome]) -> str:
+    """Return a sentence with the share of results inside the range; empty if none counts yet.
+
+    The range is meant to cover nine results of ten, so the sentence names that number too.
+    """
+    counted = [turnout for turnout in found if turnout.counts]
+    if not counted:
+        return ""
+    inside = sum(turnout.inside for turnout in counted)
+    said = f"{inside} of {len(counted)} results lay inside the range"
+    if len(counted) == 1:
+        where = "inside" if inside else "outside"
+        said = f"The one full mock exam to compare so far lay {where} its range"
+    return f"{said}; nine of ten should lie inside, if the predictions are sound."

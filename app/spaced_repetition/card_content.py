@@ -1,0 +1,174 @@
+"""Cards with their texts, pages and questions, as a page shows them."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Collection
+
+from sqlmodel import Session
+
+from app.accounts.current_learner import LearnerProfile, RequestContext
+from app.content.library import Library
+from app.markup.expressions import ExpressionError
+from app.markup.model import Flashcard
+from app.questions.question_type import CardFaces
+from app.spaced_repetition import added_cards
+from app.spaced_repetition.added_cards import AddedCardDetails
+from app.spaced_repetition.card_ids import (
+    OWN,
+    QUESTION,
+    TERM,
+    card_of_own,
+    card_of_question,
+    card_of_term,
+    card_topic,
+    is_added_card,
+    parse_card_id,
+)
+from app.spaced_repetition.review_log import CardRecord
+from app.spaced_repetition.scheduler import retrievability
+from app.web.formatting import format_date
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResolvedCard:
+    """A card with its related data.
+
+    `title` is that of its page or deck. `links` are URLs and texts that lead to where it is
+    explained. `question` is the URL of the question it was made from, and `origin` a sentence about
+    where an added card came from. `sat` hides it: its question is in a mock exam in progress.
+    """
+
+    card: Flashcard
+    title: str = ""
+    links: tuple[tuple[str, str], ...] = ()
+    question: str = ""
+    origin: str = ""
+    sat: bool = False
+
+
+def find_cards(
+    library: Library,
+    db: Session,
+    learner: LearnerProfile,
+    cards: Collection[str],
+    now: dt.datetime,
+) -> dict[str, ResolvedCard]:
+    """Return those of `cards` that exist for this learner; added ones in one query."""
+    added = [card for card in cards if is_added_card(card)]
+    kept = added_cards.find_added(db, learner.id, added, now)
+    today = learner.study_day(now)
+    found: dict[str, ResolvedCard | None] = {}
+    for card in cards:
+        if is_added_card(card):
+            mine = kept.get(card)
+            found[card] = (
+                _added_card_content(library, mine, (learner.study_day(mine.since), today))
+                if mine
+                else None
+            )
+        else:
+            known = library.cards.get(card)
+            found[card] = _course_card_content(library, known) if known else None
+    return {card: one for card, one in found.items() if one is not None}
+
+
+def _course_card_content(library: Library, card: Flashcard) -> ResolvedCard:
+    return ResolvedCard(card, *_page_link(library, card.topic))
+
+
+def _page_link(
+    library: Library, slug: str, anchor: str = ""
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the title of a topic, and the link to its page."""
+    topic = library.topics.get(slug)
+    if topic is None:
+        return "", ()
+    address = f"/concepts/{slug}#{anchor}" if anchor else f"/concepts/{slug}"
+    return topic.title, ((f"Read: {topic.title}", address),)
+
+
+def _added_card_content(
+    library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
+) -> ResolvedCard | None:
+    """Return the added card with its current text; None if its source left the course."""
+    kind = parse_card_id(kept.card)[0]
+    if kind == QUESTION:
+        return _question_card_content(library, kept, days)
+    if kind == TERM:
+        return _term_card_content(library, kept.card)
+    if kind == OWN and kept.own is not None:
+        deck, front, back = kept.own
+        card = card_of_own(kept.card, CardFaces(front, back))
+        return ResolvedCard(card, deck, origin="A card of your own.")
+    return None
+
+
+def _question_card_content(
+    library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
+) -> ResolvedCard | None:
+    question = library.questions.get(parse_card_id(kept.card)[1])
+    if question is None:
+        return None
+    try:
+        card = card_of_question(question, kept.seed)
+    except ExpressionError:  # after an edit, these numbers have no answer
+        return None
+    return ResolvedCard(
+        card,
+        *_page_link(library, question.topic, question.section),
+        question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
+        origin=f"A question you missed {_day_phrase(*days)}.",
+        sat=kept.sat,
+    )
+
+
+def _term_card_content(library: Library, card: str) -> ResolvedCard | None:
+    term = library.glossary.get(parse_card_id(card)[1])
+    if term is None:
+        return None
+    slug = card_topic(library, card)
+    title, links = _page_link(library, slug)
+    links = (*links, ("Glossary", f"/glossary#{term.anchor}"))
+    made = card_of_term(term, slug)
+    return ResolvedCard(made, title or "Glossary", links, origin="A term of the glossary.")
+
+
+def _day_phrase(day: dt.date, today: dt.date) -> str:
+    if day == today:
+        return "today"
+    words = f"on {format_date(day)}"
+    return words if day.year == today.year else f"{words}, {day.year}"
+
+
+def card_origin_note(held: CardRecord, day: dt.date, origin: str) -> str:
+    """Return where the card comes from, when it was last seen, and its retrievability."""
+    standing = held.standing
+    if standing is None:
+        return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
+    if standing.state != "review":
+        now = standing.last_day >= day
+        seen = "You are still learning this card."
+        origin = origin or (seen if now else "You have seen this card before.")
+        return f"{origin} Say the answer aloud first."
+    days = max(0, (day - standing.last_day).days)
+    ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
+    chance = round(retrievability(standing, day) * 100)
+    return (
+        f"{origin} Say it aloud or write it down first. "
+        f"Last seen {ago}; about {chance}% likely you still know it."
+    ).lstrip()
+
+
+def can_be_shown(desk: RequestContext, card: str) -> bool:
+    """Return whether a card exists and is not part of a mock exam in progress."""
+    found = find_cards_once(desk, [card]).get(card)
+    return found is not None and not found.sat
+
+
+def find_cards_once(desk: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
+    """Return those of `cards` that exist, looked up once per request."""
+    new = [card for card in cards if card not in desk.found]
+    if new:
+        found = find_cards(desk.library, desk.db, desk.learner, new, desk.now)
+        desk.found.update(found)
+    return {card: desk.found[card] for card in cards if card in desk.found}

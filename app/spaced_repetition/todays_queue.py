@@ -1,0 +1,301 @@
+"""The review queue of a study day: the cards on the day's list, or those of one deck.
+
+A learner with a list reviews what is on it. A deck, or more cards after the list is done, come from
+the queue of all due cards.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, or_, select
+
+from app.accounts.current_learner import RequestContext
+from app.clock import to_milliseconds
+from app.spaced_repetition import queue, review_log
+from app.spaced_repetition.card_content import can_be_shown
+from app.spaced_repetition.card_ids import is_added_card
+from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
+from app.spaced_repetition.queue import GRADED, QueueQuery, ReviewQueue, card_note, card_pace
+from app.spaced_repetition.review_log import CardRecord
+from app.spaced_repetition.review_pace import (
+    LOOK_SECONDS,
+    USUAL,
+    CardPace,
+    DayCounts,
+    new_cards_allowed,
+)
+
+_LAPSES = 1.125
+REVIEW_SECONDS = LOOK_SECONDS * _LAPSES
+"""Seconds of a review, of which one in eight is a lapse."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ListedCards:
+    """The cards on the list of a study day, in order: `reviews`, then `new` ones."""
+
+    reviews: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeckChoice:
+    """Which cards to show: those of one topic or of all, and `more` new ones than the day has."""
+
+    topic: str = ""
+    more: int = 0
+
+
+EVERYTHING = DeckChoice()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardsLeft:
+    """The cards left in the review queue for a study day.
+
+    `due` are due now, of which `learning` are in their steps; `waiting` are in steps too and due
+    later in the day. `fresh` are new and will be started, of which `added` are added cards.
+    """
+
+    due: int = 0
+    waiting: int = 0
+    fresh: int = 0
+    learning: int = 0
+    added: int = 0
+    pace: CardPace = USUAL
+
+    @property
+    def reviews(self) -> int:
+        """Due cards past their learning steps."""
+        return self.due - self.learning
+
+    @property
+    def steps(self) -> int:
+        """Cards in their learning steps, due or waiting."""
+        return self.learning + self.waiting
+
+    @property
+    def returning(self) -> int:
+        """All cards left except the new ones."""
+        return self.due + self.waiting
+
+    @property
+    def cards(self) -> int:
+        """All cards left, as every page counts them."""
+        return self.returning + self.fresh
+
+    @property
+    def seconds(self) -> float:
+        """Expected time: 11.25 s for a review and 60 s for a new card at the usual pace.
+
+        >>> CardsLeft(due=16, waiting=0, fresh=2).seconds
+        300.0
+        """
+        return self.returning * REVIEW_SECONDS * self.pace.scale + self.fresh * self.pace.first
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TodaysQueue:
+    """The review queue, and the query it was loaded with.
+
+    `new` are the cards that may be started now, in order: those on the list, or the next one. `left`
+    counts what is left to do.
+    """
+
+    queue: ReviewQueue
+    limits: QueueQuery
+    new: tuple[str, ...]
+    left: CardsLeft
+
+
+def todays_queue(
+    desk: RequestContext, listed: ListedCards | None, choice: DeckChoice = EVERYTHING
+) -> TodaysQueue:
+    """Return the review queue of the study day.
+
+    Without a list, or if the learner chose a deck or more cards, it has all due cards. New cards
+    are then those that the minutes allow: half of them are for cards.
+    """
+    limits = _query(desk, choice.topic)
+    planned = listed is not None and choice == EVERYTHING
+    while True:
+        found = (
+            _load_listed(desk, limits, listed)
+            if planned and listed is not None
+            else queue.load_queue(desk.db, desk.learner.id, limits)
+        )
+        if found.first is None or can_be_shown(desk, found.first.card):
+            break
+        gone = limits.strays.gone | {found.first.card}
+        limits = dataclasses.replace(limits, strays=dataclasses.replace(limits.strays, gone=gone))
+    pace = card_pace(desk.db, desk.learner.id, desk.day)
+    if planned and listed is not None:
+        new = _listed_new(desk, listed)
+        fresh = len(new)
+    else:
+        if listed is not None and not choice.topic:
+            planned_new = sum(not is_added_card(card) for card in listed.new)
+            allowed = max(0, planned_new + choice.more - found.whole.begun)
+        else:
+            minutes = desk.learner.minutes_a_day
+            allowed = new_cards_allowed(minutes, found.whole, choice.more, pace)
+        unseen = find_unseen(desk, limits) if allowed else {}
+        new = choose_new(desk, limits, unseen, 1)
+        fresh = min(allowed, sum(unseen.values()))
+    left = CardsLeft(
+        due=found.learning + found.review,
+        waiting=found.waiting,
+        fresh=fresh + found.added,
+        added=found.added,
+        learning=found.learning,
+        pace=pace,
+    )
+    return TodaysQueue(found, limits, new, left)
+
+
+def _query(desk: RequestContext, topic: str) -> QueueQuery:
+    strays = queue.orphaned_cards(desk.db, desk.learner.id, desk.library)
+    return QueueQuery(desk.day, to_milliseconds(desk.now), topic, strays)
+
+
+def choose_new(
+    desk: RequestContext, limits: QueueQuery, topics: Iterable[str], count: int
+) -> tuple[str, ...]:
+    """Return the first `count` new cards of these topics, never a card and its reverse."""
+    cards = queue.new_cards(desk.db, desk.learner.id, desk.library, limits, topics)
+    chosen: dict[str, str] = {}
+    for card in cards if count else ():
+        chosen.setdefault(card_note(desk.library, card), card)
+        if len(chosen) == count:
+            break
+    return tuple(chosen.values())
+
+
+def find_unseen(desk: RequestContext, limits: QueueQuery) -> dict[str, int]:
+    """Return how many cards of each topic were never started, topics in course order."""
+    return queue.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)
+
+
+def _listed_new(desk: RequestContext, listed: ListedCards) -> tuple[str, ...]:
+    """Return the course cards on the list that were not started yet."""
+    course = [card for card in listed.new if card in desk.library.cards]
+    known = queue.card_standings(desk.db, desk.learner.id, course) if course else {}
+    return tuple(card for card in course if card not in known)
+
+
+_TOUCHED = (*STANDING, MEMORY.c.card, MEMORY.c.turns, MEMORY.c.note, MEMORY.c.suspended)
+_mine = MEMORY.c.learner_id == bindparam("learner")
+_ON_LIST = select(*_TOUCHED, GRADED).where(
+    _mine,
+    or_(
+        MEMORY.c.card.in_(bindparam("cards", expanding=True)),
+        MEMORY.c.last_day == bindparam("day"),
+    ),
+)
+
+
+def _load_listed(desk: RequestContext, limits: QueueQuery, listed: ListedCards) -> ReviewQueue:
+    """Return the queue of the day's list: learning steps of today, then reviews, then added cards."""
+    added = [card for card in listed.new if is_added_card(card)]
+    today = limits.day.isoformat()
+    values = {"learner": desk.learner.id, "day": today, "cards": [*listed.reviews, *added]}
+    rows = desk.db.connection().execute(_ON_LIST, values).all()
+    answered = [row for row in rows if row.last_day == today]
+    live = {r.card: r for r in rows if not r.suspended and r.card not in limits.strays.gone}
+    steps = [
+        row
+        for row in live.values()
+        if row.last_day == today and row.state not in ("review", "new") and row.due_day <= today
+    ]
+    steps.sort(key=lambda row: (row.due_at, row.card))
+    ripe = [row for row in steps if row.due_at <= limits.now]
+    looks = [live[c] for c in (*listed.reviews, *added) if c in live and live[c].last_day != today]
+    first, kind = _first(ripe, looks, steps)
+    new = sum(row.state == "new" for row in looks)
+    begun = sum(row.first_day == today and not is_added_card(row.card) for row in answered)
+    return ReviewQueue(
+        first=first,
+        kind=kind,
+        learning=len(ripe),
+        review=len(looks) - new,
+        waiting=len(steps) - len(ripe),
+        finished=sum(row.state != "new" and row.due_day > today for row in answered),
+        whole=DayCounts(due=len(listed.reviews), answered=len(answered), begun=begun),
+        graded=rows[0].graded if rows else 0,
+        added=new,
+    )
+
+
+def _first(
+    ripe: Sequence[Any], looks: Sequence[Any], steps: Sequence[Any]
+) -> tuple[CardRecord | None, str]:
+    for rows, kind in ((ripe, "learning"), (looks, "review"), (steps, "waiting")):
+        if rows:
+            row = rows[0]
+            return CardRecord(row.card, card_state_from_row(row), row.turns, known=True), kind
+    return None, ""
+
+
+def upcoming_cards(
+    desk: RequestContext, listed: ListedCards | None, most: int
+) -> tuple[list[CardRecord], list[CardRecord]]:
+    """Return the cards left today in the order to show them, and those due by tomorrow."""
+    limits = _query(desk, "")
+    stack = todays_queue(desk, listed)
+    tomorrow = dataclasses.replace(limits, day=limits.day + queue.ONE_DAY)
+    due = queue.load_upcoming(desk.db, desk.learner.id, tomorrow, most)
+    if listed is None:
+        today = queue.load_upcoming(desk.db, desk.learner.id, limits, most)
+    else:
+        names = {*listed.reviews, *listed.new}
+        today = [c for c in due if c.card in names or _is_step(c, desk)]
+        order = {card: place for place, card in enumerate(listed.reviews)}
+        today.sort(key=lambda c: order.get(c.card, len(order)))
+    ripe = [card for card in today if not _is_waiting(card, desk)]
+    waiting = [card for card in today if _is_waiting(card, desk)]
+    cards = stack.new
+    if listed is None:
+        count = stack.left.fresh - stack.left.added
+        topics = find_unseen(desk, stack.limits) if count else {}
+        cards = choose_new(desk, stack.limits, topics, count)
+    new = [review_log.unseen_card(desk.db, desk.learner.id, card) for card in cards]
+    return list(itertools.islice([*ripe, *new, *waiting], most)), due
+
+
+def _is_step(card: CardRecord, desk: RequestContext) -> bool:
+    standing = card.standing
+    return standing is not None and standing.state != "review" and standing.last_day == desk.day
+
+
+def _is_waiting(card: CardRecord, desk: RequestContext) -> bool:
+    """Return whether a card is in a learning step that is not over."""
+    standing = card.standing
+    if standing is None or standing.state == "review":
+        return False
+    return standing.due_day <= desk.day and standing.due_at > desk.now
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QueueCounter:
+    """How many cards of a kind are left; `here` marks the kind of the current card."""
+
+    name: str
+    count: int
+    here: bool = False
+
+
+def queue_counters(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
+    """Return new, learning and due cards left; `kind` is that of the current card.
+
+    The counts match those of `describe_cards_left`, and together they are all cards left.
+
+    >>> [c.count for c in queue_counters(CardsLeft(due=7, waiting=2, fresh=15, learning=1))]
+    [15, 3, 6]
+    """
+    return (
+        QueueCounter("New", left.fresh, kind == "new"),
+        QueueCounter("Learning", left.steps, kind == "learning"),
+        QueueCounter("Due", left.reviews, kind == "due"),
+    )

@@ -1,0 +1,167 @@
+"""The cards of a day: which are reviewed, how many new ones begin, and which."""
+
+import collections
+import datetime as dt
+import math
+from collections.abc import Mapping
+
+from app.accounts.plan_calendar import CardAmount, PlanCalendar
+from app.spaced_repetition.fsrs import fsrs_formulas
+from app.study_plan.facts import CardFact, CourseFacts, LearnerFacts
+
+REVIEW_SHARE = 0.4
+"""The most of a day's minutes that reviews take."""
+NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.18, "more": 0.35}
+"""The most of a day's minutes that new cards take, by the learner's choice."""
+LATER_REVIEWS = 2
+"""Reviews on later days that every new card must still get before the exam."""
+_REVIEW_ROOM = 0.22  # of the minutes ahead, for reviews: not all days are used, not all cards due
+_OWED = 1.25  # reviews that a planned review takes, because some cards are forgotten
+_PER_CARD = LATER_REVIEWS * _OWED
+_FRONT_LOAD = 1.3  # more new cards at first than later
+_LAST_DAYS, _LAST_SHARE = 2, 0.12  # of the plan, in which cards are reviewed for the exam
+_WEAK_RECALL = 0.85
+_NO_NEW_DAYS, _NO_NEW_SHARE = 4, 0.2  # of the plan, before the exam, without new cards
+_A_PAGE = 4  # new cards of one page on one day
+
+
+def due_day(card: CardFact, calendar: PlanCalendar) -> dt.date:
+    """Return when a card is due: FSRS's day, or earlier, so that two later reviews still fit."""
+    missing = LATER_REVIEWS - card.later_reviews
+    if calendar.exam is None or missing <= 0:
+        return card.due
+    left = (calendar.exam - card.last_day).days
+    if left <= 2:
+        return card.due
+    latest = card.last_day + dt.timedelta(days=max(1, (left - 1) // (missing + 1)))
+    return min(card.due, latest)
+
+
+def choose_reviews(learner: LearnerFacts, calendar: PlanCalendar, minutes: float) -> list[CardFact]:
+    """Return the cards to review, most likely forgotten first, in at most 40% of the minutes.
+
+    In the last days before the exam also cards that would be weak on the exam day. A card whose
+    reverse is among them waits for another day, except on the last days.
+    """
+    day, left = learner.day, calendar.days_left(learner.day)
+    recall = fsrs_formulas().recall
+    exam = day + dt.timedelta(days=left)
+    due = [card for card in learner.cards if due_day(card, calendar) <= day]
+    if calendar.exam and left <= max(_LAST_DAYS, round(_LAST_SHARE * calendar.days)):
+        named = {card.card for card in due}
+        due += [
+            card
+            for card in learner.cards
+            if card.card not in named
+            and card.last_day < day
+            and recall((exam - card.last_day).days, card.stability) < _WEAK_RECALL
+        ]
+    when = exam if calendar.exam and left <= 3 else day
+    due.sort(key=lambda card: (recall((when - card.last_day).days, card.stability), card.card))
+    most = int(REVIEW_SHARE * minutes / learner.paces.review)
+    if left > 1:
+        due = list({card.note: card for card in reversed(due)}.values())[::-1]
+    return due[:most]
+
+
+def last_new_day(calendar: PlanCalendar) -> dt.date | None:
+    """Return the last day on which new cards begin; None without an exam day."""
+    if calendar.exam is None:
+        return None
+    days = max(_NO_NEW_DAYS, round(_NO_NEW_SHARE * calendar.days))
+    return calendar.exam - dt.timedelta(days=days + 1)
+
+
+def spare_new_cards(learner: LearnerFacts, calendar: PlanCalendar, minutes: float) -> float:
+    """Return how many more new cards can still be reviewed twice before the exam."""
+    ahead = calendar.study_days_after(learner.day)
+    room = _REVIEW_ROOM * minutes / learner.paces.review * ahead
+    owed = sum(max(0, LATER_REVIEWS - card.later_reviews) for card in learner.cards)
+    return max(0.0, room - _OWED * owed) / _PER_CARD
+
+
+def count_new_cards(
+    learner: LearnerFacts, calendar: PlanCalendar, minutes: float, amount: CardAmount
+) -> int:
+    """Return how many new cards may begin today."""
+    last = last_new_day(calendar)
+    if last is not None and learner.day > last:
+        return 0
+    days = (last - learner.day).days + 1 if last else calendar.days
+    spare = spare_new_cards(learner, calendar, minutes)
+    most = int(NEW_SHARE[amount] * minutes / learner.paces.new_card)
+    return min(most, math.ceil(_FRONT_LOAD * spare / days), int(spare))
+
+
+def choose_new_cards(
+    course: CourseFacts, learner: LearnerFacts, known: Mapping[str, float], count: int
+) -> list[str]:
+    """Return the new cards to begin, at most `count`; `known` is by page, 0 to 1.
+
+    Cards that the learner added come first: all of their own, and missed questions in at most half
+    of the places. The rest are from pages that were read or whose questions were missed. The domain
+    furthest below its share of the exam gives the next card; within it the page where it helps most.
+    """
+    missed = collections.Counter(
+        course.questions[item].page for item in learner.missed if item in course.questions
+    )
+    chosen = _choose_added(learner, count)
+    started = {card.card for card in learner.cards} | learner.unavailable
+    notes = {card.note for card in learner.cards if card.last_day >= learner.day}
+    shares = learner.page_shares()
+    left = {
+        slug: cards
+        for slug, page in course.pages.items()
+        if (slug in shares or missed[slug])
+        and (cards := [card for card in page.cards if card not in started])
+    }
+    order = {slug: place for place, slug in enumerate(course.pages)}
+    begun = _started_by_domain(course, learner)
+    today: collections.Counter[str] = collections.Counter()
+    while left and len(chosen) < count:
+        slug = _next_page(course, left, known, missed, (begun, today, order))
+        card = left[slug].pop(0)
+        if not left[slug]:
+            del left[slug]
+        note = course.notes.get(card, card)
+        if note in notes:
+            continue
+        notes.add(note)
+        chosen.append(card)
+        today[slug] += 1
+        begun[course.pages[slug].domain] += 1
+    return chosen
+
+
+def _choose_added(learner: LearnerFacts, count: int) -> list[str]:
+    own = [card for card in learner.added if not card.startswith("q:")]
+    questions = [card for card in learner.added if card.startswith("q:")]
+    return [*own[:count], *questions[: max(0, count - len(own)) // 2]]
+
+
+def _started_by_domain(course: CourseFacts, learner: LearnerFacts) -> collections.Counter[str]:
+    pages = (course.pages.get(card.page) for card in learner.cards)
+    return collections.Counter(page.domain for page in pages if page)
+
+
+def _next_page(
+    course: CourseFacts,
+    left: Mapping[str, list[str]],
+    known: Mapping[str, float],
+    missed: Mapping[str, int],
+    state: tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int]],
+) -> str:
+    begun, today, order = state
+    count = sum(begun.values()) + 1
+    weights = {domain.number: domain.weight for domain in course.domains}
+    domains = {course.pages[slug].domain for slug in left}
+    domain = max(sorted(domains), key=lambda d: weights[d] * count - begun.get(d, 0))
+
+    def gain(slug: str) -> tuple[bool, float, int]:
+        page = course.pages[slug]
+        weight = course.objectives[page.objectives[0]].weight
+        used = len(page.cards) - len(left[slug])
+        value = 0.3 * (missed.get(slug, 0) > 0) + 5 * weight * (1 - known.get(slug, 0.3))
+        return today.get(slug, 0) < _A_PAGE, value - 0.12 * used, -order[slug]
+
+    return max((slug for slug in left if course.pages[slug].domain == domain), key=gain)

@@ -1,0 +1,347 @@
+"""Today's list: made once on the morning of a study day, then only ticked off.
+
+At most four tasks: reviews, pages, questions, new cards. On the day of a mock exam only reviews and
+the exam. Nothing unfinished is carried over; the next list is made from what is known then.
+"""
+
+import collections
+import dataclasses
+import datetime as dt
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal
+
+from app.accounts.plan_calendar import CardAmount, PlanCalendar
+from app.study_plan import cards
+from app.study_plan.facts import CourseFacts, LearnerFacts, TaskKind
+from app.study_plan.score import ScoreEstimate
+
+MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
+_QUESTION_SHARE = 0.25  # of the minutes
+_MOCK_SHARE = 0.85  # of the time that the exam allows
+_PAGE_OVER = 1.5  # a page may take this much more than the room left
+_MOST_OVER = 0.25  # but at most this part of the day's minutes more
+_LEAST_ROOM = 2.0  # minutes for which it is worth to add something
+_JUST_READ = 3  # days
+_MIX, _MIX_AFTER_MOCK = (0.5, 0.25), (0.4, 0.4)  # pages just read, missed or weak; the rest: rare
+_WEAK_OBJECTIVES, _RARE_OBJECTIVES = 6, 8
+_READ_BEFORE = 8.0  # minutes of a domain counted as read before the first page
+
+ReadReason = Literal["begun", "missed in the mock exam", "missed in the placement test", "weak"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageToRead:
+    """A page on the list: the minutes for what is unread of it, and why it was chosen."""
+
+    slug: str
+    minutes: float
+    reason: ReadReason
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Task:
+    """One task of the list with its minutes.
+
+    A review or new task has `cards`, a read task `pages`, a practice task `questions`, and a mock
+    task `exam`, the slug of the mock exam.
+    """
+
+    kind: TaskKind
+    minutes: float
+    cards: tuple[str, ...] = ()
+    pages: tuple[PageToRead, ...] = ()
+    questions: tuple[str, ...] = ()
+    exam: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DayList:
+    """The list of a study day, in the order to do it.
+
+    `undone` counts, by kind, the lists in a row on which a task was left unfinished before today.
+    `ready` are the objectives that were ready on this morning or one before, `known_cards` counts
+    the cards that were ever recalled on a later day.
+    """
+
+    day: dt.date
+    tasks: tuple[Task, ...] = ()
+    undone: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    ready: tuple[str, ...] = ()
+    known_cards: int = 0
+
+    @property
+    def minutes(self) -> float:
+        return sum(task.minutes for task in self.tasks)
+
+    @property
+    def exam(self) -> str:
+        """The slug of the mock exam on the list; empty without one."""
+        return next((task.exam for task in self.tasks if task.exam), "")
+
+    def task(self, kind: TaskKind) -> Task | None:
+        """Return the task of a kind, or None."""
+        return next((task for task in self.tasks if task.kind == kind), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DayDone:
+    """What was done on a study day: cards and questions answered, pages fully read, exams sat."""
+
+    cards: Collection[str] = frozenset()
+    pages: Collection[str] = frozenset()
+    questions: Collection[str] = frozenset()
+    sat: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TickedTask:
+    """A task with how much of it is done: `done` of `total` cards, pages, questions or exams."""
+
+    task: Task
+    done: int
+    total: int
+
+    @property
+    def kind(self) -> TaskKind:
+        return self.task.kind
+
+    @property
+    def is_done(self) -> bool:
+        return self.done >= self.total
+
+    @property
+    def minutes_left(self) -> float:
+        return self.task.minutes * (1 - self.done / self.total) if self.total else 0.0
+
+
+def tick_tasks(tasks: Iterable[Task], done: DayDone) -> tuple[TickedTask, ...]:
+    """Return the tasks with what was done of each."""
+    ticked = []
+    for task in tasks:
+        if task.kind == "mock":
+            ticked.append(TickedTask(task, int(done.sat), 1))
+            continue
+        pages = [page.slug for page in task.pages]
+        count = sum(card in done.cards for card in task.cards)
+        count += sum(page in done.pages for page in pages)
+        count += sum(question in done.questions for question in task.questions)
+        total = len(task.cards) + len(pages) + len(task.questions)
+        ticked.append(TickedTask(task, count, total))
+    return tuple(ticked)
+
+
+def count_undone(undone: Mapping[str, int], ticked: Iterable[TickedTask]) -> dict[str, int]:
+    """Return for the next list how often each kind of task was left unfinished in a row."""
+    return {**undone, **{t.kind: 0 if t.is_done else undone.get(t.kind, 0) + 1 for t in ticked}}
+
+
+def make_day_list(
+    course: CourseFacts,
+    learner: LearnerFacts,
+    calendar: PlanCalendar,
+    estimate: ScoreEstimate | None,
+    *,
+    minutes: float,
+    amount: CardAmount = "normal",
+    seed: str = "",
+) -> DayList:
+    """Return the list of the learner's day.
+
+    `minutes` are those of the day. `seed` draws the questions; the same arguments give the same
+    list. Empty on a day off. On the exam day only reviews.
+    """
+    day, paces = learner.day, learner.paces
+    if calendar.is_off(day):
+        return DayList(day, undone=dict(learner.undone))
+    reviews = cards.choose_reviews(learner, calendar, minutes)
+    first = [
+        Task("review", len(reviews) * paces.review, cards=tuple(card.card for card in reviews))
+    ]
+    if calendar.exam == day:
+        return DayList(day, _without_empty(first), dict(learner.undone))
+    if course.exam and calendar.due_mock(day, learner.last_sat):
+        first.append(Task("mock", course.exam_minutes * _MOCK_SHARE, exam=course.exam))
+        return DayList(day, _without_empty(first), dict(learner.undone))
+    known = estimate.pages if estimate else {}
+    new = cards.count_new_cards(learner, calendar, minutes, amount)
+    share = _QUESTION_SHARE * minutes / paces.question
+    questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
+    room = minutes - first[0].minutes - new * paces.new_card - questions * paces.question
+    pages, room, all_begun = _choose_pages(course, learner, estimate, minutes, room)
+    if room > _LEAST_ROOM and all_begun and new:
+        spare = cards.spare_new_cards(learner, calendar, minutes)
+        more = int(max(0.0, min(room / 2 / paces.new_card, spare - new)))
+        new, room = new + more, room - more * paces.new_card
+    if room > _LEAST_ROOM:
+        questions += max(0, min(MOST_QUESTIONS - questions, int(room / paces.question)))
+    new_cards = cards.choose_new_cards(course, learner, known, new)
+    drawn = draw_questions(course, learner, estimate, questions, seed)
+    rest = [
+        Task("read", sum(page.minutes for page in pages), pages=tuple(pages)),
+        Task("practice", len(drawn) * paces.question, questions=tuple(drawn)),
+        Task("new", len(new_cards) * paces.new_card, cards=tuple(new_cards)),
+    ]
+    rest.sort(key=lambda task: -learner.undone.get(task.kind, 0))
+    return DayList(day, _without_empty([*first, *rest]), dict(learner.undone))
+
+
+def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
+    return tuple(t for t in tasks if t.cards or t.pages or t.questions or t.exam)
+
+
+def _choose_pages(
+    course: CourseFacts,
+    learner: LearnerFacts,
+    estimate: ScoreEstimate | None,
+    minutes: float,
+    room: float,
+) -> tuple[list[PageToRead], float, bool]:
+    """Return the pages to read in `room` minutes, the room left, and whether none is left unread.
+
+    The domain that has most to gain for what was read of it gives the next page.
+    """
+    shares = learner.page_shares()
+    unread = [page for page in course.pages.values() if shares.get(page.slug, 0.0) < 1 - 1e-6]
+    weakness = {
+        domain.number: domain.weight * _mean_unknown(domain.objectives, estimate)
+        for domain in course.domains
+    }
+    reading: dict[str, float] = collections.defaultdict(float)
+    objectives = collections.Counter[str]()
+    for slug, share in shares.items():
+        if (page := course.pages.get(slug)) is not None:
+            reading[page.domain] += page.minutes * share
+            objectives.update(page.objectives)
+    mock, placement = _missed_objectives(course, learner)
+    chosen: list[PageToRead] = []
+    while unread and room > 0:
+        domains = sorted({page.domain for page in unread})
+        domain = max(domains, key=lambda d: weakness[d] / (_READ_BEFORE + reading[d]))
+
+        def gain(slug: str) -> tuple[bool, bool, bool, float]:
+            own = course.pages[slug].objectives[0]
+            unknown = 1 - estimate.objectives[own].known if estimate else 0.5
+            return (
+                slug in shares,
+                own in mock,
+                own in placement and not objectives[own],
+                unknown / (1 + objectives[own]),
+            )
+
+        page = max((page for page in unread if page.domain == domain), key=lambda p: gain(p.slug))
+        cost = page.minutes * (1 - shares.get(page.slug, 0.0)) * learner.paces.page
+        if cost > room * _PAGE_OVER and (
+            chosen or room < _LEAST_ROOM or cost - room > _MOST_OVER * minutes
+        ):
+            break
+        begun, in_mock, in_placement, _ = gain(page.slug)
+        reason: ReadReason = (
+            "begun"
+            if begun
+            else "missed in the mock exam"
+            if in_mock
+            else "missed in the placement test"
+            if in_placement
+            else "weak"
+        )
+        chosen.append(PageToRead(page.slug, cost, reason))
+        unread.remove(page)
+        room -= cost
+        reading[page.domain] += cost
+        objectives.update(page.objectives)
+    return chosen, room, not unread
+
+
+def _mean_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> float:
+    if estimate is None or not objectives:
+        return 0.5
+    return sum(1 - estimate.objectives[o].known for o in objectives) / len(objectives)
+
+
+def _missed_objectives(course: CourseFacts, learner: LearnerFacts) -> tuple[set[str], set[str]]:
+    """Return the objectives missed in the last mock exam, and those missed in the placement test."""
+    last = max((a.day for a in learner.answers if a.context == "exam"), default=None)
+    mock, placement = set[str](), set[str]()
+    for answer in learner.answers:
+        if answer.score >= 1 or answer.question not in course.questions:
+            continue
+        objectives = course.questions[answer.question].objectives
+        if answer.context == "exam" and answer.day == last:
+            mock.update(objectives)
+        elif answer.context == "placement":
+            placement.update(objectives)
+    return mock, placement
+
+
+def draw_questions(
+    course: CourseFacts,
+    learner: LearnerFacts,
+    estimate: ScoreEstimate | None,
+    count: int,
+    seed: str,
+) -> list[str]:
+    """Return `count` questions in random order: about pages just read, missed or weak, and rare.
+
+    Half are about pages read in the last three days, a quarter are missed ones or on the objectives
+    with most to gain, a quarter on those with fewest answers. Only missed ones were seen before.
+    """
+    rng = random.Random(f"{seed} {learner.day}")  # noqa: S311  # it draws questions, no secrets
+    seen = {answer.question for answer in learner.answers}
+    free = {q.id: q for q in course.questions.values() if q.id not in seen and not q.reserved}
+    sat = any(answer.context == "exam" for answer in learner.answers)
+    read_share, weak_share = _MIX_AFTER_MOCK if sat else _MIX
+    since = learner.day - dt.timedelta(days=_JUST_READ)
+    recent = {reading.page for reading in learner.readings if reading.day >= since}
+    about_read = sorted(q.id for q in free.values() if q.page in recent)
+    rng.shuffle(about_read)
+    picked = dict.fromkeys(about_read[: round(count * read_share)])
+    weak = round(count * weak_share)
+    missed = sorted(
+        (day, item)
+        for item, day in learner.missed.items()
+        if day < learner.day and item in course.questions
+    )[: (weak + 1) // 2]
+    picked |= dict.fromkeys(item for _, item in missed)
+
+    def unknown(number: str) -> float:
+        known = estimate.objectives[number].known if estimate else 0.5
+        return course.objectives[number].weight * (1 - known)
+
+    gainful = sorted(course.objectives, key=lambda o: -unknown(o))[:_WEAK_OBJECTIVES]
+    rng.shuffle(gainful)
+    picked |= _draw_in_turn(course, gainful, weak - len(missed), free.keys() - picked.keys(), rng)
+    asked = collections.Counter(
+        o for q in seen if q in course.questions for o in course.questions[q].objectives
+    )
+    rare = sorted(
+        course.objectives,
+        key=lambda o: (asked[o] / (course.objectives[o].weight or 1), rng.random()),
+    )
+    left = free.keys() - picked.keys()
+    picked |= _draw_in_turn(course, rare[:_RARE_OBJECTIVES], count - len(picked), left, rng)
+    left = free.keys() - picked.keys()
+    picked |= _draw_in_turn(course, rare, count - len(picked), left, rng)
+    order = list(picked)
+    rng.shuffle(order)
+    return order
+
+
+def _draw_in_turn(
+    course: CourseFacts,
+    objectives: Sequence[str],
+    count: int,
+    free: Collection[str],
+    rng: random.Random,
+) -> dict[str, None]:
+    """Return `count` of the free questions, one of each objective in turn."""
+    piles = [
+        sorted(q for q in course.objectives[number].questions if q in free) for number in objectives
+    ]
+    picked: dict[str, None] = {}
+    while len(picked) < count and any(piles):
+        for pile in piles:
+            pile[:] = [q for q in pile if q not in picked]
+            if pile and len(picked) < count:
+                picked[pile.pop(rng.randrange(len(pile)))] = None
+    return picked

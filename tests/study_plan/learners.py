@@ -1,0 +1,381 @@
+"""Simulated learners with known true knowledge, who follow the real planner.
+
+They know more after reading a page, reviewing its cards and answering its questions, and forget in
+between. How much is drawn for each learner and is not what the score model assumes: it works with
+one mean for everybody. The planner and the score see only what the app would see.
+"""
+
+import collections
+import dataclasses
+import datetime as dt
+import math
+import random
+import statistics
+
+from app.accounts.plan_calendar import CardAmount, PlanCalendar, plan_mock_days
+from app.spaced_repetition.fsrs import FsrsFormulas, fsrs_formulas
+from app.spaced_repetition.scheduler import SchedulerPolicy
+from app.study_plan.day_list import DayDone, DayList, count_undone, make_day_list, tick_tasks
+from app.study_plan.facts import (
+    AnswerFact,
+    CardFact,
+    CourseFacts,
+    LearnerFacts,
+    Paces,
+    ReadingFact,
+)
+from app.study_plan.score import PRIORS, ScoreEstimate, ScorePriors, damp_fall, estimate_score
+
+BEGIN = dt.date(2026, 1, 1)
+_FIRST_RATINGS = (0.24, 0.094, 0.495, 0.171)
+_PROFILES = (
+    (-2.2, (0.0, 0.0, 0.0)),
+    (-1.5, (-0.2, 0.5, 0.4)),
+    (-1.3, (1.0, -0.5, -0.5)),
+    (-0.4, (0.3, 0.0, 0.0)),
+)
+
+
+@dataclasses.dataclass
+class Card:
+    """A card in the learner's true memory, and as FSRS sees it with its usual parameters."""
+
+    true: tuple[float, float]
+    seen: tuple[float, float]
+    first: int
+    last: int
+    due: int
+    later: int = 0
+
+
+@dataclasses.dataclass
+class Day:
+    """What one day held: planned and used minutes, tasks done of those listed, and scores."""
+
+    planned: float = 0.0
+    used: float = 0.0
+    listed: dict[str, int] = dataclasses.field(default_factory=dict)
+    done: dict[str, int] = dataclasses.field(default_factory=dict)
+    finished: int = 0
+    tasks: int = 0
+    true: float = 0.0
+    shown: float = 0.0
+    mean: float = 0.0
+    inside: bool = True
+    skipped: bool = False
+    mock: bool = False
+
+
+class SimulatedLearner:
+    """A learner of `course`; `number` chooses a profile, `seed` and it draw everything else."""
+
+    def __init__(self, course: CourseFacts, seed: int, number: int, days: int) -> None:
+        self.course, self.days, self.day = course, days, 0
+        self.name = f"{seed} {number}"
+        rng = random.Random(self.name)  # noqa: S311
+        level, shifts = _PROFILES[number % len(_PROFILES)]
+        general = level + rng.gauss(0, 0.5)
+        ground, half = {}, {}
+        for shift, domain in zip(shifts, course.domains, strict=True):
+            mean = general + shift + rng.gauss(0, 0.35)
+            for o in domain.objectives:
+                ground[o], half[o] = mean + rng.gauss(0, 0.5), rng.uniform(20, 120)
+        pages = course.pages.values()
+        self.ground = {
+            p.slug: statistics.fmean(ground[o] for o in p.objectives) + rng.gauss(0, 0.4)
+            for p in pages
+        }
+        self.half = {p.slug: statistics.fmean(half[o] for o in p.objectives) for p in pages}
+        self.level, self.touched = dict(self.ground), dict.fromkeys(self.ground, 0)
+        self.answered: collections.Counter[str] = collections.Counter()
+        self.gain, self.asking = rng.uniform(1.0, 2.5), 0.25 * rng.lognormvariate(0, 0.3)
+        self.pace = tuple(rng.lognormvariate(0, s) for s in (0.2, 0.2, 0.15))
+        usual = SchedulerPolicy().parameters
+        own = (
+            v * rng.lognormvariate(0, 0.125 if i in (5, 20) else 0.25) for i, v in enumerate(usual)
+        )
+        self.memory = FsrsFormulas(SchedulerPolicy(parameters=tuple(own)))
+        skip = rng.uniform(0.05, 0.25)
+        self.skips = [n > 0 and rng.random() < skip for n in range(days)]
+        self.willing = [rng.random() < 0.85 for _ in range(days)]
+        bank = random.Random(f"bank {seed}")  # noqa: S311
+        self.bank = {q: (bank.uniform(0.7, 1.6), bank.gauss(-0.4, 0.8)) for q in course.questions}
+        self.rng = random.Random(f"acts {self.name}")  # noqa: S311
+        self.cards: dict[str, Card] = {}
+        self.page_of = {card: p.slug for p in pages for card in p.cards}
+        self.recall = dict.fromkeys(self.ground, 0.0)
+        self.readings: list[ReadingFact] = []
+        self.answers: list[AnswerFact] = []
+        self.last: dict[str, int] = {}
+        self.missed: dict[str, dt.date] = {}
+        self.seconds = {"review": [225.0, 20], "new": [1200.0, 20], "question": [1080.0, 15]}
+        self.clock = 0
+        self.last_sat: dt.date | None = None
+
+    @property
+    def today(self) -> dt.date:
+        return BEGIN + dt.timedelta(days=self.day)
+
+    def wake(self, day: int) -> None:
+        self.day = day
+        recall: collections.Counter[str] = collections.Counter()
+        for name, card in self.cards.items():
+            recall[self.page_of[name]] += self.memory.recall(day - card.last, card.true[0])  # type: ignore[assignment]
+        for slug, page in self.course.pages.items():
+            self.recall[slug] = recall[slug] / len(page.cards) if page.cards else 0.0
+
+    def strength(self, page: str) -> float:
+        fading = 2 ** (-(self.day - self.touched[page]) / self.half[page])
+        return self.ground[page] + (self.level[page] - self.ground[page]) * fading
+
+    def knows(self, page: str, slope: float = 1.0, difficulty: float = -0.4) -> float:
+        known = _sigmoid(slope * (self.strength(page) - difficulty))
+        return known + (1 - known) * 0.5 * self.recall[page]
+
+    def _lift(self, page: str, gain: float, longer: float) -> None:
+        strength = self.strength(page)
+        self.level[page] = strength + gain * _sigmoid(1.5 - strength)
+        self.touched[page] = self.day
+        self.half[page] *= longer
+
+    def read(self, page: str) -> float:
+        self._lift(page, self.gain, 1.3)
+        peers = self.course.pages[page].peers
+        for peer in peers:
+            self.level[peer] += 0.3 * self.gain / len(peers)
+        self.clock += 1
+        self.readings.append(ReadingFact(page, 1.0, self.today, self.clock))
+        minutes = self.course.pages[page].minutes
+        return minutes * self.pace[2] * self.rng.lognormvariate(0, 0.1)
+
+    def answer(self, question: str, context: str = "practice") -> float:
+        facts = self.course.questions[question]
+        slope, difficulty = self.bank[question]
+        known = self.knows(facts.page, slope, difficulty)
+        if question in self.last:
+            known += (1 - known) * 0.7 * math.exp(-(self.day - self.last[question]) / 6)
+        right = self.rng.random() < facts.guess + (1 - facts.guess) * known
+        gain = self.asking * (0.35 if right else 1.0) * 0.9 ** self.answered[facts.page]
+        gain *= 0.7 if context == "exam" else 1.0
+        self.answered[facts.page] += 1
+        self._lift(facts.page, gain, 1.05)
+        for peer in self.course.pages[facts.page].peers:
+            self.level[peer] += 0.2 * gain
+        self.clock += 1
+        if question not in self.last:
+            fact = AnswerFact(question, float(right), self.today, self.clock, context)
+            self.answers.append(fact)
+        self.last[question] = self.day
+        self.missed.pop(question, None)
+        if not right:
+            self.missed[question] = self.today
+        return self._spend("question", (55 if right else 85) * self.pace[1])
+
+    def _spend(self, kind: str, seconds: float) -> float:
+        self.seconds[kind][0] += seconds
+        self.seconds[kind][1] += 1
+        return seconds / 60
+
+    def begin(self, name: str) -> float:
+        rating = self.rng.choices((1, 2, 3, 4), _FIRST_RATINGS)[0]
+        true, seen = self.memory.begun(rating), fsrs_formulas().begun(rating)
+        ease = self.rng.lognormvariate(0, 0.3)
+        due = self.day + fsrs_formulas().interval(seen[0])
+        self.cards[name] = Card((true[0] * ease, true[1]), seen, self.day, self.day, due)
+        return self._spend("new", 60 * self.pace[0])
+
+    def review(self, name: str) -> float:
+        card, usual = self.cards[name], fsrs_formulas()
+        passed = self.day - card.last
+        true, seen = self.memory.recall(passed, card.true[0]), usual.recall(passed, card.seen[0])
+        if self.rng.random() >= true:
+            card.true = self.memory.lapsed(card.true, true)
+            card.seen = usual.lapsed(card.seen, seen)
+            seconds = 20
+        else:
+            rating = self.rng.choices((2, 3, 4), (0.15, 0.7, 0.15))[0]
+            card.true = self.memory.known(card.true, true, rating)
+            card.seen = usual.known(card.seen, seen, rating)
+            seconds = 10
+        card.later += passed > 0
+        card.last, card.due = self.day, self.day + usual.interval(card.seen[0])
+        return self._spend("review", seconds * self.pace[0])
+
+    def paper(self) -> list[str]:
+        """Unseen questions of a mock exam, by blueprint."""
+        chosen: dict[str, None] = {}
+        for domain in self.course.domains:
+            numbers = list(domain.objectives)
+            self.rng.shuffle(numbers)
+            for n in range(domain.questions):
+                number = numbers[n % len(numbers)]
+                bank = self.course.objectives[number].questions
+                free = [q for q in bank if q not in self.last and q not in chosen]
+                if free:
+                    chosen[self.rng.choice(free)] = None
+        return list(chosen)
+
+    def score(self) -> float:
+        """The true expected score of an exam today."""
+        total = 0.0
+        for domain in self.course.domains:
+            for number in domain.objectives:
+                facts = self.course.objectives[number]
+                known = sum(share * self.knows(page) for page, share in facts.pages.items())
+                right = facts.guess + (1 - facts.guess) * known
+                total += domain.questions * right / len(domain.objectives)
+        return total
+
+    def sit(self) -> int:
+        """The result of one exam today, whose questions are all new."""
+        right = 0
+        for domain in self.course.domains:
+            for n in range(domain.questions):
+                number = domain.objectives[n % len(domain.objectives)]
+                question = self.rng.choice(self.course.objectives[number].questions)
+                facts = self.course.questions[question]
+                known = self.knows(
+                    facts.page, self.rng.uniform(0.7, 1.6), self.rng.gauss(-0.4, 0.8)
+                )
+                right += self.rng.random() < facts.guess + (1 - facts.guess) * known
+        return right
+
+    def facts(self, undone: dict[str, int]) -> LearnerFacts:
+        """What the app would know this morning."""
+        review, new, question = (
+            self.seconds[kind][0] / self.seconds[kind][1] / 60
+            for kind in ("review", "new", "question")
+        )
+        return LearnerFacts(
+            day=self.today,
+            readings=self.readings,
+            answers=self.answers,
+            missed=dict(self.missed),
+            cards=[
+                CardFact(
+                    name,
+                    self.course.notes.get(name, name),
+                    self.page_of[name],
+                    card.seen[0],
+                    BEGIN + dt.timedelta(days=card.first),
+                    BEGIN + dt.timedelta(days=card.last),
+                    BEGIN + dt.timedelta(days=card.due),
+                    card.later,
+                )
+                for name, card in self.cards.items()
+            ],
+            paces=Paces(review, new, question),
+            undone=undone,
+            last_sat=self.last_sat,
+        )
+
+
+@dataclasses.dataclass
+class Course:
+    """One learner's way to the exam, day by day, and the learner at its end."""
+
+    learner: SimulatedLearner
+    days: list[Day]
+
+    @property
+    def score(self) -> float:
+        return self.learner.score()
+
+    def share_of_cards(self) -> dict[str, float]:
+        """Return the share of the started cards by domain."""
+        pages = self.learner.course.pages
+        counts = collections.Counter(
+            pages[self.learner.page_of[card]].domain for card in self.learner.cards
+        )
+        return {d: count / counts.total() for d, count in counts.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How a learner studies: until the exam, `done` of each list's minutes, and the assumptions."""
+
+    days: int = 24
+    minutes: float = 30.0
+    done: float = 1.0
+    amount: CardAmount = "normal"
+    priors: ScorePriors = PRIORS
+
+
+def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Course:
+    """Let a learner follow the planner until the exam."""
+    learner = SimulatedLearner(course, seed, number, way.days)
+    exam = BEGIN + dt.timedelta(days=way.days)
+    calendar = PlanCalendar(BEGIN, exam, plan_mock_days(BEGIN, exam))
+    undone: dict[str, int] = {}
+    log: list[Day] = []
+    before: ScoreEstimate | None = None
+    for n in range(way.days):
+        learner.wake(n)
+        if n == 0:
+            for question in learner.paper()[::3][:15]:
+                learner.answer(question, "placement")
+        facts = learner.facts(undone)
+        estimate = estimate_score(course, facts, way.priors)
+        assert estimate
+        if before is not None and "mock" not in log[-1].done:
+            shown = damp_fall(estimate.mean, before.shown, 1)
+            estimate = dataclasses.replace(estimate, shown=shown)
+        day, before = Day(skipped=learner.skips[n]), estimate
+        log.append(day)
+        day.true, day.shown, day.mean = learner.score(), estimate.shown, estimate.mean
+        if n % 7 == 0 or n == way.days - 1:
+            day.inside = estimate.low <= learner.sit() <= estimate.high
+        if day.skipped:
+            continue
+        made = make_day_list(
+            course,
+            facts,
+            calendar,
+            estimate,
+            minutes=way.minutes,
+            amount=way.amount,
+            seed=learner.name,
+        )
+        undone = follow(learner, made, day, way.done)
+    learner.wake(way.days)
+    return Course(learner, log)
+
+
+def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> dict[str, int]:
+    """Do the tasks of a list in order, until `share` of its minutes are used; returns `undone`."""
+    limit = made.minutes * share if share < 1 else math.inf
+    day.planned, day.tasks = made.minutes, len(made.tasks)
+    done: collections.defaultdict[str, set[str]] = collections.defaultdict(set)
+    for task in made.tasks:
+        day.listed[task.kind] = len(task.cards) + len(task.pages) + len(task.questions) or 1
+        if task.kind == "mock":
+            day.mock = True
+            if learner.willing[learner.day] and day.used < limit:
+                for question in learner.paper():
+                    learner.answer(question, "exam")
+                day.used += task.minutes
+                learner.last_sat = learner.today
+                done["mock"].add(task.exam)
+            continue
+        act = {
+            "review": learner.review,
+            "new": learner.begin,
+            "read": learner.read,
+            "practice": learner.answer,
+        }[task.kind]
+        for item in (*task.cards, *(page.slug for page in task.pages), *task.questions):
+            if day.used >= limit:
+                break
+            day.used += act(item)
+            done[task.kind].add(item)
+    day.done = {kind: len(items) for kind, items in done.items()}
+    cards = done["review"] | done["new"]
+    ticked = tick_tasks(
+        made.tasks, DayDone(cards, done["read"], done["practice"], sat="mock" in done)
+    )
+    day.finished = sum(task.is_done for task in ticked)
+    return count_undone(made.undone, ticked)
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x > -30 else 0.0

@@ -1,0 +1,203 @@
+"""The list of a day: what is on it, in which order, and how it is ticked."""
+
+import dataclasses
+import datetime as dt
+
+import pytest
+
+from app.accounts.plan_calendar import PlanCalendar, StudyHabits, plan_mock_days
+from app.study_plan.cards import choose_new_cards, count_new_cards, due_day
+from app.study_plan.day_list import (
+    DayDone,
+    DayList,
+    Task,
+    count_undone,
+    make_day_list,
+    tick_tasks,
+)
+from app.study_plan.facts import AnswerFact, CardFact, CourseFacts, LearnerFacts, ReadingFact
+from app.study_plan.score import estimate_score
+
+DAY = dt.date(2026, 3, 1)
+EXAM = DAY + dt.timedelta(days=24)
+CALENDAR = PlanCalendar(DAY, EXAM, plan_mock_days(DAY, EXAM))
+OPEN = PlanCalendar(DAY)
+
+
+def a_learner(course: CourseFacts, day: dt.date = DAY, pages: int = 6) -> LearnerFacts:
+    """A learner who has read some pages and answered a question of each."""
+    slugs = list(course.pages)[:: max(1, len(course.pages) // pages)][:pages]
+    first = {q.page: q.id for q in reversed(course.questions.values())}
+    return LearnerFacts(
+        day=day,
+        readings=[ReadingFact(slug, 1.0, DAY, n) for n, slug in enumerate(slugs)],
+        answers=[AnswerFact(first[slug], 1.0, DAY, 100 + n) for n, slug in enumerate(slugs)],
+    )
+
+
+def a_list(
+    course: CourseFacts,
+    learner: LearnerFacts,
+    calendar: PlanCalendar = CALENDAR,
+    minutes: float = 30,
+) -> DayList:
+    estimate = estimate_score(course, learner)
+    return make_day_list(course, learner, calendar, estimate, minutes=minutes, seed="rosa")
+
+
+def a_card(card: str, last: dt.date, due: dt.date, later: int = 0, page: str = "") -> CardFact:
+    return CardFact(card, card, page, 3.0, last, last, due, later)
+
+
+def test_the_same_facts_make_the_same_list(course: CourseFacts) -> None:
+    learner = a_learner(course)
+
+    assert a_list(course, learner) == a_list(course, learner)
+
+
+def test_a_list_has_reviews_first_and_at_most_four_tasks(course: CourseFacts) -> None:
+    learner = dataclasses.replace(a_learner(course), cards=[a_card("own:1", DAY, DAY)])
+
+    kinds = [task.kind for task in a_list(course, learner).tasks]
+
+    assert kinds[0] == "review"
+    assert sorted(kinds) == ["new", "practice", "read", "review"]
+
+
+@pytest.mark.parametrize("minutes", [10, 30, 60, 120])
+def test_a_list_takes_about_the_minutes_of_the_day(course: CourseFacts, minutes: int) -> None:
+    made = a_list(course, a_learner(course), minutes=minutes)
+
+    assert 0.75 * minutes <= made.minutes <= 1.25 * minutes
+
+
+def test_on_the_day_of_a_mock_exam_there_are_only_reviews_beside_it(course: CourseFacts) -> None:
+    day = CALENDAR.mocks[0]
+    learner = dataclasses.replace(a_learner(course, day), cards=[a_card("own:1", DAY, DAY)])
+
+    made = a_list(course, learner)
+
+    assert [task.kind for task in made.tasks] == ["review", "mock"]
+    assert made.exam == course.exam
+
+
+def test_a_day_off_has_no_list_and_the_exam_day_only_reviews(course: CourseFacts) -> None:
+    off = dataclasses.replace(CALENDAR, habits=StudyHabits(off=frozenset({DAY.weekday()})))
+    assert a_list(course, a_learner(course), off).tasks == ()
+
+    learner = dataclasses.replace(a_learner(course, EXAM), cards=[a_card("own:1", DAY, DAY)])
+    assert [task.kind for task in a_list(course, learner).tasks] == ["review"]
+
+
+def test_without_an_exam_day_the_list_has_the_same_shape(course: CourseFacts) -> None:
+    kinds = {task.kind for task in a_list(course, a_learner(course), OPEN).tasks}
+
+    assert kinds == {"read", "practice", "new"}
+
+
+def test_what_was_left_undone_longest_comes_first(course: CourseFacts) -> None:
+    learner = dataclasses.replace(a_learner(course), undone={"new": 3, "practice": 1})
+
+    assert [task.kind for task in a_list(course, learner).tasks] == ["new", "practice", "read"]
+
+
+def test_new_cards_are_from_pages_read_or_missed(course: CourseFacts) -> None:
+    learner = a_learner(course)
+    missed = next(q for q in course.questions.values() if q.page not in learner.page_shares())
+    learner = dataclasses.replace(learner, missed={missed.id: DAY})
+
+    chosen = choose_new_cards(course, learner, {}, 40)
+
+    page_of = {card: page.slug for page in course.pages.values() for card in page.cards}
+    assert {page_of[card] for card in chosen} <= {*learner.page_shares(), missed.page}
+    assert missed.page in {page_of[card] for card in chosen}
+
+
+def test_a_card_and_its_reverse_never_begin_on_one_day(course: CourseFacts) -> None:
+    learner = dataclasses.replace(
+        a_learner(course), readings=[ReadingFact(slug, 1.0, DAY, 0) for slug in course.pages]
+    )
+
+    chosen = choose_new_cards(course, learner, {}, 200)
+
+    notes = [course.notes.get(card, card) for card in chosen]
+    assert len(notes) == len(set(notes)) == 200
+
+
+def test_added_cards_come_first_and_missed_questions_take_half_at_most(course: CourseFacts) -> None:
+    added = ["own:1", *(f"q:{n}" for n in range(9))]
+    learner = dataclasses.replace(a_learner(course), added=added)
+
+    chosen = choose_new_cards(course, learner, {}, 7)
+
+    assert chosen[:4] == ["own:1", "q:0", "q:1", "q:2"]
+    assert not any(":" in card for card in chosen[4:])
+
+
+def test_no_card_begins_in_the_last_days(course: CourseFacts) -> None:
+    late = a_learner(course, EXAM - dt.timedelta(days=5))
+
+    assert count_new_cards(late, CALENDAR, 30, "more") == 0
+    early = a_learner(course)
+    counts = [count_new_cards(early, CALENDAR, 30, a) for a in ("fewer", "normal", "more")]
+    assert counts == sorted(set(counts))
+
+
+def test_with_many_cards_that_still_need_reviews_none_begins(course: CourseFacts) -> None:
+    cards = [a_card(f"own:{n}", DAY, EXAM) for n in range(400)]
+    learner = dataclasses.replace(a_learner(course), cards=cards)
+
+    assert count_new_cards(learner, CALENDAR, 30, "more") == 0
+
+
+def test_a_card_comes_back_early_enough_for_two_later_reviews() -> None:
+    far = EXAM + dt.timedelta(days=90)
+
+    assert due_day(a_card("c", DAY, far), CALENDAR) == DAY + dt.timedelta(days=7)
+    assert due_day(a_card("c", DAY, far, later=1), CALENDAR) == DAY + dt.timedelta(days=11)
+    assert due_day(a_card("c", DAY, far, later=2), CALENDAR) == far
+    assert due_day(a_card("c", DAY, far), OPEN) == far
+
+
+def test_a_list_is_only_ticked(course: CourseFacts) -> None:
+    made = a_list(course, a_learner(course))
+    read, practice = made.task("read"), made.task("practice")
+    assert read
+    assert practice
+
+    pages = frozenset(page.slug for page in read.pages)
+    done = DayDone(pages=pages, questions=frozenset(practice.questions[:2]))
+    ticked = {task.kind: task for task in tick_tasks(made.tasks, done)}
+
+    assert ticked["read"].is_done
+    assert (ticked["practice"].done, ticked["practice"].is_done) == (2, False)
+    assert not ticked["new"].done
+    assert [task.task for task in ticked.values()] == list(made.tasks)
+
+
+def test_lists_that_were_left_are_counted_by_task() -> None:
+    tasks = (Task("read", 9, questions=("a",)), Task("practice", 9, questions=("b",)))
+    ticked = tick_tasks(tasks, DayDone(questions={"a"}))
+
+    assert count_undone({"read": 2, "practice": 1, "new": 4}, ticked) == {
+        "read": 0,
+        "practice": 2,
+        "new": 4,
+    }
+
+
+def test_questions_are_unseen_but_for_missed_ones_and_none_is_kept_for_exams(
+    course: CourseFacts,
+) -> None:
+    learner = a_learner(course)
+    missed = learner.answers[0].question
+    yesterday = DAY - dt.timedelta(days=1)
+    learner = dataclasses.replace(learner, missed={missed: yesterday})
+
+    practice = a_list(course, learner, minutes=60).task("practice")
+
+    assert practice
+    seen = {answer.question for answer in learner.answers}
+    assert seen & set(practice.questions) == {missed}
+    assert not any(course.questions[q].reserved for q in practice.questions)
+    assert len(set(practice.questions)) == len(practice.questions)

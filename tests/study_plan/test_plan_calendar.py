@@ -1,0 +1,92 @@
+"""The days of a plan: mock exams are dated once, days off move them, learners may as well."""
+
+import datetime as dt
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.accounts.plan_calendar import (
+    PlanCalendar,
+    StudyHabits,
+    move_mock_day,
+    plan_mock_days,
+)
+
+BEGIN = dt.date(2026, 3, 1)
+DAY = dt.timedelta(days=1)
+
+
+def calendar(days: int, habits: StudyHabits | None = None) -> PlanCalendar:
+    habits = habits or StudyHabits()
+    exam = BEGIN + days * DAY
+    return PlanCalendar(BEGIN, exam, plan_mock_days(BEGIN, exam, habits), habits)
+
+
+@given(days=st.integers(4, 400))
+def test_the_last_mock_exam_is_two_days_before_the_exam_and_no_two_are_near(days: int) -> None:
+    mocks = calendar(days).mocks
+
+    assert mocks[-1] == BEGIN + (days - 2) * DAY
+    assert all((b - a).days >= 4 for a, b in itertools.pairwise(mocks))
+    assert (mocks[0] - BEGIN).days >= 2
+
+
+@pytest.mark.parametrize("days", [0, 1, 2, 3])
+def test_without_time_there_is_no_mock_exam(days: int) -> None:
+    assert calendar(days).mocks == ()
+
+
+@given(days=st.integers(4, 100), off=st.frozensets(st.integers(0, 6), max_size=6))
+def test_no_mock_exam_is_on_a_day_off_unless_only_those_are_left(
+    days: int, off: frozenset[int]
+) -> None:
+    planned = calendar(days, StudyHabits(off=off))
+    assert planned.exam
+
+    for mock in planned.mocks:
+        left = [mock + n * DAY for n in range((planned.exam - mock).days)]
+        assert not planned.is_off(mock) or all(planned.is_off(day) for day in left)
+
+
+def test_a_missed_mock_exam_stays_for_two_days_and_the_last_until_the_eve() -> None:
+    planned = calendar(24)
+    first, last = planned.mocks[0], planned.mocks[-1]
+    assert planned.exam
+
+    due = [planned.due_mock(first + n * DAY, None) for n in range(-1, 4)]
+    assert due == [None, first, first, first, None]
+    assert planned.due_mock(planned.exam - DAY, None) == last
+    assert planned.due_mock(planned.exam, None) is None
+
+
+def test_one_that_was_sat_is_not_due_again() -> None:
+    planned = calendar(24)
+    first, second = planned.mocks[:2]
+
+    assert planned.due_mock(first + DAY, first) is None
+    assert planned.due_mock(second, first) == second
+
+
+def test_a_mock_exam_can_be_moved_to_another_day_before_the_exam() -> None:
+    planned = calendar(24)
+    old = planned.mocks[0]
+
+    moved = move_mock_day(planned, old, old + 2 * DAY, BEGIN)
+
+    assert moved == (old + 2 * DAY, *planned.mocks[1:])
+
+
+def test_a_move_that_is_impossible_says_why(subtests: pytest.Subtests) -> None:
+    planned = calendar(24)
+    old, other = planned.mocks[:2]
+    assert planned.exam
+    for moved, wrong, message in (
+        (old + DAY, old, "No mock exam is planned"),
+        (old, BEGIN - DAY, "Choose a day from today"),
+        (old, planned.exam, "Choose a day from today"),
+        (old, other, "already planned"),
+    ):
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            move_mock_day(planned, moved, wrong, BEGIN)

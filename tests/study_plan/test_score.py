@@ -1,0 +1,107 @@
+"""The expected score: what moves it, and how far."""
+
+import dataclasses
+import datetime as dt
+import math
+import statistics
+
+import pytest
+
+from app.study_plan.facts import AnswerFact, CardFact, CourseFacts, LearnerFacts, ReadingFact
+from app.study_plan.score import damp_fall, estimate_score
+
+DAY = dt.date(2026, 3, 1)
+NOTHING = LearnerFacts(DAY)
+
+
+def mean(course: CourseFacts, learner: LearnerFacts) -> float:
+    estimate = estimate_score(course, learner)
+    assert estimate
+    return estimate.mean
+
+
+def log_odds(chance: float) -> float:
+    return math.log(chance / (1 - chance))
+
+
+def answers(course: CourseFacts, score: float, count: int = 30) -> LearnerFacts:
+    chosen = list(course.questions)[:: len(course.questions) // count][:count]
+    facts = [AnswerFact(q, score, DAY, n) for n, q in enumerate(chosen)]
+    return dataclasses.replace(NOTHING, answers=facts)
+
+
+def test_a_course_without_an_exam_has_no_score() -> None:
+    assert estimate_score(CourseFacts(), NOTHING) is None
+
+
+def test_right_answers_raise_it_and_wrong_ones_lower_it(course: CourseFacts) -> None:
+    assert mean(course, answers(course, 0.0)) < mean(course, NOTHING) - 3
+    assert mean(course, answers(course, 1.0)) > mean(course, NOTHING) + 3
+
+
+def test_reading_and_cards_raise_it_before_any_answer(course: CourseFacts) -> None:
+    read = [ReadingFact(slug, 1.0, DAY, n) for n, slug in enumerate(course.pages)]
+    then = DAY - dt.timedelta(days=3)
+    cards = [
+        CardFact(card, card, page.slug, 20.0, then, then, DAY)
+        for page in course.pages.values()
+        for card in page.cards
+    ]
+
+    before = mean(course, NOTHING)
+    both = mean(course, dataclasses.replace(NOTHING, readings=read, cards=cards))
+
+    assert before + 3 < mean(course, dataclasses.replace(NOTHING, readings=read)) < both - 1
+
+
+def test_the_range_is_there_from_the_beginning_and_narrows(course: CourseFacts) -> None:
+    first = estimate_score(course, NOTHING)
+    later = estimate_score(course, answers(course, 1.0))
+    assert first
+    assert later
+
+    assert 0 <= first.low < first.expected < first.high <= 50
+    assert later.sd < first.sd
+    assert sum(first.domains.values()) == pytest.approx(first.mean)
+
+
+def test_right_answers_raise_their_own_objective_more_than_the_others(course: CourseFacts) -> None:
+    number, objective = list(course.objectives.items())[11]
+    facts = [AnswerFact(q, 1.0, DAY, n) for n, q in enumerate(objective.questions[:6])]
+    before = estimate_score(course, NOTHING)
+    after = estimate_score(course, dataclasses.replace(NOTHING, answers=facts))
+    assert before
+    assert after
+
+    rise = {
+        o: log_odds(after.objectives[o].known) - log_odds(before.objectives[o].known)
+        for o in course.objectives
+    }
+    assert min(rise.values()) > 0
+
+    assert rise[number] > statistics.fmean(rise.values())
+
+
+def test_what_was_read_fades(course: CourseFacts) -> None:
+    read = [ReadingFact(slug, 1.0, DAY, n) for n, slug in enumerate(course.pages)]
+    later = DAY + dt.timedelta(days=150)
+
+    fresh = mean(course, dataclasses.replace(NOTHING, readings=read))
+    old = mean(course, dataclasses.replace(NOTHING, day=later, readings=read))
+
+    assert mean(course, NOTHING) < old < fresh - 2
+
+
+def test_the_chance_of_a_target_falls_with_it(course: CourseFacts) -> None:
+    estimate = estimate_score(course, NOTHING)
+    assert estimate
+
+    chances = [estimate.chance(share / 10) for share in range(11)]
+    assert chances == sorted(chances, reverse=True)
+    assert chances[0] > 0.99
+
+
+def test_the_number_shown_falls_by_half_a_point_a_day_at_most() -> None:
+    assert damp_fall(30.0, 33.0, 1) == 32.5
+    assert damp_fall(30.0, 33.0, 10) == 30.0
+    assert damp_fall(36.0, 33.0, 1) == 36.0
