@@ -23,13 +23,13 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 from sqlmodel import Session
 
+from app.content.course_facts import course_facts
 from app.content.library import LiveLibrary
 from app.database.schema import upgrade_schema
 from app.main import create_app
 from app.questions import types
 from app.questions.variants import draw_variant
 from app.settings import Settings
-from app.study_plan.facts import course_facts
 
 CONTENT = Path(__file__).resolve().parents[1] / "content"
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from app.accounts.current_learner import Reader, RequestContext
 from app.clock import from_milliseconds, to_milliseconds
 from app.content.blueprint import main_exam, readable_anchors
+from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.markup.model import Domain, ExamBlueprint, Objective, Topic
 from app.progress import history_store as history
@@ -22,7 +23,6 @@ from app.quiz.selection import draw_placement
 from app.spaced_repetition.queue import orphaned_cards
 from app.spaced_repetition.todays_queue import todays_queue
 from app.study_plan.day_list import TickedTask
-from app.study_plan.facts import course_facts
 from app.study_plan.loader import (
     DayListEnsured,
     StudyPlan,
