@@ -76,6 +76,8 @@ class LearnerProfile:
     plan_begun: dt.date | None = None
     mock_days: tuple[dt.date, ...] = ()
     card_amount: CardAmount = "normal"
+    reminder_hour: int | None = None
+    exam_result: str = ""
 
     def plan_calendar(self, day: dt.date) -> PlanCalendar:
         """Return the dates of the plan as of a study day; without an exam day if it is over."""
@@ -173,6 +175,8 @@ def _learner_from_row(row: LearnerRecord) -> LearnerProfile:
         plan_begun=dt.date.fromisoformat(row.plan_begun) if row.plan_begun else None,
         mock_days=tuple(map(dt.date.fromisoformat, row.mock_days.split())),
         card_amount=read_card_amount(row.card_amount),
+        reminder_hour=row.reminder_hour,
+        exam_result=row.exam_result,
     )
 
 

@@ -178,6 +178,8 @@ _COLUMNS: tuple[Any, ...] = tuple(
         Learner.plan_begun,
         Learner.mock_days,
         Learner.card_amount,
+        Learner.reminder_hour,
+        Learner.exam_result,
         Learner.acts,
         Learner.person,
         Learner.course,
@@ -227,6 +229,8 @@ class LearnerRecord:
     plan_begun: str | None
     mock_days: str
     card_amount: str
+    reminder_hour: int | None
+    exam_result: str
     acts: int
     person: str
     course: str
@@ -324,6 +328,8 @@ def _learner_in_other_course(db: Session, known: LearnerRecord, course: str) -> 
         plan_begun=None,
         mock_days=fresh.mock_days,
         card_amount=fresh.card_amount,
+        reminder_hour=None,
+        exam_result=fresh.exam_result,
         acts=fresh.acts,
     )
 

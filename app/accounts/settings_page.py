@@ -58,6 +58,7 @@ class SettingsForm(BaseModel):
     missed: str = "yes"
     card_amount: str = "normal"
     double_last_week: str = "no"
+    reminder_hour: str = ""
     days_off: list[str] = []
 
     def read(self, today: dt.date, kept: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
@@ -76,6 +77,8 @@ class SettingsForm(BaseModel):
             "target": self.target.strip() and reader.whole("target", 1, 100, "percent"),
         }
         values["target"] = values["target"] or None
+        hour = self.reminder_hour.strip() and reader.whole("reminder_hour", 0, 23, "hours")
+        values["reminder_hour"] = None if hour == "" else hour
         values["days_off"] = reader.read_weekdays()
         for field in ("calendar", "missed", "double_last_week"):
             values[field] = reader.yes(field)
@@ -84,6 +87,7 @@ class SettingsForm(BaseModel):
         if exam != kept and not reader.problems:
             off = frozenset(map(int, values["days_off"]))
             mocks = plan_mock_days(today, exam, StudyHabits(off=off)) if exam else ()
+            values["exam_result"] = ""
             values["plan_begun"] = today.isoformat() if exam else None
             values["mock_days"] = " ".join(day.isoformat() for day in mocks)
         return values, reader.problems
@@ -200,6 +204,7 @@ def settings_page(
         typed=typed,
         problems=problems,
         weekdays=WEEKDAYS,
+        hours=[(str(hour), f"{hour:02}:00") for hour in range(24)],
         zones=[(zone, zone.replace("_", " ")) for zone in list_time_zones()],
         exam_over=_is_over(learner, request.app.state.clock()),
         kept=asked.get("kept") == "yes" and not problems,
@@ -230,6 +235,7 @@ def settings_as_typed(learner: LearnerProfile) -> SettingsForm:
         missed="yes" if learner.missed else "no",
         card_amount=learner.card_amount,
         double_last_week="yes" if learner.habits.double else "no",
+        reminder_hour="" if learner.reminder_hour is None else str(learner.reminder_hour),
         days_off=[str(day) for day in sorted(learner.habits.off)],
     )
 

@@ -1,14 +1,15 @@
 """Course outline, lesson, glossary, sources."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
-from app.accounts.current_learner import CurrentLearner, Reader, RequestContext, Writer
+from app.accounts.current_learner import CurrentLearner, Reader, Writer
+from app.content.blueprint import readable_anchors
 from app.content.library import PICTURES, Library
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
@@ -17,6 +18,9 @@ from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question
 from app.spaced_repetition.added_cards import list_studied
 from app.spaced_repetition.card_ids import TERM, parse_card_id
+from app.study_plan.facts import course_facts
+from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
+from app.study_plan.objective_states import domain_progress
 from app.web.dependencies import CurrentLibrary, find_topic
 from app.web.page_cache import allow_caching
 from app.web.render import render_fragment_or_redirect, render_page
@@ -128,30 +132,34 @@ async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> R
     return sheet
 
 
-def _count_answered(desk: RequestContext) -> dict[str, int]:
-    """Return how many questions of each page the learner has answered."""
-    items = store.answered_questions(desk.db, desk.learner.id)
-    return {
-        slug: sum(question in items for question in topic.questions)
-        for slug, topic in desk.library.topics.items()
-    }
+def _next_page(library: Library, plan: StudyPlan | None, read: Collection[str]) -> str:
+    """Return the page to read next: the first unread one of today's list, else of the course."""
+    listed = (page.slug for task in (plan.tasks if plan else ()) for page in task.task.pages)
+    order = [*listed, *course_facts(library).pages]
+    return next((slug for slug in order if slug in library.topics and slug not in read), "")
 
 
 @router.get("/course")
-def show_course(desk: Reader) -> HTMLResponse:
+def show_course(desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
     allow_caching(desk.request, strangers=True)
-    read = store.read_by_topic(desk.db, desk.learner.id)
+    library, plan = desk.library, load_plan(desk)
+    sections = store.read_by_topic(desk.db, desk.learner.id)
+    read = {
+        slug
+        for slug, topic in library.topics.items()
+        if sections.get(slug, 0) >= len(readable_anchors(topic))
+    }
+    progress = domain_progress(library, plan, sections, read)
     return desk.page(
         "concepts/index.html",
-        syllabus=desk.library.syllabus,
-        outline=build_outline(desk.library),
+        syllabus=library.syllabus,
+        outline=build_outline(library),
+        states={one.objective.number: one.state for each in progress for one in each.objectives},
+        ready={each.domain.number: each.count("ready") for each in progress},
+        sections=sections,
         read=read,
-        finished=sum(
-            read.get(slug, 0) >= (sum(bool(s.anchor) for s in topic.sections) or 1)
-            for slug, topic in desk.library.topics.items()
-        ),
-        pages=len(desk.library.topics),
-        answered=_count_answered(desk),
+        next=library.topics.get(_next_page(library, plan, read)),
+        pages=course_facts(library).pages,
     )
 
 
