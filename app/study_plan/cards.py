@@ -11,7 +11,7 @@ from app.study_plan.facts import CardFact, CourseFacts, LearnerFacts
 
 REVIEW_SHARE = 0.4
 """The most of a day's minutes that reviews take."""
-NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.28, "more": 0.4}
+NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.18, "more": 0.35}
 """The most of a day's minutes that new cards take, by the learner's choice."""
 LATER_REVIEWS = 2
 """Reviews on later days that every new card must still get before the exam."""

@@ -301,7 +301,7 @@ class Way:
     priors: ScorePriors = PRIORS
 
 
-def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Course:  # noqa: B008
+def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Course:
     """Let a learner follow the planner until the exam."""
     learner = SimulatedLearner(course, seed, number, way.days)
     exam = BEGIN + dt.timedelta(days=way.days)

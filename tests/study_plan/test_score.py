@@ -2,6 +2,8 @@
 
 import dataclasses
 import datetime as dt
+import math
+import statistics
 
 import pytest
 
@@ -16,6 +18,10 @@ def mean(course: CourseFacts, learner: LearnerFacts) -> float:
     estimate = estimate_score(course, learner)
     assert estimate
     return estimate.mean
+
+
+def log_odds(chance: float) -> float:
+    return math.log(chance / (1 - chance))
 
 
 def answers(course: CourseFacts, score: float, count: int = 30) -> LearnerFacts:
@@ -59,17 +65,21 @@ def test_the_range_is_there_from_the_beginning_and_narrows(course: CourseFacts) 
     assert sum(first.domains.values()) == pytest.approx(first.mean)
 
 
-def test_an_answer_moves_its_own_objective_most(course: CourseFacts) -> None:
+def test_right_answers_raise_their_own_objective_more_than_the_others(course: CourseFacts) -> None:
     number, objective = list(course.objectives.items())[11]
-    facts = [AnswerFact(q, 0.0, DAY, n) for n, q in enumerate(objective.questions[:6])]
+    facts = [AnswerFact(q, 1.0, DAY, n) for n, q in enumerate(objective.questions[:6])]
     before = estimate_score(course, NOTHING)
     after = estimate_score(course, dataclasses.replace(NOTHING, answers=facts))
     assert before
     assert after
 
-    fall = {o: before.objectives[o].known - after.objectives[o].known for o in course.objectives}
-    assert max(fall, key=lambda o: fall[o]) == number
-    assert min(fall.values()) > 0
+    rise = {
+        o: log_odds(after.objectives[o].known) - log_odds(before.objectives[o].known)
+        for o in course.objectives
+    }
+    assert min(rise.values()) > 0
+
+    assert rise[number] > statistics.fmean(rise.values())
 
 
 def test_what_was_read_fades(course: CourseFacts) -> None:

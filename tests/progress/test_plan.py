@@ -1,0 +1,255 @@
+"""The list of a day through the pages: made once, ticked off, done; the plan and its dates."""
+
+import concurrent.futures
+import datetime as dt
+import html
+import json
+import re
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from app.content.library import Library
+from app.database.tables import DayListRow, Learner, PracticeRun
+from tests.conftest import Clock
+from tests.progress.test_today import Desk
+
+
+def text_of(browser: TestClient, address: str = "/") -> str:
+    return " ".join(browser.get(address).text.replace("\xa0", " ").split())
+
+
+def read_page(browser: TestClient, library: Library, slug: str) -> None:
+    for section in library.topics[slug].sections:
+        if section.anchor:
+            data = {"section": section.anchor}
+            assert browser.post(f"/concepts/{slug}/readings", data=data).status_code < 400
+
+
+def give_up(browser: TestClient, run: str, count: int) -> None:
+    """Say of the first `count` questions of a placement test that one does not know."""
+    for place in range(1, count + 1):
+        page = browser.get(f"{run}/{place}").text
+        action = re.search(r'action="(/quiz/[^"]+/attempts)"', page)
+        if action is None:  # answered before, or no such question
+            continue
+        form = page[action.start() :].partition("</form>")[0]
+        found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
+        fields = {name: html.unescape(value) for name, value in found}
+        assert browser.post(action[1], data=fields | {"unknown": "yes"}).status_code == 303
+
+
+@pytest.fixture
+def reader(rosa: TestClient, library: Library) -> TestClient:
+    """Rosa, who has read the first page."""
+    read_page(rosa, library, library.syllabus.topics[0])
+    return rosa
+
+
+def lists(session: Session) -> list[DayListRow]:
+    session.rollback()
+    return list(session.exec(select(DayListRow).order_by(DayListRow.day)).all())
+
+
+def test_the_list_is_made_once_a_day_and_stays(
+    reader: TestClient, session: Session, library: Library, clock: Clock
+):
+    assert lists(session) == []
+    reader.get("/")
+    (row,) = lists(session)
+    made = (row.tasks, row.estimate, row.at)
+
+    read_page(reader, library, library.syllabus.topics[1])
+    clock.tick(hours=3)
+    for address in ("/", "/plan", "/progress", "/flashcards"):
+        reader.get(address)
+    (again,) = lists(session)
+    assert (again.tasks, again.estimate, again.at) == made
+
+    clock.tick(days=1)
+    reader.get("/plan")
+    assert [row.day for row in lists(session)] == ["2026-06-09", "2026-06-10"]
+
+
+def test_two_requests_at_once_make_one_list(reader: TestClient, session: Session):
+    def ask(address: str) -> int:
+        return reader.get(address).status_code
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(ask, ["/", "/plan", "/progress", "/flashcards"] * 2)) == {200}
+
+    assert len(lists(session)) == 1
+
+
+def test_before_anything_was_read_or_answered_there_is_no_list(rosa: TestClient, session: Session):
+    rosa.post("/settings", data={"minutes_a_day": "30"})
+
+    assert "Start here" in text_of(rosa)
+    assert lists(session) == []
+
+
+def test_a_placement_test_that_is_unfinished_waits_for_its_end(rosa: TestClient, session: Session):
+    sent = rosa.post("/quiz/runs", data={"pick": "placement", "token": "t"})
+    run = sent.headers["location"]
+    give_up(rosa, run, 1)
+    rosa.get("/")
+    assert lists(session) == []
+
+    give_up(rosa, run, 15)
+    rosa.get("/")
+    assert len(lists(session)) == 1
+
+
+def test_two_clicks_on_practice_make_one_run(reader: TestClient, session: Session):
+    reader.get("/")
+
+    runs = {
+        reader.post("/quiz/runs", data={"pick": "today", "token": token}).headers["location"]
+        for token in ("a", "b", "")
+    }
+
+    assert len(runs) == 1
+    (row,) = session.exec(select(PracticeRun)).all()
+    assert row.mode == "today"
+
+
+def test_a_day_whose_tasks_are_all_done_is_done(
+    reader: TestClient, library: Library, session: Session, clock: Clock
+):
+    page = text_of(reader)
+    assert "Done for today" not in page
+    assert "new cards" in page
+
+    for slug in library.topics:
+        read_page(reader, library, slug)
+    desk = Desk(session, clock)
+    (made,) = lists(session)
+    practice = next(t for t in json.loads(made.tasks)["tasks"] if t["kind"] == "practice")
+    desk.answers(practice["questions"], 1.0, "weights")
+    for _ in range(40):
+        shown = reader.get("/flashcards?show=1").text
+        card = re.search(r'action="(/flashcards/[^"]+/reviews)"', shown)
+        token = re.search(r'name="token" value="([^"]+)"', shown)
+        if not card or not token:
+            break
+        reader.post(card[1], data={"rating": "4", "token": token[1]})
+
+    page = text_of(reader)
+    assert "Done for today" in page
+    assert page.count('<li class="done">') == page.count("<p>Done</p>") == 3
+
+
+def test_cards_after_the_list_change_nothing_on_it(reader: TestClient, session: Session):
+    reader.get("/flashcards")
+    before = lists(session)[0].tasks
+
+    assert "left" in text_of(reader, "/flashcards?more=5")
+
+    assert lists(session)[0].tasks == before
+
+
+def test_mock_exams_are_dated_when_the_exam_day_is_set_and_never_again(
+    reader: TestClient, session: Session, clock: Clock
+):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    dates = session.exec(select(Learner.mock_days)).one()
+    assert dates == "2026-06-19 2026-06-26 2026-07-01"
+
+    for _ in range(23):
+        clock.tick(days=1)
+        reader.get("/plan")
+        reader.post("/settings", data={"exam_day": "2026-07-03", "minutes_a_day": "45"})
+        session.rollback()
+        assert session.exec(select(Learner.mock_days)).one() == dates
+
+
+def test_a_mock_exam_can_be_moved(reader: TestClient, session: Session):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+
+    moved = reader.post("/plan/mock", data={"old": "2026-06-19", "new": "2026-06-20"})
+    assert moved.status_code == 303
+    session.rollback()
+    dates = session.exec(select(Learner.mock_days)).one()
+    assert dates == "2026-06-20 2026-06-26 2026-07-01"
+
+    wrong = reader.post("/plan/mock", data={"old": "2026-06-20", "new": "2026-07-03"})
+    assert wrong.status_code == 422
+    assert "Choose a day from today to the day before your exam" in wrong.text
+    assert reader.post("/plan/mock", data={"old": "", "new": "x"}).status_code == 422
+
+
+def test_on_its_day_a_mock_exam_is_on_the_list(reader: TestClient, clock: Clock, library: Library):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+    clock.tick(days=10)
+
+    page = text_of(reader)
+
+    exam = max(library.exams.values(), key=lambda exam: exam.questions)
+    assert exam.title in page
+    assert 'value="today"' not in page
+
+
+def test_a_changed_plan_renews_a_list_on_which_nothing_was_begun(
+    reader: TestClient, session: Session, library: Library
+):
+    reader.get("/")
+    before = lists(session)[0].tasks
+
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "5"})
+    reader.get("/")
+    shorter = lists(session)[0].tasks
+    assert shorter != before
+
+    read_page(reader, library, library.syllabus.topics[1])
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "60"})
+    reader.get("/")
+    assert lists(session)[0].tasks == shorter
+
+
+def test_the_estimate_comes_with_the_first_list_and_changes_once_a_day(
+    reader: TestClient, clock: Clock, library: Library, session: Session
+):
+    def score() -> str:
+        found = re.search(
+            r'class="stat">(\d+ of \d+)</span> <span class="quiet">[^<]*', text_of(reader)
+        )
+        assert found
+        return found[0]
+
+    morning = score()
+    session.rollback()
+    Desk(session, clock).answers(list(library.questions)[:8], 0.0, "weights")
+    assert score() == morning
+
+    clock.tick(days=1)
+    assert score() != morning
+
+
+def test_what_only_grows_is_shown_beside_it(reader: TestClient, library: Library):
+    assert "Pages read</dt><dd>1 of 2" in text_of(reader)
+
+    read_page(reader, library, library.syllabus.topics[1])
+
+    assert "Pages read</dt><dd>2 of 2" in text_of(reader)
+
+
+def test_the_amount_of_new_cards_is_a_setting(reader: TestClient, session: Session):
+    form = {"exam_day": "", "minutes_a_day": "30", "card_amount": "more"}
+    assert reader.post("/plan", data=form).status_code == 303
+    assert session.exec(select(Learner.card_amount)).one() == "more"
+
+    wrong = reader.post("/plan", data=form | {"card_amount": "lots"})
+    assert wrong.status_code == 422
+    assert "Choose fewer, normal or more" in wrong.text
+
+
+def test_a_day_off_has_no_list_and_says_so(reader: TestClient):
+    off = str(dt.date(2026, 6, 9).weekday())
+    form = {"exam_day": "2026-07-03", "minutes_a_day": "30", "days_off": off}
+    reader.post("/settings", data=form)
+
+    page = text_of(reader)
+
+    assert "one of your days off" in page
+    assert '<ol class="led">' not in page
