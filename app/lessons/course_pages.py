@@ -18,9 +18,10 @@ from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question
 from app.spaced_repetition.added_cards import list_studied
 from app.spaced_repetition.card_ids import TERM, parse_card_id
+from app.study_plan.day_list import DayList
 from app.study_plan.facts import course_facts
-from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
 from app.study_plan.objective_states import domain_progress
+from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, find_topic
 from app.web.page_cache import allow_caching
 from app.web.render import render_fragment_or_redirect, render_page
@@ -132,24 +133,26 @@ async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> R
     return sheet
 
 
-def _next_page(library: Library, plan: StudyPlan | None, read: Collection[str]) -> str:
-    """Return the page to read next: the first unread one of today's list, else of the course."""
-    listed = (page.slug for task in (plan.tasks if plan else ()) for page in task.task.pages)
+def _next_page(library: Library, newest: DayList | None, read: Collection[str]) -> str:
+    """Return the page to read next: the first unread one of the newest list, else of the course."""
+    listed = (page.slug for task in (newest.tasks if newest else ()) for page in task.pages)
     order = [*listed, *course_facts(library).pages]
     return next((slug for slug in order if slug in library.topics and slug not in read), "")
 
 
 @router.get("/course")
-def show_course(desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+def show_course(desk: Reader) -> HTMLResponse:
     allow_caching(desk.request, strangers=True)
-    library, plan = desk.library, load_plan(desk)
+    library = desk.library
+    found = load_newest_list(desk.db, desk.learner.id, desk.day) if desk.learner.id else None
+    newest, estimate = found or (None, None)
     sections = store.read_by_topic(desk.db, desk.learner.id)
     read = {
         slug
         for slug, topic in library.topics.items()
         if sections.get(slug, 0) >= len(readable_anchors(topic))
     }
-    progress = domain_progress(library, plan, sections, read)
+    progress = domain_progress(library, newest.ready if newest else (), estimate, sections, read)
     return desk.page(
         "concepts/index.html",
         syllabus=library.syllabus,
@@ -158,7 +161,7 @@ def show_course(desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
         ready={each.domain.number: each.count("ready") for each in progress},
         sections=sections,
         read=read,
-        next=library.topics.get(_next_page(library, plan, read)),
+        next=library.topics.get(_next_page(library, newest, read)),
         pages=course_facts(library).pages,
     )
 

@@ -198,7 +198,9 @@ def show_progress(request: Request, desk: Reader, _ensured: DayListEnsured) -> H
         chance=describe_chance(estimate, learner.target),
         target_questions=target,
         progress=plan.progress if plan else None,
-        domains=domain_progress(desk.library, plan, record.opened, record.read),
+        domains=domain_progress(
+            desk.library, plan.ready if plan else (), estimate, record.opened, record.read
+        ),
         turnouts=prediction_chart(desk),
         calibration=calibration_chart(firsts),
         log=study_log(record.counts, desk.day, begun) if learner.calendar else None,

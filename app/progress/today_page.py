@@ -163,6 +163,9 @@ def show_today(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTML
         "running": running,
         "placing": placing,
         "exam": main_exam(library),
+        "estimate": plan.estimate if plan else None,
+        "change": (0, ""),
+        "trend": "",
         "token": new_token(),
     }
     if plan is None and running is None:
@@ -189,12 +192,13 @@ def _progress_context(
     scores = progress_store.load_predictions(desk.db, desk.learner.id)
     trend = score_trend(scores, course_facts(desk.library).exam, plan.estimate)
     return {
-        "estimate": plan.estimate,
         "change": trend.change(desk.day),
         "trend": draw_trend(trend, None, height=50),
         "week": week_days(desk.day, plan.calendar, record),
         "summary": week_summary(desk, plan, record),
-        "domains": domain_progress(desk.library, plan, record.opened, record.read),
+        "domains": domain_progress(
+            desk.library, plan.ready, plan.estimate, record.opened, record.read
+        ),
     }
 
 

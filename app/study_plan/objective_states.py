@@ -6,7 +6,7 @@ from typing import Literal
 
 from app.content.library import Library
 from app.markup.model import Domain, Objective
-from app.study_plan.loader import StudyPlan
+from app.study_plan.score import ScoreEstimate
 
 ObjectiveState = Literal["ready", "begun", "new"]
 
@@ -41,14 +41,22 @@ class DomainProgress:
 
 
 def domain_progress(
-    library: Library, plan: StudyPlan | None, opened: Collection[str], read: Collection[str]
+    library: Library,
+    ready: Collection[str],
+    estimate: ScoreEstimate | None,
+    opened: Collection[str],
+    read: Collection[str],
 ) -> tuple[DomainProgress, ...]:
-    """Return all domains; `opened` and `read` are the pages begun and those read to the end."""
+    """Return all domains with their objectives.
+
+    `ready` are the objectives that were ready once, `opened` and `read` the pages that are begun
+    and those read to the end.
+    """
     return tuple(
         DomainProgress(
             domain,
             tuple(
-                _objective_progress(library, objective, plan, opened, read)
+                _objective_progress(library, objective, ready, estimate, opened, read)
                 for objective in domain.objectives
             ),
         )
@@ -59,22 +67,23 @@ def domain_progress(
 def _objective_progress(
     library: Library,
     objective: Objective,
-    plan: StudyPlan | None,
+    ready: Collection[str],
+    estimate: ScoreEstimate | None,
     opened: Collection[str],
     read: Collection[str],
 ) -> ObjectiveProgress:
     topics = (library.topics.get(slug) for slug in library.syllabus.topics)
     pages = [topic.slug for topic in topics if topic and objective.number in topic.objectives]
-    estimate = plan.estimate.objectives.get(objective.number) if plan and plan.estimate else None
+    known = estimate.objectives.get(objective.number) if estimate else None
     state: ObjectiveState = "new"
-    if plan and objective.number in plan.ready:
+    if objective.number in ready:
         state = "ready"
-    elif (estimate and estimate.answers) or any(page in opened for page in pages):
+    elif (known and known.answers) or any(page in opened for page in pages):
         state = "begun"
     page = next((page for page in pages if page not in read), pages[0] if pages else "")
     return ObjectiveProgress(
         objective=objective,
         state=state,
-        chance=estimate.chance if estimate and state != "new" else None,
+        chance=known.chance if known and state != "new" else None,
         page=f"/concepts/{page}" if page else "",
     )
