@@ -91,6 +91,7 @@ load: dev-env
 
 bench: dev-env
 	@$(BIN)/python -m benchmarks.http
+	@$(BIN)/python -m benchmarks.played
 
 # The parts of docs/ that are made from the code.
 docs: dev-env

@@ -10,6 +10,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from app.accounts.current_learner import CurrentLearner, Reader, Writer
 from app.content.blueprint import readable_anchors
+from app.content.course_facts import course_facts
 from app.content.library import PICTURES, Library
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
@@ -19,7 +20,6 @@ from app.questions.question_form import OpenQuestion, build_open_question
 from app.spaced_repetition.added_cards import list_studied
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
-from app.study_plan.facts import course_facts
 from app.study_plan.objective_states import domain_progress
 from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, find_topic

@@ -23,6 +23,7 @@ from app.accounts.plan_calendar import PlanCalendar, move_mock_day
 from app.accounts.settings_page import settings_as_typed, settings_page
 from app.clock import Now
 from app.content.blueprint import main_exam
+from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
@@ -31,7 +32,6 @@ from app.progress.study_week import DayState, StudyRecord, day_state, load_study
 from app.progress.today_page import view_task
 from app.study_plan.cards import last_new_day
 from app.study_plan.day_list import TickedTask
-from app.study_plan.facts import course_facts
 from app.study_plan.loader import (
     DayListEnsured,
     StudyPlan,

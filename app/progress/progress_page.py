@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from app.accounts.current_learner import Reader, RequestContext
 from app.clock import from_milliseconds
+from app.content.course_facts import course_facts
 from app.progress import history_store as history
 from app.progress import store
 from app.progress.calibration import calibration_chart
@@ -18,7 +19,6 @@ from app.progress.score_trend import draw_trend, score_trend
 from app.progress.study_log import study_log
 from app.progress.study_week import load_study_record
 from app.progress.today_page import target_questions
-from app.study_plan.facts import course_facts
 from app.study_plan.loader import DayListEnsured, load_plan
 from app.study_plan.objective_states import domain_progress
 from app.study_plan.score import ScoreEstimate

@@ -10,11 +10,11 @@ from app.accounts.current_learner import RequestContext
 from app.accounts.plan_calendar import PlanCalendar
 from app.clock import from_milliseconds
 from app.content.blueprint import readable_anchors
+from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.progress import history_store as history
 from app.progress.history_store import PageProgress
 from app.progress.study_log import first_log_day
-from app.study_plan.facts import course_facts
 from app.study_plan.loader import StudyPlan
 from app.study_plan.store import load_newest_list
 

@@ -14,6 +14,7 @@ from app.accounts.current_learner import Reader, RequestContext, Writer
 from app.accounts.learner_store import change_settings
 from app.clock import round_minutes, to_milliseconds
 from app.content.blueprint import main_exam
+from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.errors import ConflictError
 from app.markup.model import ExamBlueprint, Topic
@@ -26,7 +27,6 @@ from app.questions.question_form import new_token
 from app.quiz.selection import draw_placement
 from app.spaced_repetition.todays_queue import todays_queue
 from app.study_plan.day_list import TickedTask
-from app.study_plan.facts import course_facts
 from app.study_plan.loader import DayListEnsured, StudyPlan, listed_cards, load_plan
 from app.study_plan.objective_states import domain_progress
 from app.web.formatting import format_count

@@ -7,10 +7,10 @@ from typing import Literal
 
 from app.accounts.current_learner import RequestContext
 from app.content.blueprint import apportion
+from app.content.course_facts import course_facts
 from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question
-from app.study_plan.facts import course_facts
 from app.study_plan.loader import load_plan
 
 Mode = Literal[

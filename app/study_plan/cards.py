@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 
 from app.accounts.plan_calendar import CardAmount, PlanCalendar
+from app.content.course_facts import CourseFacts
 from app.spaced_repetition.fsrs import fsrs_formulas
-from app.study_plan.facts import CardFact, CourseFacts, LearnerFacts
+from app.study_plan.facts import CardFact, LearnerFacts
 
 REVIEW_SHARE = 0.4
 """The most of a day's minutes that reviews take."""

@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from app.accounts.plan_calendar import CardAmount, PlanCalendar
+from app.content.course_facts import CourseFacts
 from app.study_plan import cards
-from app.study_plan.facts import CourseFacts, LearnerFacts, TaskKind
+from app.study_plan.facts import LearnerFacts, TaskKind
 from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5

@@ -13,6 +13,7 @@ from sqlmodel import Session
 from app.accounts.current_learner import LearnerProfile, Reader, RequestContext
 from app.accounts.plan_calendar import PlanCalendar
 from app.clock import round_minutes
+from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.database.engine import write_in_own_transaction
 from app.spaced_repetition.todays_queue import ListedCards
@@ -24,7 +25,7 @@ from app.study_plan.day_list import (
     make_day_list,
     tick_tasks,
 )
-from app.study_plan.facts import LearnerFacts, course_facts
+from app.study_plan.facts import LearnerFacts
 from app.study_plan.score import ScoreEstimate, damp_fall, estimate_score
 
 _log = logging.getLogger("headroom")

@@ -17,8 +17,9 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Mapping
 
+from app.content.course_facts import CourseFacts, PageFacts
 from app.spaced_repetition.fsrs import fsrs_formulas
-from app.study_plan.facts import CardFact, CourseFacts, LearnerFacts, PageFacts
+from app.study_plan.facts import CardFact, LearnerFacts
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from sqlmodel import Session
 from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, study_day_start, to_milliseconds
 from app.content.blueprint import readable_anchors
+from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, Prediction
@@ -21,7 +22,6 @@ from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import card_pace
 from app.spaced_repetition.review_log import LOG
 from app.spaced_repetition.todays_queue import REVIEW_SECONDS
-from app.study_plan import facts as plan_facts
 from app.study_plan.cards import LATER_REVIEWS
 from app.study_plan.day_list import DayDone, DayList
 from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, Paces, ReadingFact
@@ -56,7 +56,7 @@ def load_learner_facts(
         added=added,
         unavailable=unavailable,
         paces=Paces(review=review, new_card=pace.first / 60, question=seconds / 60),
-        last_sat=_last_sat(db, learner, plan_facts.course_facts(library).exam),
+        last_sat=_last_sat(db, learner, course_facts(library).exam),
     )
 
 

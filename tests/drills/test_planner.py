@@ -9,7 +9,7 @@ import functools
 
 import pytest
 
-from app.study_plan.facts import CourseFacts
+from app.content.course_facts import CourseFacts
 from app.study_plan.score import PRIORS
 from tests.study_plan.conftest import course  # noqa: F401  # a fixture
 from tests.study_plan.learners import Way

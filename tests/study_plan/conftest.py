@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.content.course_facts import CourseFacts, course_facts
 from app.content.library import Library
-from app.study_plan.facts import CourseFacts, course_facts
 
 
 @pytest.fixture(scope="session")

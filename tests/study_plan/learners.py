@@ -13,17 +13,11 @@ import random
 import statistics
 
 from app.accounts.plan_calendar import CardAmount, PlanCalendar, plan_mock_days
+from app.content.course_facts import CourseFacts
 from app.spaced_repetition.fsrs import FsrsFormulas, fsrs_formulas
 from app.spaced_repetition.scheduler import SchedulerPolicy
 from app.study_plan.day_list import DayDone, DayList, count_undone, make_day_list, tick_tasks
-from app.study_plan.facts import (
-    AnswerFact,
-    CardFact,
-    CourseFacts,
-    LearnerFacts,
-    Paces,
-    ReadingFact,
-)
+from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, Paces, ReadingFact
 from app.study_plan.score import PRIORS, ScoreEstimate, ScorePriors, damp_fall, estimate_score
 
 BEGIN = dt.date(2026, 1, 1)

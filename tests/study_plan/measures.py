@@ -6,7 +6,7 @@ import itertools
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.study_plan.facts import CourseFacts
+from app.content.course_facts import CourseFacts
 from tests.study_plan.learners import Course, Day, Way, study
 
 

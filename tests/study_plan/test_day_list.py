@@ -6,6 +6,7 @@ import datetime as dt
 import pytest
 
 from app.accounts.plan_calendar import PlanCalendar, StudyHabits, plan_mock_days
+from app.content.course_facts import CourseFacts
 from app.study_plan.cards import choose_new_cards, count_new_cards, due_day
 from app.study_plan.day_list import (
     DayDone,
@@ -15,7 +16,7 @@ from app.study_plan.day_list import (
     make_day_list,
     tick_tasks,
 )
-from app.study_plan.facts import AnswerFact, CardFact, CourseFacts, LearnerFacts, ReadingFact
+from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, ReadingFact
 from app.study_plan.score import estimate_score
 
 DAY = dt.date(2026, 3, 1)

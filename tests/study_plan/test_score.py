@@ -7,7 +7,8 @@ import statistics
 
 import pytest
 
-from app.study_plan.facts import AnswerFact, CardFact, CourseFacts, LearnerFacts, ReadingFact
+from app.content.course_facts import CourseFacts
+from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, ReadingFact
 from app.study_plan.score import damp_fall, estimate_score
 
 DAY = dt.date(2026, 3, 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.study_plan.facts import CourseFacts
+from app.content.course_facts import CourseFacts
 from tests.study_plan.learners import Course, Way
 from tests.study_plan.measures import Measures, measure, study_many
 

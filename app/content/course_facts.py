@@ -1,0 +1,180 @@
+"""A course as numbers: its pages, questions and objectives with their weights in the exam."""
+
+import collections
+import dataclasses
+from collections.abc import Mapping
+
+from app.content.blueprint import main_exam
+from app.content.library import Library
+from app.markup.model import Topic
+from app.questions import types
+
+_EVEN = 100  # exam length for a course that defines no exam
+_GUESSED = 0.6  # a question that a blind guess answers more often says too little
+_GUESS_UNKNOWN = 0.25  # one of four choices, for an objective without a question
+_COURSES = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageFacts:
+    """A page that the exam covers. `minutes` is its reading time; `cards` are in course order.
+
+    `domain` and `objectives[0]` are where it counts; `peers` are the other pages of that objective.
+    """
+
+    slug: str
+    minutes: float
+    domain: str
+    objectives: tuple[str, ...]
+    cards: tuple[str, ...]
+    peers: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QuestionFacts:
+    """A question that an exam may ask. `guess` is the mean score of a blind guess, 0 to 1.
+
+    `reserved` questions are left to mock exams until they were met there.
+    """
+
+    id: str
+    page: str
+    objectives: tuple[str, ...]
+    guess: float
+    reserved: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectiveFacts:
+    """An objective: its domain, its share of the exam (0 to 1), and what tests it.
+
+    `guess` is the mean guess rate of its `questions`. `pages` maps a page to the share of these
+    questions that belong to it.
+    """
+
+    number: str
+    domain: str
+    weight: float
+    guess: float
+    questions: tuple[str, ...]
+    pages: Mapping[str, float]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DomainFacts:
+    """A domain: its share of the exam (0 to 1), its exam questions, its objectives."""
+
+    number: str
+    weight: float
+    questions: int
+    objectives: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CourseFacts:
+    """The course as the plan sees it. Pages are in course order, without those beyond the exam.
+
+    `exam` is the slug of the main mock exam and `exam_minutes` its time; empty and 0 without one.
+    `notes` maps a card to what it shares with its reverse.
+    """
+
+    domains: tuple[DomainFacts, ...] = ()
+    objectives: Mapping[str, ObjectiveFacts] = dataclasses.field(default_factory=dict)
+    pages: Mapping[str, PageFacts] = dataclasses.field(default_factory=dict)
+    questions: Mapping[str, QuestionFacts] = dataclasses.field(default_factory=dict)
+    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    exam: str = ""
+    exam_minutes: float = 0.0
+
+    @property
+    def exam_questions(self) -> int:
+        """The number of questions in the exam."""
+        return sum(domain.questions for domain in self.domains)
+
+
+def describe_course(library: Library) -> CourseFacts:
+    """Return the facts of a course. Takes milliseconds; `course_facts` keeps them."""
+    domains = library.syllabus.domains
+    domain_of = {o.number: d.number for d in domains for o in d.objectives}
+    order = dict.fromkeys([*library.syllabus.topics, *library.topics])
+    topics: dict[str, tuple[Topic, tuple[str, ...]]] = {}
+    for topic in (library.topics[slug] for slug in order if slug in library.topics):
+        mine = tuple(o for o in topic.objectives if o in domain_of)
+        if mine and not topic.level:
+            topics[topic.slug] = topic, mine
+    by_objective: dict[str, list[str]] = {}
+    for slug, (_, mine) in topics.items():
+        by_objective.setdefault(mine[0], []).append(slug)
+    questions = {}
+    for question in library.questions.values():
+        guess = types.type_of(question).guess_rate(question.answer, question.partial)
+        mine = tuple(dict.fromkeys(o for o in question.objectives if o in domain_of))
+        if question.drawable and question.topic in topics and mine and guess <= _GUESSED:
+            questions[question.id] = QuestionFacts(
+                question.id, question.topic, mine, guess, question.reserved
+            )
+    exam = main_exam(library)
+    weights = sum(d.weight for d in domains) or 1.0
+    domain_facts = tuple(
+        DomainFacts(
+            d.number,
+            d.weight / weights,
+            exam.domains.get(d.number, 0) if exam else round(_EVEN * d.weight / weights),
+            tuple(o.number for o in d.objectives),
+        )
+        for d in domains
+    )
+    return CourseFacts(
+        domains=domain_facts,
+        objectives={
+            number: _describe_objective(number, domain, questions)
+            for domain in domain_facts
+            for number in domain.objectives
+        },
+        pages={
+            slug: PageFacts(
+                slug,
+                topic.minutes,
+                domain_of[mine[0]],
+                mine,
+                tuple(c for c in topic.cards if c in library.cards and not library.cards[c].level),
+                tuple(other for other in by_objective[mine[0]] if other != slug),
+            )
+            for slug, (topic, mine) in topics.items()
+        },
+        questions=questions,
+        notes={
+            card.id: min(card.id, card.sibling) for card in library.cards.values() if card.sibling
+        },
+        exam=exam.slug if exam else "",
+        exam_minutes=exam.minutes if exam else 0.0,
+    )
+
+
+def _describe_objective(
+    number: str, domain: DomainFacts, questions: Mapping[str, QuestionFacts]
+) -> ObjectiveFacts:
+    mine = [q for q in questions.values() if number in q.objectives]
+    pages = collections.Counter(q.page for q in mine)
+    return ObjectiveFacts(
+        number,
+        domain.number,
+        domain.weight / len(domain.objectives),
+        sum(q.guess for q in mine) / len(mine) if mine else _GUESS_UNKNOWN,
+        tuple(q.id for q in mine),
+        {slug: count / len(mine) for slug, count in pages.items()},
+    )
+
+
+_recent: list[tuple[Library, CourseFacts]] = []
+
+
+def course_facts(library: Library) -> CourseFacts:
+    """Return the facts of a course, computed once for each state of it."""
+    for known, facts in tuple(_recent):
+        if known is library:
+            return facts
+    facts = describe_course(library)
+    _recent.insert(0, (library, facts))
+    del _recent[_COURSES:]
+    return facts

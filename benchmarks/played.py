@@ -1,0 +1,356 @@
+"""Played learners: they open Today each morning, do its list through HTTP, and sit the exam.
+
+Run: python -m benchmarks.played [SEEDS]. Each row is one way to study with the shipped course, the
+mean of its seeds. The clock of the app is moved; nothing waits. A learner answers a question right
+more often once its page was read, recalls a card with 85%, and does the tasks in their order.
+"""
+
+import dataclasses
+import datetime as dt
+import html
+import itertools
+import json
+import random
+import re
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import text
+from sqlmodel import Session
+
+from app.content.course_facts import course_facts
+from app.content.library import LiveLibrary
+from app.database.schema import upgrade_schema
+from app.main import create_app
+from app.questions import types
+from app.questions.variants import draw_variant
+from app.settings import Settings
+
+CONTENT = Path(__file__).resolve().parents[1] / "content"
+NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
+_KNOWN, _READ, _RECALL = 0.4, 0.35, 0.85
+_QUESTION, _NEW, _REVIEW = 1.2, 1.0, 0.19  # minutes
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How a learner studies: `skip` is the chance that a day is skipped, `done` the part done."""
+
+    days: int
+    minutes: int
+    skip: float = 0.0
+    done: float = 1.0
+
+    @property
+    def name(self) -> str:
+        parts = [f"{self.days} × {self.minutes}"]
+        parts += [f"{self.skip:.0%} of days skipped"] if self.skip else []
+        parts += [f"{self.done:.0%} done"] if self.done < 1 else []
+        return ", ".join(parts)
+
+
+WAYS = (
+    Way(24, 30),
+    Way(7, 60),
+    Way(60, 20),
+    Way(14, 45),
+    Way(24, 30, skip=0.2),
+    Way(24, 30, done=0.7),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a played learner reached: shares are 0 to 1, `score` is shown on the last morning."""
+
+    cards: int
+    domains: tuple[float, ...]
+    reviewed_twice: float
+    pages: int
+    practice: float
+    mocks: int
+    planned_mocks: int
+    tasks_done: float
+    most_tasks: int
+    score: float
+    lists: int
+
+
+class Clock:
+    """A clock that a played learner moves."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> dt.datetime:
+        return self.now
+
+    def wait(self, minutes: float) -> None:
+        self.now += dt.timedelta(minutes=minutes)
+
+
+class Player:
+    """A learner at a browser without JavaScript."""
+
+    def __init__(self, app: FastAPI, clock: Clock, way: Way, seed: int) -> None:
+        self.app, self.clock, self.way = app, clock, way
+        self.library = app.state.library.current()
+        self.rng = random.Random(f"{seed} {way}")
+        self.browser = TestClient(
+            app, headers={"accept-encoding": "identity"}, follow_redirects=False
+        )
+        self.read: set[str] = set()
+        self.left = 0.0
+        self.practiced = self.studied = self.tasks = self.done = self.most = 0
+
+    def play(self) -> Result:
+        """Study until the exam."""
+        run = self.post("/quiz/runs", pick="placement", token="placement")  # noqa: S106
+        self.left = 999
+        self.work_through(run)
+        exam = (NOON + dt.timedelta(days=self.way.days)).date().isoformat()
+        self.post("/plan", exam_day=exam, minutes_a_day=str(self.way.minutes))
+        with Session(self.app.state.engine) as db:
+            planned = len(db.execute(text("SELECT mock_days FROM learner")).scalar_one().split())
+        for day in range(self.way.days):
+            self.clock.now = NOON + dt.timedelta(days=day)
+            if day == 0 or self.rng.random() >= self.way.skip:
+                self.study_day()
+        return self.result(planned)
+
+    def study_day(self) -> None:
+        """Do the tasks of the day's list in their order."""
+        tasks = self.tasks_on_today()
+        minutes = self.minutes_of_list()
+        self.left = minutes * self.way.done if self.way.done < 1 else 999.0
+        self.studied += 1
+        for kind, address in tasks:
+            if self.left <= 0:
+                break
+            if kind in {"review", "new"}:
+                self.review_cards()
+            elif kind == "read":
+                self.read_pages()
+            elif kind == "practice":
+                before = self.left
+                self.work_through(self.post("/quiz/runs", pick="today"))
+                self.practiced += round((before - self.left) / _QUESTION)
+            else:
+                self.sit(address)
+        self.tasks += len(tasks)
+        self.most = max(self.most, len(tasks))
+        self.done += self.get("/").count('<li class="done">')
+
+    def tasks_on_today(self) -> list[tuple[str, str]]:
+        """Return kind and address of what is on the list and not done."""
+        page = self.get("/").partition('<ol class="led">')[2].partition("</ol>")[0]
+        found = []
+        for item in page.split("<li")[1:]:
+            link = re.search(r'class="btn[^"]*" href="([^"]+)"', item)
+            address = link[1] if link else ""
+            if 'value="today"' in item:
+                found.append(("practice", ""))
+            elif address.startswith("/exams"):
+                found.append(("mock", address))
+            elif address.startswith("/concepts"):
+                found.append(("read", address))
+            elif address:
+                found.append(("new" if "new card" in item else "review", address))
+        return found
+
+    def minutes_of_list(self) -> float:
+        return sum(task["minutes"] for task in self.newest_list())
+
+    def newest_list(self) -> list[dict[str, float]]:
+        with Session(self.app.state.engine) as db:
+            tasks = (
+                db.execute(text("SELECT tasks FROM day_list ORDER BY day DESC")).scalars().first()
+            )
+        made: list[dict[str, float]] = json.loads(tasks)["tasks"] if tasks else []
+        return made
+
+    def read_pages(self) -> None:
+        page = self.get("/").partition('<ol class="led">')[2].partition("</ol>")[0]
+        for slug in dict.fromkeys(re.findall(r'href="/concepts/([\w-]+)"', page)):
+            if self.left <= 0 or slug in self.read:
+                continue
+            topic = self.library.topics[slug]
+            self.get(f"/concepts/{slug}")
+            for section in topic.sections:
+                if section.anchor:
+                    self.post(f"/concepts/{slug}/readings", section=section.anchor)
+            self.spend(topic.minutes)
+            self.read.add(slug)
+
+    def review_cards(self) -> None:
+        """Grade cards until none is left today; steps are waited for."""
+        for _ in range(400):
+            page = self.get("/flashcards?show=1")
+            action = re.search(r'action="(/flashcards/[^"]+/reviews)"', page)
+            if action is None:
+                if "The next card comes back in" not in page:
+                    return
+                self.clock.wait(12)
+                continue
+            if self.left <= 0:
+                return
+            fields = _hidden(page, action[1])
+            rating = 3 if self.rng.random() < _RECALL else 1
+            self.post(action[1], **fields, rating=str(rating))
+            self.spend(_REVIEW if "Last seen" in page else _NEW / 2)
+
+    def work_through(self, run: str) -> None:
+        for place in itertools.count(1):
+            page = self.browser.get(f"{run}/{place}")
+            if page.status_code == 404 or self.left <= 0:
+                return
+            action = re.search(r'action="(/quiz/[^"]+/attempts)"', page.text)
+            if action is None:
+                continue
+            fields = _hidden(page.text, action[1])
+            item = action[1].split("/")[3]
+            self.post(action[1], **fields, **self.answer(item, int(fields.get("seed", 0))))
+            self.spend(_QUESTION)
+
+    def answer(self, item: str, seed: int) -> dict[str, list[str]]:
+        """Return a response in the form's fields, right by chance."""
+        question = self.library.questions[item]
+        variant = draw_variant(question, seed)
+        states = [raw for _, raw in types.type_of(variant).states(variant.answer)]
+        chance = _KNOWN + _READ * (question.topic in self.read)
+        raw = states[0] if self.rng.random() < chance else states[min(1, len(states) - 1)]
+        return {name: list(values) for name, values in raw.items()}
+
+    def sit(self, address: str) -> None:
+        exam = max(self.library.exams.values(), key=lambda exam: exam.questions)
+        sitting = self.post(f"/exams/{exam.slug}/sittings", token=f"{address} {self.clock.now}")
+        sitting = sitting.partition("/questions/")[0]
+        for number in range(1, exam.questions + 1):
+            page = self.browser.get(f"{sitting}/questions/{number}").text
+            seed = re.search(r'name="seed" value="(\d+)"', page)
+            options = re.findall(r'name="answer" value="([^"]+)"', page)
+            answer = self.rng.choice(options) if options else "1"
+            self.post(
+                f"{sitting}/answers/{number}", answer=answer, **({"seed": seed[1]} if seed else {})
+            )
+        self.post(f"{sitting}/submission")
+        self.spend(exam.minutes * 0.85)
+
+    def spend(self, minutes: float) -> None:
+        self.left -= minutes
+        self.clock.wait(minutes)
+
+    def get(self, address: str) -> str:
+        answer = self.browser.get(address)
+        if answer.status_code != 200:
+            raise SystemExit(f"GET {address} answered {answer.status_code}")
+        return answer.text
+
+    def post(self, address: str, **fields: object) -> str:
+        """Send a form; returns where the answer leads to."""
+        answer = self.browser.post(address, data=fields)
+        if answer.status_code >= 400 and not (answer.status_code == 422 and "attempts" in address):
+            raise SystemExit(f"POST {address} answered {answer.status_code}: {answer.text[:400]}")
+        return answer.headers.get("location", "")
+
+    def result(self, planned: int) -> Result:
+        facts = course_facts(self.library)
+        page_of = {card: page for page in facts.pages.values() for card in page.cards}
+        with Session(self.app.state.engine) as db:
+            days = db.execute(
+                text(
+                    "SELECT card, COUNT(DISTINCT study_day) FROM review WHERE rating > 0 GROUP BY card"
+                )
+            ).all()
+            mocks = db.execute(
+                text("SELECT COUNT(*) FROM sitting WHERE closed_at > 0")
+            ).scalar_one()
+            score = (
+                db.execute(text("SELECT expected FROM prediction ORDER BY day DESC"))
+                .scalars()
+                .first()
+            )
+            lists = db.execute(text("SELECT COUNT(*) FROM day_list")).scalar_one()
+        started = {card: count for card, count in days if card in page_of}
+        shares = [
+            sum(page_of[card].domain == domain.number for card in started) / max(1, len(started))
+            for domain in facts.domains
+        ]
+        return Result(
+            cards=len(started),
+            domains=tuple(shares),
+            reviewed_twice=sum(n > 2 for n in started.values()) / max(1, len(started)),
+            pages=len(self.read),
+            practice=self.practiced / max(1, self.studied),
+            mocks=mocks,
+            planned_mocks=planned,
+            tasks_done=self.done / max(1, self.tasks),
+            most_tasks=self.most,
+            score=score or 0.0,
+            lists=lists,
+        )
+
+
+def _hidden(page: str, action: str) -> dict[str, str]:
+    form = page.partition(f'action="{action}"')[2].partition("</form>")[0]
+    pairs = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form)
+    return {name: html.unescape(value) for name, value in pairs}
+
+
+def play(way: Way, seed: int, library: LiveLibrary) -> Result:
+    """Play one learner on a server of its own, in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(
+            content=CONTENT,
+            data=Path(folder),
+            secret="of the measurement, which nobody guesses",  # noqa: S106
+            rate_learners="off",
+            rate_writes="off",
+            rate_writes_browser="off",
+        )
+        clock = Clock()
+        app = create_app(settings, clock, library)
+        upgrade_schema(app.state.engine)
+        try:
+            return Player(app, clock, way, seed).play()
+        finally:
+            app.state.pages.close()
+            app.state.engine.dispose()
+
+
+def rows(ways: tuple[Way, ...], seeds: int) -> Iterator[tuple[Way, list[Result]]]:
+    with tempfile.TemporaryDirectory() as cache:
+        library = LiveLibrary(CONTENT, Path(cache))
+        for way in ways:
+            yield way, [play(way, seed, library) for seed in range(1, seeds + 1)]
+
+
+def main() -> int:
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    print(
+        f"{'days × minutes':32} {'cards':>5} {'by domain':>14} {'twice':>6} {'pages':>5} "
+        f"{'practice':>8} {'mocks':>7} {'done':>5} {'score':>5}"
+    )
+    for way, results in rows(WAYS, seeds):
+
+        def mean(name: str, found: list[Result] = results) -> float:
+            return statistics.fmean(getattr(one, name) for one in found)
+
+        shares = [statistics.fmean(x) for x in zip(*(r.domains for r in results), strict=True)]
+        print(
+            f"{way.name:32} {mean('cards'):5.0f} {'/'.join(f'{s:.0%}' for s in shares):>14} "
+            f"{mean('reviewed_twice'):6.0%} {mean('pages'):5.0f} {mean('practice'):8.1f} "
+            f"{mean('mocks'):3.1f}/{mean('planned_mocks'):3.1f} {mean('tasks_done'):5.0%} "
+            f"{mean('score'):5.1f}",
+            flush=True,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
