@@ -38,6 +38,8 @@ class LearnerProfile:
     plan_begun: dt.date | None = None
     mock_days: tuple[dt.date, ...] = ()
     card_amount: CardAmount = "normal"
+    reminder_hour: int | None = None
+    exam_result: str = ""
     acts: int = 0
     home: int = 0
     last_seen: int = 0

@@ -82,6 +82,7 @@ def _whole_number(least: int, most: int, unit: str) -> Callable[[str], int]:
 
 _parse_recall = _whole_number(70, 97, "percent")
 _parse_target = _whole_number(1, 100, "percent")
+_parse_hour = _whole_number(0, 23, "hours")
 
 
 def _parse_day(typed: str) -> str | None:
@@ -147,6 +148,13 @@ class SettingsForm(BaseModel):
     calendar: Annotated[str, _YES_OR_NO] = "yes"
     missed: Annotated[str, _YES_OR_NO] = "yes"
     card_amount: Annotated[str, Setting(_parse_card_amount)] = "normal"
+    reminder_hour: Annotated[
+        str,
+        Setting(
+            lambda typed: _parse_hour(typed) if typed else None,
+            lambda hour: "" if hour is None else str(hour),
+        ),
+    ] = ""
     double_last_week: Annotated[str, _YES_OR_NO] = "no"
 
     def read(self, today: dt.date, saved: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
@@ -171,6 +179,7 @@ class SettingsForm(BaseModel):
         if exam != saved and not problems:
             habits = StudyHabits(off=frozenset(map(int, values["days_off"])))
             mocks = plan_mock_days(today, exam, habits) if exam else ()
+            values["exam_result"] = ""
             values["plan_begun"] = today.isoformat() if exam else None
             values["mock_days"] = " ".join(day.isoformat() for day in mocks)
         return values, problems
@@ -223,6 +232,7 @@ def settings_page(
         typed=typed,
         problems=problems,
         weekdays=WEEKDAYS,
+        hours=[(str(hour), f"{hour:02}:00") for hour in range(24)],
         zones=[(zone, zone.replace("_", " ")) for zone in list_time_zones()],
         exam_over=exam_day is not None and exam_day < learner.study_day(request.app.state.clock()),
         kept=query.get("kept") == "yes" and not problems,

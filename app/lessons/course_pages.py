@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from app.accounts.current_learner import CurrentLearner, Reader, RequestContext, Writer
+from app.accounts.current_learner import CurrentLearner, Reader, Writer
+from app.content.course_facts import course_facts
 from app.content.library import PICTURES, Library
 from app.content.routes import Route, has_short_route, route_minutes, route_sections
 from app.errors import InvalidInputError, NotFoundError
@@ -18,6 +19,9 @@ from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question
 from app.spaced_repetition.added_cards import list_studied
 from app.spaced_repetition.card_ids import TERM, parse_card_id
+from app.study_plan.day_list import DayList
+from app.study_plan.objective_states import domain_progress
+from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, find_topic
 from app.web.render import render_fragment_or_redirect, render_page
 
@@ -155,13 +159,11 @@ async def read_sheet(
     return sheet
 
 
-def _count_answered(desk: RequestContext) -> dict[str, int]:
-    """Return how many questions of each page the learner has answered."""
-    items = store.answered_questions(desk.db, desk.learner.id)
-    return {
-        slug: sum(question in items for question in topic.questions)
-        for slug, topic in desk.library.topics.items()
-    }
+def _next_page(library: Library, newest: DayList | None, read: Collection[str]) -> str:
+    """Return the page to read next: the first unread one of the newest list, else of the course."""
+    listed = (page.slug for task in (newest.tasks if newest else ()) for page in task.pages)
+    order = [*listed, *course_facts(library).pages]
+    return next((slug for slug in order if slug in library.topics and slug not in read), "")
 
 
 @router.get("/concepts")
@@ -172,23 +174,35 @@ def redirect_to_course() -> RedirectResponse:
 @router.get("/course")
 def show_course(desk: Reader, route: Route = "full") -> HTMLResponse:
     """The objectives and their pages; on the short route without the pages that it skips."""
-    topics = desk.library.topics
-    read = store.read_by_topic(desk.db, desk.learner.id)
-    progress = {
+    library = desk.library
+    newest, estimate = (
+        desk.learner.id and load_newest_list(desk.db, desk.learner.id, desk.day)
+    ) or (None, None)
+    opened = store.read_by_topic(desk.db, desk.learner.id)
+    pages = {
         slug: page
-        for slug, topic in topics.items()
-        if (page := measure_progress(topic, route, read.get(slug, ())))
+        for slug, topic in library.topics.items()
+        if (page := measure_progress(topic, route, opened.get(slug, ())))
     }
+    read = {slug for slug, page in pages.items() if page.finished}
+    progress = domain_progress(library, newest.ready if newest else (), estimate, opened, read)
     return desk.page(
         "concepts/index.html",
-        syllabus=desk.library.syllabus,
-        outline=build_outline(desk.library),
+        syllabus=library.syllabus,
+        outline=build_outline(library),
+        states={one.objective.number: one.state for each in progress for one in each.objectives},
+        ready={each.domain.number: each.count("ready") for each in progress},
+        progress=pages,
+        read=read,
+        next=library.topics.get(
+            _next_page(library, newest, read | (library.topics.keys() - pages))
+        ),
+        pages=[slug for slug in course_facts(library).pages if slug in pages],
         route=route,
-        minutes={r: sum(route_minutes(t, r) for t in topics.values()) for r in get_args(Route)},
-        has_routes=has_short_route(topics.values()),
-        progress=progress,
-        finished=sum(page.finished for page in progress.values()),
-        answered=_count_answered(desk),
+        minutes={
+            r: sum(route_minutes(t, r) for t in library.topics.values()) for r in get_args(Route)
+        },
+        has_routes=has_short_route(library.topics.values()),
     )
 
 

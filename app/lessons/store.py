@@ -33,12 +33,6 @@ def read_by_topic(db: Session, learner_id: int) -> dict[str, set[str]]:
     return found
 
 
-def answered_questions(db: Session, learner_id: int) -> frozenset[str]:
-    """Return the questions that this learner has answered; those of a mock exam once it is closed."""
-    mine = col(Attempt.learner_id) == learner_id
-    return frozenset(db.scalars(select(col(Attempt.item)).where(mine).distinct()))
-
-
 def load_seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """Return the seeds of a learner's attempts at the given questions, newest first."""
     if not (items and learner_id):

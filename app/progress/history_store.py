@@ -1,12 +1,11 @@
-"""SQL: what each day held, cards due on the days ahead, and work left open."""
+"""SQL: what each day held, pages that were opened, and work left open."""
 
 import dataclasses
 import datetime as dt
 import json
 from collections.abc import Collection, Mapping
-from typing import Any
 
-from sqlalchemy import String, bindparam, case, cast, func, literal, select
+from sqlalchemy import String, bindparam, cast, func, select
 from sqlmodel import Session
 
 from app.database.engine import GRADED, SCORE
@@ -44,120 +43,6 @@ class OpenSitting:
     number: int
     title: str
     minutes: float
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DueCount:
-    """The cards of one study day: all, those whose step is not over, and its next end in ms.
-
-    Added cards that were never reviewed are not counted; they are new.
-    """
-
-    cards: int
-    waiting: int
-    next_at: int | None
-
-
-def _sum_where(condition: Any, value: Any = 1) -> Any:
-    return func.coalesce(func.sum(case((condition, value), else_=0)), 0)
-
-
-_sibling = _MEMORY.alias()
-
-
-_answered_notes = select(_sibling.c.note).where(
-    _sibling.c.learner_id == bindparam("learner"),
-    _sibling.c.last_day == bindparam("day"),
-)
-
-
-_waits = _MEMORY.c.state.in_(("learning", "relearning")) & (_MEMORY.c.due_at > bindparam("now"))
-
-
-_COMING = (
-    select(
-        _MEMORY.c.due_day,
-        _sum_where(_MEMORY.c.state != "new"),
-        _sum_where(_waits),
-        func.min(case((_waits, _MEMORY.c.due_at))),
-    )
-    .where(
-        _MEMORY.c.learner_id == bindparam("learner"),
-        _MEMORY.c.due_day <= bindparam("last"),
-        _MEMORY.c.suspended.is_(False),
-        (_MEMORY.c.due_day > bindparam("day"))
-        | (_MEMORY.c.state != "review")
-        | _MEMORY.c.note.not_in(_answered_notes),
-    )
-    .group_by(_MEMORY.c.due_day)
-)
-
-
-_COMING_OF_COURSE = _COMING.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
-
-
-def load_due_counts(
-    db: Session,
-    learner_id: int,
-    span: tuple[dt.date, dt.date, int],
-    gone: Collection[str],
-) -> dict[str, DueCount]:
-    """Return the cards due on each day up to the end of `span`.
-
-    `span` is the study day, the last day, and the moment in ms; `gone` are cards that left the
-    course.
-    """
-    day, last, now = span
-    values: dict[str, Any] = {
-        "learner": learner_id,
-        "day": day.isoformat(),
-        "last": last.isoformat(),
-        "now": now,
-    }
-    statement = _COMING
-    if gone:
-        statement, values["gone"] = _COMING_OF_COURSE, list(gone)
-    rows = db.connection().execute(statement, values)
-    return {row[0]: DueCount(row[1], row[2], row[3]) for row in rows}
-
-
-_LATER = (
-    select(_MEMORY.c.due_day, func.count())
-    .where(
-        _MEMORY.c.learner_id == bindparam("learner"),
-        _MEMORY.c.due_day > bindparam("day"),
-        _MEMORY.c.due_day <= bindparam("last"),
-        _MEMORY.c.suspended.is_(False),
-        _MEMORY.c.state != "new",
-    )
-    .group_by(_MEMORY.c.due_day)
-)
-
-
-_LATER_OF_COURSE = _LATER.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
-
-
-def load_later_counts(
-    db: Session,
-    learner_id: int,
-    days: tuple[dt.date, dt.date],
-    gone: Collection[str],
-) -> dict[str, int]:
-    """Return the cards of each day after the first of `days`, up to the last.
-
-    Today's cards are not read again: a backlog can be most of a deck.
-    """
-    after, last = days
-    values: dict[str, Any] = {
-        "learner": learner_id,
-        "day": after.isoformat(),
-        "last": last.isoformat(),
-    }
-    statement = _LATER
-    if gone:
-        statement, values["gone"] = _LATER_OF_COURSE, list(gone)
-    rows = db.connection().execute(statement, values)
-    return {row[0]: row[1] for row in rows}
 
 
 _RUNNING = (
@@ -224,26 +109,10 @@ def load_unfinished_runs(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyHistory:
-    """The study history: recent days by ISO date, and the totals of those before.
-
-    `first` is the first day with work, `earlier` the number of such days before the weeks that are
-    shown day by day.
-    """
+    """The totals of recent days by ISO date, and the `first` of all days with work."""
 
     recent: Mapping[str, DayTotals] = dataclasses.field(default_factory=dict)
-    before: DayTotals = dataclasses.field(default_factory=DayTotals)
-    earlier: int = 0
     first: dt.date | None = None
-
-    @property
-    def total(self) -> DayTotals:
-        """The totals of all days."""
-        return sum(self.recent.values(), self.before)
-
-    @property
-    def count(self) -> int:
-        """How many days had an answer or a review."""
-        return self.earlier + sum(day.work > 0 for day in self.recent.values())
 
     @property
     def counts(self) -> dict[str, int]:
@@ -252,53 +121,24 @@ class StudyHistory:
 
 
 _DAY = TABLES["study_day"]
-
-
 _SUMS = [
-    _DAY.c[name]
-    for name in (
-        "answers",
-        "reviews",
-        "asked",
-        "recalled",
-        "expected",
-        "milliseconds",
-    )
+    _DAY.c[name] for name in ("answers", "reviews", "asked", "recalled", "expected", "milliseconds")
 ]
-
-
-_mine = _DAY.c.learner_id == bindparam("learner")
-
-
-_worked = _DAY.c.answers + _DAY.c.reviews > 0
-
-
-_RECENT = select(_DAY.c.day, literal(1), *_SUMS).where(
-    _mine, _worked, _DAY.c.day >= bindparam("since")
-)
-
-
-_BEFORE = select(func.min(_DAY.c.day), func.count(), *map(func.sum, _SUMS)).where(
-    _mine, _worked, _DAY.c.day < bindparam("since")
-)
-
-
-_DAYS = _BEFORE.union_all(_RECENT)
+_MINE = (_DAY.c.learner_id == bindparam("learner"), _DAY.c.answers + _DAY.c.reviews > 0)
+_RECENT = select(_DAY.c.day, *_SUMS).where(*_MINE, _DAY.c.day >= bindparam("since"))
+_FIRST = select(func.min(_DAY.c.day)).where(*_MINE)
 
 
 def study_days(db: Session, learner_id: int, since: dt.date) -> StudyHistory:
-    """Return what was done on each day from `since` on, and the totals before it."""
+    """Return what was done on each day from `since` on, and the first day."""
     if not learner_id:
         return StudyHistory()
     values = {"learner": learner_id, "since": since.isoformat()}
-    (first, earlier, *sums), *rows = db.connection().execute(_DAYS, values).all()
-    recent = {day: DayTotals(*rest) for day, _, *rest in rows}
-    begun = min(day for day in (first or "9999-12-31", *recent))
+    first = db.connection().scalar(_FIRST, values)
+    rows = db.connection().execute(_RECENT, values)
     return StudyHistory(
-        recent=recent,
-        before=DayTotals(*(value or 0 for value in sums)),
-        earlier=earlier,
-        first=dt.date.fromisoformat(begun) if earlier or recent else None,
+        recent={day: DayTotals(*rest) for day, *rest in rows},
+        first=dt.date.fromisoformat(first) if first else None,
     )
 
 

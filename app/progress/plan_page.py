@@ -1,9 +1,10 @@
 """The plan page: dates of the mock exams, today's list, totals; the iCalendar feed."""
 
+import dataclasses
 import datetime as dt
 import hashlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Request
@@ -11,20 +12,24 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import (
     EnrolledLearner,
+    LearnerProfile,
     Reader,
     RequestContext,
     Writer,
     load_learner_by_id,
 )
 from app.accounts.learner_store import change_settings
-from app.accounts.plan_calendar import CARD_AMOUNTS, move_mock_day
+from app.accounts.plan_calendar import PlanCalendar, move_mock_day
 from app.accounts.settings_page import settings_as_typed, settings_page
 from app.clock import Now
 from app.content.blueprint import main_exam
+from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
+from app.progress.study_week import DayState, StudyRecord, day_state, load_study_record
+from app.progress.today_page import view_task
 from app.study_plan.cards import last_new_day
 from app.study_plan.day_list import TickedTask
 from app.study_plan.loader import (
@@ -72,9 +77,11 @@ def write_calendar(desk: RequestContext, plan: StudyPlan | None, exam: str, who:
         f"X-WR-CALNAME:{escape_ical(f'Study for {exam}')}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     ]
+    calendar = desk.learner.plan_calendar(desk.day)
     events = list(_calendar_days(desk, plan, exam))
     for day, title, parts in events or [(now.date(), "Headroom: no exam day ahead", [])]:
-        lines += _calendar_event(day, title, parts, who, now)
+        hour = desk.learner.reminder_hour if parts or day in calendar.mocks else None
+        lines += _calendar_event(day, title, parts, who, now, hour)
     lines.append("END:VCALENDAR")
     return "".join(f"{fold_line(line)}\r\n" for line in lines)
 
@@ -116,9 +123,14 @@ def fold_line(line: str) -> str:
 
 
 def _calendar_event(
-    day: dt.date, title: str, parts: list[str], who: str, now: dt.datetime
+    day: dt.date,
+    title: str,
+    parts: list[str],
+    who: str,
+    now: dt.datetime,
+    hour: int | None,
 ) -> list[str]:
-    """Return an all-day event that does not block the calendar."""
+    """Return an all-day event that does not block the calendar, with an alarm at an hour of it."""
     name = hashlib.sha256(f"{who}:{day.isoformat()}".encode()).hexdigest()[:32]
     lines = [
         "BEGIN:VEVENT",
@@ -130,7 +142,89 @@ def _calendar_event(
     ]
     if parts:
         lines.append(f"DESCRIPTION:{escape_ical(chr(10).join(parts))}")
-    return [*lines, "TRANSP:TRANSPARENT", "END:VEVENT"]
+    lines.append("TRANSP:TRANSPARENT")
+    if hour is not None:
+        lines += ["BEGIN:VALARM", "ACTION:DISPLAY", f"DESCRIPTION:{escape_ical(title)}"]
+        lines += [f"TRIGGER:PT{hour}H", "END:VALARM"]
+    return [*lines, "END:VEVENT"]
+
+
+_DAY = dt.timedelta(days=1)
+_MOST_WEEKS = 6
+_READING_SHARE = (
+    0.5  # of the time until the exam that pages may take; cards and questions need the rest
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanDay:
+    """A day of the calendar; `minutes` are those that are planned, 0 on a day off."""
+
+    day: dt.date
+    state: DayState
+    minutes: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanWeeks:
+    """The weeks from this one on, and the one of the exam; `skipped` lie between them."""
+
+    weeks: Sequence[Sequence[PlanDay]]
+    skipped: int = 0
+    last: Sequence[PlanDay] = ()
+
+
+def plan_weeks(desk: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
+    """Return the weeks to the exam from Monday to Sunday; if they are many, not those between."""
+    monday = desk.day - desk.day.weekday() * _DAY
+    end = calendar.exam or desk.day + 7 * _DAY
+    weeks = (end - monday).days // 7 + 1
+    shown = weeks if weeks <= _MOST_WEEKS else _MOST_WEEKS - 1
+
+    def week(number: int) -> Sequence[PlanDay]:
+        days = (monday + (7 * number + n) * _DAY for n in range(7))
+        return [_plan_day(desk.learner, d, calendar, record) for d in days]
+
+    return PlanWeeks(
+        [week(n) for n in range(shown)],
+        max(0, weeks - shown - 1),
+        week(weeks - 1) if weeks > shown else (),
+    )
+
+
+def _plan_day(
+    learner: LearnerProfile, day: dt.date, calendar: PlanCalendar, record: StudyRecord
+) -> PlanDay:
+    state = day_state(day, calendar, record)
+    return PlanDay(day, state, 0 if state in {"off", "exam"} else learner.minutes_on(day))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanVerdict:
+    """Whether the unread pages fit: how many there are, their minutes, the minutes until the exam."""
+
+    pages: int
+    needed: int
+    available: int
+
+    @property
+    def fits(self) -> bool:
+        return self.needed <= _READING_SHARE * self.available
+
+
+def judge_plan(
+    desk: RequestContext, calendar: PlanCalendar, record: StudyRecord
+) -> PlanVerdict | None:
+    """Return the verdict on the minutes a day; None without an exam day ahead."""
+    if calendar.exam is None or calendar.exam <= desk.day:
+        return None
+    unread = [p for p in course_facts(desk.library).pages.values() if p.slug not in record.read]
+    days = (desk.day + n * _DAY for n in range(calendar.days_left(desk.day)))
+    return PlanVerdict(
+        pages=len(unread),
+        needed=round(sum(page.minutes for page in unread)),
+        available=sum(desk.learner.minutes_on(d) for d in days if not calendar.is_off(d)),
+    )
 
 
 router = APIRouter()
@@ -140,18 +234,22 @@ router = APIRouter()
 def show_plan(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
     learner, day = desk.learner, desk.day
     plan, calendar = load_plan(desk), learner.plan_calendar(day)
+    record = load_study_record(desk)
     key = progress_store.feed_key(desk.db, learner.id) if learner.id else ""
+    tasks = plan.tasks if plan else ()
     return desk.page(
         "progress/plan.html",
         exam=main_exam(desk.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
+        weeks=plan_weeks(desk, calendar, record),
+        verdict=judge_plan(desk, calendar, record),
         plan=plan,
-        tasks=[(task, describe_task(task, desk.library)) for task in (plan.tasks if plan else ())],
+        tasks=[view_task(task, desk.library, record.read) for task in tasks],
         progress=plan.progress if plan else None,
+        latest=calendar.exam - _DAY if calendar.exam else None,
         last_new=last_new_day(calendar),
-        amounts=CARD_AMOUNTS,
         feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",
     )
 

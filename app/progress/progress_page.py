@@ -1,95 +1,69 @@
-"""The Progress page: objectives, expected score, predictions against results, charts."""
+"""The Progress page: the expected score, what only grows, and the objectives."""
 
-import collections
 import dataclasses
 import datetime as dt
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
-from sqlmodel import Session
 
 from app.accounts.current_learner import Reader, RequestContext
-from app.clock import from_milliseconds, to_milliseconds
-from app.content.library import Library
-from app.progress import charts, store
+from app.clock import from_milliseconds
+from app.content.course_facts import course_facts
 from app.progress import history_store as history
+from app.progress import store
+from app.progress.calibration import calibration_chart
 from app.progress.predictions import PredictionOutcome, inside_words, match_predictions
-from app.progress.study_log import first_log_day, study_log
-from app.progress.today_page import WEEK, describe_chance, draw_estimate
-from app.spaced_repetition.queue import orphaned_cards
+from app.progress.score_trend import draw_trend, score_trend
+from app.progress.study_log import study_log
+from app.progress.study_week import load_study_record
+from app.progress.today_page import target_questions
 from app.study_plan.loader import DayListEnsured, load_plan
+from app.study_plan.objective_states import domain_progress
 from app.study_plan.score import ScoreEstimate
-from app.web.formatting import format_percent, format_short_date
+from app.web.formatting import format_short_date
+from app.widgets.column_charts import ScoreRange, draw_score
 from app.widgets.scales import SHARES, PlotArea, format_in_percent
 from app.widgets.svg import Box, cross_line, draw_dot, draw_line, draw_text, svg_root
 
-_MIDDLE = 8.0
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ObjectiveRow:
-    """One objective: the chance of a right answer in words and as a line from 0 to 100%.
-
-    `answers` of its `questions` were answered.
-    """
-
-    number: str
-    title: str
-    now: str
-    ready: bool
-    answers: int
-    questions: int
-    svg: Markup
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DomainRows:
-    title: str
-    rows: tuple[ObjectiveRow, ...]
-
-
-def domain_groups(
-    library: Library,
-    estimate: ScoreEstimate | None,
-    ready: Sequence[str] = (),
-    target: int | None = None,
-) -> tuple[DomainRows, ...]:
-    """Return the rows of every domain; `ready` are the objectives that were ready once."""
-    counts = collections.Counter(
-        number for q in library.questions.values() for number in set(q.objectives)
+def draw_estimate(estimate: ScoreEstimate, target: int | None) -> Markup:
+    """Draw the expected score and its range; `target` is in questions."""
+    of = estimate.questions
+    says = f"About {estimate.expected} of {of}, likely {estimate.low} to {estimate.high}"
+    label = f"your target, {target}" if target else ""
+    score = ScoreRange(
+        score=estimate.expected,
+        low=estimate.low,
+        high=estimate.high,
+        of=of,
+        target=target or 0,
+        target_words=label,
     )
-    return tuple(
-        DomainRows(
-            domain.title,
-            tuple(
-                ObjectiveRow(
-                    number=objective.number,
-                    title=objective.name,
-                    now=format_percent(chance) if chance is not None else "not started",
-                    ready=objective.number in ready,
-                    answers=known.answers if known else 0,
-                    questions=counts[objective.number],
-                    svg=_draw_chance(chance, target),
-                )
-                for objective in domain.objectives
-                for known in [estimate.objectives.get(objective.number) if estimate else None]
-                for chance in [known.chance if known else None]
-            ),
-        )
-        for domain in library.syllabus.domains
-    )
+    return draw_score(score, f"{says}; {label}" if label else says, (0, of // 2, of))
 
 
-def _draw_chance(chance: float | None, target: int | None) -> Markup:
-    marks = [draw_line("ax", 0, _MIDDLE, 100, _MIDDLE)]
-    if target:
-        marks.append(draw_line("dash", target, 0, target, 2 * _MIDDLE))
-    if chance is not None:
-        marks.append(draw_dot("ink", chance * 100, _MIDDLE, 5))
-    return svg_root(marks, 2 * _MIDDLE, "")
+_TENTHS = (
+    "hardly any chance",
+    "about one chance in ten",
+    "about two chances in ten",
+    "about three chances in ten",
+    "about four chances in ten",
+    "an even chance",
+    "about six chances in ten",
+    "about seven chances in ten",
+    "about eight chances in ten",
+    "about nine chances in ten",
+    "more than nine chances in ten",
+)
+
+
+def describe_chance(estimate: ScoreEstimate | None, target: int | None) -> str:
+    """Return the chance of reaching a target (percent), to the nearest tenth; "" without one."""
+    if estimate is None or target is None:
+        return ""
+    return _TENTHS[round(10 * min(max(estimate.chance(target / 100), 0.0), 1.0))]
 
 
 MAX_PREDICTIONS = 12
@@ -206,53 +180,26 @@ router = APIRouter()
 @router.get("/progress")
 def show_progress(desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
     learner = desk.learner
-    plan = load_plan(desk)
+    plan, record = load_plan(desk), load_study_record(desk)
     estimate = plan.estimate if plan else None
+    scores = store.load_predictions(desk.db, learner.id) if learner.id else ()
+    trend = score_trend(scores, course_facts(desk.library).exam, estimate)
+    target = target_questions(plan, learner.target)
+    firsts = history.count_by_certainty(desk.db, learner.id) if learner.id else {}
+    begun = record.first or desk.day
     return desk.page(
         "progress/index.html",
-        groups=domain_groups(desk.library, estimate, plan.ready if plan else (), learner.target),
-        ahead=estimate,
-        ahead_drawn=draw_estimate(estimate, learner.target) if estimate else "",
+        estimate=estimate,
+        estimate_drawn=draw_estimate(estimate, target) if estimate else "",
+        change=trend.change(desk.day),
+        trend=draw_trend(trend, target),
         chance=describe_chance(estimate, learner.target),
+        target_questions=target,
         progress=plan.progress if plan else None,
+        domains=domain_progress(
+            desk.library, plan.ready if plan else (), estimate, record.opened, record.read
+        ),
         turnouts=prediction_chart(desk),
-        **_progress_charts(desk),
+        calibration=calibration_chart(firsts),
+        log=study_log(record.counts, desk.day, begun) if learner.calendar else None,
     )
-
-
-def _progress_charts(desk: RequestContext) -> dict[str, Any]:
-    """Return the charts; a visitor without a row costs no query."""
-    learner, today, db = desk.learner, desk.day, desk.db
-    # The study log starts a week earlier than the weekly charts.
-    days = history.study_days(db, learner.id, first_log_day(today))
-    weeks = charts.last_weeks(days.recent, today)
-    begun = days.first or today
-    firsts = history.count_by_certainty(db, learner.id) if learner.id else {}
-    return {
-        "days": days,
-        "summary": charts.study_summary(days, sum(firsts.values()), today),
-        "recall": charts.recall_by_week(weeks, learner.retention),
-        "least": charts.MIN_REVIEWS,
-        "due": charts.due_chart(_due_by_day(desk, db), today, learner.exam_day),
-        "calibration": charts.calibration_chart(firsts),
-        "hours": charts.time_chart(weeks, begun),
-        "log": study_log(days.counts, today, begun) if learner.calendar else None,
-    }
-
-
-def _due_by_day(desk: RequestContext, db: Session) -> dict[str, int]:
-    """Return the cards due on each coming day."""
-    learner, today = desk.learner, desk.day
-    if not learner.id:
-        return {}
-    week, last = today + WEEK, charts.last_day(today, learner.exam_day)
-    gone = orphaned_cards(db, learner.id, desk.library).gone
-    span = (today, week, to_milliseconds(desk.now))
-    due = {
-        day: row.cards
-        for day, row in history.load_due_counts(db, learner.id, span, gone).items()
-        if day <= last.isoformat()
-    }
-    if last > week:
-        due |= history.load_later_counts(db, learner.id, (week, last), gone)
-    return due

@@ -12,6 +12,7 @@ from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile, Reader, RequestContext
 from app.accounts.plan_calendar import PlanCalendar
+from app.clock import round_minutes
 from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.database.engine import write_in_own_transaction
@@ -57,13 +58,13 @@ class StudyPlan:
     progress: StudyProgress
 
     @property
-    def minutes(self) -> float:
-        """The minutes of the whole list."""
-        return sum(task.task.minutes for task in self.tasks)
+    def minutes(self) -> int:
+        """The minutes of the whole list, as its tasks show them."""
+        return sum(round_minutes(task.task.minutes) for task in self.tasks)
 
     @property
-    def minutes_left(self) -> float:
-        return sum(task.minutes_left for task in self.tasks)
+    def minutes_left(self) -> int:
+        return sum(round_minutes(task.minutes_left) for task in self.tasks)
 
     @property
     def is_done(self) -> bool:

@@ -242,8 +242,8 @@ def write_learners(db: Session, *keys: str) -> list[int]:
     return [db.execute(select(table.c.id).where(table.c.key == key)).scalar_one() for key in keys]
 
 
-# What 0015 adds, which has no place in the revisions before it.
-_NEW = {"plan_begun", "mock_days", "card_amount", "all_minutes"}
+# What 0015 and 0016 add, which has no place in the revisions before it.
+_NEW = {"plan_begun", "mock_days", "card_amount", "all_minutes", "reminder_hour", "exam_result"}
 
 
 def everything(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:

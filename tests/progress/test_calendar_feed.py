@@ -89,3 +89,16 @@ def test_without_an_exam_day_the_calendar_says_so(rosa: TestClient):
     rosa.post("/plan", data={"exam_day": "", "minutes_a_day": "45"})
 
     assert "no exam day ahead" in rosa.get(known).text
+
+
+def test_an_alarm_rings_at_the_hour_of_the_setting(aiming: TestClient, milo: TestClient):
+    aiming.post("/plan/calendar", data={"wish": "new"})
+    known = address(aiming.get("/plan").text)
+    assert "VALARM" not in milo.get(known).text
+
+    form = {"exam_day": "2026-06-29", "minutes_a_day": "45", "reminder_hour": "18"}
+    assert aiming.post("/settings", data=form).headers["location"] == "/settings?kept=yes"
+
+    lines = unfolded(milo.get(known).text)
+    assert lines.count("TRIGGER:PT18H") == lines.count("BEGIN:VALARM") == 2  # not for the exam
+    assert aiming.post("/settings", data=form | {"reminder_hour": "24"}).status_code == 422

@@ -119,7 +119,7 @@ def test_a_day_whose_tasks_are_all_done_is_done(
 ):
     page = text_of(reader)
     assert "Done for today" not in page
-    assert "new cards" in page
+    assert re.search(r"Learn \d+ card", page)
 
     for slug in library.topics:
         read_page(reader, library, slug)
@@ -137,7 +137,9 @@ def test_a_day_whose_tasks_are_all_done_is_done(
 
     page = text_of(reader)
     assert "Done for today" in page
-    assert page.count('<li class="done">') == page.count("<p>Done</p>") == 3
+    assert page.count('<li class="did">') == 3
+    assert "btn main" not in page
+    assert "More, if you like" in page
 
 
 def test_cards_after_the_list_change_nothing_on_it(reader: TestClient, session: Session):
@@ -211,9 +213,7 @@ def test_the_estimate_comes_with_the_first_list_and_changes_once_a_day(
     reader: TestClient, clock: Clock, library: Library, session: Session
 ):
     def score() -> str:
-        found = re.search(
-            r'class="stat">(\d+ of \d+)</span> <span class="quiet">[^<]*', text_of(reader)
-        )
+        found = re.search(r"About <b>(\d+ of \d+)</b>.*Likely \d+ to \d+", text_of(reader))
         assert found
         return found[0]
 
@@ -227,11 +227,15 @@ def test_the_estimate_comes_with_the_first_list_and_changes_once_a_day(
 
 
 def test_what_only_grows_is_shown_beside_it(reader: TestClient, library: Library):
-    assert "Pages read</dt><dd>1 of 2" in text_of(reader)
+    for address in ("/plan", "/progress"):
+        assert "Pages read</dt><dd>1 of 2" in text_of(reader, address)
+    assert "1 of 2 pages read" in text_of(reader, "/course")
 
     read_page(reader, library, library.syllabus.topics[1])
 
-    assert "Pages read</dt><dd>2 of 2" in text_of(reader)
+    for address in ("/plan", "/progress"):
+        assert "Pages read</dt><dd>2 of 2" in text_of(reader, address)
+    assert "2 of 2 pages read" in text_of(reader, "/course")
 
 
 def test_the_amount_of_new_cards_is_a_setting(reader: TestClient, session: Session):
@@ -251,5 +255,33 @@ def test_a_day_off_has_no_list_and_says_so(reader: TestClient):
 
     page = text_of(reader)
 
-    assert "one of your days off" in page
-    assert '<ol class="led">' not in page
+    assert "Day off" in page
+    assert '<ol class="todo">' not in page
+    assert "A day off." in text_of(reader, "/plan")
+
+
+def test_the_calendar_of_the_plan_ends_with_the_exam(reader: TestClient):
+    reader.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": "30"})
+
+    page = text_of(reader, "/plan")
+
+    calendar = page[page.index('class="cal"') : page.index('id="todays"')]
+    assert calendar.count('role="cell"') == 4 * 7
+    assert calendar.count("<b>Mock exam</b>") == 3
+    assert calendar.count("<b>Exam</b>") == calendar.count('aria-current="date"') == 1
+    assert "On track." in page
+
+
+def test_a_far_exam_shows_the_next_weeks_and_the_last_one(reader: TestClient):
+    reader.post("/plan", data={"exam_day": "2028-06-09", "minutes_a_day": "30"})
+
+    page = text_of(reader, "/plan")
+
+    assert page.count('role="cell"') == 6 * 7
+    assert "99 more weeks, then the last one" in page
+
+
+def test_pages_that_do_not_fit_are_said_in_the_verdict(reader: TestClient):
+    reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
+
+    assert "Not every page fits." in text_of(reader, "/plan")

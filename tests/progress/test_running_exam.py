@@ -20,10 +20,10 @@ def sitting(rosa: TestClient) -> str:
 def test_the_running_exam_is_the_next_thing(rosa: TestClient, sitting: str):
     page = rosa.get("/").text
 
-    first = re.search(r'class="btn main" href="([^"]+)"', page)
+    first = re.search(r'class="btn main bigbtn" href="([^"]+)"', page)
     assert first
     assert first[1] == f"{sitting}/review"
-    assert "The clock is running · about 6\u00a0minutes left" in page
+    assert "about 6\u00a0minutes left" in page
 
 
 def test_the_minutes_on_its_clock_are_those_of_now(rosa: TestClient, sitting: str, clock: Clock):
@@ -37,4 +37,4 @@ def test_the_minutes_on_its_clock_are_those_of_now(rosa: TestClient, sitting: st
 def test_a_finished_exam_is_no_next_thing(rosa: TestClient, sitting: str):
     rosa.post(f"{sitting}/submission")
 
-    assert "The clock is running" not in rosa.get("/").text
+    assert "is running" not in rosa.get("/").text

@@ -96,45 +96,26 @@ def test_the_first_visit_leaves_no_row(client: TestClient, session: Session):
     assert session.exec(select(Learner)).all() == []
 
 
-def test_the_week_counts_what_comes_back(rosa: TestClient, desk: Desk):
-    desk.card("w-c-bf16", "2026-06-01")
-    desk.card("k-c-grows", "2026-06-12")
-
-    page = rosa.get("/").text
-
-    for day in ("Today", "Friday, June\u00a012"):
-        assert re.search(rf"{day}</th><td[^>]*>1</td>", page), day
-
-
 @pytest.mark.usefixtures("desk")
 def test_the_exam_day_is_counted_down(rosa: TestClient):
     form = {"exam_day": "2026-07-03", "minutes_a_day": "30", "retention": "90"}
     rosa.post("/settings", data=form)
 
-    assert "24\u00a0days to your exam" in rosa.get("/").text
+    assert "<b>24</b> days to your exam" in rosa.get("/").text
 
 
 @pytest.mark.usefixtures("desk")
-def test_a_target_is_drawn_only_when_it_is_the_learners_own(rosa: TestClient):
-    assert "your target" not in rosa.get("/").text
+def test_a_target_is_named_only_when_it_is_the_learners_own(rosa: TestClient):
+    assert "Your target" not in rosa.get("/").text
 
     form = {"target": "75", "minutes_a_day": "30", "retention": "90"}
     rosa.post("/settings", data=form)
 
-    assert "your target, 75%" in rosa.get("/").text
+    assert re.search(r"Your target is\s+\d+\.", rosa.get("/").text)
 
 
 def words_of(browser: TestClient) -> str:
     return " ".join(browser.get("/").text.replace("\xa0", " ").split())
-
-
-def test_the_log_counts_days_with_work(rosa: TestClient, desk: Desk, library: Library):
-    assert "0 of 1\u00a0day since" in rosa.get("/").text
-
-    desk.session.rollback()  # the page has written the list of the day
-    desk.answers(list(library.questions)[:3], 1.0, "weights")
-
-    assert "1 of 1\u00a0day since" in rosa.get("/").text
 
 
 def test_a_stranger_costs_one_question(app, client: TestClient):
@@ -146,9 +127,51 @@ def test_a_stranger_costs_one_question(app, client: TestClient):
     assert len([a for a in asked if a.startswith("SELECT")]) == 1
 
 
-def test_of_a_page_begun_it_is_said_how_much_was_read(rosa: TestClient):
-    rosa.post("/concepts/weights/readings", data={"section": "two-bytes-each"})
+def test_the_last_seven_days_are_summed_up(rosa: TestClient, desk: Desk, library: Library):
+    rosa.post("/concepts/weights/readings")
+    desk.session.rollback()
+    desk.answers(list(library.questions)[:3], 1.0, "weights")
 
-    course = re.search(r"(\d+ of \d+ sections) read", rosa.get("/course").text)
-    assert course
-    assert f"{course[1]} read, the last today" in words_of(rosa)
+    assert (
+        "The last seven days: 1 day of study, 1 page, 3 questions, 0 cards newly known."
+        in words_of(rosa)
+    )
+
+
+@pytest.mark.usefixtures("desk")
+def test_one_button_leads_to_the_next_task_and_no_number_of_minutes_disagrees(rosa: TestClient):
+    page = rosa.get("/").text
+
+    assert page.count("btn main") == 1
+    assert page.count('<li class="next">') == 1
+    parts = map(int, re.findall(r'class="min">(\d+) min<', page))
+    total = re.search(r"(\d+)\xa0minutes</span></header>", page)
+    assert total
+    assert sum(parts) == int(total[1])
+    assert total[0].partition("<")[0] in rosa.get("/plan").text
+
+
+@pytest.mark.usefixtures("desk")
+def test_on_the_exam_day_it_wishes_luck_and_afterwards_asks_how_it_went(
+    rosa: TestClient, session: Session, clock: Clock
+):
+    rosa.post("/plan", data={"exam_day": "2026-06-19", "minutes_a_day": "30"})
+    early = rosa.post("/exam-result", data={"result": "passed"})
+    assert early.status_code == 409
+
+    clock.tick(days=10)
+    page = words_of(rosa)
+    assert "Your exam is today" in page
+    assert "Good luck." in page
+    assert "Photo ID" in page
+
+    clock.tick(days=1)
+    assert "How did it go?" in words_of(rosa)
+    for result, heading in (("passed", "You passed"), ("failed", "Plan a second try")):
+        assert rosa.post("/exam-result", data={"result": result}).status_code == 303
+        assert heading in words_of(rosa)
+
+    rosa.post("/plan", data={"exam_day": "2026-07-19", "minutes_a_day": "30"})
+    assert "<b>29</b> days to your exam" in words_of(rosa)
+    session.rollback()
+    assert session.exec(select(Learner.exam_result)).one() == ""

@@ -1,0 +1,150 @@
+"""How sure a learner was, against how often they were right."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from markupsafe import Markup
+
+from app.questions.intervals import wilson_interval
+from app.questions.result import LEVELS
+from app.web.formatting import format_count, format_percent
+from app.widgets.scales import SHARES, PlotArea, format_in_percent
+from app.widgets.svg import Box, draw_dot, draw_line, draw_rect, draw_text, svg_root
+
+_PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
+_NAMES = 254.0
+ENOUGH = 5  # with fewer answers, a confidence level has no share
+_SMALL, _LARGE = 4.0, 10.0
+_MANY = 150
+
+Look = Literal["below", "within", "above"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CalibrationRow:
+    """A confidence level: the share it should have (`least` to `most`, 0..1), and what it has."""
+
+    word: str
+    stands_for: str
+    least: float
+    most: float
+    answers: int
+    right: int
+
+    @property
+    def told(self) -> bool:
+        """Whether there are enough answers to show a share."""
+        return self.answers >= ENOUGH
+
+    @property
+    def share(self) -> float:
+        """The share of right answers, 0..1."""
+        return self.right / (self.answers or 1)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The 90% interval of the share."""
+        return wilson_interval(self.right, self.answers)
+
+    @property
+    def words(self) -> str:
+        return format_percent(self.share)
+
+    @property
+    def look(self) -> Look:
+        """Whether the share is below, within or above what the level should have."""
+        low, high = self.range
+        if self.told and high < self.least:
+            return "below"
+        return "above" if self.told and low > self.most else "within"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CalibrationChart:
+    """All confidence levels; `answers` counts those given with a confidence.
+
+    `svg` is empty if no level has enough answers.
+    """
+
+    levels: tuple[CalibrationRow, ...]
+    answers: int
+    sentences: tuple[str, ...]
+    svg: Markup
+
+
+def calibration_chart(counts: Mapping[tuple[int, bool], int]) -> CalibrationChart:
+    """Return the calibration chart; `counts` are answers by level (1 to 3) and by being right."""
+    levels = tuple(
+        _calibration_row(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
+    )
+    told = [level for level in levels if level.told]
+    return CalibrationChart(
+        levels=levels,
+        answers=sum(level.answers for level in levels),
+        sentences=_calibration_sentences(levels),
+        svg=_draw_calibration(levels, told) if told else Markup(),
+    )
+
+
+def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
+    said = LEVELS[number - 1]
+    return CalibrationRow(said.word, said.means, said.least, said.most, right + wrong, right)
+
+
+def _draw_calibration(levels: Sequence[CalibrationRow], told: Sequence[CalibrationRow]) -> Markup:
+    marks = [*_PLANE.scale(format_in_percent, "left"), *map(_target_box, levels)]
+    marks.append(draw_line("dash", 0, _PLANE.down(0), 100, _PLANE.down(1)))
+    for level in told:
+        marks += _share_point(level)
+    marks += [
+        draw_text("guess", 46, _NAMES, "m"),
+        draw_text("think so", 72, _NAMES, "m"),
+        draw_text("sure", 100, _NAMES, "e"),
+    ]
+    said = "; ".join(f"{level.word}: right {level.words}" for level in told)
+    return svg_root(marks, _NAMES + 10, f"How sure you were. {said}.")
+
+
+def _target_box(level: CalibrationRow) -> str:
+    """Return the box of the shares that a level should have."""
+    top, foot = _PLANE.down(level.most), _PLANE.down(level.least)
+    left, right = level.least * 100, level.most * 100
+    return draw_rect("band", left, top, right - left, foot - top)
+
+
+def _share_point(level: CalibrationRow) -> list[str]:
+    """Return the share with its range; the dot is larger with more answers."""
+    x, at = (level.least + level.most) / 2 * 100, _PLANE.down(level.share)
+    low, high = level.range
+    grown = min(1.0, math.sqrt(level.answers / _MANY))
+    return [
+        draw_line("edge", x, _PLANE.down(high), x, _PLANE.down(low)),
+        draw_dot("ink", x, at, _SMALL + (_LARGE - _SMALL) * grown),
+        draw_text(level.words, x - 4, at + 4, "b e halo"),
+    ]
+
+
+def _calibration_sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
+    guess, thought, sure = levels
+    said = []
+    if sure.told:
+        wrong = sure.answers - sure.right
+        found = f"When you were sure, you were right {sure.words} of the time"
+        them = format_count(wrong, "answer")
+        said.append(
+            f"{found}. In {them} you were sure and not right."
+            if wrong
+            else f"{found}, in {format_count(sure.answers, 'answer')}."
+        )
+    said += [
+        f"“{level.word}” was right {level.words} of the time."
+        for level in (thought, guess)
+        if level.told and level.look == "below"
+    ]
+    if guess.told and guess.look == "above":
+        said.append(
+            f"Your guesses were right {guess.words} of the time: you know more than you think."
+        )
+    return tuple(said)

@@ -1,0 +1,120 @@
+"""The days of the week at hand, and what the last seven days added."""
+
+import collections
+import dataclasses
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+from app.accounts.current_learner import RequestContext
+from app.accounts.plan_calendar import PlanCalendar
+from app.clock import from_milliseconds
+from app.content.blueprint import readable_anchors
+from app.content.course_facts import course_facts
+from app.content.library import Library
+from app.progress import history_store as history
+from app.progress.history_store import PageProgress
+from app.progress.study_log import first_log_day
+from app.study_plan.loader import StudyPlan
+from app.study_plan.store import load_newest_list
+
+DayState = Literal["studied", "mock", "exam", "off", "open"]
+_DAY = dt.timedelta(days=1)
+_LAST_DAYS = 7
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyRecord:
+    """What was done on which study day.
+
+    `first` is the first of all days, `counts` the answers, reviews and sections read by ISO date
+    since the begin of the study log, `questions` the answers alone. `opened` pages have a read
+    section, `read` pages have no unread one; their last sections were read on the days given.
+    """
+
+    first: dt.date | None
+    counts: Mapping[str, int]
+    questions: Mapping[str, int]
+    opened: Collection[str]
+    read: Mapping[str, dt.date]
+
+
+def load_study_record(desk: RequestContext) -> StudyRecord:
+    """Return what the learner did."""
+    learner = desk.learner
+    pages = history.load_recent_pages(desk.db, learner.id) if learner.id else ()
+    since = first_log_day(desk.day)
+    days = history.study_days(desk.db, learner.id, since)
+    sections = collections.Counter(
+        learner.study_day(from_milliseconds(at)) for page in pages for at in page.sections.values()
+    )
+    counts = collections.Counter(days.counts)
+    counts.update({day.isoformat(): n for day, n in sections.items() if day >= since})
+    return StudyRecord(
+        first=min((day for day in (days.first, *sections) if day), default=None),
+        counts=counts,
+        questions={day: totals.answers for day, totals in days.recent.items()},
+        opened={page.topic for page in pages},
+        read={
+            page.topic: learner.study_day(from_milliseconds(page.at))
+            for page in pages
+            if is_page_read(desk.library, page)
+        },
+    )
+
+
+def is_page_read(library: Library, page: PageProgress) -> bool:
+    """Return whether every section of a page is read."""
+    topic = library.topics.get(page.topic)
+    return topic is not None and all(a in page.sections for a in readable_anchors(topic))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeekDay:
+    """A day from Monday to Sunday."""
+
+    day: dt.date
+    state: DayState
+    is_today: bool
+
+
+def day_state(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> DayState:
+    """Return what a day is or was in the plan."""
+    if day == calendar.exam:
+        return "exam"
+    if record.counts.get(day.isoformat()):
+        return "studied"
+    if day in calendar.mocks:
+        return "mock"
+    return "off" if calendar.is_off(day) else "open"
+
+
+def week_days(day: dt.date, calendar: PlanCalendar, record: StudyRecord) -> Sequence[WeekDay]:
+    """Return the seven days of the week of `day`."""
+    monday = day - day.weekday() * _DAY
+    days = (monday + n * _DAY for n in range(_LAST_DAYS))
+    return [WeekDay(d, day_state(d, calendar, record), d == day) for d in days]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeekSummary:
+    """What the last seven days held: days studied, pages read, questions, cards newly known."""
+
+    days: int
+    pages: int
+    questions: int
+    cards: int
+
+
+def week_summary(desk: RequestContext, plan: StudyPlan, record: StudyRecord) -> WeekSummary:
+    """Return the sums of the last seven study days."""
+    last = [(desk.day - n * _DAY) for n in range(_LAST_DAYS)]
+    named = [day.isoformat() for day in last]
+    before = load_newest_list(desk.db, desk.learner.id, desk.day - _LAST_DAYS * _DAY)
+    course = course_facts(desk.library)
+    return WeekSummary(
+        days=sum(record.counts.get(day, 0) > 0 for day in named),
+        pages=sum(slug in course.pages and day in last for slug, day in record.read.items()),
+        questions=sum(record.questions.get(day, 0) for day in named),
+        cards=plan.progress.cards_known - (before[0].known_cards if before else 0),
+    )
