@@ -100,11 +100,13 @@ def choose_new_cards(
     """Return the new cards to begin, at most `count`; `known` is by page, 0 to 1.
 
     Cards that the learner added come first: all of their own, and missed questions in at most half
-    of the places. The rest are from pages that were read or whose questions were missed. The domain
+    of the places. The rest are from pages that were read, or with a question missed at first. The domain
     furthest below its share of the exam gives the next card; within it the page where it helps most.
     """
     missed = collections.Counter(
-        course.questions[item].page for item in learner.missed if item in course.questions
+        course.questions[answer.question].page
+        for answer in learner.answers
+        if answer.score < 1 and answer.question in course.questions
     )
     chosen = _choose_added(learner, count)
     started = {card.card for card in learner.cards} | learner.unavailable

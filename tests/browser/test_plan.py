@@ -1,6 +1,6 @@
-"""The plan in a browser: set an exam day, see the days, read them in any width."""
+"""The plan in a browser: set an exam day, see its dates, move a mock exam."""
 
-import re
+import datetime as dt
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import set_exam
 from tests.browser.server import Server
 from tests.browser.test_access import serious
+from tests.browser.test_loop import TOPIC
 
 pytestmark = pytest.mark.browser
 
@@ -16,9 +17,7 @@ def test_the_plan_is_accessible_and_as_wide_as_the_screen(server: Server, page: 
     set_exam(page, server, 30)
     page.goto(f"{server.url}/plan")
 
-    expect(page.get_by_role("heading", name="Your plan")).to_be_visible()
-    expect(page.get_by_text("The numbers")).to_be_visible()
-    page.get_by_text("The numbers").click()
+    expect(page.get_by_role("heading", name="Mock exams")).to_be_visible()
     assert serious(page) == []
 
     page.set_viewport_size({"width": 390, "height": 844})
@@ -26,12 +25,25 @@ def test_the_plan_is_accessible_and_as_wide_as_the_screen(server: Server, page: 
     assert serious(page) == []
 
 
-def test_from_today_the_plan_is_one_click_away(server: Server, page: Page) -> None:
+def test_a_mock_exam_is_moved_on_the_plan(server: Server, page: Page) -> None:
     set_exam(page, server, 30)
-    page.goto(f"{server.url}/flashcards?show=1")
-    page.get_by_role("button", name=re.compile("^Easy")).click()
-    expect(page.locator("#desk svg[aria-label^='1 of']")).to_have_count(1)
-    page.goto(server.url)
-    page.get_by_role("link", name="The plan").click()
+    page.goto(f"{server.url}/plan")
+    first = page.locator("input[name=new]").first
+    old = dt.date.fromisoformat(first.input_value())
+    new = old + dt.timedelta(days=1)
 
-    expect(page.get_by_text(re.compile(r"of \d+.cards are started"))).to_be_visible()
+    first.fill(new.isoformat())
+    page.get_by_role("button", name="Move").first.click()
+
+    expect(page.locator("input[name=new]").first).to_have_value(new.isoformat())
+
+
+def test_a_list_that_was_made_is_one_click_from_its_plan(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/concepts/{TOPIC}")
+    page.locator("form[action$='/readings'] button").first.click()
+    page.goto(server.url)
+    expect(page.locator("ol.led > li").first).to_be_visible()
+
+    page.get_by_role("link", name="Your plan").click()
+
+    expect(page.get_by_role("heading", name="Today")).to_be_visible()

@@ -105,7 +105,8 @@ def test_what_was_left_undone_longest_comes_first(course: CourseFacts) -> None:
 def test_new_cards_are_from_pages_read_or_missed(course: CourseFacts) -> None:
     learner = a_learner(course)
     missed = next(q for q in course.questions.values() if q.page not in learner.page_shares())
-    learner = dataclasses.replace(learner, missed={missed.id: DAY})
+    answers = [*learner.answers, AnswerFact(missed.id, 0.0, DAY, 999)]
+    learner = dataclasses.replace(learner, answers=answers)
 
     chosen = choose_new_cards(course, learner, {}, 40)
 
