@@ -319,7 +319,6 @@ def play(way: Way, seed: int, library: LiveLibrary) -> Result:
         try:
             return Player(app, clock, way, seed).play()
         finally:
-            app.state.pages.close()
             app.state.engine.dispose()
 
 

@@ -49,7 +49,7 @@ def test_a_closed_exam_counts_by_the_mended_key_and_says_what_it_was(
     app: FastAPI, rosa: TestClient, session: Session, author: Author
 ):
     sitting = sat(rosa, session, author, ACCURACY)
-    assert "<h1>0 of " in rosa.get(f"{sitting}/report").text
+    assert '<h1 class="count"><b>0</b> of ' in rosa.get(f"{sitting}/report").text
     learner = session.exec(select(Learner.id)).one()
     before = attempts(session)
     kept = session.exec(select(SittingAnswer)).one().model_dump()
@@ -58,7 +58,7 @@ def test_a_closed_exam_counts_by_the_mended_key_and_says_what_it_was(
     assert regrade(app.state.engine, author) == 1
 
     report = rosa.get(f"{sitting}/report").text
-    assert "<h1>1 of " in report
+    assert '<h1 class="count"><b>1</b> of ' in report
     assert "The key of 1\u00a0question was mended after this exam" in report
     assert "before, it was 0 of" in report
     assert "right, key mended" in report

@@ -104,7 +104,7 @@ def test_programs_get_the_problems_alone(course: Path, capsys: pytest.CaptureFix
 
 def test_a_dry_run_of_nothing_is_refused(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(course), "--dry-run"]) == 2
-    assert "say --fix as well" in capsys.readouterr().err
+    assert "add --fix" in capsys.readouterr().err
 
 
 def test_every_code_can_be_explained(

@@ -199,7 +199,7 @@ def test_an_item_that_has_the_right_id_all_the_same_can_be_accepted(
     assert "W07" not in {p.code for p in check_course(course, today=DAY)}
     capsys.readouterr()
     assert main(["check", str(course), "--accept", "w-fp32"]) == 2
-    assert "say --fix as well" in capsys.readouterr().err
+    assert "add --fix" in capsys.readouterr().err
 
 
 def test_the_line_of_an_item_in_error_stays_as_it_is(course: Path) -> None:

@@ -65,12 +65,13 @@ def test_a_first_visit_says_what_the_exam_is(client: TestClient, library: Librar
         assert domain.title in page
         assert f"{round(domain.weight * 100)}%, " in page
     assert 'name="pick" value="placement"' in page
+    assert "What an evening looks like" in page
 
 
 def test_saying_that_one_does_not_know_is_an_answer(rosa: TestClient, session: Session):
     page = give_up(rosa, begin(rosa), 1)
 
-    assert "You said that you do not know." in page
+    assert "Not known yet." in page
     row = session.exec(select(Attempt)).one()
     assert (row.context, row.raw, row.score, row.first) == (
         "placement",
@@ -88,15 +89,6 @@ def test_a_solution_is_shown_to_who_does_not_know(rosa: TestClient):
     assert "your answer" not in page
 
 
-def test_outside_of_a_placement_test_nothing_chosen_is_refused(rosa: TestClient):
-    sent = rosa.post("/quiz/runs", data={"pick": "mixed", "token": "t"})
-    run = sent.headers["location"]
-    action, hidden = fields(rosa.get(f"{run}/1").text)
-
-    assert "t know<" not in rosa.get(f"{run}/1").text
-    assert rosa.post(action, data=hidden | {"unknown": "yes"}).status_code == 422
-
-
 def test_a_test_that_was_left_is_the_next_thing(rosa: TestClient):
     run = begin(rosa)
     assert "Go on with the test" in rosa.get("/").text
@@ -111,7 +103,9 @@ def test_a_test_that_was_left_is_the_next_thing(rosa: TestClient):
     assert f'href="{run}"' in page
 
 
-def test_a_finished_test_leads_to_the_plan(rosa: TestClient, library: Library):
+def test_a_finished_test_names_the_pages_to_read(
+    rosa: TestClient, library: Library, session: Session
+):
     run = begin(rosa)
     page, place = "", 0
     while "See the result" not in page:
@@ -119,10 +113,12 @@ def test_a_finished_test_leads_to_the_plan(rosa: TestClient, library: Library):
         page = give_up(rosa, run, place)
 
     result = rosa.get(f"{run}/result").text
-    assert "What to do today" in result
-    for domain in library.syllabus.domains:
-        assert domain.title in result
-    assert "Go on with the test" not in rosa.get("/").text
+    assert "Back to Today" in result
+    heaviest = max(library.syllabus.domains, key=lambda domain: domain.weight)
+    assert f"Most to gain in {heaviest.title}" in result
+    pages = re.findall(r'<a class="btn[ main]*" href="/concepts/([\w-]+)">Read', result)
+    assert len(pages) == min(3, len(set(session.exec(select(Attempt.topic)))))
+    assert "Placement test:" not in rosa.get("/").text
 
 
 @pytest.mark.parametrize(("day", "status"), [("2026-07-03", 303), ("", 303), ("yesterday", 422)])

@@ -166,8 +166,8 @@ def test_a_start_makes_what_is_kept_private(installation) -> None:
 
     assert main(["db", "upgrade"]) == 0
 
-    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in installation.data.iterdir()}
-    assert set(modes.values()) == {0o600}
+    for path in installation.data.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
 def test_a_data_folder_of_ours_is_private(monkeypatch, tmp_path) -> None:

@@ -146,14 +146,9 @@ def test_statistics_and_papers_are_those_of_one_course(
         db.commit()
 
         for course, score in (("aid", 1.0), ("sizing", 0.0)):
-            (only,) = bench.load_first_answers(db, course, 0, 10).answers
+            (only,) = bench.load_first_answers(db, course)
             assert (only.item, only.score) == ("w-fp32", score)
-            assert bench.attempt_log_extent(db, course).answers == 1
-            assert (
-                bench.count_finished_sittings(db, course)
-                == len(bench.first_exam_sittings(db, course))
-                == 1
-            )
+            assert len(bench.first_exam_sittings(db, course)) == 1
         assert bench.attempt_log_extent(db, "").answers == 0
 
 
