@@ -1,6 +1,4 @@
-"""The plan in a browser: set an exam day, see the days, read them in any width."""
-
-import re
+"""Today, plan, progress and course in a browser: accessible, and as wide as the screen."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,26 +10,28 @@ from tests.browser.test_access import serious
 pytestmark = pytest.mark.browser
 
 
-def test_the_plan_is_accessible_and_as_wide_as_the_screen(server: Server, page: Page) -> None:
+def test_the_four_pages_are_accessible_and_as_wide_as_the_screen(
+    server: Server, page: Page
+) -> None:
     set_exam(page, server, 30)
-    page.goto(f"{server.url}/plan")
+    page.goto(f"{server.url}/concepts/weights")
+    page.get_by_role("button", name="Mark as read").first.click()
 
-    expect(page.get_by_role("heading", name="Your plan")).to_be_visible()
-    expect(page.get_by_text("The numbers")).to_be_visible()
-    page.get_by_text("The numbers").click()
-    assert serious(page) == []
-
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    assert serious(page) == []
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        for address in ("/", "/plan", "/progress", "/course"):
+            page.goto(server.url + address)
+            for fold in page.locator("main details").all():
+                fold.evaluate("fold => fold.open = true")
+            assert serious(page) == [], address
+            assert page.evaluate("document.documentElement.scrollWidth") == width, address
 
 
 def test_from_today_the_plan_is_one_click_away(server: Server, page: Page) -> None:
     set_exam(page, server, 30)
-    page.goto(f"{server.url}/flashcards?show=1")
-    page.get_by_role("button", name=re.compile("^Easy")).click()
-    expect(page.locator("#desk svg[aria-label^='1 of']")).to_have_count(1)
+    page.goto(f"{server.url}/concepts/weights")
+    page.get_by_role("button", name="Mark as read").first.click()
     page.goto(server.url)
-    page.get_by_role("link", name="The plan").click()
+    page.get_by_role("link", name="Plan", exact=True).click()
 
-    expect(page.get_by_text(re.compile(r"of \d+.cards are started"))).to_be_visible()
+    expect(page.get_by_role("heading", name="30 days to your exam")).to_be_visible()
