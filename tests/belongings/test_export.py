@@ -71,26 +71,14 @@ def study(client: TestClient) -> None:
     finish(client, sitting)
 
 
-def number(words: str, page: str) -> int:
-    found = re.search(rf"([\d,]+)\s+{words}", page.replace("\xa0", " "))
-    assert found, words
-    return int(found[1].replace(",", ""))
-
-
-def test_the_archive_has_the_totals_of_the_pages(client: TestClient):
+def test_the_archive_has_the_totals_of_its_rows(client: TestClient):
     study(client)
 
     totals = read_archive(client.get("/settings/export").content)
 
-    progress = client.get("/progress").text
     counted = client.get("/settings/erasure").text
-    assert totals["first answers"] == number("to new questions", progress)
-    for name, words in (
-        ("answers", "answer"),
-        ("reviews", "review"),
-        ("days", "days? of study"),
-    ):
-        assert totals[name] == totals[f"{name} by day"] == number(words, progress)
+    for name in ("answers", "reviews", "days"):
+        assert totals[name] == totals[f"{name} by day"] > 0
     assert totals["exams"] == 1
     assert (totals["reviews"], totals["cards"]) == (1, 1)
     listed = rows_of(client.get("/settings/export").content)

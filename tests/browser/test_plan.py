@@ -1,4 +1,4 @@
-"""The plan in a browser: set an exam day, see its dates, move a mock exam."""
+"""Today, plan, progress and course in a browser: accessible, and as wide as the screen."""
 
 import datetime as dt
 
@@ -13,16 +13,21 @@ from tests.browser.test_loop import TOPIC
 pytestmark = pytest.mark.browser
 
 
-def test_the_plan_is_accessible_and_as_wide_as_the_screen(server: Server, page: Page) -> None:
+def test_the_four_pages_are_accessible_and_as_wide_as_the_screen(
+    server: Server, page: Page
+) -> None:
     set_exam(page, server, 30)
-    page.goto(f"{server.url}/plan")
+    page.goto(f"{server.url}/concepts/weights")
+    page.get_by_role("button", name="Mark as read").first.click()
 
-    expect(page.get_by_role("heading", name="Mock exams")).to_be_visible()
-    assert serious(page) == []
-
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    assert serious(page) == []
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        for address in ("/", "/plan", "/progress", "/course"):
+            page.goto(server.url + address)
+            for fold in page.locator("main details").all():
+                fold.evaluate("fold => fold.open = true")
+            assert serious(page) == [], address
+            assert page.evaluate("document.documentElement.scrollWidth") == width, address
 
 
 def test_a_mock_exam_is_moved_on_the_plan(server: Server, page: Page) -> None:

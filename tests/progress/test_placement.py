@@ -65,7 +65,6 @@ def test_a_first_visit_says_what_the_exam_is(client: TestClient, library: Librar
         assert domain.title in page
         assert f"{round(domain.weight * 100)}%, " in page
     assert 'name="pick" value="placement"' in page
-    assert "What an evening looks like" in page
 
 
 def test_saying_that_one_does_not_know_is_an_answer(rosa: TestClient, session: Session):
