@@ -119,20 +119,31 @@ def choose_new_cards(
         and (cards := [card for card in page.cards if card not in started])
     }
     order = {slug: place for place, slug in enumerate(course.pages)}
-    begun = _started_by_domain(course, learner)
-    today: collections.Counter[str] = collections.Counter()
+    weights = {domain.number: domain.weight for domain in course.domains}
+    of_pages = (course.pages[card.page].domain for card in learner.cards if card.page in order)
+    begun, today = collections.Counter(of_pages), collections.Counter[str]()
+
+    def gain(slug: str) -> tuple[bool, float, int]:
+        page = course.pages[slug]
+        weight = course.objectives[page.objectives[0]].weight
+        value = 0.3 * (missed[slug] > 0) + 5 * weight * (1 - known.get(slug, 0.3))
+        used = len(page.cards) - len(left[slug])
+        return today[slug] < _A_PAGE, value - 0.12 * used, -order[slug]
+
     while left and len(chosen) < count:
-        slug = _next_page(course, left, known, missed, (begun, today, order))
+        domains = sorted({course.pages[slug].domain for slug in left})
+        all_begun = begun.total() + 1
+        domain = max(domains, key=lambda d: weights[d] * all_begun - begun[d])
+        slug = max((slug for slug in left if course.pages[slug].domain == domain), key=gain)
         card = left[slug].pop(0)
         if not left[slug]:
             del left[slug]
         note = course.notes.get(card, card)
-        if note in notes:
-            continue
-        notes.add(note)
-        chosen.append(card)
-        today[slug] += 1
-        begun[course.pages[slug].domain] += 1
+        if note not in notes:
+            notes.add(note)
+            chosen.append(card)
+            today[slug] += 1
+            begun[domain] += 1
     return chosen
 
 
@@ -140,31 +151,3 @@ def _choose_added(learner: LearnerFacts, count: int) -> list[str]:
     own = [card for card in learner.added if not card.startswith("q:")]
     questions = [card for card in learner.added if card.startswith("q:")]
     return [*own[:count], *questions[: max(0, count - len(own)) // 2]]
-
-
-def _started_by_domain(course: CourseFacts, learner: LearnerFacts) -> collections.Counter[str]:
-    pages = (course.pages.get(card.page) for card in learner.cards)
-    return collections.Counter(page.domain for page in pages if page)
-
-
-def _next_page(
-    course: CourseFacts,
-    left: Mapping[str, list[str]],
-    known: Mapping[str, float],
-    missed: Mapping[str, int],
-    state: tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int]],
-) -> str:
-    begun, today, order = state
-    count = sum(begun.values()) + 1
-    weights = {domain.number: domain.weight for domain in course.domains}
-    domains = {course.pages[slug].domain for slug in left}
-    domain = max(sorted(domains), key=lambda d: weights[d] * count - begun.get(d, 0))
-
-    def gain(slug: str) -> tuple[bool, float, int]:
-        page = course.pages[slug]
-        weight = course.objectives[page.objectives[0]].weight
-        used = len(page.cards) - len(left[slug])
-        value = 0.3 * (missed.get(slug, 0) > 0) + 5 * weight * (1 - known.get(slug, 0.3))
-        return today.get(slug, 0) < _A_PAGE, value - 0.12 * used, -order[slug]
-
-    return max((slug for slug in left if course.pages[slug].domain == domain), key=gain)

@@ -253,3 +253,13 @@ def test_a_day_off_has_no_list_and_says_so(reader: TestClient):
 
     assert "one of your days off" in page
     assert '<ol class="led">' not in page
+
+
+def test_a_list_is_renewed_from_the_settings_too(reader: TestClient, session: Session):
+    reader.get("/")
+    before = lists(session)[0].tasks
+
+    reader.post("/settings", data={"exam_day": "2026-07-03", "minutes_a_day": "5"})
+    reader.get("/flashcards")
+
+    assert lists(session)[0].tasks != before
