@@ -11,16 +11,11 @@ CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
 
 _DAY = dt.timedelta(days=1)
 _WEEK = 7
-FIRST_MOCK_SHARE = 0.4
-"""The part of the days until the exam that passes before the first mock exam."""
-LAST_MOCK_BEFORE = 2
-"""Days between the last mock exam and the exam."""
-LEAST_GAP = 4
-"""The fewest days between the last mock exam and the one before it."""
-MOST_LATE = 2
-"""Days that a missed mock exam stays on the list. The last one stays until the eve."""
-OPEN_DAYS = 60
-"""Days that the plan looks ahead while no exam day is set."""
+_FIRST_MOCK_SHARE = 0.4  # of the days until the exam, before the first mock exam
+_LAST_MOCK_BEFORE = 2  # days from the last mock exam to the exam
+_LEAST_GAP = 4  # days between the last mock exam and the one before it
+_MOST_LATE = 2  # days that a missed mock exam stays on the list; the last one until the eve
+_OPEN_DAYS = 60  # days that the plan looks ahead while no exam day is set
 
 
 def read_card_amount(value: str) -> CardAmount:
@@ -44,11 +39,11 @@ class PlanCalendar:
     @property
     def days(self) -> int:
         """The days from setting the exam day to the exam, at least 1."""
-        return max(1, (self.exam - self.begin).days) if self.exam else OPEN_DAYS
+        return max(1, (self.exam - self.begin).days) if self.exam else _OPEN_DAYS
 
     def days_left(self, day: dt.date) -> int:
         """Return the days from `day` to the exam, 0 on the exam day and after it."""
-        return max(0, (self.exam - day).days) if self.exam else OPEN_DAYS
+        return max(0, (self.exam - day).days) if self.exam else _OPEN_DAYS
 
     def study_days_after(self, day: dt.date) -> int:
         """Return how many days after `day` and before the exam have study time."""
@@ -70,7 +65,7 @@ class PlanCalendar:
         if last_sat is not None and last_sat >= planned:
             return None
         late = (day - planned).days
-        return planned if late <= MOST_LATE or planned == self.mocks[-1] else None
+        return planned if late <= _MOST_LATE or planned == self.mocks[-1] else None
 
 
 def plan_mock_days(
@@ -86,11 +81,11 @@ def plan_mock_days(
     [11, 18, 23]
     """
     days = (exam - begin).days
-    if days < LAST_MOCK_BEFORE + 2:
+    if days < _LAST_MOCK_BEFORE + 2:
         return ()
-    last = days - LAST_MOCK_BEFORE
-    first = max(2, math.ceil(FIRST_MOCK_SHARE * days))
-    offsets = [*range(first, last - LEAST_GAP + 1, _WEEK), last]
+    last = days - _LAST_MOCK_BEFORE
+    first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
+    offsets = [*range(first, last - _LEAST_GAP + 1, _WEEK), last]
     dates = [_next_study_day(begin + n * _DAY, exam, off) for n in offsets]
     return tuple(dict.fromkeys(dates))
 

@@ -10,10 +10,8 @@ from app.content.course_facts import CourseFacts
 from app.spaced_repetition.fsrs import fsrs_formulas
 from app.study_plan.facts import CardFact, LearnerFacts
 
-REVIEW_SHARE = 0.4
-"""The most of a day's minutes that reviews take."""
-NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.18, "more": 0.35}
-"""The most of a day's minutes that new cards take, by the learner's choice."""
+_REVIEW_SHARE = 0.4  # of a day's minutes, at most
+_NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.18, "more": 0.35}
 LATER_REVIEWS = 2
 """Reviews on later days that every new card must still get before the exam."""
 _REVIEW_ROOM = 0.22  # of the minutes ahead, for reviews: not all days are used, not all cards due
@@ -59,7 +57,7 @@ def choose_reviews(learner: LearnerFacts, calendar: PlanCalendar, minutes: float
         ]
     when = exam if calendar.exam and left <= 3 else day
     due.sort(key=lambda card: (recall((when - card.last_day).days, card.stability), card.card))
-    most = int(REVIEW_SHARE * minutes / learner.paces.review)
+    most = int(_REVIEW_SHARE * minutes / learner.paces.review)
     if left > 1:
         due = list({card.note: card for card in reversed(due)}.values())[::-1]
     return due[:most]
@@ -90,7 +88,7 @@ def count_new_cards(
         return 0
     days = (last - learner.day).days + 1 if last else calendar.days
     spare = spare_new_cards(learner, calendar, minutes)
-    most = int(NEW_SHARE[amount] * minutes / learner.paces.new_card)
+    most = int(_NEW_SHARE[amount] * minutes / learner.paces.new_card)
     return min(most, math.ceil(_FRONT_LOAD * spare / days), int(spare))
 
 

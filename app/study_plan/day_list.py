@@ -9,7 +9,7 @@ import dataclasses
 import datetime as dt
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from app.accounts.plan_calendar import CardAmount, PlanCalendar
 from app.content.course_facts import CourseFacts
@@ -29,12 +29,7 @@ _WEAK_OBJECTIVES, _RARE_OBJECTIVES = 6, 8
 _READ_BEFORE = 8.0  # minutes of a domain counted as read before the first page
 
 ReadReason = Literal["begun", "missed in the mock exam", "missed in the placement test", "weak"]
-_REASONS: tuple[ReadReason, ...] = (
-    "begun",
-    "missed in the mock exam",
-    "missed in the placement test",
-    "weak",
-)
+_REASONS: tuple[ReadReason, ...] = get_args(ReadReason)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -234,7 +229,7 @@ def _choose_pages(
             )
 
         page = max((page for page in unread if page.domain == domain), key=lambda p: gain(p.slug))
-        cost = page.minutes * (1 - shares.get(page.slug, 0.0)) * learner.paces.page
+        cost = page.minutes * (1 - shares.get(page.slug, 0.0))
         if cost > room * _PAGE_OVER and (
             chosen or room < _LEAST_ROOM or cost - room > _MOST_OVER * minutes
         ):

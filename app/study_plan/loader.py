@@ -16,13 +16,7 @@ from app.database.engine import write_in_own_transaction
 from app.spaced_repetition.review_log import count_recalled_cards
 from app.spaced_repetition.todays_queue import ListedCards
 from app.study_plan import store
-from app.study_plan.day_list import (
-    DayList,
-    TickedTask,
-    count_undone,
-    make_day_list,
-    tick_tasks,
-)
+from app.study_plan.day_list import DayList, TickedTask, count_undone, make_day_list, tick_tasks
 from app.study_plan.score import ScoreEstimate, damp_fall, estimate_score
 
 _log = logging.getLogger("headroom")
@@ -57,7 +51,6 @@ class StudyPlan:
 
     @property
     def minutes(self) -> float:
-        """The minutes of the whole list."""
         return sum(task.task.minutes for task in self.tasks)
 
     @property
@@ -111,8 +104,6 @@ def load_plan(desk: RequestContext) -> StudyPlan | None:
 
 def listed_cards(desk: RequestContext) -> ListedCards | None:
     """Return the cards on the stored list of the study day; None without one."""
-    if not desk.learner.id:
-        return None
     newest = _newest_list(desk)
     if newest is None or newest[0].day != desk.day:
         return None
@@ -130,6 +121,8 @@ def _tick(desk: RequestContext, day_list: DayList) -> tuple[TickedTask, ...]:
 
 def _newest_list(desk: RequestContext) -> _Made | None:
     """Return the list of the day or the last one before, read once per request."""
+    if not desk.learner.id:
+        return None
     if "newest list" not in desk.found:
         newest = store.load_newest_list(desk.db, desk.learner.id, desk.day)
         desk.found["newest list"] = newest
@@ -209,8 +202,6 @@ async def ensure_day_list(request: Request, desk: Reader) -> None:
     These pages are GET requests. If the list can't be written, the page is shown all the same. Two
     requests at once write one list: the first one stays.
     """
-    if not desk.learner.id:
-        return
     made = await run_in_threadpool(_missing_list, desk)
     if made is None:
         return
