@@ -26,11 +26,8 @@ from app.accounts.learner_store import (
     touch_session,
 )
 from app.accounts.plan_calendar import (
-    DEFAULT_HABITS,
-    LAST_WEEK,
     CardAmount,
     PlanCalendar,
-    StudyHabits,
     read_card_amount,
 )
 from app.clock import RETENTION, Now, current_time, from_milliseconds, study_day_at, study_day_start
@@ -42,6 +39,24 @@ from app.web.dependencies import current_library
 from app.web.rate_limits import RateLimiter, client_key
 from app.web.render import render_page
 from app.web.visitor import SessionCookies, Visitor, describe_user_agent
+
+LAST_WEEK = 7
+"""Days before the exam on which the study time may be doubled."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyHabits:
+    """A learner's choices for the study plan.
+
+    `double` doubles the minutes in the last week, `off` are the weekdays without study time
+    (Monday is 0).
+    """
+
+    double: bool = False
+    off: frozenset[int] = frozenset()
+
+
+DEFAULT_HABITS = StudyHabits()
 
 _A_DAY = dt.timedelta(days=1)
 
@@ -82,9 +97,9 @@ class LearnerProfile:
     def plan_calendar(self, day: dt.date) -> PlanCalendar:
         """Return the dates of the plan as of a study day; without an exam day if it is over."""
         if self.exam_day is None or self.exam_day < day:
-            return PlanCalendar(day, habits=self.habits)
+            return PlanCalendar(day, off=self.habits.off)
         begin = self.plan_begun or day
-        return PlanCalendar(begin, self.exam_day, self.mock_days, self.habits)
+        return PlanCalendar(begin, self.exam_day, self.mock_days, self.habits.off)
 
     def study_day(self, now: dt.datetime) -> dt.date:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""
@@ -93,7 +108,7 @@ class LearnerProfile:
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day: a day off before the exam."""
         exam = self.exam_day
-        return exam is not None and day < exam and self.habits.is_off(day)
+        return exam is not None and day < exam and day.weekday() in self.habits.off
 
     def minutes_on(self, day: dt.date) -> int:
         """Return the minutes of a study day. A day off counts like any other day."""

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
-from app.accounts.plan_calendar import CARD_AMOUNTS, StudyHabits, plan_mock_days
+from app.accounts.plan_calendar import CARD_AMOUNTS, plan_mock_days
 from app.clock import RETENTION, Now, find_time_zone
 from app.database.engine import DbSession
 from app.web.render import render_page
@@ -86,7 +86,7 @@ class SettingsForm(BaseModel):
         exam = dt.date.fromisoformat(values["exam_day"]) if values["exam_day"] else None
         if exam != kept and not reader.problems:
             off = frozenset(map(int, values["days_off"]))
-            mocks = plan_mock_days(today, exam, StudyHabits(off=off)) if exam else ()
+            mocks = plan_mock_days(today, exam, off) if exam else ()
             values["exam_result"] = ""
             values["plan_begun"] = today.isoformat() if exam else None
             values["mock_days"] = " ".join(day.isoformat() for day in mocks)

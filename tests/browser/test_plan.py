@@ -1,5 +1,6 @@
 """Today, plan, progress and course in a browser: accessible, and as wide as the screen."""
 
+import datetime as dt
 import re
 
 import pytest
@@ -42,3 +43,16 @@ def test_from_today_the_plan_is_one_click_away(server: Server, page: Page) -> No
     page.get_by_role("link", name="Plan", exact=True).click()
 
     expect(page.get_by_role("heading", name="30 days to your exam")).to_be_visible()
+
+
+def test_a_mock_exam_is_moved_on_the_plan(server: Server, page: Page) -> None:
+    set_exam(page, server, 30)
+    page.goto(f"{server.url}/plan")
+    first = page.locator("input[name=new]").first
+    old = dt.date.fromisoformat(first.input_value())
+    new = old + dt.timedelta(days=1)
+
+    first.fill(new.isoformat())
+    page.get_by_role("button", name="Move").first.click()
+
+    expect(page.locator("input[name=new]").first).to_have_value(new.isoformat())
