@@ -3,8 +3,11 @@
 import dataclasses
 import datetime as dt
 
-from app.accounts.plan_calendar import LAST_WEEK, CardAmount, PlanCalendar, StudyHabits
+from app.accounts.plan_calendar import CardAmount, PlanCalendar
 from app.clock import RETENTION, study_day_at, study_day_start
+
+LAST_WEEK = 7
+"""Days before the exam on which the study time may be doubled."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,11 +48,6 @@ class LearnerProfile:
     last_seen: int = 0
     revoked: bool = False
 
-    @property
-    def habits(self) -> StudyHabits:
-        """The choices for the study plan."""
-        return StudyHabits(self.double_last_week, self.days_off)
-
     def study_day(self, now: dt.datetime) -> dt.date:
         """Return the learner's study day at `now`. It changes at 04:00 local time."""
         return study_day_at(now, self.zone)
@@ -57,7 +55,7 @@ class LearnerProfile:
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day: a day off before the exam."""
         exam = self.exam_day
-        return exam is not None and day < exam and self.habits.is_off(day)
+        return exam is not None and day < exam and day.weekday() in self.days_off
 
     def minutes_on(self, day: dt.date) -> int:
         """Return the minutes of a study day. A day off counts like any other day."""
@@ -67,9 +65,9 @@ class LearnerProfile:
     def plan_calendar(self, day: dt.date) -> PlanCalendar:
         """Return the dates of the plan as of a study day; without an exam day if it is over."""
         if self.exam_day is None or self.exam_day < day:
-            return PlanCalendar(day, habits=self.habits)
+            return PlanCalendar(day, off=self.days_off)
         begin = self.plan_begun or day
-        return PlanCalendar(begin, self.exam_day, self.mock_days, self.habits)
+        return PlanCalendar(begin, self.exam_day, self.mock_days, self.days_off)
 
     def next_study_day(self, now: dt.datetime) -> dt.datetime:
         """Return when the study day after `now` begins."""

@@ -11,18 +11,11 @@ CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
 
 _DAY = dt.timedelta(days=1)
 _WEEK = 7
-LAST_WEEK = 7
-"""Days before the exam on which the study time may be doubled."""
-FIRST_MOCK_SHARE = 0.4
-"""The part of the days until the exam that passes before the first mock exam."""
-LAST_MOCK_BEFORE = 2
-"""Days between the last mock exam and the exam."""
-LEAST_GAP = 4
-"""The fewest days between the last mock exam and the one before it."""
-MOST_LATE = 2
-"""Days that a missed mock exam stays on the list. The last one stays until the eve."""
-OPEN_DAYS = 60
-"""Days that the plan looks ahead while no exam day is set."""
+_FIRST_MOCK_SHARE = 0.4  # of the days until the exam, before the first mock exam
+_LAST_MOCK_BEFORE = 2  # days from the last mock exam to the exam
+_LEAST_GAP = 4  # days between the last mock exam and the one before it
+_MOST_LATE = 2  # days that a missed mock exam stays on the list; the last one until the eve
+_OPEN_DAYS = 60  # days that the plan looks ahead while no exam day is set
 
 
 def read_card_amount(value: str) -> CardAmount:
@@ -31,54 +24,35 @@ def read_card_amount(value: str) -> CardAmount:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class StudyHabits:
-    """A learner's choices for the study plan.
-
-    `double` doubles the minutes in the last week, `off` are the weekdays without study time
-    (Monday is 0).
-    """
-
-    double: bool = False
-    off: frozenset[int] = frozenset()
-
-    def is_off(self, day: dt.date) -> bool:
-        """Return whether a study day is on a weekday without study time."""
-        return day.weekday() in self.off
-
-
-DEFAULT_HABITS = StudyHabits()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class PlanCalendar:
-    """The dates of a plan. `begin` is the study day on which the exam day was set.
+    """The dates of a plan, from the study day on which the exam day was set.
 
-    Without an exam day `exam` is None, there are no mock exams, and the plan looks a fixed number
-    of days ahead.
+    `off` are weekdays without study time (Monday is 0). Without an exam day `exam` is None, there
+    are no mock exams, and the plan looks a fixed number of days ahead.
     """
 
     begin: dt.date
     exam: dt.date | None = None
     mocks: tuple[dt.date, ...] = ()
-    habits: StudyHabits = DEFAULT_HABITS
+    off: frozenset[int] = frozenset()
 
     @property
     def days(self) -> int:
         """The days from setting the exam day to the exam, at least 1."""
-        return max(1, (self.exam - self.begin).days) if self.exam else OPEN_DAYS
+        return max(1, (self.exam - self.begin).days) if self.exam else _OPEN_DAYS
 
     def days_left(self, day: dt.date) -> int:
         """Return the days from `day` to the exam, 0 on the exam day and after it."""
-        return max(0, (self.exam - day).days) if self.exam else OPEN_DAYS
+        return max(0, (self.exam - day).days) if self.exam else _OPEN_DAYS
 
     def study_days_after(self, day: dt.date) -> int:
         """Return how many days after `day` and before the exam have study time."""
         days = (day + n * _DAY for n in range(1, self.days_left(day)))
-        return sum(not self.habits.is_off(each) for each in days)
+        return sum(each.weekday() not in self.off for each in days)
 
     def is_off(self, day: dt.date) -> bool:
         """Return whether nothing is planned for a day. The exam day is never off."""
-        return self.exam is not None and day < self.exam and self.habits.is_off(day)
+        return self.exam is not None and day < self.exam and day.weekday() in self.off
 
     def due_mock(self, day: dt.date, last_sat: dt.date | None) -> dt.date | None:
         """Return the date of the mock exam to sit on `day`, which may be an earlier one; or None.
@@ -91,11 +65,11 @@ class PlanCalendar:
         if last_sat is not None and last_sat >= planned:
             return None
         late = (day - planned).days
-        return planned if late <= MOST_LATE or planned == self.mocks[-1] else None
+        return planned if late <= _MOST_LATE or planned == self.mocks[-1] else None
 
 
 def plan_mock_days(
-    begin: dt.date, exam: dt.date, habits: StudyHabits = DEFAULT_HABITS
+    begin: dt.date, exam: dt.date, off: frozenset[int] = frozenset()
 ) -> tuple[dt.date, ...]:
     """Return the dates of the mock exams for an exam day that was set on `begin`.
 
@@ -107,18 +81,18 @@ def plan_mock_days(
     [11, 18, 23]
     """
     days = (exam - begin).days
-    if days < LAST_MOCK_BEFORE + 2:
+    if days < _LAST_MOCK_BEFORE + 2:
         return ()
-    last = days - LAST_MOCK_BEFORE
-    first = max(2, math.ceil(FIRST_MOCK_SHARE * days))
-    offsets = [*range(first, last - LEAST_GAP + 1, _WEEK), last]
-    dates = [_next_study_day(begin + n * _DAY, exam, habits) for n in offsets]
+    last = days - _LAST_MOCK_BEFORE
+    first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
+    offsets = [*range(first, last - _LEAST_GAP + 1, _WEEK), last]
+    dates = [_next_study_day(begin + n * _DAY, exam, off) for n in offsets]
     return tuple(dict.fromkeys(dates))
 
 
-def _next_study_day(day: dt.date, exam: dt.date, habits: StudyHabits) -> dt.date:
+def _next_study_day(day: dt.date, exam: dt.date, off: frozenset[int]) -> dt.date:
     later = day
-    while later < exam and habits.is_off(later):
+    while later < exam and later.weekday() in off:
         later += _DAY
     return later if later < exam else day
 

@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
-from app.accounts.plan_calendar import CARD_AMOUNTS, StudyHabits, plan_mock_days
+from app.accounts.plan_calendar import CARD_AMOUNTS, plan_mock_days
 from app.clock import RETENTION, Now, find_time_zone
 from app.database.engine import DbSession
 from app.web.render import render_page
@@ -177,8 +177,8 @@ class SettingsForm(BaseModel):
             problems.append({"field": "exam_day", "message": message})
         exam = dt.date.fromisoformat(values["exam_day"]) if values.get("exam_day") else None
         if exam != saved and not problems:
-            habits = StudyHabits(off=frozenset(map(int, values["days_off"])))
-            mocks = plan_mock_days(today, exam, habits) if exam else ()
+            off = frozenset(map(int, values["days_off"]))
+            mocks = plan_mock_days(today, exam, off) if exam else ()
             values["exam_result"] = ""
             values["plan_begun"] = today.isoformat() if exam else None
             values["mock_days"] = " ".join(day.isoformat() for day in mocks)

@@ -36,7 +36,6 @@ from app.study_plan.loader import (
     DayListEnsured,
     StudyPlan,
     load_plan,
-    renew_untouched_list,
 )
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count, format_minutes
@@ -271,7 +270,6 @@ def set_exam_day(
     if problems:
         return settings_page(request, learner, db, typed, problems)
     change_settings(db, learner.id, values)
-    renew_untouched_list(desk)
     return RedirectResponse("/plan" if exam_day else "/", 303)
 
 
@@ -286,7 +284,6 @@ def move_mock_exam(
         raise InvalidInputError(str(error), "new") from None
     moved = {"mock_days": " ".join(day.isoformat() for day in mocks)}
     change_settings(desk.db, desk.learner.id, moved)
-    renew_untouched_list(desk)
     return RedirectResponse("/plan", 303)
 
 

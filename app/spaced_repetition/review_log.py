@@ -676,3 +676,28 @@ def _history_query() -> Any:
         .order_by(*(column.desc() for column in BY_TIME))
         .limit(100)
     )
+
+
+_voiding = LOG.alias()
+_rated = (
+    LOG.c.learner_id == bindparam("learner"),
+    LOG.c.rating > 0,
+    ~select(_voiding.c.id).where(_voiding.c.voids == LOG.c.id).exists(),
+)
+_REVIEW_DAYS = (
+    select(LOG.c.card, func.count(LOG.c.study_day.distinct())).where(*_rated).group_by(LOG.c.card)
+)
+_RECALLED = select(func.count(LOG.c.card.distinct())).where(
+    *_rated, LOG.c.rating > 1, LOG.c.recall.is_not(None)
+)
+
+
+def count_review_days(db: Session, learner_id: int) -> dict[str, int]:
+    """Return on how many study days each card was rated. Reads the whole log."""
+    rows = db.connection().execute(_REVIEW_DAYS, {"learner": learner_id})
+    return {row[0]: row[1] for row in rows}
+
+
+def count_recalled_cards(db: Session, learner_id: int) -> int:
+    """Return how many cards were ever recalled after their first steps. Reads the whole log."""
+    return db.connection().scalar(_RECALLED, {"learner": learner_id}) or 0

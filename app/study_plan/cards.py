@@ -10,10 +10,8 @@ from app.content.course_facts import CourseFacts
 from app.spaced_repetition.fsrs import fsrs_formulas
 from app.study_plan.facts import CardFact, LearnerFacts
 
-REVIEW_SHARE = 0.4
-"""The most of a day's minutes that reviews take."""
-NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.18, "more": 0.35}
-"""The most of a day's minutes that new cards take, by the learner's choice."""
+_REVIEW_SHARE = 0.4  # of a day's minutes, at most
+_NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.18, "more": 0.35}
 LATER_REVIEWS = 2
 """Reviews on later days that every new card must still get before the exam."""
 _REVIEW_ROOM = 0.22  # of the minutes ahead, for reviews: not all days are used, not all cards due
@@ -59,7 +57,7 @@ def choose_reviews(learner: LearnerFacts, calendar: PlanCalendar, minutes: float
         ]
     when = exam if calendar.exam and left <= 3 else day
     due.sort(key=lambda card: (recall((when - card.last_day).days, card.stability), card.card))
-    most = int(REVIEW_SHARE * minutes / learner.paces.review)
+    most = int(_REVIEW_SHARE * minutes / learner.paces.review)
     if left > 1:
         due = list({card.note: card for card in reversed(due)}.values())[::-1]
     return due[:most]
@@ -90,7 +88,7 @@ def count_new_cards(
         return 0
     days = (last - learner.day).days + 1 if last else calendar.days
     spare = spare_new_cards(learner, calendar, minutes)
-    most = int(NEW_SHARE[amount] * minutes / learner.paces.new_card)
+    most = int(_NEW_SHARE[amount] * minutes / learner.paces.new_card)
     return min(most, math.ceil(_FRONT_LOAD * spare / days), int(spare))
 
 
@@ -119,20 +117,31 @@ def choose_new_cards(
         and (cards := [card for card in page.cards if card not in started])
     }
     order = {slug: place for place, slug in enumerate(course.pages)}
-    begun = _started_by_domain(course, learner)
-    today: collections.Counter[str] = collections.Counter()
+    weights = {domain.number: domain.weight for domain in course.domains}
+    of_pages = (course.pages[card.page].domain for card in learner.cards if card.page in order)
+    begun, today = collections.Counter(of_pages), collections.Counter[str]()
+
+    def gain(slug: str) -> tuple[bool, float, int]:
+        page = course.pages[slug]
+        weight = course.objectives[page.objectives[0]].weight
+        value = 0.3 * (missed[slug] > 0) + 5 * weight * (1 - known.get(slug, 0.3))
+        used = len(page.cards) - len(left[slug])
+        return today[slug] < _A_PAGE, value - 0.12 * used, -order[slug]
+
     while left and len(chosen) < count:
-        slug = _next_page(course, left, known, missed, (begun, today, order))
+        domains = sorted({course.pages[slug].domain for slug in left})
+        all_begun = begun.total() + 1
+        domain = max(domains, key=lambda d: weights[d] * all_begun - begun[d])
+        slug = max((slug for slug in left if course.pages[slug].domain == domain), key=gain)
         card = left[slug].pop(0)
         if not left[slug]:
             del left[slug]
         note = course.notes.get(card, card)
-        if note in notes:
-            continue
-        notes.add(note)
-        chosen.append(card)
-        today[slug] += 1
-        begun[course.pages[slug].domain] += 1
+        if note not in notes:
+            notes.add(note)
+            chosen.append(card)
+            today[slug] += 1
+            begun[domain] += 1
     return chosen
 
 
@@ -140,31 +149,3 @@ def _choose_added(learner: LearnerFacts, count: int) -> list[str]:
     own = [card for card in learner.added if not card.startswith("q:")]
     questions = [card for card in learner.added if card.startswith("q:")]
     return [*own[:count], *questions[: max(0, count - len(own)) // 2]]
-
-
-def _started_by_domain(course: CourseFacts, learner: LearnerFacts) -> collections.Counter[str]:
-    pages = (course.pages.get(card.page) for card in learner.cards)
-    return collections.Counter(page.domain for page in pages if page)
-
-
-def _next_page(
-    course: CourseFacts,
-    left: Mapping[str, list[str]],
-    known: Mapping[str, float],
-    missed: Mapping[str, int],
-    state: tuple[Mapping[str, int], Mapping[str, int], Mapping[str, int]],
-) -> str:
-    begun, today, order = state
-    count = sum(begun.values()) + 1
-    weights = {domain.number: domain.weight for domain in course.domains}
-    domains = {course.pages[slug].domain for slug in left}
-    domain = max(sorted(domains), key=lambda d: weights[d] * count - begun.get(d, 0))
-
-    def gain(slug: str) -> tuple[bool, float, int]:
-        page = course.pages[slug]
-        weight = course.objectives[page.objectives[0]].weight
-        used = len(page.cards) - len(left[slug])
-        value = 0.3 * (missed.get(slug, 0) > 0) + 5 * weight * (1 - known.get(slug, 0.3))
-        return today.get(slug, 0) < _A_PAGE, value - 0.12 * used, -order[slug]
-
-    return max((slug for slug in left if course.pages[slug].domain == domain), key=gain)

@@ -9,7 +9,7 @@ import dataclasses
 import datetime as dt
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from app.accounts.plan_calendar import CardAmount, PlanCalendar
 from app.content.course_facts import CourseFacts
@@ -29,6 +29,7 @@ _WEAK_OBJECTIVES, _RARE_OBJECTIVES = 6, 8
 _READ_BEFORE = 8.0  # minutes of a domain counted as read before the first page
 
 ReadReason = Literal["begun", "missed in the mock exam", "missed in the placement test", "weak"]
+_REASONS: tuple[ReadReason, ...] = get_args(ReadReason)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class DayList:
 
     `undone` counts, by kind, the lists in a row on which a task was left unfinished before today.
     `ready` are the objectives that were ready on this morning or one before, `known_cards` counts
-    the cards that were ever recalled on a later day.
+    the cards that were ever recalled on a later day. `made_for` are the choices of the learner.
     """
 
     day: dt.date
@@ -70,6 +71,7 @@ class DayList:
     undone: Mapping[str, int] = dataclasses.field(default_factory=dict)
     ready: tuple[str, ...] = ()
     known_cards: int = 0
+    made_for: str = ""
 
     @property
     def minutes(self) -> float:
@@ -79,10 +81,6 @@ class DayList:
     def exam(self) -> str:
         """The slug of the mock exam on the list; empty without one."""
         return next((task.exam for task in self.tasks if task.exam), "")
-
-    def task(self, kind: TaskKind) -> Task | None:
-        """Return the task of a kind, or None."""
-        return next((task for task in self.tasks if task.kind == kind), None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -231,21 +229,12 @@ def _choose_pages(
             )
 
         page = max((page for page in unread if page.domain == domain), key=lambda p: gain(p.slug))
-        cost = page.minutes * (1 - shares.get(page.slug, 0.0)) * learner.paces.page
+        cost = page.minutes * (1 - shares.get(page.slug, 0.0))
         if cost > room * _PAGE_OVER and (
             chosen or room < _LEAST_ROOM or cost - room > _MOST_OVER * minutes
         ):
             break
-        begun, in_mock, in_placement, _ = gain(page.slug)
-        reason: ReadReason = (
-            "begun"
-            if begun
-            else "missed in the mock exam"
-            if in_mock
-            else "missed in the placement test"
-            if in_placement
-            else "weak"
-        )
+        reason = next(r for r, holds in zip(_REASONS, gain(page.slug), strict=True) if holds)
         chosen.append(PageToRead(page.slug, cost, reason))
         unread.remove(page)
         room -= cost

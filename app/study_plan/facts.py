@@ -46,12 +46,11 @@ class CardFact:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Paces:
-    """A learner's minutes for a review, a new card and a question; `page` times a page's minutes."""
+    """A learner's minutes for a review, a new card and a question."""
 
     review: float = 11.25 / 60
     new_card: float = 1.0
     question: float = 1.2
-    page: float = 1.0
 
 
 TaskKind = Literal["review", "mock", "read", "practice", "new"]

@@ -8,27 +8,20 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import SQLAlchemyError
-from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile, Reader, RequestContext
 from app.accounts.plan_calendar import PlanCalendar
 from app.clock import round_minutes
 from app.content.course_facts import course_facts
-from app.content.library import Library
 from app.database.engine import write_in_own_transaction
+from app.spaced_repetition.review_log import count_recalled_cards
 from app.spaced_repetition.todays_queue import ListedCards
 from app.study_plan import store
-from app.study_plan.day_list import (
-    DayList,
-    TickedTask,
-    count_undone,
-    make_day_list,
-    tick_tasks,
-)
-from app.study_plan.facts import LearnerFacts
+from app.study_plan.day_list import DayList, TickedTask, count_undone, make_day_list, tick_tasks
 from app.study_plan.score import ScoreEstimate, damp_fall, estimate_score
 
 _log = logging.getLogger("headroom")
+_Made = tuple[DayList, ScoreEstimate | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,8 +106,6 @@ def load_plan(desk: RequestContext) -> StudyPlan | None:
 
 def listed_cards(desk: RequestContext) -> ListedCards | None:
     """Return the cards on the stored list of the study day; None without one."""
-    if not desk.learner.id:
-        return None
     newest = _newest_list(desk)
     if newest is None or newest[0].day != desk.day:
         return None
@@ -122,72 +113,89 @@ def listed_cards(desk: RequestContext) -> ListedCards | None:
     return ListedCards(by_kind.get("review", ()), by_kind.get("new", ()))
 
 
-def _tick(
-    db: Session, learner: LearnerProfile, library: Library, day_list: DayList
-) -> tuple[TickedTask, ...]:
+def _tick(desk: RequestContext, day_list: DayList) -> tuple[TickedTask, ...]:
+    """Return the tasks of a list, of today or an earlier day, with what was done of each."""
     pages = [page.slug for task in day_list.tasks for page in task.pages]
-    done = store.load_day_done(db, learner, library, day_list.day, pages=pages, exam=day_list.exam)
+    day, exam = day_list.day, day_list.exam
+    done = store.load_day_done(desk.db, desk.learner, desk.library, day, pages=pages, exam=exam)
     return tick_tasks(day_list.tasks, done)
 
 
-def _newest_list(desk: RequestContext) -> tuple[DayList, ScoreEstimate | None] | None:
+def _newest_list(desk: RequestContext) -> _Made | None:
     """Return the list of the day or the last one before, read once per request."""
+    if not desk.learner.id:
+        return None
     if "newest list" not in desk.found:
         newest = store.load_newest_list(desk.db, desk.learner.id, desk.day)
         desk.found["newest list"] = newest
-    found: tuple[DayList, ScoreEstimate | None] | None = desk.found["newest list"]
+    found: _Made | None = desk.found["newest list"]
     return found
 
 
-def _find_or_make(desk: RequestContext) -> tuple[DayList, ScoreEstimate | None] | None:
+def _find_or_make(desk: RequestContext) -> _Made | None:
     """Return the stored list of the day, or make it from what is known now."""
-    db, learner, library, day = desk.db, desk.learner, desk.library, desk.day
-    if not learner.id:
-        return None
     newest = _newest_list(desk)
-    if newest is not None and newest[0].day == day:
+    if newest is not None and newest[0].day == desk.day:
         return newest
-    facts = store.load_learner_facts(db, learner, library, day)
+    return _make(desk, newest)
+
+
+def _make(desk: RequestContext, newest: _Made | None) -> _Made | None:
+    """Make the list of the day; `newest` is the one before it, or one of today to replace.
+
+    None until something was read or answered, and while a first placement test is unfinished.
+    """
+    db, learner, library, day = desk.db, desk.learner, desk.library, desk.day
+    if not learner.id or (newest is None and store.is_being_placed(db, learner, day)):
+        return None
+    facts, course = store.load_learner_facts(db, learner, library, day), course_facts(library)
     if not (facts.readings or facts.answers):
         return None
-    if newest is None and store.is_being_placed(db, learner, library, day):
-        return None
+    estimate, ready = estimate_score(course, facts), set[str]()
     if newest is not None:
-        last = newest[0]
-        undone = count_undone(last.undone, _tick(db, learner, library, last))
+        last, before = newest
+        ready.update(last.ready)
+        undone = last.undone
+        if last.day < day:
+            undone = count_undone(undone, _tick(desk, last))
         facts = dataclasses.replace(facts, undone=undone)
-    day_list, estimate = _make(library, learner, facts, newest)
-    known = store.count_known_cards(db, learner.id)
-    return dataclasses.replace(day_list, known_cards=known), estimate
-
-
-def _make(
-    library: Library,
-    learner: LearnerProfile,
-    facts: LearnerFacts,
-    newest: tuple[DayList, ScoreEstimate | None] | None,
-) -> tuple[DayList, ScoreEstimate | None]:
-    course = course_facts(library)
-    estimate = estimate_score(course, facts)
-    before = newest[1] if newest else None
-    if newest and before and estimate and before.questions == estimate.questions:
-        since = newest[0].day
-        sat = facts.last_sat is not None and facts.last_sat >= since
-        if not sat:
-            shown = damp_fall(estimate.mean, before.shown, (facts.day - since).days)
+        has_sat = facts.last_sat is not None and facts.last_sat >= last.day
+        if before and estimate and before.questions == estimate.questions and not has_sat:
+            shown = damp_fall(estimate.mean, before.shown, (day - last.day).days)
             estimate = dataclasses.replace(estimate, shown=shown)
+    if estimate is not None:
+        ready.update(o.number for o in estimate.objectives.values() if o.is_ready)
     day_list = make_day_list(
         course,
         facts,
-        learner.plan_calendar(facts.day),
+        learner.plan_calendar(day),
         estimate,
-        minutes=learner.minutes_on(facts.day),
+        minutes=learner.minutes_on(day),
         amount=learner.card_amount,
         seed=learner.key,
     )
-    ready = set(newest[0].ready) if newest else set()
-    ready |= {o.number for o in estimate.objectives.values() if o.is_ready} if estimate else set()
-    return dataclasses.replace(day_list, ready=tuple(sorted(ready))), estimate
+    known, made_for = count_recalled_cards(db, learner.id), _plan_choices(learner, day)
+    return dataclasses.replace(
+        day_list, ready=tuple(sorted(ready)), known_cards=known, made_for=made_for
+    ), estimate
+
+
+def _plan_choices(learner: LearnerProfile, day: dt.date) -> str:
+    """Return the choices that a list is made for; if they change, it may be made again."""
+    return f"{learner.minutes_on(day)} {learner.card_amount} {learner.plan_calendar(day)}"
+
+
+def _missing_list(desk: RequestContext) -> _Made | None:
+    """Return the list to store; None if that of the day is stored already, or there is none.
+
+    One is made again if the learner has changed the plan and nothing on it was begun.
+    """
+    newest = _newest_list(desk)
+    if newest is not None and newest[0].day == desk.day:
+        kept = newest[0].made_for == _plan_choices(desk.learner, desk.day)
+        if kept or any(task.done for task in _tick(desk, newest[0])):
+            return None
+    return _make(desk, newest)
 
 
 async def ensure_day_list(request: Request, desk: Reader) -> None:
@@ -196,9 +204,7 @@ async def ensure_day_list(request: Request, desk: Reader) -> None:
     These pages are GET requests. If the list can't be written, the page is shown all the same. Two
     requests at once write one list: the first one stays.
     """
-    if not desk.learner.id:
-        return
-    made = await run_in_threadpool(_make_missing, desk)
+    made = await run_in_threadpool(_missing_list, desk)
     if made is None:
         return
     day_list, estimate = made
@@ -213,26 +219,6 @@ async def ensure_day_list(request: Request, desk: Reader) -> None:
         desk.found.clear()
     except SQLAlchemyError:
         _log.exception("the list of a day could not be written down")
-
-
-def _make_missing(desk: RequestContext) -> tuple[DayList, ScoreEstimate | None] | None:
-    """Return the list to store; None if it is stored already or there is none yet."""
-    newest = _newest_list(desk)
-    if newest is not None and newest[0].day == desk.day:
-        return None
-    return _find_or_make(desk)
-
-
-def renew_untouched_list(desk: RequestContext) -> None:
-    """Forget today's list if nothing on it was begun, after the learner changed the plan.
-
-    It is made again at the next request. One that was begun holds until tomorrow.
-    """
-    newest = store.load_newest_list(desk.db, desk.learner.id, desk.day)
-    if newest is None or newest[0].day != desk.day:
-        return
-    if not any(task.done for task in _tick(desk.db, desk.learner, desk.library, newest[0])):
-        store.forget_day_list(desk.db, desk.learner.id, desk.day)
 
 
 DayListEnsured = Annotated[None, Depends(ensure_day_list)]

@@ -51,8 +51,7 @@ _NINE_IN_TEN = 1.645
 _REVIEWED = 0.95  # mean recall of a card between its reviews
 READY = 0.8
 """The chance of a right answer from which an objective counts as ready."""
-DAILY_FALL = 0.5
-"""Points that the shown score may fall in a day, except after a mock exam."""
+_DAILY_FALL = 0.5  # points that the shown score may fall in a day
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def damp_fall(mean: float, shown: float, days: int) -> float:
     >>> damp_fall(30.0, 33.0, 2), damp_fall(34.0, 33.0, 2)
     (32.0, 34.0)
     """
-    return max(mean, shown - DAILY_FALL * days)
+    return max(mean, shown - _DAILY_FALL * days)
 
 
 _Terms = list[tuple[int, float]]

@@ -20,7 +20,7 @@ from app.database.tables import TABLES, DayListRow, Prediction
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY
 from app.spaced_repetition.queue import card_pace
-from app.spaced_repetition.review_log import LOG
+from app.spaced_repetition.review_log import count_review_days
 from app.spaced_repetition.todays_queue import REVIEW_SECONDS
 from app.study_plan.cards import LATER_REVIEWS
 from app.study_plan.day_list import DayDone, DayList
@@ -124,22 +124,13 @@ _CARDS = select(
     ),
     MEMORY.c.suspended,
 ).where(MEMORY.c.learner_id == _learner)
-_voiding = LOG.alias()
-_counted = (
-    LOG.c.learner_id == _learner,
-    LOG.c.rating > 0,
-    ~select(_voiding.c.id).where(_voiding.c.voids == LOG.c.id).exists(),
-)
-_REVIEW_DAYS = (
-    select(LOG.c.card, func.count(LOG.c.study_day.distinct())).where(*_counted).group_by(LOG.c.card)
-)
 
 
 def _load_cards(
     db: Session, values: dict[str, Any], library: Library, day: dt.date
 ) -> tuple[list[CardFact], list[str], frozenset[str]]:
     """Return the started cards, the added ones that are due, and those that can't be started."""
-    days = {row[0]: row[1] for row in db.connection().execute(_REVIEW_DAYS, values)}
+    days = count_review_days(db, values["learner"])
     cards, added, unavailable = [], [], set()
     for row in db.connection().execute(_CARDS.order_by(MEMORY.c.card), values):
         of_course = row.card in library.cards
@@ -215,16 +206,6 @@ def is_read(library: Library, page: str, sections: int) -> bool:
     return topic is None or sections >= len(readable_anchors(topic))
 
 
-_KNOWN = select(func.count(LOG.c.card.distinct())).where(
-    *_counted, LOG.c.rating > 1, LOG.c.recall.is_not(None)
-)
-
-
-def count_known_cards(db: Session, learner_id: int) -> int:
-    """Return how many cards were ever recalled in a review after their first steps."""
-    return db.connection().scalar(_KNOWN, {"learner": learner_id}) or 0
-
-
 _NEWEST_LIST = (
     select(_LIST.c.day, _LIST.c.tasks, _LIST.c.estimate)
     .where(_LIST.c.learner_id == _learner, _LIST.c.day <= bindparam("day"))
@@ -253,7 +234,16 @@ def save_day_list(
     exam: str,
     now: dt.datetime,
 ) -> None:
-    """Save the list of a study day and the score shown on it; the first one of the day stays."""
+    """Save the list of a study day and the score shown on it.
+
+    The first one of the day stays, unless it was made for other choices of the learner.
+    """
+    stored = load_newest_list(db, learner.id, made.day)
+    if stored is not None and stored[0].day == made.day:
+        if stored[0].made_for == made.made_for:
+            return
+        mine = _LIST.c.learner_id == learner.id, _LIST.c.day == made.day.isoformat()
+        db.execute(_LIST.delete().where(*mine))
     values: dict[str, Any] = {
         "learner_id": learner.id,
         "day": made.day.isoformat(),
@@ -279,26 +269,18 @@ def save_day_list(
     insert_if_absent(db, Prediction, values | score)
 
 
-def forget_day_list(db: Session, learner_id: int, day: dt.date) -> None:
-    """Delete the list of a study day, so that it is made again."""
-    mine = _LIST.c.learner_id == learner_id, _LIST.c.day == day.isoformat()
-    db.execute(_LIST.delete().where(*mine))
-
-
 _PLACEMENT = (
-    select(_RUN.c.id, _RUN.c["items"])
+    select(_RUN.c["items"], func.count(ATTEMPT.c["item"].distinct()).label("answered"))
+    .outerjoin(ATTEMPT, ATTEMPT.c.run_id == _RUN.c.id)
     .where(_RUN.c.learner_id == _learner, _RUN.c.mode == "placement", _RUN.c.at >= bindparam("at"))
+    .group_by(_RUN.c.id)
     .order_by(_RUN.c.id.desc())
     .limit(1)
 )
-_PLACED = select(ATTEMPT.c["item"]).distinct().where(ATTEMPT.c.run_id == bindparam("run"))
 
 
-def is_being_placed(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> bool:
+def is_being_placed(db: Session, learner: LearnerProfile, day: dt.date) -> bool:
     """Return whether a placement test that was started on this study day is unfinished."""
-    begun = to_milliseconds(study_day_start(day, learner.zone))
-    run = db.connection().execute(_PLACEMENT, {"learner": learner.id, "at": begun}).first()
-    if run is None:
-        return False
-    answered = set(db.connection().scalars(_PLACED, {"run": run.id}))
-    return any(i in library.questions and i not in answered for i in json.loads(run.items))
+    values = {"learner": learner.id, "at": to_milliseconds(study_day_start(day, learner.zone))}
+    run = db.connection().execute(_PLACEMENT, values).first()
+    return run is not None and run.answered < len(json.loads(run[0]))

@@ -1,6 +1,7 @@
 """Today, plan, progress and course in a browser: accessible, and as wide as the screen."""
 
 import datetime as dt
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,17 +9,22 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import set_exam
 from tests.browser.server import Server
 from tests.browser.test_access import serious
-from tests.browser.test_loop import TOPIC
 
 pytestmark = pytest.mark.browser
+
+
+def read_first_page(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/course")
+    page.get_by_role("link", name=re.compile("^First page")).click()
+    page.get_by_role("button", name="Mark as read").click()
+    expect(page.get_by_role("button", name="Mark as read")).to_have_count(0)
 
 
 def test_the_four_pages_are_accessible_and_as_wide_as_the_screen(
     server: Server, page: Page
 ) -> None:
     set_exam(page, server, 30)
-    page.goto(f"{server.url}/concepts/weights")
-    page.get_by_role("button", name="Mark as read").first.click()
+    read_first_page(page, server)
 
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 844})
@@ -28,6 +34,15 @@ def test_the_four_pages_are_accessible_and_as_wide_as_the_screen(
                 fold.evaluate("fold => fold.open = true")
             assert serious(page) == [], address
             assert page.evaluate("document.documentElement.scrollWidth") == width, address
+
+
+def test_from_today_the_plan_is_one_click_away(server: Server, page: Page) -> None:
+    set_exam(page, server, 30)
+    read_first_page(page, server)
+    page.goto(server.url)
+    page.get_by_role("link", name="Plan", exact=True).click()
+
+    expect(page.get_by_role("heading", name="30 days to your exam")).to_be_visible()
 
 
 def test_a_mock_exam_is_moved_on_the_plan(server: Server, page: Page) -> None:
@@ -41,14 +56,3 @@ def test_a_mock_exam_is_moved_on_the_plan(server: Server, page: Page) -> None:
     page.get_by_role("button", name="Move").first.click()
 
     expect(page.locator("input[name=new]").first).to_have_value(new.isoformat())
-
-
-def test_a_list_that_was_made_is_one_click_from_its_plan(server: Server, page: Page) -> None:
-    page.goto(f"{server.url}/concepts/{TOPIC}")
-    page.locator("form[action$='/readings'] button").first.click()
-    page.goto(server.url)
-    expect(page.locator("ol.led > li").first).to_be_visible()
-
-    page.get_by_role("link", name="Your plan").click()
-
-    expect(page.get_by_role("heading", name="Today")).to_be_visible()

@@ -285,3 +285,13 @@ def test_pages_that_do_not_fit_are_said_in_the_verdict(reader: TestClient):
     reader.post("/plan", data={"exam_day": "2026-06-10", "minutes_a_day": "5"})
 
     assert "Not every page fits." in text_of(reader, "/plan")
+
+
+def test_a_list_is_renewed_from_the_settings_too(reader: TestClient, session: Session):
+    reader.get("/")
+    before = lists(session)[0].tasks
+
+    reader.post("/settings", data={"exam_day": "2026-07-03", "minutes_a_day": "5"})
+    reader.get("/flashcards")
+
+    assert lists(session)[0].tasks != before

@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from app.accounts.plan_calendar import PlanCalendar, StudyHabits, plan_mock_days
+from app.accounts.plan_calendar import PlanCalendar, plan_mock_days
 from app.content.course_facts import CourseFacts
 from app.study_plan.cards import choose_new_cards, count_new_cards, due_day
 from app.study_plan.day_list import (
@@ -46,6 +46,10 @@ def a_list(
     return make_day_list(course, learner, calendar, estimate, minutes=minutes, seed="rosa")
 
 
+def task_of(made: DayList, kind: str) -> Task:
+    return next(task for task in made.tasks if task.kind == kind)
+
+
 def a_card(card: str, last: dt.date, due: dt.date, later: int = 0, page: str = "") -> CardFact:
     return CardFact(card, card, page, 3.0, last, last, due, later)
 
@@ -83,7 +87,7 @@ def test_on_the_day_of_a_mock_exam_there_are_only_reviews_beside_it(course: Cour
 
 
 def test_a_day_off_has_no_list_and_the_exam_day_only_reviews(course: CourseFacts) -> None:
-    off = dataclasses.replace(CALENDAR, habits=StudyHabits(off=frozenset({DAY.weekday()})))
+    off = dataclasses.replace(CALENDAR, off=frozenset({DAY.weekday()}))
     assert a_list(course, a_learner(course), off).tasks == ()
 
     learner = dataclasses.replace(a_learner(course, EXAM), cards=[a_card("own:1", DAY, DAY)])
@@ -163,10 +167,7 @@ def test_a_card_comes_back_early_enough_for_two_later_reviews() -> None:
 
 def test_a_list_is_only_ticked(course: CourseFacts) -> None:
     made = a_list(course, a_learner(course))
-    read, practice = made.task("read"), made.task("practice")
-    assert read
-    assert practice
-
+    read, practice = (task_of(made, kind) for kind in ("read", "practice"))
     pages = frozenset(page.slug for page in read.pages)
     done = DayDone(pages=pages, questions=frozenset(practice.questions[:2]))
     ticked = {task.kind: task for task in tick_tasks(made.tasks, done)}
@@ -196,9 +197,8 @@ def test_questions_are_unseen_but_for_missed_ones_and_none_is_kept_for_exams(
     yesterday = DAY - dt.timedelta(days=1)
     learner = dataclasses.replace(learner, missed={missed: yesterday})
 
-    practice = a_list(course, learner, minutes=60).task("practice")
+    practice = task_of(a_list(course, learner, minutes=60), "practice")
 
-    assert practice
     seen = {answer.question for answer in learner.answers}
     assert seen & set(practice.questions) == {missed}
     assert not any(course.questions[q].reserved for q in practice.questions)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from app.accounts.plan_calendar import (
     PlanCalendar,
-    StudyHabits,
     move_mock_day,
     plan_mock_days,
 )
@@ -18,10 +17,9 @@ BEGIN = dt.date(2026, 3, 1)
 DAY = dt.timedelta(days=1)
 
 
-def calendar(days: int, habits: StudyHabits | None = None) -> PlanCalendar:
-    habits = habits or StudyHabits()
+def calendar(days: int, off: frozenset[int] = frozenset()) -> PlanCalendar:
     exam = BEGIN + days * DAY
-    return PlanCalendar(BEGIN, exam, plan_mock_days(BEGIN, exam, habits), habits)
+    return PlanCalendar(BEGIN, exam, plan_mock_days(BEGIN, exam, off), off)
 
 
 @given(days=st.integers(4, 400))
@@ -42,7 +40,7 @@ def test_without_time_there_is_no_mock_exam(days: int) -> None:
 def test_no_mock_exam_is_on_a_day_off_unless_only_those_are_left(
     days: int, off: frozenset[int]
 ) -> None:
-    planned = calendar(days, StudyHabits(off=off))
+    planned = calendar(days, off)
     assert planned.exam
 
     for mock in planned.mocks:
