@@ -7,10 +7,8 @@ from typing import Literal
 
 CardAmount = Literal["fewer", "normal", "more"]
 CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
-"""How many new cards a learner wants."""
 
 _DAY = dt.timedelta(days=1)
-_WEEK = 7
 _FIRST_MOCK_SHARE = 0.4  # of the days until the exam, before the first mock exam
 _LAST_MOCK_BEFORE = 2  # days from the last mock exam to the exam
 _LEAST_GAP = 4  # days between the last mock exam and the one before it
@@ -85,7 +83,7 @@ def plan_mock_days(
         return ()
     last = days - _LAST_MOCK_BEFORE
     first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
-    offsets = [*range(first, last - _LEAST_GAP + 1, _WEEK), last]
+    offsets = [*range(first, last - _LEAST_GAP + 1, 7), last]
     dates = [_next_study_day(begin + n * _DAY, exam, off) for n in offsets]
     return tuple(dict.fromkeys(dates))
 

@@ -103,13 +103,6 @@ class FsrsFormulas:
         left *= math.exp((1 - recall) * w[14])
         return max(min(left, stability / self._same_day), _LEAST)
 
-    def stability_after_relearning(self, trace: Trace, recall: float) -> float:
-        """Return the stability after a lapse and its relearning steps, all passed."""
-        stability = self.stability_after_lapse(trace, recall)
-        for _ in range(self._relearning):
-            stability = self.again_today(stability)
-        return stability
-
     def again_today(self, stability: float, rating: int = _GOOD) -> float:
         """Return the stability after another review on the same study day.
 

@@ -261,17 +261,6 @@ def unseen_by_topic(
     return {topic: count for topic, count in left.items() if count > 0}
 
 
-def next_new(
-    db: Session,
-    learner_id: int,
-    library: Library,
-    limits: QueueQuery,
-    topics: Iterable[str],
-) -> str | None:
-    """Return the first new card of these topics whose reverse was not seen today, or None."""
-    return next(new_cards(db, learner_id, library, limits, topics), None)
-
-
 def new_cards(
     db: Session,
     learner_id: int,

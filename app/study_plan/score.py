@@ -148,8 +148,10 @@ class ScoreModel:
         self._answers: collections.Counter[str] = collections.Counter()
         self._asked: collections.Counter[str] = collections.Counter()
         self._cards: dict[str, list[CardFact]] = {}
+        counted = {card for page in course.pages.values() for card in page.cards}
         for card in cards:
-            self._cards.setdefault(card.page, []).append(card)
+            if card.card in counted:  # neither one of their own nor beyond the exam
+                self._cards.setdefault(card.page, []).append(card)
         self._curve = fsrs_formulas()
 
     def advance(self, day: dt.date) -> None:
@@ -212,16 +214,13 @@ class ScoreModel:
 
     def _mean_recall(self, page: PageFacts) -> float:
         """Return the mean recall (0 to 1) of a page's cards, those not started being 0."""
-        cards, today = self._cards.get(page.slug), self._day
-        if not cards:
-            return 0.0
-        total = 0.0
-        for card in cards:
+        total, today = 0.0, self._day
+        for card in self._cards.get(page.slug, ()):
             if card.last_day < today:
                 total += self._curve.recall((today - card.last_day).days, card.stability)
             elif card.first_day < today:
                 total += _REVIEWED
-        return total / len(page.cards)
+        return total / len(page.cards) if total else 0.0
 
     def estimate(self) -> ScoreEstimate:
         """Return the expected score as of the present day."""

@@ -55,6 +55,15 @@ def test_reading_and_cards_raise_it_before_any_answer(course: CourseFacts) -> No
     assert before + 3 < mean(course, dataclasses.replace(NOTHING, readings=read)) < both - 1
 
 
+def test_cards_beyond_the_exam_and_own_ones_count_nothing(course: CourseFacts) -> None:
+    then = DAY - dt.timedelta(days=3)
+    bare = next((page.slug for page in course.pages.values() if not page.cards), "")
+    slugs = [bare or next(iter(course.pages)), ""]
+    cards = [CardFact(f"own:{n}", "n", slug, 9.0, then, then, DAY) for n, slug in enumerate(slugs)]
+
+    assert mean(course, dataclasses.replace(NOTHING, cards=cards)) == mean(course, NOTHING)
+
+
 def test_the_range_is_there_from_the_beginning_and_narrows(course: CourseFacts) -> None:
     first = estimate_score(course, NOTHING)
     later = estimate_score(course, answers(course, 1.0))
