@@ -144,24 +144,24 @@ class Player:
                 self.sit(address)
         self.tasks += len(tasks)
         self.most = max(self.most, len(tasks))
-        self.done += self.get("/").count('<li class="done">')
+        self.done += self.get("/").count('<li class="did">')
 
     def tasks_on_today(self) -> list[tuple[str, str]]:
         """Return kind and address of what is on the list and not done."""
-        page = self.get("/").partition('<ol class="led">')[2].partition("</ol>")[0]
-        found = []
+        page = self.get("/").partition('<ol class="todo">')[2].partition("</ol>")[0]
+        tasks = []
         for item in page.split("<li")[1:]:
-            link = re.search(r'class="btn[^"]*" href="([^"]+)"', item)
+            link = re.search(r'<h3>.*?<a href="([^"]+)"', item, re.DOTALL)
             address = link[1] if link else ""
             if 'value="today"' in item:
-                found.append(("practice", ""))
+                tasks.append(("practice", ""))
             elif address.startswith("/exams"):
-                found.append(("mock", address))
+                tasks.append(("mock", address))
             elif address.startswith("/concepts"):
-                found.append(("read", address))
+                tasks.append(("read", address))
             elif address:
-                found.append(("new" if "new card" in item else "review", address))
-        return found
+                tasks.append(("new" if "Learn" in item else "review", address))
+        return tasks
 
     def minutes_of_list(self) -> float:
         return sum(task["minutes"] for task in self.newest_list())

@@ -51,7 +51,7 @@ def test_a_file_is_saved_and_a_refusal_is_shown(page: Page, server: Server):
 
     with taking(server, cookies):
         page.get_by_role("link", name=LINK).click()
-        expect(page.get_by_text("Another file of yours is being made")).to_be_visible()
+        expect(page.get_by_text("Another file for you is being created or sent")).to_be_visible()
 
 
 @contextlib.contextmanager
