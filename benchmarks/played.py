@@ -175,10 +175,12 @@ class Player:
         return made
 
     def read_pages(self) -> None:
-        page = self.get("/").partition('<ol class="led">')[2].partition("</ol>")[0]
-        for slug in dict.fromkeys(re.findall(r'href="/concepts/([\w-]+)"', page)):
-            if self.left <= 0 or slug in self.read:
-                continue
+        while self.left > 0:
+            page = self.get("/").partition('<ol class="todo">')[2].partition("</ol>")[0]
+            slugs = re.findall(r'href="/concepts/([\w-]+)"', page)
+            slug = next((slug for slug in slugs if slug not in self.read), "")
+            if not slug:
+                return
             topic = self.library.topics[slug]
             self.get(f"/concepts/{slug}")
             for section in topic.sections:
