@@ -9,6 +9,7 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
+from app.content.amounts import NO_AMOUNTS, read_amounts
 from app.content.front_matter import FileKind, FrontMatter, front_matter
 from app.content.item_reader import (
     ParsedItem,
@@ -30,6 +31,12 @@ from app.content.parsed_file import (
 )
 from app.content.toml_reader import entry_lines, read_exam, read_lock, read_sources, read_syllabus
 from app.markup import strict_yaml
+from app.markup.checked_figures import (
+    FIGURE_LINK,
+    SVG_FIGURE,
+    resolve_text_figures,
+    without_figure_links,
+)
 from app.markup.expressions import FigureError, compute_estimate
 from app.markup.html_renderer import RenderContext, heading_anchor, render_tokens
 from app.markup.ids import (
@@ -248,10 +255,12 @@ class _PageBuilder:
         text = render_tokens(_keep_page_paragraphs(block), self.scope)
         file = str(image.attrs.get("src", ""))
         caption = str(image.attrs.get("title", ""))
+        lines = first_line(block[0]), last_line(block[0])
+        caption = resolve_text_figures(caption, FIGURE_LINK, self.scope.sheet, *lines)
         self.open.pieces.append(ImageBlock(file, caption, text.html))
         self.open.words.append(f"{text.plain}\n{caption}".strip())
         sheet = self.scope.sheet
-        place = sheet.find(file, first_line(block[0]), last_line(block[0]))
+        place = sheet.find(file, *lines)
         sheet.add_mention("picture", file, *place)
 
     def _add_tokens(self, tokens: list[Token]) -> None:
@@ -378,7 +387,7 @@ def _unidentified_item(draft: ItemDraft, sheet: SourceFile) -> UnidentifiedItem:
     key = draft.comment.fields.keys["q"]
     rest = sheet.lines[key.line - 1][key.column - 1 :]
     old = (_EMPTY_KEY.match(rest) or [""])[0]
-    title = draft.heading.content
+    title = without_figure_links(draft.heading.content)
     return UnidentifiedItem(
         key.line,
         key.column,
@@ -444,6 +453,7 @@ def _item_fingerprint(
 ) -> ItemFingerprint:
     item = built.item if built is not None else None
     kind = draft.comment.word("type") or "unknown"
+    heading = without_figure_links(draft.heading.content)
     stem = key = ""
     options: tuple[CountedOption, ...] = ()
     if isinstance(item, Question):
@@ -462,12 +472,12 @@ def _item_fingerprint(
         kind,
         draft.line,
         1,
-        bottom_k_sketch(f"{draft.heading.content}\n{draft.below}"),
+        bottom_k_sketch(f"{heading}\n{draft.below}"),
         bool(normalize_text(stem)),
         tuple((o.key, content_hash(normalize_text(o.words))[:6]) for o in options),
         broken,
         key,
-        hash_words(draft.heading.content),
+        hash_words(heading),
         hash_words(draft.below),
         bottom_k_sketch(draft.text),
         _locate_id(draft, sheet),
@@ -629,7 +639,7 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
         hint = "Write one paragraph below the heading."
         scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
     see = [slugify(other) for other in related]
-    see += re.findall(r'href="(/[^"]+)"', meaning.html)
+    see += re.findall(r'<a href="(/[^"]+)"', meaning.html)
     place = SourceLocation(scope.sheet.path, line)
     return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
@@ -685,7 +695,7 @@ def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> Parsed
 def _read_source(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
     where = PurePosixPath(sheet.path)
     if where.suffix == ".svg":
-        return ParsedFile(sheet.path, drawing=read_drawing(sheet.text))
+        return _read_svg_file(sheet)
     if len(sheet.lines) > MOST_LINES:
         message = f"The file has {len(sheet.lines):,} lines; the limit is {MOST_LINES:,}."
         raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
@@ -695,6 +705,12 @@ def _read_source(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
     check_source(sheet)
     read = _READERS.get(sheet.path)
     return read(sheet) if read else read_topic_file(sheet, where, names)
+
+
+def _read_svg_file(sheet: SourceFile) -> ParsedFile:
+    lines = 1, len(sheet.lines)
+    text = resolve_text_figures(sheet.text, SVG_FIGURE, sheet, *lines)
+    return ParsedFile(sheet.path, drawing=read_drawing(text))
 
 
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
@@ -729,6 +745,7 @@ def _with_notes(sheet: SourceFile, parsed: ParsedFile) -> ParsedFile:
     text = hashlib.sha256(sheet.text.encode())
     return dataclasses.replace(
         parsed,
+        amounts=read_amounts(sheet.text) if sheet.path.endswith((".md", ".svg")) else NO_AMOUNTS,
         digest=text.hexdigest()[:16],
         mentions=tuple(sheet.mentions),
         edits=tuple(sheet.edits),

@@ -25,7 +25,8 @@ from app.content.front_matter import (
 )
 from app.content.item_rules import check_blocks
 from app.markup import expressions
-from app.markup.html_renderer import RenderContext, render_tokens
+from app.markup.checked_figures import without_figure_links
+from app.markup.html_renderer import RenderContext, render_tokens, unlink_figures
 from app.markup.ids import bottom_k_sketch, content_hash, did_you_mean, hash_words, normalize_text
 from app.markup.markdown_tokens import (
     MISBEGUN,
@@ -77,6 +78,12 @@ def build_item(
         expressions.protect_placeholders([draft.heading, *draft.body], computed)
     parts = _sort_parts(draft, sheet)
     kind_of = _item_type(draft, parts, kind, sheet)
+    # What is asked shows no link to its answer; what explains it is rendered with links.
+    told = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
+    explained = {id(t) for tokens in told for t in tokens} if kind_of != "card" else set()
+    options = [o.inline for o in parts.options]
+    asked = [t for t in (draft.heading, *draft.body, *options) if id(t) not in explained]
+    unlink_figures(asked, scope)
     check_answer_lines(draft, parts, kind_of, sheet)
     _limit_parts(draft, parts, sheet)
     if not kind_of:
@@ -86,7 +93,9 @@ def build_item(
     written = AuthoredItem(draft, parts, scope, computed is not None)
     if kind_of == "card":
         return ParsedItem(_build_flashcard(draft, said, scope), written)
-    return ParsedItem(_build_question(written, KINDS[kind_of], computed, said), written)
+    question = _build_question(written, KINDS[kind_of], computed, said)
+    unlink_figures(itertools.chain.from_iterable(told))  # other formats carry no such links
+    return ParsedItem(question, written)
 
 
 def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
@@ -640,8 +649,9 @@ def _build_draft(found: list[Token], at: int, end: int, sheet: SourceFile) -> It
     before = len(sheet.problems)
     comment = read_comment(found[at + 3].content, first_line(found[at + 3]), sheet)
     broken = any(p.severity == "error" for p in sheet.problems[before:])
-    text = "\n".join(sheet.lines[line - 1 : last])
-    below = "\n".join(sheet.lines[last_line(found[at + 3]) : last])
+    # A figure counts as its words, so that its link makes no new revision.
+    text = without_figure_links("\n".join(sheet.lines[line - 1 : last]))
+    below = without_figure_links("\n".join(sheet.lines[last_line(found[at + 3]) : last]))
     for token in found[at + 4 : end]:
         if _is_comment(token):
             _report_second(token, sheet)
@@ -800,8 +810,8 @@ def _unidentified_item(prose: list[Token], at: int, sheet: SourceFile) -> Uniden
     """Describe the item of a heading without a comment."""
     section = prose[at : end_of_section(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
-    below = "\n".join(sheet.lines[first:end])
-    title = section[1].content
+    below = without_figure_links("\n".join(sheet.lines[first:end]))
+    title = without_figure_links(section[1].content)
     comments = [t.content for t in section if t.type == "html_block"]
     return UnidentifiedItem(
         first,

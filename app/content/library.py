@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.content import course_rules
+from app.content.amounts import check_amounts
 from app.content.course_rules import (
     NO_SYLLABUS,
     ParsedCourse,
@@ -193,6 +194,8 @@ def _check_across_files(
 ) -> Iterator[ContentProblem]:
     """Check rules across files, except for ids and counts."""
     yield from course_rules.check_mentions(bank)
+    if bank.syllabus.calculators:
+        yield from check_amounts({p: r.amounts for p, r in bank.readings.items()})
     yield from course_rules.check_dates(bank)
     yield from course_rules.check_stems(bank, questions)
     yield from check_fronts(cards)

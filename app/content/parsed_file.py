@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from html import unescape
 
+from app.content.amounts import NO_AMOUNTS, FileAmounts
 from app.markup.model import (
     CitedSource,
     ExamBlueprint,
@@ -98,6 +99,7 @@ class ParsedFile:
     mentions: tuple[CrossReference, ...] = ()
     edits: tuple[TextEdit, ...] = ()
     problems: tuple[ContentProblem, ...] = ()
+    amounts: FileAmounts = NO_AMOUNTS
     outdated: bool = False
 
 

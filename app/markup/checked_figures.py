@@ -3,6 +3,8 @@
 import dataclasses
 import math
 import re
+from collections.abc import Mapping
+from html import unescape
 from urllib.parse import parse_qsl, unquote
 
 from markdown_it.common.utils import escapeHtml
@@ -14,12 +16,20 @@ from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
 from app.markup.ids import did_you_mean
-from app.markup.problems import AN_ESTIMATE, SourceFile
+from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, estimate_price
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
 from app.widgets.bar_charts import LabeledSum, RowChart, draw_rows, row_key
 
 SCHEMES = ("calc", "hw", "model")
+FIGURE_LINK = re.compile(
+    r"\[(?P<text>[^\[\]\n]*)\]\((?P<target>(?:calc|hw|model):[^\s()]*)(?: \"working\")?\)"
+)
+"""A checked figure in Markdown source."""
+SVG_FIGURE = re.compile(r'<tspan data-figure="(?P<target>[^"<>]*)">(?P<text>[^<>]*)</tspan>')
+"""A checked figure in a drawing."""
+KEEP_PLAIN = "<!-- plain -->"
+"""Comment right behind an amount that is history or a quotation, and stays as it is."""
 _WORDS = [
     "zero",
     "one",
@@ -108,12 +118,26 @@ def compute_target(target: FigureLink) -> ComputedFigure:
         address = expressions.calculator_address(target.name, inputs, target.field)
         return ComputedFigure(value, address, "", estimate)
     value, entry = expressions.catalogue_value(target.scheme, target.name, target.field)
+    value = _multiply_value(value, inputs)
     title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
     if target.scheme == "hw":  # The page of the hardware part shows the source of each value.
         field = target.field.replace("-", "_")
         return ComputedFigure(value, part_url(getattr(entry, "id", target.name), field), title)
     sources = [s for s in getattr(entry, "source", ()) if s.startswith("https://")]
     return ComputedFigure(value, sources[0].split()[0] if sources else "", title)
+
+
+def _multiply_value(value: Value, inputs: Mapping[str, str]) -> Value:
+    """Return the value of `count` parts; raises FigureError for any other input."""
+    if not inputs:
+        return value
+    count = inputs.get("count", "")
+    if len(inputs) > 1 or not re.fullmatch(r"[1-9]\d{0,5}", count):
+        hint = "Write ?count= and a whole number, for example ?count=8."
+        raise FigureError("E81", "A catalog value takes no input but a count.", hint)
+    if not isinstance(value, Quantity):
+        raise FigureError("E81", "Only a number can be multiplied by a count.")
+    return dataclasses.replace(value, value=int(count) * value.value)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,6 +187,71 @@ def verify_figure(text: str, value: Value) -> tuple[str, str]:
     if abs(scaled - shown.value) <= 0.5000001 * 10.0**-shown.places:
         return "", ""
     return "E82", _rewrite_figure(shown, scaled)
+
+
+def without_figure_links(source: str) -> str:
+    """Return Markdown source with the text of checked figures in place of their links.
+
+    >>> without_figure_links("An H100 has [80 GB](hw:h100-sxm5-80#memory).")
+    'An H100 has 80 GB.'
+    """
+    return FIGURE_LINK.sub(lambda m: m["text"], source).replace(KEEP_PLAIN, "")
+
+
+def resolve_text_figures(
+    text: str, link: re.Pattern[str], sheet: SourceFile, first: int, last: int
+) -> str:
+    """Return a text with each checked figure replaced by its words, and report wrong ones.
+
+    `link` is FIGURE_LINK or SVG_FIGURE; the text stands in lines `first` to `last`.
+    """
+
+    def resolve(match: re.Match[str]) -> str:
+        target = read_target(unescape(match["target"]))
+        if target is None:
+            message = f"“{match['target'][:60]}” is not the target of a figure."
+            place = sheet.find(match[0], first, last)
+            sheet.report("E81", *place, message, "Write calc:…, hw:… or model:….")
+            return match["text"]
+        sheet.spend_effort(estimate_price(target.name), match["target"])
+        try:
+            code, right = verify_figure(match["text"], compute_target(target).value)
+        except FigureError as error:
+            place = sheet.find(match[0], first, last)
+            sheet.report(error.code, *place, error.message, error.hint)
+            return match["text"]
+        if code:
+            report_figure(code, (match["text"], right), match[0], sheet, (first, last))
+        return match["text"]
+
+    return link.sub(resolve, text).replace(KEEP_PLAIN, "")
+
+
+def report_figure(
+    code: str,
+    texts: tuple[str, str],
+    source: str,
+    sheet: SourceFile,
+    lines: tuple[int, int],
+) -> None:
+    """Report a figure whose text is not its value, with the edit that corrects it.
+
+    `texts` are what is written and what is right; `source` is the figure as it stands
+    in one of the `lines` from first to last.
+    """
+    text, right = texts
+    new = source.replace(text, right, 1)
+    line, column = sheet.find(source, *lines)
+    # The same figure may stand there several times; each is reported once.
+    while TextEdit(line, column, source, new) in sheet.edits and line <= lines[1]:
+        at = sheet.lines[line - 1].find(source, column)
+        line, column = (line, at + 1) if at >= 0 else sheet.find(source, line + 1, lines[1])
+    message = f"“{text}” is not the computed value, which is {right}."
+    if code == "E83":
+        message = f"“{text}” shows no unit that fits; the value is {right}."
+    hint = f"Write [{right}](…)." if source.startswith("[") else f"Write {right}."
+    sheet.report(code, line, column, message, hint)
+    sheet.edits.append(TextEdit(line, column, source, new))
 
 
 def _scale_to_shown(shown: DisplayedNumber, value: Quantity) -> float | None:
@@ -263,6 +352,8 @@ def draw_figure_block(kind: str, token: Token, sheet: SourceFile) -> str:
         hint = "Write ```figure bar."
         sheet.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
         return ""
+    last = line + token.content.count("\n")
+    token.content = resolve_text_figures(token.content, FIGURE_LINK, sheet, line, last)
     fields = strict_yaml.read_mapping(token.content, sheet.report, line)
     sheet.spend_effort(AN_ESTIMATE * token.content.count("calc:"), token.content)
     try:

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import posixpath
 import re
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Any
 
 from markdown_it.common.utils import escapeHtml
@@ -35,7 +35,6 @@ from app.markup.problems import (
     MOST_COLORED,
     MOST_ENTRIES,
     SourceFile,
-    TextEdit,
     estimate_price,
 )
 from app.widgets.bar_charts import LETTERS
@@ -550,18 +549,11 @@ def _figure_open(
     tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, scope: RenderContext
 ) -> str:
     """Open a checked figure: compare its text with the value and keep it on one line."""
-    href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    scope.sheet.spend_effort(estimate_price(target.name), href)
-    try:
-        answer = checked_figures.compute_target(target)
-    except FigureError as error:
-        scope.report(error.code, href[:60], error.message, error.hint)
+    answer = _check_figure(tokens, index, target, scope)
+    if answer is None:
         return _render_span(tokens, index)
-    code_, right = checked_figures.verify_figure(text, answer.value)
-    if code_:
-        _report_figure(code_, (text, right, href), scope)
     if inner.type == "text":
         inner.content = checked_figures.without_line_breaks(inner.content)
     asked = tokens[index].attrs.get("title") == "working"
@@ -577,16 +569,60 @@ def _figure_open(
     return f'<a class="num" href="{escapeHtml(answer.address)}"{title}>'
 
 
-def _report_figure(code_: str, figure: tuple[str, str, str], scope: RenderContext) -> None:
-    text, right, href = figure
-    written = f"[{text}]({href}"
-    line, column = scope.sheet.find(written, scope.first, scope.last)
-    if code_ == "E83":
-        message = f"“{text}” shows no unit that fits; the value is {right}."
-    else:
-        message = f"“{text}” is not the computed value, which is {right}."
-    scope.sheet.report(code_, line, column, message, f"Write [{right}](…).")
-    scope.sheet.edits.append(TextEdit(line, column, written, f"[{right}]({href}"))
+def _check_figure(
+    tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, scope: RenderContext
+) -> checked_figures.ComputedFigure | None:
+    """Compute a figure and report it if its text is not the value; None if it has none."""
+    href = str(tokens[index].attrs["href"])
+    inner = tokens[index + 1]
+    text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
+    scope.sheet.spend_effort(estimate_price(target.name), href)
+    try:
+        answer = checked_figures.compute_target(target)
+    except FigureError as error:
+        scope.report(error.code, href[:60], error.message, error.hint)
+        return None
+    code_, right = checked_figures.verify_figure(text, answer.value)
+    if code_:
+        mark = "`" if inner.type == "code_inline" else ""
+        written = f"[{mark}{text}{mark}]({href}"
+        lines = scope.first, scope.last
+        checked_figures.report_figure(code_, (text, right), written, scope.sheet, lines)
+    return answer
+
+
+def unlink_figures(blocks: Iterable[Token], scope: RenderContext | None = None) -> None:
+    """Leave the text of checked figures without their links.
+
+    With a `scope`, each figure is compared with its value first.
+    """
+    for block in blocks:
+        if block.type != "inline" or not (
+            "](" in block.content or checked_figures.KEEP_PLAIN in block.content
+        ):
+            continue
+        if scope is not None:
+            scope.enter_block(block)
+        children = block.children or []
+        kept: list[Token] = []
+        inside = False
+        for index, child in enumerate(children):
+            href = str(child.attrs.get("href", "")) if child.type == "link_open" else ""
+            target = checked_figures.read_target(href) if href else None
+            if target is not None:
+                inside = True
+                if scope is not None:
+                    _check_figure(children, index, target, scope)
+            elif child.type == "link_close" and inside:
+                inside = False
+            elif child.content == checked_figures.KEEP_PLAIN:
+                continue
+            elif child.type == "text" and kept and kept[-1].type == "text":
+                kept[-1].content += child.content
+            else:
+                kept.append(child)
+        block.children = kept
+        block.content = checked_figures.without_figure_links(block.content)
 
 
 def _link_end(tokens: Sequence[Token], index: int) -> int:

@@ -287,8 +287,13 @@ def plain_text(found: Sequence[Token]) -> str:
     return _tidy_spaces(_ROWS.sub(lambda row: row[1], "".join(parts)))
 
 
+_INLINE_CLOSINGS = frozenset({"link_close", "strong_close", "em_close", "s_close"})
+
+
 def _block_separator(token: Token) -> str:
-    """Return the separator in plain text after a block that ends here."""
+    """Return the separator in plain text after what ends here: none after a link or bold words."""
+    if token.type in _INLINE_CLOSINGS:
+        return ""
     if token.type in {"th_close", "td_close"}:
         return ", "
     if token.type == "tr_close":

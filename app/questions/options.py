@@ -8,6 +8,7 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
+from app.markup.checked_figures import without_figure_links
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.ids import normalize_text, option_key
 from app.markup.markdown_tokens import closing_index, first_line, plain_text, take_pin
@@ -221,7 +222,11 @@ def option_code(option: ParsedOption) -> str | None:
 
 def make_key(item: str, option: ParsedOption, taken: set[str]) -> str:
     """Return the opaque key of an option, made from its pin or its text, never its position."""
-    basis = f"= {option.pinned_key}" if option.pinned_key else normalize_text(option.source)
+    basis = (
+        f"= {option.pinned_key}"
+        if option.pinned_key
+        else normalize_text(without_figure_links(option.source))
+    )
     found = option_key(item, basis)
     count = 1
     while found in taken:

@@ -1,0 +1,389 @@
+"""Finds plain amounts that the catalog or an estimate holds, and ratios that do not hold."""
+
+import dataclasses
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import unescape
+
+from app.estimator.hardware.part_values import find_part, list_parts
+from app.estimator.models.lookup import list_models
+from app.markup.checked_figures import (
+    FIGURE_LINK,
+    KEEP_PLAIN,
+    SVG_FIGURE,
+    compute_target,
+    read_target,
+    verify_figure,
+)
+from app.markup.expressions import FigureError
+from app.markup.problems import ContentProblem, make_problem
+from app.markup.quantities import UNITS, parse_quantity, unit_kind
+
+_MOST_AMOUNTS = 1_000  # per file
+_MOST_COUNTS = 6  # numbers of a sentence that may be the number of parts
+_MOST_PARTS = 12  # named parts that an amount is compared with
+_KINDS = ("B", "B/s", "FLOP", "FLOP/s", "W", "Wh", "USD", "USD/h", "USD/month", "s")
+_AMOUNT_UNITS = sorted(
+    {
+        *(u for u in UNITS if unit_kind(u) in _KINDS and u not in {"B", "s", "h"}),
+        *(f"{letter}FLOPS" for letter in "GTPE"),
+    },
+    key=len,
+    reverse=True,
+)
+_AMOUNT = re.compile(
+    r"(?<![\w.,/-])(?P<amount>\d(?:[\d,]*\d)?(?:\.\d+)?[ \u00a0]"
+    rf"(?:{'|'.join(map(re.escape, _AMOUNT_UNITS))}))"
+    rf"(?![\w/²³^-])(?P<plain>[^\S\n]?{re.escape(KEEP_PLAIN)})?"
+)
+_TITLE = re.compile(r"^title: *(.*)$|<title[^<>]*>([^<]*)<", re.MULTILINE)
+_SECTION = re.compile(r"^(?=#{1,6} )", re.MULTILINE)
+_SENTENCE = re.compile(
+    r"(?<=[.!?:;])\s+(?=[\w\[(“\"*])|\n\s*\n|\n(?=\s*(?:[-*|>#]|\d+\. ))"
+    r"|(?=<(?:text|desc|title)\b)"
+)
+_NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS, 2)}
+_NUMBERS |= {"twelve": 12, "sixteen": 16}
+_NUMBERS |= {f"{ten}ty": 10 * n for n, ten in enumerate(("twen", "thir", "for", "fif"), 2)}
+_COUNT = re.compile(
+    r"(?<![\w.,])(?:[1-9]\d{0,4}(?![\w.,%])|[a-z]{3,7}\b)(?! (?:times|A|V)\b)", re.IGNORECASE
+)
+_TWICE = re.compile(r"\bboth\b|\bsparsity\b")
+_SINGLE = frozenset({"capacity", "driver_memory", "engine_memory"})  # not added up in texts
+_FORMATS = {
+    "bf16": re.compile(r"\bBF16|\bFP16|\b16[- ]bit"),
+    "fp8": re.compile(r"\bFP8|\bINT8|\b8[- ]bit"),
+    "int4": re.compile(r"\bINT4|\b4[- ]bit"),
+}
+_TIMES = "|".join(_NUMBERS)
+_RATIO = re.compile(
+    r"\b(?:(?P<two>half|twice)\b"
+    r"|a (?P<share>third|quarter)(?: (?P<way>more|larger|faster|higher|less|fewer|lower))?\b"
+    rf"|(?P<times>\d{{1,4}}(?:\.\d)?|{_TIMES}) times\b(?! ?[\[<\d])"
+    r"|(?P<percent>\d{1,3})% (?P<change>more|larger|faster|higher|less|fewer|lower)\b)",
+    re.IGNORECASE,
+)
+_RISES = frozenset({"more", "larger", "faster", "higher"})
+_RATIO_TOLERANCE = 0.12
+_CLAUSE = re.compile(r"[,;()]")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlainAmount:
+    """An amount in authored text that no figure computes.
+
+    `target` is the figure with this value, of a part or model that is named beside it;
+    empty if there is none.
+    """
+
+    text: str
+    line: int
+    column: int
+    target: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DoubtfulRatio:
+    """A ratio in words, and the quotient of the two figures in its sentence."""
+
+    text: str
+    quotient: float
+    line: int
+    column: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FileAmounts:
+    """The amounts of one file: plain ones, estimates as (text, target), doubtful ratios."""
+
+    plain: tuple[PlainAmount, ...] = ()
+    estimates: tuple[tuple[str, str], ...] = ()
+    ratios: tuple[DoubtfulRatio, ...] = ()
+
+
+NO_AMOUNTS = FileAmounts()
+
+
+def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
+    """Report W98 and W99: plain amounts that could be computed, ratios that do not hold.
+
+    An amount is also compared with the estimates that its topic shows as figures.
+    """
+    estimates: dict[str, dict[str, str]] = {}
+    for path, amounts in files.items():
+        for text, target in amounts.estimates:
+            estimates.setdefault(_folder(path), {}).setdefault(text, target)
+    for path, amounts in files.items():
+        known = estimates.get(_folder(path), {})
+        for amount in amounts.plain:
+            target = amount.target or known.get(_normalize_amount(amount.text), "")
+            if target:
+                yield _plain_amount_problem(path, amount, target)
+        for ratio in amounts.ratios:
+            message = f"“{ratio.text}” stands beside two figures of which one is "
+            message += f"{ratio.quotient:.3g} times the other."
+            hint = "Correct the words, or part the sentence if they are about something else."
+            yield make_problem((path, ratio.line, ratio.column), "W99", message, hint)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _plain_amount_problem(path: str, amount: PlainAmount, target: str) -> ContentProblem:
+    message = f"“{amount.text}” is the value of {target} and would stay when that changes."
+    hint = f"Write [{amount.text}]({target}); if it is history or a quotation, "
+    if path.endswith(".svg"):
+        figure = f'<tspan data-figure="{target.replace("&", "&amp;")}">{amount.text}</tspan>'
+        hint = f"Write {figure}; if it is history or a quotation, "
+    hint += f"{amount.text}{KEEP_PLAIN}."
+    return make_problem((path, amount.line, amount.column), "W98", message, hint)
+
+
+def read_amounts(text: str) -> FileAmounts:
+    """Return the amounts in the source of a page, of items, of a glossary or a drawing.
+
+    >>> read_amounts("An H100 draws 700 W.").plain
+    (PlainAmount(text='700 W', line=1, column=15, target='hw:h100-sxm5-80#tdp'),)
+    """
+    title = _TITLE.search(text)
+    names = _named_parts(" ".join(filter(None, title.groups()))) if title else ()
+    prose = _blank_unread(text)
+    quiet = SVG_FIGURE.sub(_blank, FIGURE_LINK.sub(_blank, prose))
+    plain: list[PlainAmount] = []
+    ratios: list[DoubtfulRatio] = []
+    for start, end in _spans(_SECTION, quiet, 0, len(quiet)):
+        section = _Section(quiet[start:end], names)
+        for first, last in _spans(_SENTENCE, quiet, start, end):
+            plain += _plain_amounts(section, text, first, quiet[first:last])
+            ratios += _doubtful_ratios(text, first, prose[first:last])
+            if len(plain) > _MOST_AMOUNTS:
+                return NO_AMOUNTS
+    return FileAmounts(tuple(plain), tuple(_shown_estimates(prose)), tuple(ratios))
+
+
+@dataclasses.dataclass(slots=True)
+class _Section:
+    """A section or item: its text, the parts of the title, and the parts it names."""
+
+    text: str
+    titled: tuple[str, ...]
+    _named: tuple[str, ...] | None = None
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        if self._named is None:
+            self._named = _named_parts(self.text)
+        return self._named
+
+
+def _blank_unread(text: str) -> str:
+    """Return the text with spaces in place of front matter, code and comments."""
+    lines = text.split("\n")
+    mark = "---" if lines[0] == "---" else ""
+    for number, line in enumerate(lines):
+        start = line.lstrip(" ")[:3]
+        if mark:
+            mark = "" if number and line.strip() == mark else mark
+            lines[number] = " " * len(line)
+        elif start in {"```", "~~~"} and "figure" not in line:
+            mark = start
+            lines[number] = " " * len(line)
+    text = "\n".join(lines)
+    kept, at = [], 0
+    while (opened := text.find("<!--", at)) >= 0 and (closed := text.find("-->", opened + 4)) >= 0:
+        comment = text[opened : closed + 3]
+        kept += [text[at:opened], comment if comment == KEEP_PLAIN else _spaces(comment)]
+        at = closed + 3
+    return "".join([*kept, text[at:]])
+
+
+def _blank(match: re.Match[str]) -> str:
+    return _spaces(match[0])
+
+
+def _spaces(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _spans(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of text[start:end] between the matches of a pattern."""
+    for match in pattern.finditer(text, start, end):
+        if match.start() > start:
+            yield start, match.start()
+        start = match.end()
+    yield start, end
+
+
+def _place(text: str, at: int) -> tuple[int, int]:
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
+def _shown_estimates(prose: str) -> Iterator[tuple[str, str]]:
+    for match in itertools.chain(FIGURE_LINK.finditer(prose), SVG_FIGURE.finditer(prose)):
+        amount = _AMOUNT.search(match["text"])
+        if amount and match["target"].startswith("calc:"):
+            yield _normalize_amount(amount["amount"]), unescape(match["target"])
+
+
+def _normalize_amount(amount: str) -> str:
+    return amount.replace("\u00a0", " ").replace(",", "")
+
+
+def _plain_amounts(
+    section: _Section, text: str, start: int, sentence: str
+) -> Iterator[PlainAmount]:
+    found = [m for m in _AMOUNT.finditer(sentence) if not m["plain"]]
+    if not found:
+        return
+    contexts = (_named_parts(sentence), section.named, section.titled)
+    counts = _part_counts(sentence)
+    for match in found:
+        amount = match["amount"]
+        target = _find_part_value(amount, contexts, counts) or _find_weights(amount, section.text)
+        yield PlainAmount(amount, *_place(text, start + match.start()), target)
+
+
+def _part_counts(sentence: str) -> list[int]:
+    """Return 1 and the numbers that a sentence names besides its amounts."""
+    words = _COUNT.findall(_AMOUNT.sub(" ", sentence))
+    numbers = [int(w) if w.isdigit() else _NUMBERS.get(w.lower(), 1) for w in words]
+    twice = [2] if _TWICE.search(sentence) else []
+    return list(dict.fromkeys([1, *twice, *numbers]))[:_MOST_COUNTS]
+
+
+def _find_part_value(amount: str, contexts: Iterable[Sequence[str]], counts: Sequence[int]) -> str:
+    """Return the catalog value that an amount shows, of what the nearest context names."""
+    quantity = parse_quantity(amount.replace("\u00a0", " "))
+    if quantity is None or not quantity.unit or not quantity.value:
+        return ""
+    factor, kind = UNITS[quantity.unit][1], unit_kind(quantity.unit)
+    digits = re.match(r"[\d,.]+", amount)
+    places = len(digits[0].partition(".")[2]) if digits else 0
+    low = (quantity.value - 0.5000001 * 10.0**-places) * factor
+    high = (quantity.value + 0.5000001 * 10.0**-places) * factor
+    for parts in contexts:
+        for count in counts:
+            for part in parts[:_MOST_PARTS]:
+                for field, value in _part_values(part, kind):
+                    if low <= count * value <= high and (count == 1 or field not in _SINGLE):
+                        times = f"?count={count}" if count > 1 else ""
+                        return f"hw:{part}{times}#{field}"
+    return ""
+
+
+def _find_weights(amount: str, section: str) -> str:
+    """Return the estimate of a named model's weights in a named format, if it is the amount."""
+    if not amount.endswith("GB"):
+        return ""
+    for name in (key for key, name in list_models() if name in section):
+        for weights, pattern in _FORMATS.items():
+            target = f"calc:weights?model={name}&weights={weights}#total"
+            if pattern.search(section) and _is_value(amount, target):
+                return target
+    return ""
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_value(amount: str, target: str) -> bool:
+    link = read_target(target)
+    try:
+        return link is not None and not verify_figure(amount, compute_target(link).value)[0]
+    except FigureError:
+        return False
+
+
+@functools.cache
+def _part_names() -> Mapping[str, tuple[str, ...]]:
+    """Return the parts by the names that texts use for them."""
+    found: dict[str, list[str]] = {}
+    for part in list_parts():
+        full = re.sub(r" \([^)]*\)", "", part.name)
+        short = re.sub(r" \d+ ?GB\b.*$| (?:DPU|SuperNIC|8-GPU|4x|x16)\b.*$", "", full)
+        names = {full, short, *part.aliases}
+        makers = r"^(?:InfiniBand|GeForce|Instinct|Quantum\S*|Spectrum\S*|PCIe) "
+        names |= {re.sub(makers, "", name) for name in names}
+        names |= {re.sub(r"SXM[45]", "SXM", name) for name in names}
+        for name in names:
+            if re.match(r"[A-Z].", name):
+                found.setdefault(name, []).append(part.id)
+    return {name: tuple(ids) for name, ids in found.items()}
+
+
+@functools.cache
+def _name_pattern() -> re.Pattern[str]:
+    names = sorted(_part_names(), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?=s?(?![\w-]))")
+
+
+def _named_parts(text: str) -> tuple[str, ...]:
+    """Return the parts that a text names, and last what the named servers consist of."""
+    names = dict.fromkeys(_name_pattern().findall(text))
+    parts = [id_ for name in names for id_ in _part_names()[name]]
+    entries = [part.entry for id_ in parts if (part := find_part(id_))]
+    inside = [getattr(entry, "accelerator", "") for entry in entries]
+    return tuple(dict.fromkeys(filter(None, [*parts, *inside])))
+
+
+@functools.cache
+def _part_values(part: str, kind: str) -> tuple[tuple[str, float], ...]:
+    """Return the numeric values of a part that measure the same, in base units."""
+    found = find_part(part)
+    if found is None:
+        return ()
+    values = [
+        (v.name, float(v.number))
+        for v in found.values
+        if v.field.unit and unit_kind(v.field.unit) == kind and isinstance(v.number, int | float)
+    ]
+    both = getattr(found.entry, "nvlink_both_ways", None) if kind == "B/s" else None
+    return (*values, ("nvlink_both_ways", both)) if both else tuple(values)
+
+
+def _doubtful_ratios(text: str, start: int, sentence: str) -> Iterator[DoubtfulRatio]:
+    """Yield the ratio of a sentence with two figures of one kind, if it is not theirs."""
+    ratios = list(_RATIO.finditer(sentence))
+    figures = [*FIGURE_LINK.finditer(sentence), *SVG_FIGURE.finditer(sentence)]
+    if len(ratios) != 1 or len(figures) != 2:
+        return
+    ratio = ratios[0]
+    gaps = (sentence[min(f.end(), ratio.end()) : max(f.start(), ratio.start())] for f in figures)
+    quantities = [_base_quantity(f["text"]) for f in figures]
+    small, large = sorted(value for value, _ in quantities)
+    alike = small > 0 and quantities[0][1] == quantities[1][1]
+    if not alike or all(_CLAUSE.search(gap) for gap in gaps):
+        return  # the words are about something else
+    if abs(large / small / _ratio_value(ratio) - 1) > _RATIO_TOLERANCE:
+        place = _place(text, start + ratio.start())
+        yield DoubtfulRatio(ratio[0], large / small, *place)
+
+
+def _base_quantity(text: str) -> tuple[float, str]:
+    """Return the amount in a figure in base units, and what it measures; 0 if it has none."""
+    match = _AMOUNT.search(text)
+    quantity = parse_quantity(match["amount"].replace("\u00a0", " ")) if match else None
+    if quantity is None or not quantity.unit:
+        return 0.0, ""
+    return quantity.value * UNITS[quantity.unit][1], unit_kind(quantity.unit)
+
+
+def _ratio_value(match: re.Match[str]) -> float:
+    """Return the larger over the smaller, as a ratio in words says.
+
+    >>> [_ratio_value(_RATIO.search(t)) for t in ("half", "a third more", "50 times", "20% less")]
+    [2.0, 1.3333333333333333, 50.0, 1.25]
+    """
+    if match["two"]:
+        return 2.0
+    if match["times"]:
+        return float(_NUMBERS.get(match["times"].lower(), 0) or match["times"])
+    share = 1 / 3 if match["share"] == "third" else 1 / 4
+    if match["percent"]:
+        share = int(match["percent"]) / 100
+    way = (match["way"] or match["change"] or "").lower()
+    if not way:
+        return 1 / share
+    return 1 + share if way in _RISES else 1 / max(1 - share, 1e-9)
