@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test types collected style layers course evidence audit drills net load bench docs env dev-env browser format lock clean
+.PHONY: run test types style layers course evidence audit drills net load bench docs env dev-env browser format lock clean
 .DEFAULT_GOAL := run
 # Where compiled modules are not kept, each server that a test starts compiles the app.
 unexport PYTHONDONTWRITEBYTECODE
@@ -41,15 +41,12 @@ browser: dev-env
 	@$(BIN)/python -m tests.browser.install
 
 test: dev-env browser
-	@$(MAKE) --no-print-directory --jobs=2 types collected style layers course
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	@$(MAKE) --no-print-directory --jobs=2 types style layers course
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore=tests/drills -m "not drill"
 
 # What is looked at without being run, the longest first and two at a time.
 types:
 	$(BIN)/mypy
-# That all tests are found; it compiles them once for all processes that run them.
-collected:
-	@$(BIN)/python -m pytest -q --collect-only > .venv/collected; was=$$?; tail -n 30 .venv/collected | grep -v ::; exit $$was
 style:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -68,7 +65,8 @@ evidence: env
 # done to PostgreSQL as well.
 drills: export HEADROOM_TEST_DRILLS = 25
 drills: dev-env
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/drills tests/upkeep tests/db/test_upgrading.py tests/browser/test_crash.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/drills tests/upkeep tests/db/test_upgrading.py
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m drill
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "hypothesis or drawn"
 
 # That the app does what it did when `python -m tests.net record` last ran: for changes

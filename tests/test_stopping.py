@@ -15,6 +15,8 @@ from tests.conftest import TINY
 ROOT = Path(__file__).parents[1]
 STOPS = [signal.SIGTERM, signal.SIGINT]
 
+pytestmark = pytest.mark.drill
+
 
 SERVE = "from app.cli import main; main(['serve'])"
 SERVE_APP = "from app.cli.launcher import serve_app; serve_app()"

@@ -16,7 +16,7 @@ from tests.amounts import FACTOR
 from tests.browser.conftest import nine_questions
 from tests.browser.server import UNLIMITED, Server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.drill]
 
 
 @pytest.fixture

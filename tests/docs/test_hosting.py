@@ -56,6 +56,7 @@ def machine(tmp_path: Path) -> Path:
     return machine
 
 
+@pytest.mark.drill
 @pytest.mark.skipif(sys.platform != "linux", reason="systemd is for Linux")
 def test_the_guide_for_systemd_works_word_for_word(machine: Path) -> None:
     port = free_port()

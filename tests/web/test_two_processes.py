@@ -27,6 +27,8 @@ from tests.databases import ABOUT_SQLITE, NAME
 from tests.upkeep.conftest import NOW
 from tests.web.test_metrics import GIVEN, TYPED, shown
 
+pytestmark = pytest.mark.drill
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
