@@ -125,7 +125,7 @@ def check_amounts(files: Mapping[str, FileAmounts]) -> Iterator[ContentProblem]:
         for ratio in amounts.ratios:
             message = f"“{ratio.text}” stands beside two figures of which one is "
             message += f"{ratio.quotient:.3g} times the other."
-            hint = "Correct the words, or part the sentence if they are about something else."
+            hint = "Correct the words, or split the sentence if they are about something else."
             yield make_problem((path, ratio.line, ratio.column), "W99", message, hint)
 
 

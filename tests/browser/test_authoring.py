@@ -121,7 +121,12 @@ def test_the_bench_works_without_javascript(bench: Server, folder: Path, plain_p
     source = folder / "topics" / TOPIC / "concept.md"
     page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
     retitle(source, "Saved and loaded anew")
-    page.reload()
+    # The server looks at the files now and then, and nothing reloads such a page by itself.
+    for _ in range(100):
+        page.reload()
+        if page.locator("h1").inner_text() == "Saved and loaded anew":
+            break
+        page.wait_for_timeout(100)
     expect(page.locator("h1")).to_have_text("Saved and loaded anew")
 
     source.write_text(source.read_text().replace("title:", "titel:", 1))
