@@ -5,7 +5,7 @@ import datetime as dt
 import json
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import String, bindparam, cast, func, select
+from sqlalchemy import String, bindparam, cast, func, literal_column, select
 from sqlmodel import Session
 
 from app.database.engine import GRADED, SCORE
@@ -174,11 +174,12 @@ def load_recent_pages(db: Session, learner_id: int) -> tuple[PageProgress, ...]:
     return tuple(PageProgress(topic, _parse_moments(text), at) for topic, text, at in rows)
 
 
+_RIGHT = literal_column("1") <= SCORE  # no parameter, which PostgreSQL could not group by
 _SURE = (
-    select(_ATTEMPT.c.certainty, SCORE >= 1, func.count())
+    select(_ATTEMPT.c.certainty, _RIGHT, func.count())
     .select_from(GRADED)
     .where(_ATTEMPT.c.learner_id == bindparam("learner"), _ATTEMPT.c.first.is_(True))
-    .group_by(_ATTEMPT.c.certainty, SCORE >= 1)
+    .group_by(_ATTEMPT.c.certainty, _RIGHT)
 )
 
 

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from app.content.courses import CourseRegistry
 from app.estimator.units import format_value
 from app.markup.ids import same_language
-from app.web.compression import CompressedBody
+from app.web.compression import FILE_LEVEL, CompressedBody
 from app.web.dependencies import is_trustworthy
 from app.web.formatting import (
     format_count,
@@ -62,7 +62,7 @@ class StaticAssets:
     def __init__(self, folder: Path) -> None:
         self._bodies = _read_files(folder)
         self.files: Mapping[str, CompressedBody] = {
-            name: CompressedBody(self._link_versioned(name)) for name in self._bodies
+            name: CompressedBody(self._link_versioned(name), FILE_LEVEL) for name in self._bodies
         }
 
     def address(self, name: str) -> str:

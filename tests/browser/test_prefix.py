@@ -27,8 +27,9 @@ CONCEPT = "/concepts/weights"
 def site(tmp_path: Path) -> Iterator[str]:
     """The address of the server as nginx offers it: …/study"""
     data = tmp_path / "data"
-    server = Server(data, TINY, proxies="127.0.0.1", hosts="localhost").start()
     port = free_port()
+    url = f"http://localhost:{port}/study"
+    server = Server(data, TINY, proxies="127.0.0.1", hosts="localhost", url=url).start()
     config = tmp_path / "nginx.conf"
     config.write_text(
         textwrap.dedent(
@@ -56,7 +57,7 @@ def site(tmp_path: Path) -> Iterator[str]:
     nginx = subprocess.Popen(["nginx", "-p", str(tmp_path), "-c", str(config)])
     while not listens(port):
         assert nginx.poll() is None
-    yield f"http://localhost:{port}/study"
+    yield url
     nginx.terminate()
     nginx.wait()
     server.stop()
