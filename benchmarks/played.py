@@ -144,11 +144,14 @@ class Player:
                 self.sit(address)
         self.tasks += len(tasks)
         self.most = max(self.most, len(tasks))
-        self.done += self.get("/").count('<li class="did">')
+        self.done += self.list_on_today().count('<li class="did">')
+
+    def list_on_today(self) -> str:
+        return self.get("/").partition('<ol class="todo">')[2].partition("</ol>")[0]
 
     def tasks_on_today(self) -> list[tuple[str, str]]:
         """Return kind and address of what is on the list and not done."""
-        page = self.get("/").partition('<ol class="todo">')[2].partition("</ol>")[0]
+        page = self.list_on_today()
         tasks = []
         for item in page.split("<li")[1:]:
             link = re.search(r'<h3>.*?<a href="([^"]+)"', item, re.DOTALL)
@@ -176,7 +179,7 @@ class Player:
 
     def read_pages(self) -> None:
         while self.left > 0:
-            page = self.get("/").partition('<ol class="todo">')[2].partition("</ol>")[0]
+            page = self.list_on_today()
             slugs = re.findall(r'href="/concepts/([\w-]+)"', page)
             slug = next((slug for slug in slugs if slug not in self.read), "")
             if not slug:
@@ -216,17 +219,22 @@ class Player:
                 continue
             fields = _hidden(page.text, action[1])
             item = action[1].split("/")[3]
-            self.post(action[1], **fields, **self.answer(item, int(fields.get("seed", 0))))
+            for response in self.responses(item, int(fields.get("seed", 0))):
+                if self.post(action[1], **fields, **response):
+                    break
             self.spend(_QUESTION)
 
-    def answer(self, item: str, seed: int) -> dict[str, list[str]]:
-        """Return a response in the form's fields, right by chance."""
+    def responses(self, item: str, seed: int) -> list[dict[str, list[str]]]:
+        """Return a response in the form's fields, right by chance, then the right one.
+
+        The form refuses some wrong ones, such as one option where two are to be chosen.
+        """
         question = self.library.questions[item]
         variant = draw_variant(question, seed)
         states = [raw for _, raw in types.type_of(variant).states(variant.answer)]
         chance = _KNOWN + _READ * (question.topic in self.read)
-        raw = states[0] if self.rng.random() < chance else states[min(1, len(states) - 1)]
-        return {name: list(values) for name, values in raw.items()}
+        first = states[0] if self.rng.random() < chance else states[min(1, len(states) - 1)]
+        return [{n: list(values) for n, values in raw.items()} for raw in (first, states[0])]
 
     def sit(self, address: str) -> None:
         exam = max(self.library.exams.values(), key=lambda exam: exam.questions)
