@@ -181,7 +181,8 @@ class QuestionType(abc.ABC, Generic[A]):
 
     `name` is its `type` in the comment. `models` are the classes of its answer, the
     answer itself first. `keys` are its own keys of the comment; `block` the token that
-    opens the list or table with its answer; `blank` the Markdown of a gap, if the answer is
+    opens the list or table with its answer, `repeated` whether there may be several, each
+    with a quote below; `blank` the Markdown of a gap, if the answer is
     in the stem; `boxed` whether its options have boxes. `begins` is whether scaffolded
     topics contain one, `estimates` whether it needs a course with calculators.
 
@@ -201,6 +202,7 @@ class QuestionType(abc.ABC, Generic[A]):
     keys: ClassVar[tuple[str, ...]] = ()
     fields: ClassVar[tuple[str, ...]] = ("answer",)
     block: ClassVar[str] = ""
+    repeated: ClassVar[bool] = False
     blank: ClassVar[re.Pattern[str] | None] = None
     listed: ClassVar[str] = ""
     chosen: ClassVar[bool] = False
