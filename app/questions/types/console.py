@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from app.markup.model import RichText
 from app.questions.lab import (
     Lab,
     LabCommand,
@@ -54,11 +53,22 @@ class OpenLab:
     lines: tuple[str, ...]
     draft: str
     completions: tuple[str, ...]
+    longest: int = LONGEST_LINE
 
     @property
     def full(self) -> bool:
         """Return whether no more lines are taken."""
         return len(self.lines) >= MOST_LINES
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LabReview:
+    """A session after the answer: the shortest good way, what did harm, what was not needed."""
+
+    session: LabSession
+    way: tuple[LabCommand, ...]
+    harmful: tuple[LabCommand, ...]
+    needless: tuple[str, ...]
 
 
 class ConsoleType(QuestionType[ConsoleAnswer]):
@@ -128,7 +138,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         lines = _typed_lines(raw)
         session = replay(answer.lab, lines)
         goal = len(session.reached) / max(1, len(answer.lab.goals))
-        harm = len(harmful_runs(answer.lab, session))
+        harm = len(_harmful_commands(answer.lab, session))
         score = _GOAL_SHARE * goal + (1 - _GOAL_SHARE) * chosen[0].right - _HARM * harm
         if partial == "off":
             score = float(score >= 1)
@@ -144,15 +154,30 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     def anything(self, answer: ConsoleAnswer) -> Raw:
         return {"answer": [answer.diagnoses[0].key]}
 
-    def way(self, answer: ConsoleAnswer) -> list[LabCommand]:
-        """Return the commands of the shortest good way."""
-        return [answer.lab.commands[n] for n in shortest_way(answer.lab) or ()]
+    def review(self, answer: ConsoleAnswer, raw: Raw) -> LabReview:
+        """Return what the feedback shows of a session."""
+        lab, session = answer.lab, replay(answer.lab, _typed_lines(raw))
+        way = shortest_way(lab) or ()
+        needless = (
+            e.line
+            for e in session.entries
+            if e.commands and not e.note.html and not set(way) & set(e.commands)
+        )
+        return LabReview(
+            session,
+            tuple(lab.commands[n] for n in way),
+            _harmful_commands(lab, session),
+            tuple(dict.fromkeys(needless)),
+        )
 
     def faces(self, answer: ConsoleAnswer, gap: Gap) -> CardFaces:
         """Return the diagnoses, then the right one with the shortest way."""
         del gap
         asked, told = choice_card_faces(answer.diagnoses)
-        steps = [f"<code>{escape(c.name)}</code>{reason_html(c.note)}" for c in self.way(answer)]
+        steps = [
+            f"<code>{escape(c.name)}</code>{reason_html(c.note)}"
+            for c in self.review(answer, {}).way
+        ]
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
         return CardFaces(question + asked, f"{told}<ol>{list_items(steps)}</ol>")
 
@@ -165,7 +190,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     def states(self, answer: ConsoleAnswer) -> Iterator[State]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
-        way = [c.sample for c in self.way(answer)]
+        way = [c.sample for c in self.review(answer, {}).way]
         options = sorted(answer.diagnoses, key=lambda o: not o.right)
         for option in options:
             yield f"Goal reached, “{option.text.plain}”", {"ran": way, "answer": [option.key]}
@@ -190,16 +215,10 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return 100 * self.guess_rate(answer, "")
 
 
-def harmful_runs(lab: Lab, session: LabSession) -> tuple[int, ...]:
+def _harmful_commands(lab: Lab, session: LabSession) -> tuple[LabCommand, ...]:
     """Return the harmful commands that ran, each once."""
-    return tuple(dict.fromkeys(n for n in session.runs if lab.commands[n].harmful))
-
-
-def needless_lines(lab: Lab, session: LabSession) -> list[str]:
-    """Return the lines that neither the shortest way has, nor did harm."""
-    way = set(shortest_way(lab) or ())
-    rest = (e for e in session.entries if e.commands and not e.note.html)
-    return list(dict.fromkeys(e.line for e in rest if not way & set(e.commands)))
+    ran = dict.fromkeys(lab.commands[n] for n in session.runs)
+    return tuple(command for command in ran if command.harmful)
 
 
 def count_first_lines(lab: Lab, sessions: Iterable[Sequence[str]]) -> Counter[str]:
@@ -233,9 +252,6 @@ def _describe_session(lab: Lab, session: LabSession, *, right: bool) -> str:
     text += f"; {least} are enough." if least < runs else "."
     if reached < goals:
         text = f"Goal not reached: {reached} of {goals} steps."
-    harm = [f"“{lab.commands[n].name}”" for n in harmful_runs(lab, session)]
+    harm = [f"“{command.name}”" for command in _harmful_commands(lab, session)]
     text += f" Harmful: {', '.join(harm)}." if harm else ""
     return f"{text} The diagnosis is {'right' if right else 'not right'}."
-
-
-__all__ = ["ConsoleAnswer", "ConsoleType", "OpenLab", "RichText"]
