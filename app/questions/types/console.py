@@ -3,12 +3,13 @@
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from app.questions.lab import (
     Lab,
     LabCommand,
+    LabEntry,
     LabSession,
     Terminal,
     replay,
@@ -206,6 +207,18 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
                     ran = [*(lab.commands[n].sample for n in path), command.sample]
                     yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
 
+    def tallies(self, responses: Iterable[tuple[ConsoleAnswer, Raw]]) -> dict[str, Counter[str]]:
+        """Return what learners typed first, and after what those stopped who missed the goal."""
+        first: Counter[str] = Counter()
+        last: Counter[str] = Counter()
+        for answer, raw in responses:
+            session = replay(answer.lab, _typed_lines(raw))
+            names = [_entry_name(answer.lab, entry) for entry in session.entries]
+            first.update(names[:1])
+            if len(session.reached) < len(answer.lab.goals):
+                last.update(names[-1:] or ["nothing was typed"])
+        return {"Typed first": first, "Stopped short of the goal after": last}
+
     def guess_rate(self, answer: ConsoleAnswer, partial: str) -> float:
         """Return the guess rate: without a command, the diagnosis is half of the points."""
         return 0.0 if partial == "off" else (1 - _GOAL_SHARE) / max(1, len(answer.diagnoses))
@@ -221,22 +234,9 @@ def _harmful_commands(lab: Lab, session: LabSession) -> tuple[LabCommand, ...]:
     return tuple(command for command in ran if command.harmful)
 
 
-def count_first_lines(lab: Lab, sessions: Iterable[Sequence[str]]) -> Counter[str]:
-    """Return how often each command was the first that learners typed."""
-    firsts = (replay(lab, lines[:1]).entries for lines in sessions)
-    return Counter(_entry_name(lab, entries[0]) for entries in firsts if entries)
-
-
-def count_stops(lab: Lab, sessions: Iterable[Sequence[str]]) -> Counter[str]:
-    """Return after which command those stopped who did not reach the goal."""
-    ends = (replay(lab, lines) for lines in sessions)
-    short = (s.entries for s in ends if len(s.reached) < len(lab.goals))
-    return Counter(_entry_name(lab, e[-1]) if e else "(nothing typed)" for e in short)
-
-
-def _entry_name(lab: Lab, entry: object) -> str:
-    commands, line = getattr(entry, "commands", ()), getattr(entry, "line", "")
-    return lab.commands[commands[0]].name if commands else f"{line} (no answer)"
+def _entry_name(lab: Lab, entry: LabEntry) -> str:
+    """Return the command of an entry as the author spells it, or the line that has no answer."""
+    return lab.commands[entry.commands[0]].name if entry.commands else f"{entry.line} (no answer)"
 
 
 def _typed_lines(raw: Typed) -> tuple[str, ...]:
