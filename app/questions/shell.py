@@ -84,10 +84,8 @@ def read_line(line: str) -> tuple[Pipeline, ...]:
 def read_command(tokens: Sequence[str]) -> Command:
     """Return the meaning of a command: without `sudo` and path, options in their long form.
 
-    >>> read_command(["sudo", "/usr/bin/nvidia-smi", "-q", "-i3"]) == read_command(
-    ...     ["nvidia-smi", "--id=3", "--query"]
-    ... )
-    True
+    >>> read_command(["sudo", "/usr/bin/squeue", "-l", "-u", "bob"]).options
+    (('--long', ''), ('--user', 'bob'))
     """
     rest = _without_wrappers(tokens)
     if not rest:
