@@ -1,6 +1,8 @@
 """Labs: what a terminal answers, replayed from the typed lines; and the shortest way to the goal."""
 
 import dataclasses
+import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.markup.ids import closest_word
@@ -112,27 +114,30 @@ class Terminal:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
-        self._meanings: list[tuple[tuple[Command, ...], int]] = []
+        self._exact: dict[tuple[Command, ...], list[int]] = defaultdict(list)
+        self._wild: list[tuple[tuple[Command, ...], int]] = []
         for index, command in enumerate(lab.commands):
             for spelling in command.spellings:
                 try:
                     pipelines = shell.read_line(spelling.plain)
                 except shell.UnclosedQuoteError:
                     continue
-                self._meanings += [(p.commands, index) for p in pipelines[:1]]
+                for meaning in (p.commands for p in pipelines[:1]):
+                    if shell.ANYTHING in spelling.plain:
+                        self._wild.append((meaning, index))
+                    else:
+                        self._exact[meaning].append(index)
 
     def find_all(self, state: str, typed: Sequence[Command]) -> list[int]:
         """Return the commands that are meant in a state, the best first.
 
         One for certain states goes before one for all, an exact one before one with `…`.
         """
-        ranks: dict[int, tuple[bool, bool]] = {}
-        for meaning, index in self._meanings:
-            states = self.lab.commands[index].states
-            if (not states or state in states) and shell.matches(meaning, typed):
-                rank = (not states, meaning != tuple(typed))
-                ranks[index] = min(rank, ranks.get(index, rank))
-        return sorted(ranks, key=lambda index: ranks[index])
+        wild = [index for meaning, index in self._wild if shell.matches(meaning, typed)]
+        found = dict.fromkeys([*self._exact.get(tuple(typed), ()), *wild])
+        states = {index: self.lab.commands[index].states for index in found}
+        here = [index for index in found if not states[index] or state in states[index]]
+        return sorted(here, key=lambda index: not states[index])
 
     def find(
         self, state: str, pipeline: Pipeline
@@ -160,7 +165,8 @@ class Terminal:
     @property
     def programs(self) -> list[str]:
         """Return the programs of the lab, by name."""
-        return sorted({meaning[0].program for meaning, _ in self._meanings})
+        meanings = itertools.chain(self._exact, (meaning for meaning, _ in self._wild))
+        return sorted({meaning[0].program for meaning in meanings})
 
     def options_of(self, program: str) -> list[str]:
         """Return the options of a program as the lab spells them."""
