@@ -22,6 +22,7 @@ from app.authoring.course_report import (
     reviews_due,
 )
 from app.authoring.preview import (
+    is_unanswered,
     open_question,
     preview_url,
     response_pairs,
@@ -318,7 +319,8 @@ def show_question(
 ) -> HTMLResponse:
     """One question in every state, with the statistics of its answers."""
     db, location = context.db, question.place
-    is_open = not submission.raw or submission.form.more or submission.form.move
+    asks = submission.form.more or submission.form.move
+    is_open = is_unanswered(question, submission.raw) or asks
     shown = (
         open_question(question, submission)
         if is_open
@@ -337,7 +339,7 @@ def show_question(
         asked=shown if isinstance(shown, OpenQuestion) else None,
         outcome=None if isinstance(shown, OpenQuestion) else shown,
         samples=sample_responses(variant),
-        response={} if is_open else dict(submission.raw),
+        response={} if asks else dict(submission.raw),
         query=_response_query,
         lines=lines_around(context.request.state.live.folder, location.path, location.line, 14)[
             -15:
@@ -355,6 +357,7 @@ def show_question(
         guess=blind_guess_percent(question),
         reasons=sorted(statistics_reasons(question, current), key=lambda reason: -reason.weight),
         options=option_rows(question, current),
+        tallies=_tally_responses(context, question),
         wordings=wording_statistics(
             question, unique_wordings(question, seen, statistics.canonical), statistics.items
         ),
@@ -384,6 +387,18 @@ def try_answer(
         status = 422 if shown.refused else 200
         return render_page(request, "quiz/_question.html", status=status, asked=shown)
     return render_page(request, "quiz/_verdict.html", outcome=shown)
+
+
+def _tally_responses(
+    context: RequestContext, question: Question
+) -> dict[str, list[tuple[str, int]]]:
+    """Return what learners did in a question, by title, most frequent first."""
+    newest = store.newest_responses(
+        context.db, context.learner.course, question.id, question.revision
+    )
+    responses = ((draw_variant(question, seed).answer, raw) for seed, raw in newest)
+    tallies = types.type_of(question).tallies(responses)
+    return {title: counts.most_common(12) for title, counts in tallies.items()}
 
 
 def _sample_variants(question: Question) -> list[VariantRow]:

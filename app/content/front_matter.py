@@ -82,6 +82,8 @@ _SINGLE_VALUE_KEYS = frozenset(
         "reverse",
         "case",
         "figure",
+        "host",
+        "start",
         "estimate",
         "title",
         "summary",
@@ -99,6 +101,7 @@ _WORD_LIST_KEYS = frozenset(
         "choose",
         "essential",
         "aliases",
+        "goal",
     ]
 )
 _NEAR_NAME_CUTOFF = (
@@ -386,7 +389,8 @@ _SPAN = re.compile(
     r"^(?P<low>\d[\d_]*(?:\.\d+)?)\s*(?:[–—-]|…|[^\W\d]{1,5}\s)\s*"
     r"(?P<high>\d[\d_]*(?:\.\d+)?)$"
 )
-_NUMBER = re.compile(r"^-?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
+# A number such as 07 is a name: of a node, a bus, a row.
+_NUMBER = re.compile(r"^-?(?!0\d)\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
 _MOST_VALUES = 10_000
 
 

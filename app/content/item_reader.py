@@ -146,6 +146,8 @@ def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
 def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: SourceFile) -> bool:
     """Store a block if it is part of the answer. Returns whether it was."""
     kind = block[0].type
+    if kind == "fence":
+        kind = f"fence {block[0].info.partition(' ')[0]}"
     if wanted == "card":
         return False
     if kind == "bullet_list_open" and is_task_list(block):
@@ -153,6 +155,9 @@ def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: Sourc
         parts.options.extend(read_options(block, sheet))
         return True
     takes = wanted in KINDS and KINDS[wanted].block == kind
+    if takes and KINDS[wanted].repeated:
+        parts.block.extend(block)
+        return True
     if kind == "ordered_list_open" and not takes and is_task_list(block):
         if not parts.options:
             message = "The options are numbered."
@@ -172,6 +177,9 @@ def _take_reason(
     """Report W25, and use a quote right below an option as its reason without indentation."""
     below = before is not None and before.type == "bullet_list_close"
     lone = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
+    if lone and parts.block and parts.block[-1] is before and before.type == "fence":
+        parts.block.extend(block)
+        return True
     if not (below and lone and parts.options) or parts.options[-1].feedback:
         return False
     parts.options[-1].feedback = block[1:-1]

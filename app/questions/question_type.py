@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -181,12 +182,14 @@ class QuestionType(abc.ABC, Generic[A]):
 
     `name` is its `type` in the comment. `models` are the classes of its answer, the
     answer itself first. `keys` are its own keys of the comment; `block` the token that
-    opens the list or table with its answer; `blank` the Markdown of a gap, if the answer is
+    opens the list or table with its answer, `repeated` whether there may be several, each
+    with a quote below; `blank` the Markdown of a gap, if the answer is
     in the stem; `boxed` whether its options have boxes. `begins` is whether scaffolded
     topics contain one, `estimates` whether it needs a course with calculators.
 
     `template` has its macros `form` and `marks`, and `exam` if exams use another form.
-    `fields` are the names of its form fields, or their prefixes up to a dot. `listed` is the
+    `fields` are the names of its form fields, or their prefixes up to a dot; `working` those
+    that are no answer by themselves. `listed` is the
     field of the answer that lists keyed options, `chosen` whether a response names some of
     them, and `least` how many of them a question of a mock exam has. `independent` is
     whether each form field is an answer of its own. `in_parts` is whether it supports
@@ -200,7 +203,9 @@ class QuestionType(abc.ABC, Generic[A]):
     template: ClassVar[str]
     keys: ClassVar[tuple[str, ...]] = ()
     fields: ClassVar[tuple[str, ...]] = ("answer",)
+    working: ClassVar[tuple[str, ...]] = ()
     block: ClassVar[str] = ""
+    repeated: ClassVar[bool] = False
     blank: ClassVar[re.Pattern[str] | None] = None
     listed: ClassVar[str] = ""
     chosen: ClassVar[bool] = False
@@ -376,6 +381,14 @@ class QuestionType(abc.ABC, Generic[A]):
     @abc.abstractmethod
     def states(self, answer: A) -> Iterator[State]:
         """Yield sample responses for the preview: the right one, each foreseen one, others."""
+
+    def tallies(self, responses: Iterable[tuple[A, Raw]]) -> Mapping[str, Counter[str]]:
+        """Return what else learners did, for authors: a title, and how often each thing.
+
+        `responses` are answers with what was submitted.
+        """
+        del responses
+        return {}
 
     def guess_rate(self, answer: A, partial: str) -> float:
         """Return the expected score (0..1) of a blind guess."""

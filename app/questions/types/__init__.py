@@ -11,6 +11,7 @@ from app.questions.types.choice import (
     TrueFalseType,
 )
 from app.questions.types.cloze import ClozeAnswer, ClozeType
+from app.questions.types.console import ConsoleAnswer, ConsoleType
 from app.questions.types.design import DesignAnswer, DesignType
 from app.questions.types.hotspot import HotspotAnswer, HotspotType
 from app.questions.types.matching import MatchAnswer, MatchingType
@@ -28,6 +29,7 @@ Answer = (
     | ClozeAnswer
     | DesignAnswer
     | HotspotAnswer
+    | ConsoleAnswer
 )
 """The answer part of a question. Its class determines the type, with `kind` for options."""
 
@@ -42,6 +44,7 @@ _ALL: tuple[QuestionType[Any], ...] = (
     ClozeType(),
     DesignType(),
     HotspotType(),
+    ConsoleType(),
 )
 KINDS: Mapping[str, QuestionType[Any]] = {kind.name: kind for kind in _ALL}
 """The question types by the name that authors write."""

@@ -1,0 +1,319 @@
+"""Labs: what a terminal answers, replayed from the typed lines; and the shortest way to the goal."""
+
+import dataclasses
+import functools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.markup.ids import closest_word
+from app.markup.model import NO_TEXT, RichText
+from app.questions import shell
+from app.questions.shell import Command, Pipeline
+
+_HELP = """\
+This lab answers {programs}.
+Also: man PROGRAM, history, clear. Behind a command: | grep, head, tail, wc, sort, uniq, less.
+Arrow up brings back what you typed, Tab completes a program or an option."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LabCommand:
+    """A command that a lab answers, in all its spellings.
+
+    It counts in `states`, or in all if there are none, and leads to the state `to`. `note` says
+    what matters, and `cue` is the piece of the output that it points at. `line` is its place in
+    the file.
+    """
+
+    spellings: tuple[RichText, ...]
+    output: RichText
+    states: tuple[str, ...] = ()
+    to: str = ""
+    needed: bool = False
+    harmful: bool = False
+    note: RichText = NO_TEXT
+    cue: RichText = NO_TEXT
+    line: int = 0
+
+    @property
+    def name(self) -> str:
+        """Return its first spelling."""
+        return self.spellings[0].plain
+
+    @property
+    def sample(self) -> str:
+        """Return what a learner could type."""
+        return self.name.replace(shell.ANYTHING, "text")
+
+    @property
+    def key_line(self) -> str:
+        """Return the line of the output that matters; empty if the note points at none."""
+        cue = self.cue.plain
+        return next((line for line in self.output.plain.split("\n") if cue and cue in line), "")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lab:
+    """The commands of a lab, its first state, and the states that are its goal."""
+
+    commands: tuple[LabCommand, ...]
+    host: RichText
+    start: str
+    goal: tuple[str, ...]
+
+    @property
+    def goals(self) -> tuple[str, ...]:
+        """Return the goal states, and `#` with the index of each needed command."""
+        return (*self.goal, *(f"#{n}" for n, command in enumerate(self.commands) if command.needed))
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Return the states that the lab can be in, the first one first."""
+        return tuple(dict.fromkeys([self.start, *(c.to for c in self.commands if c.to)]))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LabEntry:
+    """A typed line and its answer; `commands` are the indices of what it ran.
+
+    `note` is what a harmful command would have done. `refused` says that nothing ran.
+    """
+
+    line: str
+    output: str
+    commands: tuple[int, ...] = ()
+    note: RichText = NO_TEXT
+    refused: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LabSession:
+    """What was typed, the state that it led to, and the goals that were reached.
+
+    `cleared` is how many entries are off the screen.
+    """
+
+    entries: tuple[LabEntry, ...]
+    state: str
+    reached: frozenset[str]
+    cleared: int = 0
+
+    @property
+    def shown(self) -> tuple[LabEntry, ...]:
+        """Return the entries on the screen."""
+        return self.entries[self.cleared :]
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """Return the indices of all commands that ran."""
+        return tuple(index for entry in self.entries for index in entry.commands)
+
+
+class Terminal:
+    """Finds the command of a lab that a typed pipeline means."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self._exact: dict[tuple[Command, ...], list[int]] = defaultdict(list)
+        self._wild: dict[str, list[tuple[tuple[Command, ...], int]]] = defaultdict(list)
+        for index, command in enumerate(lab.commands):
+            for spelling in command.spellings:
+                try:
+                    pipelines = shell.read_line(spelling.plain)
+                except shell.UnclosedQuoteError:
+                    continue
+                for meaning in (p.commands for p in pipelines[:1]):
+                    if shell.ANYTHING in spelling.plain:
+                        self._wild[meaning[0].program].append((meaning, index))
+                    else:
+                        self._exact[meaning].append(index)
+
+    def find_all(self, state: str, typed: Sequence[Command]) -> list[int]:
+        """Return the commands that are meant in a state, the best first.
+
+        One for certain states goes before one for all, an exact one before one with `…`.
+        """
+        return self._choose(state, self._mean(tuple(typed)))
+
+    def _mean(self, typed: tuple[Command, ...]) -> list[int]:
+        """Return the commands that are meant in any state, exact ones first."""
+        likely = self._wild.get(typed[0].program, ())
+        wild = [index for meaning, index in likely if shell.matches(meaning, typed)]
+        return list(dict.fromkeys([*self._exact.get(typed, ()), *wild]))
+
+    def _choose(self, state: str, meant: Sequence[int]) -> list[int]:
+        """Return those that count in a state; those for certain states go before the others."""
+        states = {index: self.lab.commands[index].states for index in meant}
+        here = [index for index in meant if not states[index] or state in states[index]]
+        return sorted(here, key=lambda index: not states[index])
+
+    def find(
+        self, state: str, pipeline: Pipeline
+    ) -> tuple[int | None, tuple[tuple[str, ...], ...]]:
+        """Return the command, and the filters for its output; None if there is no such command."""
+        stages = pipeline.stages
+        tries = [(stages, ()), (stages[:1], stages[1:])]
+        if reader := shell.split_reader(stages[0]):
+            tries.append(((reader[0],), (reader[1], *stages[1:])))
+        for commands, filters in tries:
+            meant = self.find_all(state, [shell.read_command(c) for c in commands])
+            if meant:
+                return meant[0], filters
+        return None, stages[1:]
+
+    def available(self, state: str) -> list[int]:
+        """Return the commands that can be run in a state."""
+        samples = enumerate(self._samples)
+        return [index for index, meant in samples if self._choose(state, meant)[:1] == [index]]
+
+    @functools.cached_property
+    def _samples(self) -> list[list[int]]:
+        """What is meant by the first spelling of each command."""
+        lines = (shell.read_line(command.sample) for command in self.lab.commands)
+        return [self._mean(pipelines[0].commands) for pipelines in lines]
+
+    @property
+    def programs(self) -> list[str]:
+        """Return the programs of the lab, by name."""
+        return sorted({*self._wild, *(meaning[0].program for meaning in self._exact)})
+
+    def options_of(self, program: str) -> list[str]:
+        """Return the options of a program as the lab spells them."""
+        names = [s.plain.split() for c in self.lab.commands for s in c.spellings]
+        mine = [words for words in names if program in words[:2]]
+        return sorted(
+            {word.partition("=")[0] for words in mine for word in words if word[0] == "-"}
+        )
+
+
+def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
+    """Answer the typed lines from the first state on."""
+    terminal = Terminal(lab)
+    session = LabSession((), lab.start, frozenset({lab.start} & set(lab.goal)))
+    for line in lines:
+        session = _answer_line(terminal, session, line)
+    return session
+
+
+def _answer_line(terminal: Terminal, session: LabSession, line: str) -> LabSession:
+    state, reached, outputs, indices, note = session.state, set(session.reached), [], [], NO_TEXT
+    refused, cleared = False, session.cleared
+    try:
+        pipelines = shell.read_line(line)
+    except shell.UnclosedQuoteError:
+        pipelines = ()
+        refused = True
+        outputs.append("bash: a quotation mark is not closed")
+    for pipeline in pipelines:
+        index, filters = terminal.find(state, pipeline)
+        if index is None:
+            text = _answer_builtin(terminal, session, pipeline.stages[0])
+            refused = refused or text is None
+            cleared = len(session.entries) + 1 if pipeline.stages[0][0] == "clear" else cleared
+            if text is None:
+                outputs.append(_refuse(terminal, pipeline.stages[0]))
+                continue
+        else:
+            command = terminal.lab.commands[index]
+            text = command.output.plain
+            indices.append(index)
+            note = command.note if command.harmful else note
+            state = command.to or state
+            reached |= {state, f"#{index}"} & set(terminal.lab.goals)
+        outputs.append("" if pipeline.silent else _filter_output(text, filters))
+    output = "\n".join(filter(None, outputs))
+    entry = LabEntry(line, output, tuple(indices), note, refused)
+    return LabSession((*session.entries, entry), state, frozenset(reached), cleared)
+
+
+def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
+    for tokens in filters:
+        cut = shell.apply_filter(tokens, text)
+        if cut is None:
+            return f"{text}\n({tokens[0]} is not part of this lab: the output is as it came.)"
+        text = cut
+    return text
+
+
+def _answer_builtin(terminal: Terminal, session: LabSession, tokens: Sequence[str]) -> str | None:
+    """Return what the shell itself answers; None if it does not know the command."""
+    name, *arguments = tokens
+    if arguments[:1] in (["--help"], ["-h"]) and name in shell.known_programs():
+        name, arguments = "man", [name]
+    if name == "man" and arguments:
+        return _read_manual(arguments[-1])
+    history = (f"{n:5}  {entry.line}" for n, entry in enumerate(session.entries, 1))
+    return {
+        "help": _HELP.format(programs=", ".join(terminal.programs)),
+        "history": "\n".join(history),
+        "whoami": "root",
+        "hostname": terminal.lab.host.plain,
+        "echo": " ".join(arguments),
+        "exit": "The terminal stays open. Choose the diagnosis below when you are done.",
+        "clear": "",
+        "cd": "",
+    }.get(name)
+
+
+def _read_manual(program: str) -> str:
+    spec = shell.known_programs().get(program)
+    return "\n".join(spec["about"]) if spec else f"No manual entry for {program}"
+
+
+def _refuse(terminal: Terminal, tokens: Sequence[str]) -> str:
+    """Say why a command has no answer, and what has one."""
+    program = shell.read_command(tokens).program
+    programs = terminal.programs
+    if program in programs:
+        options = ", ".join(terminal.options_of(program))
+        known = f" Options that it knows: {options}." if options else ""
+        return f"{program}: this lab has no answer to that, or not now.{known}"
+    if program in shell.known_programs():
+        return f"{program}: not part of this lab, which answers {', '.join(programs)}."
+    near = closest_word(program, [*programs, *shell.known_programs(), "help", "history", "clear"])
+    meant = f" Did you mean {near}?" if near else ""
+    return f"bash: {program[:40]}: command not found.{meant}"
+
+
+def shortest_way(lab: Lab, *, harmful: bool = False) -> tuple[int, ...] | None:
+    """Return the fewest commands that reach every goal; None if nothing does.
+
+    With `harmful`, harmful commands may be used.
+    """
+    ways = {way.goal: way.path for way in _walk(lab, harmful=harmful)}
+    wanted = frozenset(lab.goals)
+    return next((path for (_, reached), path in ways.items() if reached == wanted), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Way:
+    goal: tuple[str, frozenset[str]]
+    path: tuple[int, ...]
+
+
+def _walk(lab: Lab, *, harmful: bool) -> Iterator[_Way]:
+    """Yield each state with the goals reached in it, by the shortest way, nearest first."""
+    terminal, goals = Terminal(lab), set(lab.goals)
+    usable: Mapping[str, list[int]] = {
+        state: [n for n in terminal.available(state) if harmful or not lab.commands[n].harmful]
+        for state in lab.states
+    }
+    first = (lab.start, frozenset({lab.start} & goals))
+    queue, seen = [_Way(first, ())], {first}
+    for way in queue:
+        yield way
+        state, reached = way.goal
+        for index in usable[state]:
+            after = lab.commands[index].to or state
+            goal = (after, reached | ({after, f"#{index}"} & goals))
+            if goal not in seen:
+                seen.add(goal)
+                queue.append(_Way(goal, (*way.path, index)))
+
+
+def ways_to_states(lab: Lab) -> dict[str, tuple[int, ...]]:
+    """Return the shortest way to each state that can be reached, harmful commands included."""
+    ways: dict[str, tuple[int, ...]] = {}
+    for way in _walk(lab, harmful=True):
+        ways.setdefault(way.goal[0], way.path)
+    return ways

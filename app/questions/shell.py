@@ -1,0 +1,338 @@
+"""The shell of a lab: compares command lines by meaning, and filters output.
+
+Nothing is run. A line is split into pipelines, a command into program, options and arguments, and
+the output of an author is cut by what stands behind the bar.
+"""
+
+import dataclasses
+import functools
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ANYTHING = "…"
+"""What stands for any text in an author's command."""
+_REDIRECT = re.compile(r"(?<!\S)(?P<fd>[012&]?)>{1,2}\s*(?P<to>&[012]|[^\s|;&]+)")
+_SPECIAL = re.compile(r"""[;|&<>'"\\]""")
+_WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
+_WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
+_PAGERS = frozenset(["less", "more", "cat", "tee"])
+_READERS = frozenset(["less", "more", "head", "tail", "grep", "sort", "wc", "view", "vim", "nano"])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Command:
+    """A command by its meaning: program, sorted options with their values, arguments."""
+
+    program: str
+    options: tuple[tuple[str, str], ...]
+    arguments: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Commands joined by bars, as tokens; `silent` if the output goes to a file."""
+
+    stages: tuple[tuple[str, ...], ...]
+    silent: bool = False
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        return tuple(read_command(stage) for stage in self.stages)
+
+
+class UnclosedQuoteError(ValueError):
+    """A line has a quote that nothing closes."""
+
+
+@functools.cache
+def known_programs() -> Mapping[str, Mapping[str, Any]]:
+    """Return what is known of each program that labs and learners use."""
+    file = Path(__file__).parent / "types" / "console_programs.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def read_line(line: str) -> tuple[Pipeline, ...]:
+    """Split a line at `;`, `&&` and `|`; raises UnclosedQuoteError.
+
+    >>> [p.stages for p in read_line("dmesg -T | grep 'Xid 79' ; sinfo -R 2>/dev/null")]
+    [(('dmesg', '-T'), ('grep', 'Xid 79')), (('sinfo', '-R'),)]
+    """
+    if not _SPECIAL.search(line):  # shlex takes 50 times as long
+        return tuple(Pipeline((tuple(line.split()),)) for _ in range(bool(line.strip())))
+    files = [m for m in _REDIRECT.finditer(line) if m["fd"] not in {"0", "2"} and m["to"][0] != "&"]
+    silent = any(m["to"] != "/dev/stdout" for m in files)
+    reader = shlex.shlex(_REDIRECT.sub(" ", line), posix=True, punctuation_chars=";|&")
+    reader.whitespace_split = True
+    reader.commenters = ""
+    try:
+        tokens = list(reader)
+    except ValueError as error:
+        raise UnclosedQuoteError from error
+    pipelines: list[list[list[str]]] = [[[]]]
+    for token in tokens:
+        if token in {";", "&&", "||", "&"}:
+            pipelines.append([[]])
+        elif token in {"|", "|&"}:
+            pipelines[-1].append([])
+        else:
+            pipelines[-1][-1].append(token)
+    stages = (tuple(tuple(s) for s in pipeline if s) for pipeline in pipelines)
+    return tuple(Pipeline(s, silent) for s in stages if s)
+
+
+def read_command(tokens: Sequence[str]) -> Command:
+    """Return the meaning of a command: without `sudo` and path, options in their long form.
+
+    >>> read_command(["sudo", "/usr/bin/squeue", "-l", "-u", "bob"]).options
+    (('--long', ''), ('--user', 'bob'))
+    """
+    rest = _without_wrappers(tokens)
+    if not rest:
+        return Command(tokens[0], (), ())
+    program = rest[0].rpartition("/")[2] or rest[0]
+    spec = known_programs().get(program, {})
+    options: list[tuple[str, str]] = []
+    arguments: list[str] = []
+    at = 1
+    while at < len(rest):
+        text = rest[at]
+        at += 1
+        if not re.match("--?[^-]", text):
+            arguments.extend(_read_argument(text, spec) if text != "--" else ())
+            continue
+        following = rest[at] if at < len(rest) else None
+        parsed, taken = _read_option(text, following, spec)
+        options.extend(parsed)
+        at += taken
+    if spec.get("fold"):
+        plain = [a.lower() for a in arguments if "=" not in a]
+        keyed = (a.lower() for a in arguments if "=" in a)
+        arguments = [*plain, *sorted(keyed, key=lambda a: a.partition("=")[0])]
+    return Command(program, tuple(sorted(options)), tuple(arguments))
+
+
+def _without_wrappers(tokens: Sequence[str]) -> list[str]:
+    rest = list(tokens)
+    while rest and (rest[0] in _WRAPPERS or re.match(r"[A-Z][A-Z0-9_]*=", rest[0])):
+        wrapper = rest.pop(0) in _WRAPPERS
+        while wrapper and rest and _WRAPPER_OPTION.fullmatch(rest[0]):
+            rest.pop(0)
+    return rest
+
+
+def _read_argument(token: str, spec: Mapping[str, Any]) -> list[str]:
+    words = spec.get("words", {})
+    kind, slash, name = token.partition("/")
+    if slash and words and kind and name and words.get(kind, kind) in words.values():
+        return [words.get(kind, kind), name]
+    return [words.get(token, token)]
+
+
+def _read_option(
+    token: str, following: str | None, spec: Mapping[str, Any]
+) -> tuple[list[tuple[str, str]], int]:
+    """Return the options of a token, and whether it takes the following token as its value."""
+    long, values = spec.get("long", {}), spec.get("values", ())
+    name, equals, value = token.partition("=")
+    whole = name.startswith("--") or name in long or name in values or spec.get("joined") is False
+    if not whole:
+        return _read_joined(token, following, spec)
+    numbered = re.fullmatch(r"(-[A-Za-z]+)(\d[\w,.:]*)", name)
+    if numbered and name not in long and not name.startswith("--"):
+        name, equals, value = numbered[1], "=", numbered[2]
+    name = long.get(name, name)
+    takes = not equals and name in values and following is not None
+    if name in spec.get("ignore", ()):
+        return [], int(takes)
+    return [(name, value if equals else (following or "") if takes else "")], int(takes)
+
+
+def _read_joined(
+    token: str, following: str | None, spec: Mapping[str, Any]
+) -> tuple[list[tuple[str, str]], int]:
+    """Read single-letter options in one token, such as `-la` or `-n50`."""
+    long, values, ignored = spec.get("long", {}), spec.get("values", ()), spec.get("ignore", ())
+    found: list[tuple[str, str]] = []
+    for at, letter in enumerate(token[1:], 2):
+        name = long.get(f"-{letter}", f"-{letter}")
+        takes, rest = name in values, token[at:]
+        value = rest or following or "" if takes else ""
+        if name not in ignored:
+            found.append((name, value))
+        if takes:
+            return found, int(not rest and following is not None)
+    return found, 0
+
+
+def matches(authored: Sequence[Command], typed: Sequence[Command]) -> bool:
+    """Return whether a typed pipeline means the authored one, in which `…` is any text."""
+    return len(authored) == len(typed) and all(map(_command_matches, authored, typed))
+
+
+def _command_matches(authored: Command, typed: Command) -> bool:
+    """Compare two commands piece by piece."""
+    pieces, other = _flatten(authored), _flatten(typed)
+    return len(pieces) == len(other) and all(map(_text_matches, pieces, other))
+
+
+def _flatten(command: Command) -> list[str]:
+    options = [text for option in command.options for text in option]
+    return [command.program, f"{len(options)}", *options, *command.arguments]
+
+
+def _text_matches(pattern: str, text: str) -> bool:
+    if ANYTHING not in pattern:
+        return pattern == text
+    first, *others = pattern.split(ANYTHING)
+    at, last = len(first), others.pop()
+    for piece in others:
+        at = text.find(piece, at) + len(piece)
+        if at < len(piece):
+            return False
+    return text.startswith(first) and text.endswith(last) and len(text) > at + len(last)
+
+
+def split_reader(command: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return `less FILE`, `grep WORD FILE` and the like as `cat FILE` and the filter.
+
+    >>> split_reader(("grep", "-i", "xid", "/var/log/syslog"))
+    (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'))
+    """
+    rest = _without_wrappers(command)
+    least = 3 if rest and rest[0] == "grep" else 2
+    if len(rest) < least or rest[0] not in _READERS or rest[-1].startswith("-"):
+        return None
+    return ("cat", rest[-1]), tuple(rest[:-1])
+
+
+def apply_filter(tokens: Sequence[str], output: str) -> str | None:
+    """Return the output behind a bar; None if this program is no filter of a lab."""
+    program, arguments = tokens[0].rpartition("/")[2], list(tokens[1:])
+    if program in _PAGERS or program in {"view", "vim", "nano"}:
+        return output
+    lines = output.split("\n") if output else []
+    handler = _FILTERS.get(program)
+    return None if handler is None else "\n".join(handler(lines, arguments))
+
+
+def _split_arguments(arguments: Sequence[str], valued: str) -> tuple[dict[str, str], list[str]]:
+    """Return options by letter, and the other arguments; `valued` letters take a number."""
+    options: dict[str, str] = {}
+    others: list[str] = []
+    queue = list(arguments)
+    while queue:
+        token = queue.pop(0)
+        if re.fullmatch(r"-\d+", token):
+            options["n"] = token[1:]
+        elif token.startswith("--"):
+            options[token[2:].partition("=")[0]] = token.partition("=")[2]
+        elif token.startswith("-") and len(token) > 1:
+            for at, letter in enumerate(token[1:], 2):
+                options[letter] = ""
+                if letter in valued:
+                    options[letter] = token[at:] or (queue.pop(0) if queue else "")
+                    break
+        else:
+            others.append(token)
+    return options, others
+
+
+def _number(text: str, default: int) -> int:
+    digits = text.lstrip("+-")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 7 else default
+
+
+def _head(lines: list[str], arguments: Sequence[str]) -> list[str]:
+    return lines[: _number(_split_arguments(arguments, "nc")[0].get("n", ""), 10)]
+
+
+def _tail(lines: list[str], arguments: Sequence[str]) -> list[str]:
+    said = _split_arguments(arguments, "nc")[0].get("n", "")
+    count = _number(said, 10)
+    if said.startswith("+"):
+        return lines[max(count - 1, 0) :]
+    return lines[-count:] if count else []
+
+
+def _wc(lines: list[str], arguments: Sequence[str]) -> list[str]:
+    text = "".join(f"{line}\n" for line in lines)
+    counts = {"l": len(lines), "w": len(text.split()), "c": len(text.encode())}
+    letters = [o[0] for o in _split_arguments(arguments, "")[0] if o[0] in counts]
+    return [" ".join(f"{counts[letter]}" for letter in letters or counts)]
+
+
+def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
+    options = _split_arguments(arguments, "kt")[0]
+    ordered = sorted(set(lines) if "u" in options else lines)
+    return ordered[::-1] if "r" in options else ordered
+
+
+def _uniq(lines: list[str], arguments: Sequence[str]) -> list[str]:
+    del arguments
+    return [line for at, line in enumerate(lines) if not at or line != lines[at - 1]]
+
+
+def _grep(lines: list[str], arguments: Sequence[str]) -> list[str]:
+    options, others = _split_arguments(arguments, "eABCm")
+    patterns = _grep_patterns(options.get("e") or "".join(others[:1]), options)
+    inverted = bool({"v", "invert-match"} & options.keys())
+    hits = [n for n, line in enumerate(lines) if _contains(line, patterns) != inverted]
+    if {"c", "count"} & options.keys():
+        return [str(len(hits))]
+    around = (_number(options.get(o) or options.get("C", ""), 0) for o in "BA")
+    before, after = (min(count, len(lines)) for count in around)
+    shown = {n for hit in hits for n in range(hit - before, hit + after + 1)}
+    return [lines[n] for n in sorted(shown) if 0 <= n < len(lines)]
+
+
+def _contains(line: str, patterns: Sequence[Sequence[re.Pattern[str]]]) -> bool:
+    """Return whether a line has all pieces of a pattern in order."""
+    for pieces in patterns:
+        at: int | None = 0
+        for piece in pieces:
+            found = piece.search(line, at) if at is not None else None
+            at = found.end() if found else None
+        if at is not None:
+            return True
+    return False
+
+
+def _grep_patterns(text: str, options: Mapping[str, str]) -> list[list[re.Pattern[str]]]:
+    """Return the alternatives of a pattern, each cut at `.*`.
+
+    Read are `|`, `.*`, `.`, `^`, `$` and classes; all else counts as it stands. No piece has a
+    repetition, so that a search takes time in proportion to the line.
+    """
+    flags = re.IGNORECASE if {"i", "ignore-case"} & options.keys() else 0
+    if "F" in options:
+        return [[re.compile(re.escape(text), flags)]]
+    alternatives = re.split(r"\\?\|", text)
+    return [
+        [_compile_piece(p, flags, word="w" in options) for p in re.split(r"\.[*+]", alternative)]
+        for alternative in alternatives
+    ]
+
+
+def _compile_piece(text: str, flags: int, *, word: bool) -> re.Pattern[str]:
+    made = re.escape(text).replace(r"\.", ".")
+    made = re.sub(r"\\\[([\w^\\-]{1,40})\\\]", r"[\1]", made)
+    made = re.sub(r"\\\$$", "$", re.sub(r"^\\\^", "^", made))
+    try:
+        return re.compile(rf"\b{made}\b" if word and made else made, flags)
+    except re.error:
+        return re.compile(re.escape(text), flags)
+
+
+_FILTERS: Mapping[str, Callable[[list[str], Sequence[str]], list[str]]] = {
+    "grep": _grep,
+    "egrep": _grep,
+    "head": _head,
+    "tail": _tail,
+    "wc": _wc,
+    "sort": _sort,
+    "uniq": _uniq,
+}

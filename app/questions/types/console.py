@@ -1,0 +1,258 @@
+"""Labs: a terminal, a goal to reach in it, and a diagnosis to choose."""
+
+import dataclasses
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from app.questions.lab import (
+    Lab,
+    LabCommand,
+    LabEntry,
+    LabSession,
+    Terminal,
+    replay,
+    shortest_way,
+    ways_to_states,
+)
+from app.questions.options import Choice, option_choices
+from app.questions.question_type import (
+    AuthoredItem,
+    CardFaces,
+    CountedOption,
+    Gap,
+    QuestionType,
+    State,
+    Typed,
+    list_items,
+    reason_html,
+)
+from app.questions.result import GradeResult, Raw, UnreadableResponse, single_value, typed_text
+from app.questions.types.choice import choice_card_faces, mark_options, option_letters
+from app.questions.types.console_rules import check_lab, read_lab
+
+MOST_LINES = 40
+LONGEST_LINE = 120
+_GOAL_SHARE = 0.5
+_HARM = 0.25
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConsoleAnswer:
+    """A lab, and the diagnoses to choose from."""
+
+    diagnoses: tuple[Choice, ...]
+    lab: Lab
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenLab:
+    """A lab on the page: the session so far, the command being typed, and what Tab completes."""
+
+    session: LabSession
+    lines: tuple[str, ...]
+    draft: str
+    completions: tuple[str, ...]
+    longest: int = LONGEST_LINE
+
+    @property
+    def full(self) -> bool:
+        """Return whether no more lines are taken."""
+        return len(self.lines) >= MOST_LINES
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LabReview:
+    """A session after the answer: the shortest good way, what did harm, what was not needed."""
+
+    session: LabSession
+    way: tuple[LabCommand, ...]
+    harmful: tuple[LabCommand, ...]
+    needless: tuple[str, ...]
+
+
+class ConsoleType(QuestionType[ConsoleAnswer]):
+    """Commands typed into a terminal, and a diagnosis.
+
+    Mock exams leave it out, because a lab takes longer than a question may.
+    """
+
+    name = "console"
+    models = (ConsoleAnswer, Lab, LabCommand)
+    template = "questions/console.html"
+    block = "fence console"
+    repeated = True
+    keys = ("host", "start", "goal")
+    fields = ("answer", "ran", "command")
+    working = ("ran", "command")
+    listed = "diagnoses"
+    in_parts = True
+    in_exams = False
+
+    def parse(self, written: AuthoredItem) -> ConsoleAnswer:
+        made = option_choices(written.comment.id, written.parts.options, written.scope)
+        return ConsoleAnswer(made, read_lab(written))
+
+    def check(self, answer: ConsoleAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        del exam
+        check_lab(answer.lab, written)
+
+    def options(self, answer: ConsoleAnswer) -> tuple[CountedOption, ...]:
+        return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.diagnoses)
+
+    def key_words(self, answer: ConsoleAnswer) -> list[str]:
+        """Return the diagnosis, and what the goal asks for."""
+        needed = (c.name for c in answer.lab.commands if c.needed)
+        return [*self.right_words(answer), *answer.lab.goal, *needed]
+
+    def shuffled(self, answer: ConsoleAnswer, mixer: random.Random) -> ConsoleAnswer:
+        """Shuffle the diagnoses."""
+        free = list(answer.diagnoses)
+        mixer.shuffle(free)
+        return dataclasses.replace(answer, diagnoses=tuple(free))
+
+    def shown(self, answer: ConsoleAnswer, typed: Typed) -> OpenLab:
+        """Return the session of the lines that the form sent."""
+        lines, terminal = _typed_lines(typed), Terminal(answer.lab)
+        completions = (" ".join([p, *terminal.options_of(p)]) for p in terminal.programs)
+        draft = single_value(typed, "command")
+        return OpenLab(replay(answer.lab, lines), lines, draft, tuple(completions))
+
+    def moved(self, raw: Typed, move: str) -> Typed:
+        """Return the form's values after Enter: the command joins the lines that ran."""
+        del move
+        return {**raw, "ran": [*raw.get("ran", ()), *raw.get("command", ())], "command": []}
+
+    def grade(
+        self, answer: ConsoleAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
+        """Grade a session and a diagnosis; `ran` has the lines, `answer` the key of the option.
+
+        The goal is half of the points, the diagnosis the other half; each harmful command takes
+        a quarter away.
+        """
+        sent = set(raw.get("answer", ()))
+        chosen = [o for o in answer.diagnoses if o.key in sent]
+        if len(chosen) != 1:
+            message = "Choose one diagnosis only." if chosen else "No diagnosis is chosen."
+            return UnreadableResponse(message, "What you typed is kept. Nothing was counted.")
+        lines = _typed_lines(raw)
+        session = replay(answer.lab, lines)
+        goal = len(session.reached) / max(1, len(answer.lab.goals))
+        harm = len(_harmful_commands(answer.lab, session))
+        score = _GOAL_SHARE * goal + (1 - _GOAL_SHARE) * chosen[0].right - _HARM * harm
+        if partial == "off":
+            score = float(score >= 1)
+        return GradeResult(
+            score=max(0.0, score),
+            parsed={"chosen": [chosen[0].key], "lines": list(lines)},
+            marks=mark_options(answer.diagnoses, sent),
+            said=option_letters(answer.diagnoses, chosen),
+            wanted=option_letters(answer.diagnoses, [o for o in answer.diagnoses if o.right]),
+            feedback=typed_text(_describe_session(answer.lab, session, right=chosen[0].right)),
+        )
+
+    def anything(self, answer: ConsoleAnswer) -> Raw:
+        return {"answer": [answer.diagnoses[0].key]}
+
+    def review(self, answer: ConsoleAnswer, raw: Raw) -> LabReview:
+        """Return what the feedback shows of a session."""
+        lab, session = answer.lab, replay(answer.lab, _typed_lines(raw))
+        way = shortest_way(lab) or ()
+        needless = (
+            e.line
+            for e in session.entries
+            if e.commands and not e.note.html and not set(way) & set(e.commands)
+        )
+        return LabReview(
+            session,
+            tuple(lab.commands[n] for n in way),
+            _harmful_commands(lab, session),
+            tuple(dict.fromkeys(needless)),
+        )
+
+    def faces(self, answer: ConsoleAnswer, gap: Gap) -> CardFaces:
+        """Return the diagnoses, then the right one with the shortest way."""
+        del gap
+        asked, told = choice_card_faces(answer.diagnoses)
+        steps = [
+            f"<code>{escape(c.name)}</code>{reason_html(c.note)}"
+            for c in self.review(answer, {}).way
+        ]
+        question = "<p>Which commands tell, and what is the diagnosis?</p>"
+        return CardFaces(question + asked, f"{told}<ol>{list_items(steps)}</ol>")
+
+    def read_before(self, answer: ConsoleAnswer) -> str:
+        """Return all that a learner may read: diagnoses, commands and outputs."""
+        lab = answer.lab
+        texts = [c.output.plain for c in lab.commands] + [c.name for c in lab.commands]
+        return " ".join([*(o.text.plain for o in answer.diagnoses), *texts])
+
+    def states(self, answer: ConsoleAnswer) -> Iterator[State]:
+        """Yield the shortest way with each diagnosis, each harmful command, each state."""
+        lab = answer.lab
+        way = [c.sample for c in self.review(answer, {}).way]
+        options = sorted(answer.diagnoses, key=lambda o: not o.right)
+        for option in options:
+            yield f"Goal reached, “{option.text.plain}”", {"ran": way, "answer": [option.key]}
+        right = {"answer": [options[0].key]} if options else {}
+        yield "Nothing typed, right diagnosis", right
+        for state, path in ways_to_states(lab).items():
+            lines = [lab.commands[n].sample for n in path]
+            here = [lab.commands[n] for n in Terminal(lab).available(state)]
+            lines += [c.sample for c in here if not c.to and not c.harmful]
+            yield f"All answers in the state “{state}”", {"ran": lines[:MOST_LINES]}
+            for command in here:
+                if command.harmful:
+                    ran = [*(lab.commands[n].sample for n in path), command.sample]
+                    yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
+
+    def tallies(self, responses: Iterable[tuple[ConsoleAnswer, Raw]]) -> dict[str, Counter[str]]:
+        """Return what learners typed first, and after what those stopped who missed the goal."""
+        first: Counter[str] = Counter()
+        last: Counter[str] = Counter()
+        for answer, raw in responses:
+            session = replay(answer.lab, _typed_lines(raw))
+            names = [_entry_name(answer.lab, entry) for entry in session.entries]
+            first.update(names[:1])
+            if len(session.reached) < len(answer.lab.goals):
+                last.update(names[-1:] or ["nothing was typed"])
+        return {"Typed first": first, "Stopped short of the goal after": last}
+
+    def guess_rate(self, answer: ConsoleAnswer, partial: str) -> float:
+        """Return the guess rate: without a command, the diagnosis is half of the points."""
+        return 0.0 if partial == "off" else (1 - _GOAL_SHARE) / max(1, len(answer.diagnoses))
+
+    def guess_score(self, answer: ConsoleAnswer) -> float | None:
+        """Return the expected percent of a blind guess."""
+        return 100 * self.guess_rate(answer, "")
+
+
+def _harmful_commands(lab: Lab, session: LabSession) -> tuple[LabCommand, ...]:
+    """Return the harmful commands that ran, each once."""
+    ran = dict.fromkeys(lab.commands[n] for n in session.runs)
+    return tuple(command for command in ran if command.harmful)
+
+
+def _entry_name(lab: Lab, entry: LabEntry) -> str:
+    """Return the command of an entry as the author spells it, or the line that has no answer."""
+    return lab.commands[entry.commands[0]].name if entry.commands else f"{entry.line} (no answer)"
+
+
+def _typed_lines(raw: Typed) -> tuple[str, ...]:
+    lines = (" ".join(line.split())[:LONGEST_LINE] for line in raw.get("ran", ()))
+    return tuple(line for line in lines if line)[:MOST_LINES]
+
+
+def _describe_session(lab: Lab, session: LabSession, *, right: bool) -> str:
+    """Return in sentences what was reached, what did harm, and whether the diagnosis is right."""
+    goals, reached, runs = len(lab.goals), len(session.reached), len(session.runs)
+    least = len(shortest_way(lab) or ())
+    text = f"Goal reached with {runs} command{'s' if runs != 1 else ''}"
+    text += f"; {least} are enough." if least < runs else "."
+    if reached < goals:
+        text = f"Goal not reached: {reached} of {goals} steps."
+    harm = [f"“{command.name}”" for command in _harmful_commands(lab, session)]
+    text += f" Harmful: {', '.join(harm)}." if harm else ""
+    return f"{text} The diagnosis is {'right' if right else 'not right'}."
