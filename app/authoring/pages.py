@@ -355,6 +355,7 @@ def show_question(
         guess=blind_guess_percent(question),
         reasons=sorted(statistics_reasons(question, current), key=lambda reason: -reason.weight),
         options=option_rows(question, current),
+        tallies=_tally_responses(context, question),
         wordings=wording_statistics(
             question, unique_wordings(question, seen, statistics.canonical), statistics.items
         ),
@@ -384,6 +385,18 @@ def try_answer(
         status = 422 if shown.refused else 200
         return render_page(request, "quiz/_question.html", status=status, asked=shown)
     return render_page(request, "quiz/_verdict.html", outcome=shown)
+
+
+def _tally_responses(
+    context: RequestContext, question: Question
+) -> dict[str, list[tuple[str, int]]]:
+    """Return what learners did in a question, by title, most frequent first."""
+    newest = store.newest_responses(
+        context.db, context.learner.course, question.id, question.revision
+    )
+    responses = ((draw_variant(question, seed).answer, raw) for seed, raw in newest)
+    tallies = types.type_of(question).tallies(responses)
+    return {title: counts.most_common(12) for title, counts in tallies.items()}
 
 
 def _sample_variants(question: Question) -> list[VariantRow]:

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, case, func, select, update
@@ -335,6 +335,28 @@ def regradable_attempts(
     """Return the answers to a question that were graded by another revision."""
     values = {"course": course, "item": item, "revision": revision}
     return [RegradableAttempt(*row) for row in db.connection().execute(_ANSWERED, values)]
+
+
+_SUBMITTED = (
+    select(ATTEMPT.c.seed, ATTEMPT.c.raw)
+    .where(
+        ATTEMPT.c["item"] == bindparam("item"),
+        ATTEMPT.c.revision == bindparam("revision"),
+        ATTEMPT.c.first,
+        ATTEMPT.c.learner_id.in_(_IN_COURSE),
+    )
+    .order_by(ATTEMPT.c.id.desc())
+    .limit(500)
+)
+
+
+def newest_responses(
+    db: Session, course: str, item: str, revision: str
+) -> Iterator[tuple[int, Mapping[str, Sequence[str]]]]:
+    """Yield seed and response of the newest first answers to a revision, at most 500."""
+    values = {"course": course, "item": item, "revision": revision}
+    for seed, raw in db.connection().execute(_SUBMITTED, values):
+        yield seed, json.loads(raw)
 
 
 def lock_answerers(db: Session, course: str, item: str) -> frozenset[int]:

@@ -25,7 +25,7 @@ EXPORT_FORMATS = (
 )
 QUESTION_TYPES = (
     *("single", "multiple", "true-false", "numeric", "short", "order"),
-    *("match", "cloze", "design", "place", "computed", "card"),
+    *("match", "cloze", "design", "place", "console", "computed", "card"),
 )
 PART_KINDS = ("accelerator", "system", "link", "adapter", "dpu", "switch")
 

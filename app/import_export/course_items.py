@@ -39,9 +39,11 @@ from app.markup.problems import SourceFile
 from app.markup.quantities import UNITS
 from app.markup.strict_yaml import YamlMapping
 from app.questions import types, variants
+from app.questions.lab import Lab, shortest_way
 from app.questions.model import Question
 from app.questions.options import ParsedOption, credit_box, option_code
 from app.questions.question_type import ItemComment, ItemDraft, ItemParts
+from app.questions.types.console import ConsoleAnswer
 from app.questions.types.hotspot import split_label
 from app.questions.types.matching import table_rows
 from app.questions.types.number_parsing import AcceptedRange, NumericAnswer
@@ -56,6 +58,7 @@ _COMPUTED = ("params", "let")
 # The type that other formats use instead, and what is lost.
 _INSTEAD: dict[str, tuple[Kind, str]] = {
     "place": ("single", "its drawing is not exported; it asks for the label of a part"),
+    "console": ("single", "its terminal is not exported; the transcript of the way to the goal is"),
 }
 _ONE_DRAW = "its numbers were drawn once; the parameters are not exported"
 
@@ -160,6 +163,8 @@ def _convert_question(
     # The text between the heading and the answers, unless it is the answer.
     is_answer = types.type_of(question).blank
     below = "" if is_answer else tokens_to_markdown([t for t in parts.stem if t.type != "hr"])
+    if isinstance(question.answer, ConsoleAnswer):
+        below = f"{below}\n\n{_lab_transcript(question.answer.lab)}".strip()
     instead = _INSTEAD.get(question.type)
     return dataclasses.replace(
         item,
@@ -199,10 +204,19 @@ def _answer_fields(  # noqa: PLR0911 - one return per type
             blanks = getattr(answer, "blanks", ())
             gaps = tuple(ItemBlank(b.answers, b.hint, b.wrong) for b in blanks)
             return {"text": tokens_to_markdown(parts.stem), "blanks": gaps}
+        case "console":
+            return {"options": _choice_options(parts)}
         case "place":
             labels = [tokens_to_markdown([split_label(o)[1]]) for o in parts.options]
             return {"options": _choice_options(parts, labels), "shuffle": False}
     raise ItemSkippedError("no other program can judge a design exercise")
+
+
+def _lab_transcript(lab: Lab) -> str:
+    """Return the shortest way to the goal of a lab as a code block."""
+    way = [lab.commands[index] for index in shortest_way(lab) or ()]
+    lines = [f"$ {c.sample}\n{c.output.plain}".rstrip() for c in way]
+    return "\n".join(["```console", *lines, "```"])
 
 
 def _choice_options(parts: ItemParts, texts: Sequence[str] = ()) -> tuple[ItemOption, ...]:

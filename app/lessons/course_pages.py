@@ -16,7 +16,7 @@ from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, domain_topics
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
-from app.questions.question_form import OpenQuestion, build_open_question
+from app.questions.question_form import OpenQuestion, build_open_question, question_heading
 from app.spaced_repetition.added_cards import list_studied
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
@@ -212,6 +212,7 @@ def show_lesson(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reade
     return desk.page(
         "concepts/show.html",
         asked=_open_page_questions(desk.library, sheet, desk.learner.key, past),
+        labs=_page_labs(desk.library, sheet),
         past=past,
         missed=store.missed_last(desk.db, desk.learner.id, sheet.asked),
         flagged=store.flagged_questions(desk.db, desk.learner.id, sheet.asked),
@@ -337,6 +338,13 @@ def _open_page_questions(
         for item in sheet.asked
         if item in library.questions
     }
+
+
+def _page_labs(library: Library, sheet: RenderedPage) -> list[tuple[str, str]]:
+    """Return the labs of the page's topic: URL and heading."""
+    asked = (library.questions[item] for item in sheet.topic.questions if item in library.questions)
+    labs = (question for question in asked if question.type == "console")
+    return [(f"/quiz/{lab.topic}/{lab.id}", question_heading(lab)) for lab in labs]
 
 
 def _section_marks(

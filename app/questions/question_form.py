@@ -151,6 +151,12 @@ def question_title(question: Question, seed: int = 0) -> str:
         return excerpt(question.stem)
 
 
+def question_heading(question: Question) -> str:
+    """Return the first line of a question; numbers that are drawn are left blank."""
+    heading = question.stem.plain.partition("\n")[0]
+    return excerpt(RichText(heading, heading))
+
+
 def excerpt(text: RichText) -> str:
     """Return the start of a text, cut at a word, for lists and titles.
 

@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -378,6 +379,14 @@ class QuestionType(abc.ABC, Generic[A]):
     @abc.abstractmethod
     def states(self, answer: A) -> Iterator[State]:
         """Yield sample responses for the preview: the right one, each foreseen one, others."""
+
+    def tallies(self, responses: Iterable[tuple[A, Raw]]) -> Mapping[str, Counter[str]]:
+        """Return what else learners did, for authors: a title, and how often each thing.
+
+        `responses` are answers with what was submitted.
+        """
+        del responses
+        return {}
 
     def guess_rate(self, answer: A, partial: str) -> float:
         """Return the expected score (0..1) of a blind guess."""

@@ -108,8 +108,9 @@ def read_command(tokens: Sequence[str]) -> Command:
         options.extend(parsed)
         at += taken
     if spec.get("fold"):
-        arguments = [a.lower() for a in arguments]
-        arguments[1:] = sorted(arguments[1:], key=lambda a: a.partition("=")[0])
+        plain = [a.lower() for a in arguments if "=" not in a]
+        keyed = (a.lower() for a in arguments if "=" in a)
+        arguments = [*plain, *sorted(keyed, key=lambda a: a.partition("=")[0])]
     return Command(program, tuple(sorted(options)), tuple(arguments))
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -18,7 +18,12 @@ from app.content.blueprint import (
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
-from app.questions.question_form import new_token, question_title, seed_for
+from app.questions.question_form import (
+    new_token,
+    question_heading,
+    question_title,
+    seed_for,
+)
 from app.quiz import store
 from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
 from app.quiz.question_page import (
@@ -114,6 +119,9 @@ def show_practice(desk: Reader) -> HTMLResponse:
         fresh=sum(q.id not in past and q.id not in kept for q in questions),
         topics=_topic_counts(desk, past),
         domains=_objective_counts(desk, past),
+        labs=[
+            _question_row(q, question_heading(q), past) for q in questions if q.type == "console"
+        ],
         weakest=names[order[0]] if order and past else None,
         run=_unfinished_run(newest),
         flagged=len(
@@ -151,12 +159,7 @@ def _render_offer(
     past = store.load_history(desk.db, desk.learner.id)
     kept, hidden = _reserved_questions(desk), excluded_questions(desk)
     rows = [
-        {
-            "address": f"/quiz/{q.topic}/{q.id}",
-            "words": _title_as_asked(desk, q, answered=False),
-            "past": past.get(q.id),
-            "level": q.level,
-        }
+        _question_row(q, _title_as_asked(desk, q, answered=False), past)
         for q in sorted(questions, key=lambda q: q.level)
         if q.id not in hidden
     ]
@@ -171,6 +174,15 @@ def _render_offer(
         kept=sum(q.id in kept for q in questions),
         token=new_token(),
     )
+
+
+def _question_row(
+    question: Question, title: str, past: Mapping[str, PastAttempts]
+) -> dict[str, Any]:
+    """Return a question as a row of a list: URL, title, last result."""
+    address = f"/quiz/{question.topic}/{question.id}"
+    last = past.get(question.id)
+    return {"address": address, "words": title, "past": last, "level": question.level}
 
 
 def _title_as_asked(desk: RequestContext, question: Question, *, answered: bool) -> str:

@@ -9,10 +9,11 @@ from app.import_export.course_items import read_authored
 from app.questions import types as kinds
 from app.quiz.forms import read_sent
 from tests.quiz.bank import EVERY_TYPE
+from tests.quiz.test_labs import CONSOLE
 from tests.quiz.test_place import PLACE
 
 ROOT = Path(__file__).resolve().parents[2]
-ASKED = {**EVERY_TYPE, "place": PLACE}
+ASKED = {**EVERY_TYPE, "place": PLACE, "console": CONSOLE}
 
 
 def test_every_kind_is_walked_here() -> None:

@@ -3,13 +3,13 @@
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
 
-from app.markup.model import RichText
 from app.questions.lab import (
     Lab,
     LabCommand,
+    LabEntry,
     LabSession,
     Terminal,
     replay,
@@ -54,11 +54,22 @@ class OpenLab:
     lines: tuple[str, ...]
     draft: str
     completions: tuple[str, ...]
+    longest: int = LONGEST_LINE
 
     @property
     def full(self) -> bool:
         """Return whether no more lines are taken."""
         return len(self.lines) >= MOST_LINES
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LabReview:
+    """A session after the answer: the shortest good way, what did harm, what was not needed."""
+
+    session: LabSession
+    way: tuple[LabCommand, ...]
+    harmful: tuple[LabCommand, ...]
+    needless: tuple[str, ...]
 
 
 class ConsoleType(QuestionType[ConsoleAnswer]):
@@ -128,7 +139,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         lines = _typed_lines(raw)
         session = replay(answer.lab, lines)
         goal = len(session.reached) / max(1, len(answer.lab.goals))
-        harm = len(harmful_runs(answer.lab, session))
+        harm = len(_harmful_commands(answer.lab, session))
         score = _GOAL_SHARE * goal + (1 - _GOAL_SHARE) * chosen[0].right - _HARM * harm
         if partial == "off":
             score = float(score >= 1)
@@ -144,15 +155,30 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     def anything(self, answer: ConsoleAnswer) -> Raw:
         return {"answer": [answer.diagnoses[0].key]}
 
-    def way(self, answer: ConsoleAnswer) -> list[LabCommand]:
-        """Return the commands of the shortest good way."""
-        return [answer.lab.commands[n] for n in shortest_way(answer.lab) or ()]
+    def review(self, answer: ConsoleAnswer, raw: Raw) -> LabReview:
+        """Return what the feedback shows of a session."""
+        lab, session = answer.lab, replay(answer.lab, _typed_lines(raw))
+        way = shortest_way(lab) or ()
+        needless = (
+            e.line
+            for e in session.entries
+            if e.commands and not e.note.html and not set(way) & set(e.commands)
+        )
+        return LabReview(
+            session,
+            tuple(lab.commands[n] for n in way),
+            _harmful_commands(lab, session),
+            tuple(dict.fromkeys(needless)),
+        )
 
     def faces(self, answer: ConsoleAnswer, gap: Gap) -> CardFaces:
         """Return the diagnoses, then the right one with the shortest way."""
         del gap
         asked, told = choice_card_faces(answer.diagnoses)
-        steps = [f"<code>{escape(c.name)}</code>{reason_html(c.note)}" for c in self.way(answer)]
+        steps = [
+            f"<code>{escape(c.name)}</code>{reason_html(c.note)}"
+            for c in self.review(answer, {}).way
+        ]
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
         return CardFaces(question + asked, f"{told}<ol>{list_items(steps)}</ol>")
 
@@ -165,7 +191,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     def states(self, answer: ConsoleAnswer) -> Iterator[State]:
         """Yield the shortest way with each diagnosis, each harmful command, each state."""
         lab = answer.lab
-        way = [c.sample for c in self.way(answer)]
+        way = [c.sample for c in self.review(answer, {}).way]
         options = sorted(answer.diagnoses, key=lambda o: not o.right)
         for option in options:
             yield f"Goal reached, “{option.text.plain}”", {"ran": way, "answer": [option.key]}
@@ -181,6 +207,18 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
                     ran = [*(lab.commands[n].sample for n in path), command.sample]
                     yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
 
+    def tallies(self, responses: Iterable[tuple[ConsoleAnswer, Raw]]) -> dict[str, Counter[str]]:
+        """Return what learners typed first, and after what those stopped who missed the goal."""
+        first: Counter[str] = Counter()
+        last: Counter[str] = Counter()
+        for answer, raw in responses:
+            session = replay(answer.lab, _typed_lines(raw))
+            names = [_entry_name(answer.lab, entry) for entry in session.entries]
+            first.update(names[:1])
+            if len(session.reached) < len(answer.lab.goals):
+                last.update(names[-1:] or ["nothing was typed"])
+        return {"Typed first": first, "Stopped short of the goal after": last}
+
     def guess_rate(self, answer: ConsoleAnswer, partial: str) -> float:
         """Return the guess rate: without a command, the diagnosis is half of the points."""
         return 0.0 if partial == "off" else (1 - _GOAL_SHARE) / max(1, len(answer.diagnoses))
@@ -190,34 +228,15 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return 100 * self.guess_rate(answer, "")
 
 
-def harmful_runs(lab: Lab, session: LabSession) -> tuple[int, ...]:
+def _harmful_commands(lab: Lab, session: LabSession) -> tuple[LabCommand, ...]:
     """Return the harmful commands that ran, each once."""
-    return tuple(dict.fromkeys(n for n in session.runs if lab.commands[n].harmful))
+    ran = dict.fromkeys(lab.commands[n] for n in session.runs)
+    return tuple(command for command in ran if command.harmful)
 
 
-def needless_lines(lab: Lab, session: LabSession) -> list[str]:
-    """Return the lines that neither the shortest way has, nor did harm."""
-    way = set(shortest_way(lab) or ())
-    rest = (e for e in session.entries if e.commands and not e.note.html)
-    return list(dict.fromkeys(e.line for e in rest if not way & set(e.commands)))
-
-
-def count_first_lines(lab: Lab, sessions: Iterable[Sequence[str]]) -> Counter[str]:
-    """Return how often each command was the first that learners typed."""
-    firsts = (replay(lab, lines[:1]).entries for lines in sessions)
-    return Counter(_entry_name(lab, entries[0]) for entries in firsts if entries)
-
-
-def count_stops(lab: Lab, sessions: Iterable[Sequence[str]]) -> Counter[str]:
-    """Return after which command those stopped who did not reach the goal."""
-    ends = (replay(lab, lines) for lines in sessions)
-    short = (s.entries for s in ends if len(s.reached) < len(lab.goals))
-    return Counter(_entry_name(lab, e[-1]) if e else "(nothing typed)" for e in short)
-
-
-def _entry_name(lab: Lab, entry: object) -> str:
-    commands, line = getattr(entry, "commands", ()), getattr(entry, "line", "")
-    return lab.commands[commands[0]].name if commands else f"{line} (no answer)"
+def _entry_name(lab: Lab, entry: LabEntry) -> str:
+    """Return the command of an entry as the author spells it, or the line that has no answer."""
+    return lab.commands[entry.commands[0]].name if entry.commands else f"{entry.line} (no answer)"
 
 
 def _typed_lines(raw: Typed) -> tuple[str, ...]:
@@ -233,9 +252,6 @@ def _describe_session(lab: Lab, session: LabSession, *, right: bool) -> str:
     text += f"; {least} are enough." if least < runs else "."
     if reached < goals:
         text = f"Goal not reached: {reached} of {goals} steps."
-    harm = [f"“{lab.commands[n].name}”" for n in harmful_runs(lab, session)]
+    harm = [f"“{command.name}”" for command in _harmful_commands(lab, session)]
     text += f" Harmful: {', '.join(harm)}." if harm else ""
     return f"{text} The diagnosis is {'right' if right else 'not right'}."
-
-
-__all__ = ["ConsoleAnswer", "ConsoleType", "OpenLab", "RichText"]

@@ -23,10 +23,11 @@ from app.questions.options import check_any_right, check_count, check_doubles, c
 from app.questions.question_type import AuthoredItem
 
 _STATE = r"[a-z0-9][a-z0-9-]*"
-_INFO = re.compile(
-    rf"console(?:\s+in\s+(?P<states>{_STATE}(?:\s*,\s*{_STATE})*))?(?:\s+to\s+(?P<to>{_STATE}))?"
-    r"(?P<flags>(?:\s+(?:needed|harmful))*)\s*"
+_PART = (
+    rf"\s+(?:in\s+(?P<states>{_STATE}(?:\s*,\s*{_STATE})*)|to\s+(?P<to>{_STATE})"
+    r"|(?P<flag>needed|harmful))(?!\S)"
 )
+_INFO = re.compile(f"console(?:{re.sub(r'[?]P<[a-z]+>', '?:', _PART)})*")
 _FIGURE = re.compile(
     r"\{(?P<target>(?:calc|hw|model):[^\s{}]*?#[\w-]+)(?: in (?P<unit>[^\s{}:]+))?"
     r"(?::(?P<align>[<>]?)(?P<width>\d{0,2})(?:\.(?P<digits>\d))?f?)?\}"
@@ -69,23 +70,18 @@ def _read_blocks(written: AuthoredItem) -> Iterator[list[LabCommand]]:
 
 def _read_block(fence: Token, quote: list[Token], written: AuthoredItem) -> list[LabCommand]:
     sheet, line = written.sheet, first_line(fence)
-    info = _INFO.fullmatch(fence.info.strip())
-    if info is None:
-        message = f"“{fence.info.strip()[:60]}” is not read."
-        hint = "Write console, then in STATE, to STATE, needed or harmful, in this order."
+    info = fence.info.strip()
+    if not _INFO.fullmatch(info):
+        message = f"“{info[:60]}” is not read."
+        hint = "Write console, and behind it in STATE, to STATE, needed or harmful."
         sheet.report("E89", line, 1, message, hint)
         return []
     note = render_tokens(quote, written.scope) if quote else NO_TEXT
-    flags = info["flags"].split()
-    base = LabCommand(
-        (),
-        NO_TEXT,
-        tuple(re.findall(_STATE, info["states"] or "")),
-        info["to"] or "",
-        "needed" in flags,
-        "harmful" in flags,
-        note,
-    )
+    parts = list(re.finditer(_PART, info))
+    states = re.findall(_STATE, " ".join(p["states"] for p in parts if p["states"]))
+    to = next((p["to"] for p in parts if p["to"]), "")
+    flags = {p["flag"] for p in parts if p["flag"]}
+    base = LabCommand((), NO_TEXT, tuple(states), to, "needed" in flags, "harmful" in flags, note)
     made = list(_split_block(fence, base, sheet))
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     made = [_with_cue(command, spans) for command in made]

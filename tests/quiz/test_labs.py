@@ -1,0 +1,440 @@
+"""Labs: what the terminal answers, what is graded, and what the page shows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from app.content.file_reader import parse_file
+from app.import_export.course_items import read_authored
+from app.questions import lab as labs
+from app.questions import shell
+from app.questions import types as kinds
+from app.questions.grading import grade, question_faces
+from app.questions.lab import Lab, LabSession
+from app.questions.model import Question, Variant
+from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.types.console import LONGEST_LINE, MOST_LINES, ConsoleAnswer
+from app.questions.variants import draw_variant
+from app.quiz.store import QUESTION
+from tests.quiz.course import HandLibrary
+
+TEXT = (Path(__file__).parent / "labs.md").read_text(encoding="utf-8")
+PARSED = parse_file(TEXT, "topics/kv-cache/quiz.md")
+XID, MEMORY, POD = PARSED.questions
+CONSOLE = MEMORY
+ADDRESS = "/quiz/kv-cache/lab-xid"
+
+
+@pytest.fixture
+def live_library() -> HandLibrary:
+    return HandLibrary(XID, MEMORY, POD)
+
+
+def variant(question: Question = XID) -> Variant:
+    return draw_variant(question, 0)
+
+
+def the_lab(question: Question = XID) -> Lab:
+    answer = variant(question).answer
+    assert isinstance(answer, ConsoleAnswer)
+    return answer.lab
+
+
+def typed(*lines: str, question: Question = XID) -> LabSession:
+    return labs.replay(the_lab(question), lines)
+
+
+def output(*lines: str, question: Question = XID) -> str:
+    return typed(*lines, question=question).entries[-1].output
+
+
+def key_of(question: Question, *, right: bool) -> str:
+    assert isinstance(question.answer, ConsoleAnswer)
+    return next(o.key for o in question.answer.diagnoses if o.right == right)
+
+
+def graded(lines: Sequence[str], *, right: bool = True) -> GradeResult:
+    result = grade(variant(), {"ran": list(lines), "answer": [key_of(XID, right=right)]})
+    assert isinstance(result, GradeResult)
+    return result
+
+
+DRAIN = "scontrol update nodename=dgx-03 state=drain reason='Xid 79'"
+
+
+# --- reading ---
+
+
+def test_the_labs_of_these_tests_have_no_problem() -> None:
+    assert PARSED.problems == ()
+
+
+def test_a_block_is_a_command_with_spellings_output_state_and_effect() -> None:
+    _, dmesg, sinfo, _, drain, _, reboot = the_lab().commands
+
+    assert [s.plain for s in dmesg.spellings] == ["dmesg", "journalctl -k"]
+    assert (dmesg.needed, dmesg.states, dmesg.to) == (True, (), "")
+    assert dmesg.key_line.startswith("[93811.204311] NVRM: Xid (PCI:0000:1b:00): 79")
+    assert (sinfo.states, drain.states, drain.to) == (("up",), ("up",), "drained")
+    assert (reboot.harmful, reboot.note.plain[:8]) == (True, "It would")
+
+
+def test_several_commands_in_one_block_are_told_apart_by_their_output() -> None:
+    text = TEXT.replace(
+        "$ kubectl get nodes\n", "$ uptime\n up 3 days\n$ free\n\n$ true\n\n$ env\n"
+    )
+    (*_, pod) = parse_file(text, "topics/kv-cache/quiz.md").questions
+    assert isinstance(pod.answer, ConsoleAnswer)
+
+    names = {c.name: c.output.plain for c in pod.answer.lab.commands if c.states == ("free",)}
+    assert list(names)[:4] == ["uptime", "free", "true", "env"]
+    assert (names["uptime"], names["free"], names["true"]) == (" up 3 days", "", "")
+
+
+def test_figures_of_the_catalog_and_of_estimates_stand_in_the_output() -> None:
+    line = output(
+        "nvidia-smi --query-gpu=memory.used,memory.total,power.limit --format=csv", question=MEMORY
+    ).split("\n")[1]
+
+    assert line == " 15260 MiB, 81559 MiB, 700.00 W"
+
+
+def test_a_drawn_number_with_a_leading_zero_stays_as_it_is_written() -> None:
+    hosts = {draw_variant(XID, seed).answer.lab.host.plain for seed in range(9)}  # type: ignore[union-attr]
+
+    assert hosts == {"dgx-03", "dgx-07", "dgx-11"}
+
+
+# --- commands ---
+
+
+@pytest.mark.parametrize(
+    ("authored", "learner"),
+    [
+        ("nvidia-smi -q -d ECC -i 3", "nvidia-smi  --id=3 --query --display ECC"),
+        ("nvidia-smi -q -d ECC -i 3", "sudo /usr/bin/nvidia-smi -i3 -d=ECC -q"),
+        ("nvidia-smi", "watch -n 1 nvidia-smi"),
+        ("dmesg", "sudo dmesg -T --color=always"),
+        ("journalctl -u slurmd", "journalctl --unit slurmd --no-pager -n 50"),
+        ("squeue -u bob -l", "squeue --long --user=bob"),
+        ("kubectl get pods -n gpu", "kubectl -n gpu get po"),
+        ("kubectl describe pod llm-0", "kubectl describe pod/llm-0"),
+        (
+            "scontrol update nodename=n1 state=drain reason=…",
+            'scontrol update State=DRAIN NodeName=n1 Reason="Xid 79"',
+        ),
+        ("scontrol show job …", "scontrol show jobs 4711"),
+        ("ls -l -a /data", "ls -al /data"),
+        ("ipmitool sel list", "ipmitool -I lanplus -H bmc -U admin sel elist"),
+        ("dcgmi diag -r 3", "dcgmi diag --run 3"),
+        ("sinfo -R", "sinfo --list-reasons 2>/dev/null"),
+    ],
+)
+def test_two_spellings_mean_one_command(authored: str, learner: str) -> None:
+    (one,), (other,) = shell.read_line(authored), shell.read_line(learner)
+
+    assert shell.matches(one.commands, other.commands)
+
+
+@pytest.mark.parametrize(
+    ("authored", "learner"),
+    [
+        ("nvidia-smi -i 3", "nvidia-smi -i 2"),
+        ("nvidia-smi -q", "nvidia-smi"),
+        ("scontrol update nodename=n1 reason=…", "scontrol update nodename=n1 reason="),
+        ("kubectl get pods -n gpu", "kubectl get pods -n default"),
+        ("sinfo -N", "sinfo -n"),
+    ],
+)
+def test_two_commands_are_told_apart(authored: str, learner: str) -> None:
+    (one,), (other,) = shell.read_line(authored), shell.read_line(learner)
+
+    assert not shell.matches(one.commands, other.commands)
+
+
+OUTPUT = "GPU 0: H100\nGPU 1: H100\nno Xid\ngpu 2: a.b"
+
+
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        ("grep -i gpu", "GPU 0: H100\nGPU 1: H100\ngpu 2: a.b"),
+        ("grep -c GPU", "2"),
+        ("grep -v GPU", "no Xid\ngpu 2: a.b"),
+        ("grep -A1 Xid", "no Xid\ngpu 2: a.b"),
+        ("grep -B 1 Xid", "GPU 1: H100\nno Xid"),
+        ("grep '^GPU [01]'", "GPU 0: H100\nGPU 1: H100"),
+        (r"grep 'Xid\|GPU 0'", "GPU 0: H100\nno Xid"),
+        ("grep -E 'Xid|1:'", "GPU 1: H100\nno Xid"),
+        ("grep 'G.*0$'", "GPU 0: H100\nGPU 1: H100"),
+        ("grep -F a.b", "gpu 2: a.b"),
+        ("grep '((['", ""),
+        ("head -1", "GPU 0: H100"),
+        ("head -n 2", "GPU 0: H100\nGPU 1: H100"),
+        ("tail -n 1", "gpu 2: a.b"),
+        ("tail -n +4", "gpu 2: a.b"),
+        ("wc -l", "4"),
+        ("sort -r", "no Xid\ngpu 2: a.b\nGPU 1: H100\nGPU 0: H100"),
+        ("less", OUTPUT),
+    ],
+)
+def test_what_stands_behind_a_bar_cuts_the_output(command: str, left: str) -> None:
+    (pipeline,) = shell.read_line(command)
+
+    assert shell.apply_filter(pipeline.stages[0], OUTPUT) == left
+
+
+def test_no_pattern_takes_long() -> None:
+    pattern = shell._grep_pattern(".*.*.*.*.*(a+)+$", {})
+
+    assert pattern.count(".*") == 2
+    assert "(" not in pattern.replace(r"\(", "")
+
+
+# --- the terminal ---
+
+
+def test_the_state_decides_what_a_command_answers() -> None:
+    assert "4   idle" in output("sinfo")
+    assert "drain dgx-03" in output(DRAIN, "sinfo")
+    assert output("scontrol update nodename=dgx-03 state=drain").startswith("slurm_update error")
+
+
+def test_commands_in_a_row_files_and_pagers_are_understood() -> None:
+    assert output("dmesg | grep -ci xid; hostname") == "1\ndgx-03"
+    assert output("dmesg > /tmp/evidence") == ""
+    assert typed("dmesg > /tmp/evidence").reached == {"#1"}
+    assert output("grep -i warning /var/log/server.log", question=MEMORY) == "WARNING cache is full"
+    assert output("less /var/log/server.log", question=MEMORY).count("\n") == 2
+
+
+def test_an_unknown_filter_leaves_the_output_and_says_so() -> None:
+    assert output("sinfo | awk '{print $1}'").endswith(
+        "(awk is not part of this lab: the output is as it came.)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("nvidia-sm", "bash: nvidia-sm: command not found. Did you mean nvidia-smi?"),
+        ("xyzzy", "bash: xyzzy: command not found."),
+        ("ibstat", "ibstat: not part of this lab, which answers dmesg, journalctl"),
+        (
+            "nvidia-smi -q",
+            "nvidia-smi: this lab has no answer to that, or not now. Options that it knows: -L.",
+        ),
+        ("echo 'open", "bash: a quotation mark is not closed"),
+    ],
+)
+def test_what_has_no_answer_says_why(line: str, said: str) -> None:
+    entry = typed(line).entries[0]
+
+    assert entry.output.startswith(said)
+    assert entry.refused
+
+
+def test_the_shell_itself_answers_help_man_history_and_clear() -> None:
+    assert output("help").startswith("This lab answers dmesg, journalctl, nvidia-smi")
+    assert output("man sinfo").count("\n") == 2
+    assert output("sinfo --help") == output("man sinfo")
+    assert output("sinfo", "history") == "    1  sinfo"
+    assert [e.line for e in typed("sinfo", "clear", "dmesg").shown] == ["dmesg"]
+    assert [e.line for e in typed("sinfo", "clear", "dmesg").entries] == ["sinfo", "clear", "dmesg"]
+
+
+def test_every_program_has_a_manual_of_three_lines() -> None:
+    assert {len(spec["about"]) for spec in shell.known_programs().values()} == {3}
+
+
+def test_a_harmful_command_changes_nothing_and_says_what_it_would_have_done() -> None:
+    session = typed("shutdown -r now")
+
+    assert session.state == "up"
+    assert session.entries[0].note.plain.startswith("It would have erased the evidence")
+
+
+def test_the_shortest_way_is_found_and_leaves_harm_out() -> None:
+    assert [the_lab().commands[n].name for n in labs.shortest_way(the_lab()) or ()] == [
+        "dmesg",
+        "scontrol update nodename=dgx-03 state=drain reason=…",
+    ]
+    assert len(labs.shortest_way(the_lab(POD)) or ()) == 3
+    assert set(labs.ways_to_states(the_lab(POD))) == {"tainted", "free", "running"}
+
+
+# --- grading ---
+
+
+@pytest.mark.parametrize(
+    ("lines", "right", "score"),
+    [
+        (["dmesg", DRAIN], True, 1.0),
+        ([DRAIN, "sinfo", "journalctl -k | tail"], True, 1.0),
+        (["dmesg", DRAIN], False, 0.5),
+        (["dmesg"], True, 0.75),
+        ([], True, 0.5),
+        ([], False, 0.0),
+        (["reboot", "dmesg", DRAIN], True, 0.75),
+        (["reboot", "shutdown -r now", "dmesg", DRAIN], True, 0.75),
+        (["reboot"], False, 0.0),
+    ],
+)
+def test_goal_and_diagnosis_are_half_each_and_harm_takes_a_quarter(
+    lines: list[str], right: bool, score: float
+) -> None:
+    assert graded(lines, right=right).score == score
+
+
+def test_the_feedback_says_what_was_reached_and_what_did_harm() -> None:
+    assert graded(["sinfo", "dmesg", DRAIN]).feedback.plain == (
+        "Goal reached with 3 commands; 2 are enough. The diagnosis is right."
+    )
+    assert graded(["reboot"], right=False).feedback.plain == (
+        "Goal not reached: 0 of 2 steps. Harmful: “reboot”. The diagnosis is not right."
+    )
+
+
+@pytest.mark.parametrize("sent", [[], ["zzzz"], ["all"]])
+def test_no_diagnosis_and_two_of_them_cost_no_attempt(sent: list[str]) -> None:
+    assert isinstance(XID.answer, ConsoleAnswer)
+    keys = [o.key for o in XID.answer.diagnoses] if sent == ["all"] else sent
+
+    assert isinstance(grade(variant(), {"ran": ["dmesg"], "answer": keys}), UnreadableResponse)
+
+
+def test_number_and_length_of_the_lines_are_limited() -> None:
+    many = graded(["x" * 500] * 90)
+
+    assert len(many.parsed["lines"]) == MOST_LINES
+    assert {len(line) for line in many.parsed["lines"]} == {LONGEST_LINE}
+
+
+def test_it_is_never_in_an_exam_and_can_be_a_card() -> None:
+    kind = kinds.type_of(XID)
+
+    assert not XID.drawable
+    assert kind.as_card
+    assert kind.guess_rate(XID.answer, "") == pytest.approx(1 / 6)
+
+
+def test_as_a_card_it_tells_the_diagnosis_and_the_way() -> None:
+    front, back = question_faces(variant(), lambda hint: hint)
+
+    assert "The job used too much GPU memory" in front
+    assert "dmesg" not in front
+    assert "<code>dmesg</code>" in back
+
+
+def test_the_preview_shows_every_state_and_every_harmful_command() -> None:
+    shown = [text for text, _ in kinds.type_of(XID).states(variant().answer)]
+
+    assert shown[:1] == ["Goal reached, “The GPU fell off the bus”"]
+    assert [s for s in shown if "state" in s or "Harmful" in s] == [
+        "All answers in the state “up”",
+        "Harmful in “up”: reboot",
+        "All answers in the state “drained”",
+        "Harmful in “drained”: reboot",
+    ]
+
+
+def test_authors_are_told_what_was_typed_first_and_where_learners_stopped() -> None:
+    answer = variant().answer
+    responses = [(answer, {"ran": r}) for r in (["sinfo"], ["dmesg", DRAIN], ["top", "dmesg"], [])]
+    tallies = kinds.type_of(XID).tallies(responses)
+
+    assert tallies["Typed first"] == {"sinfo": 1, "dmesg": 1, "top (no answer)": 1}
+    assert tallies["Stopped short of the goal after"] == {
+        "sinfo": 1,
+        "dmesg": 1,
+        "nothing was typed": 1,
+    }
+
+
+def test_its_wording_is_kept() -> None:
+    assert QUESTION.validate_json(QUESTION.dump_json(XID)) == XID
+
+
+def test_other_programs_get_a_single_choice_with_the_transcript() -> None:
+    reading = read_authored(TEXT, "topics/kv-cache/quiz.md")
+    item = reading.items[0]
+
+    assert (item.kind, len(item.options)) == ("single", 3)
+    assert "$ dmesg\n[   12.118034]" in item.stem
+    assert {r.reason for r in reading.lost} >= {
+        "its terminal is not exported; the transcript of the way to the goal is"
+    }
+
+
+# --- the page ---
+
+
+def test_enter_sends_one_line_and_the_page_shows_the_transcript(client, form) -> None:
+    page = client.get(ADDRESS).text
+    sent = form(page)
+    assert "Goal: 0 of 2\u00a0steps done" in page
+    assert "GPU has fallen off the bus." not in page
+
+    values = {**sent.values, "command": "dmesg -T", "move": "enter"}
+    shown = client.get(ADDRESS, params=values).text
+
+    assert "GPU has fallen off the bus." in shown
+    assert "Goal: 1 of 2\u00a0steps done" in shown
+    assert form(shown).values["ran"] == "dmesg -T"
+    assert form(shown).values["command"] == ""
+
+
+def test_a_line_that_was_not_sent_stays_in_the_field(client, form) -> None:
+    sent = form(client.get(ADDRESS).text)
+    shown = client.get(ADDRESS, params={**sent.values, "command": "dme", "more": "1"}).text
+
+    assert form(shown).values["command"] == "dme"
+    assert "The kernel log holds" in shown
+
+
+def test_what_learners_type_is_escaped(client, form) -> None:
+    sent = form(client.get(ADDRESS).text)
+    values = {**sent.values, "command": "<b>x</b>", "move": "enter"}
+
+    assert "<b>x</b>" not in client.get(ADDRESS, params=values).text
+
+
+def test_an_answer_is_graded_once_and_shows_the_shortest_way(client, form) -> None:
+    sent = form(client.get(ADDRESS).text)
+    host = draw_variant(XID, int(sent.values["seed"])).answer.lab.host.plain  # type: ignore[union-attr]
+    lines = ["dmesg", DRAIN.replace("dgx-03", host), "sinfo"]
+    data = {**sent.values, "ran": lines, "answer": key_of(XID, right=True)}
+    first, again = (client.post(sent.action, data=data) for _ in range(2))
+    shown = client.get(first.headers["location"]).text
+
+    assert first.headers["location"] == again.headers["location"]
+    assert "Right" in shown
+    assert "Goal reached with 3 commands; 2 are enough." in shown
+    assert "The shortest good way" in shown
+    assert "<code>sinfo</code>" in shown
+
+
+def test_no_diagnosis_keeps_what_was_typed(client, form) -> None:
+    sent = form(client.get(ADDRESS).text)
+    refused = client.post(sent.action, data={**sent.values, "ran": ["sinfo"]})
+
+    assert refused.status_code == 422
+    assert "No diagnosis is chosen." in refused.text
+    assert form(refused.text).values["ran"] == "sinfo"
+
+
+def test_after_forty_lines_no_more_are_taken(client, form) -> None:
+    sent = form(client.get(ADDRESS).text)
+    values = {**sent.values, "ran": ["sinfo"] * 60, "command": "dmesg", "move": "enter"}
+    shown = client.get(ADDRESS, params=values).text
+
+    assert shown.count('name="ran"') == MOST_LINES
+    assert "No more than 40 commands are taken" in shown
+
+
+def test_labs_are_listed_under_practice(client) -> None:
+    page = client.get("/quiz").text
+
+    assert "3\u00a0terminals to type commands into" in page
+    assert "A job on dgx-… died" in page
