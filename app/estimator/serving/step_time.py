@@ -178,12 +178,13 @@ def _layer_work(
             split = min(serving.tensor, max(1, layer.mixer.kv_heads))
         rate = rates.matmul if is_mostly_in_format(form, matrix) else rates.matmul16
         products.append((2 * weights / split / rate, size / split / bandwidth))
-    kernels = count_launched_products(layer) + _SMALL + (_CHOOSING if layer.mixer.top else 0)
+    launched = count_launched_products(layer)
+    kernels = launched + _SMALL + (_CHOOSING if layer.mixer.top else 0)
     return LayerWork(
         layer=layer,
         number=number,
         products=tuple(products),
-        gaps=kernels * engine.kernel,
+        gaps=kernels * engine.kernel + launched * rates.scaling,
         launches=kernels + (_ROUTING if expert else 0),
         moved=2 * (10 * model.hidden + 4 * layer.mlp.width / serving.tensor),
         expert=expert,
