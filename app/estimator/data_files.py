@@ -112,6 +112,7 @@ _INTERVALS: dict[str, tuple[float, float]] = {
     "collective": (0.82, 1.27),
     "training": (0.84, 1.32),
     "training-routed": (0.76, 1.32),
+    "training-unmeasured": (0.54, 1.85),
     "run": (0.75, 1.46),  # A whole run with a given layout.
     "gpu-hours": (0.70, 1.80),  # A whole run in a usual layout.
     "decode": (0.79, 1.18),
