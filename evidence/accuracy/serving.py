@@ -67,6 +67,7 @@ def reading_time(size: float, bandwidth: float) -> float:
 _DECODERS = {
     "gpt-fast": "compiled",
     "vLLM 0.6.3": "vllm-2024",
+    "llama.cpp": "llama.cpp",
     "": "compiled",
 }
 

@@ -28,7 +28,8 @@ class InferenceEngine:
     `sequence`: per sequence and step, for sampling and streaming [s];
     `library_reduce`: all-reduce is that of the communication library;
     `whole_windows`: layers with a sliding window cache every token; `separate`: prompts
-    are read in steps of their own, during which no answer continues;
+    are read in steps of their own, during which no answer continues; `reach`: the most that
+    its kernels read of a GPU's memory [B/s];
     `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole.
     """
 
@@ -44,6 +45,7 @@ class InferenceEngine:
     library_reduce: bool = False
     whole_windows: bool = False
     separate: bool = False
+    reach: float = math.inf
     graphs: tuple[int, ...] = ()
 
     def filled(self, sequences: float) -> float:
@@ -148,6 +150,7 @@ def find_engine(name: str) -> InferenceEngine:
         library_reduce=row.get("library_reduce", False),
         whole_windows=row.get("whole_windows", False),
         separate=row.get("separate", False),
+        reach=row.get("reach_gb_per_s", math.inf) * 1e9,
         graphs=tuple(row.get("graphs", ())),
     )
 

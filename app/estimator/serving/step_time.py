@@ -136,6 +136,13 @@ def place_model(
     form = find_format(model, serving.weights)
     rates = kernel_rates(gpu, form)
     engine, common = fitted or (find_engine(serving.software), engine_constants())
+    if engine.reach < math.inf:
+        rates = dataclasses.replace(
+            rates,
+            bandwidth=min(rates.bandwidth, engine.reach),
+            narrow=min(rates.bandwidth, engine.reach),
+            cache=min(rates.cache, engine.reach),
+        )
     narrow, host = is_unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
     work = tuple(
