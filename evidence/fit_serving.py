@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from app.estimator import data_files as catalogue
+from app.estimator.estimates.latency import LatencyInputs, place_inputs
 from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_setup
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
@@ -34,6 +35,7 @@ from app.estimator.serving.engine import (
     engine_constants,
     find_engine,
 )
+from app.estimator.serving.measurements import setup_key
 from app.estimator.serving.replica import (
     BatchTiming,
     RequestShape,
@@ -42,6 +44,7 @@ from app.estimator.serving.replica import (
     profile_replica,
     prompt_cost,
     run_rounds,
+    shortest_mixed_step,
     time_per_token,
 )
 from app.estimator.serving.step_time import PlacedModel, decode_time, place_model
@@ -54,6 +57,7 @@ from evidence.accuracy.report import groups_of, translate
 CASES = DATA / "cases-serving.json"
 HELD_OUT = DATA / "held-out-serving.json"
 ENGINES = catalogue.DATA / "engines.toml"
+MEASUREMENTS = catalogue.DATA / "measurements.toml"
 # The fitted constants, in the units of engines.toml, with their priors.
 _EACH = {
     "vllm": {"kernel_us": 5.3, "prefill": 1.2, "eager_us": 20.0, "grouped": 0.4},
@@ -61,7 +65,7 @@ _EACH = {
     "sglang": {"kernel_us": 6.75, "prefill": 2.0, "eager_us": 50.0, "grouped": 0.2},
 }
 _COMMON = {"routed_us": 31.0, "padding": 17.0, "skew": 0.77}
-_COMMON |= {"waits": 2.0, "own": 0.69, "others": 0.08}
+_COMMON |= {"waits": 2.0, "own": 0.69, "others": 0.13, "spread": 0.17}
 START = {
     **{f"{engine}.{name}": v for engine, row in _EACH.items() for name, v in row.items()},
     **{f"all.{name}": value for name, value in _COMMON.items()},
@@ -92,6 +96,12 @@ class Measured:
     def requests(self) -> RequestShape:
         """Return the tokens of prompt and answer."""
         return RequestShape(self.asked.prompt_tokens, self.asked.output_tokens)
+
+    @property
+    def traffic(self) -> RequestTraffic:
+        """Return the lengths with their variation."""
+        asked = self.asked
+        return RequestTraffic(self.requests, asked.prompt_variation, asked.answer_variation)
 
 
 def measured(case: ReferenceCase, file: CaseFile) -> Measured:
@@ -152,9 +162,9 @@ def predicted(row: Measured, constants: Constants) -> float:
     for count, batch in row.rounds:
         own = max(1.0, batch / row.asked.attention_parallel)
         timed = _timed(placed, row.requests, own)
-        first = first_token(placed, *timed[:3])
+        first = first_token(placed, timed, row.traffic)
         each = time_per_token(timed, answer)
-        if row.kind != "offline_throughput":
+        if row.kind in ("serving_ttft", "serving_tpot"):
             return first if row.kind == "serving_ttft" else each
         requests += count * batch
         seconds += count * (first + answer * each)
@@ -169,7 +179,8 @@ def _timed(placed: PlacedModel, requests: RequestShape, batch: float) -> BatchTi
         recorded = decode_time(placed, filled, requests.mean_context)
     cost = prompt_cost(placed, requests, batch, step.total)
     alone = recorded.total - recorded.own + step.own
-    return BatchTiming(step.total, cost, batch, alone, placed.launching)
+    launching = shortest_mixed_step(placed, step.total)
+    return BatchTiming(step.total, cost, batch, alone, launching)
 
 
 def fit(rows: Sequence[Measured], start: Constants = START) -> Constants:
@@ -306,6 +317,25 @@ def rounded(constants: Constants) -> Constants:
     return {name: float(f"{value:.3g}") for name, value in constants.items()}
 
 
+def counted(rows: Iterable[Measured]) -> str:
+    """Return the text of measurements.toml: how many cases there are of each setup."""
+    placed = [place_model(r.model, r.gpu, r.fabric, serving_setup(r.asked)) for r in rows]
+    single = read_cases(DATA / "cases.json")
+    for case in single.cases:
+        question = translate(case, single) if case.kind == "decode_tpot" else None
+        if isinstance(question, CalculatorQuery):
+            placed.append(place_inputs(parse_inputs(LatencyInputs, question.typed)))
+    keys = Counter(" ".join(setup_key(one)) for one in placed)
+    lines = [f'"{key}" = {number}\n' for key, number in sorted(keys.items())]
+    return _HEAD + "".join(lines)
+
+
+_HEAD = """# Published measurements of servers: kernels of the GPU, engine, family of the model, and
+# whether one GPU, several of a server, or several servers ran it.
+# `python -m evidence.fit_serving` counts them in cases-serving.json and cases.json.
+"""
+
+
 def main(arguments: Sequence[str]) -> None:
     """Fit, cross-validate, and write both results."""
     file = read_cases(CASES)
@@ -317,6 +347,7 @@ def main(arguments: Sequence[str]) -> None:
         print(found)
     if "--check" in arguments:
         return
+    MEASUREMENTS.write_text(counted(rows), "utf-8")
     ENGINES.write_text(written(ENGINES.read_text("utf-8"), whole), "utf-8")
     record = [dataclasses.asdict(found) for found in left]
     HELD_OUT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")

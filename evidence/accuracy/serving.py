@@ -67,6 +67,7 @@ def reading_time(size: float, bandwidth: float) -> float:
 _DECODERS = {
     "gpt-fast": "compiled",
     "vLLM 0.6.3": "vllm-2024",
+    "llama.cpp": "llama.cpp",
     "": "compiled",
 }
 
@@ -160,6 +161,8 @@ def offline_throughput(asked: CaseInputs) -> CalculatorQuery:
         **_alone(gpus // (tensor * groups)),
         prompt_tokens=asked.whole("input_tokens"),
         output_tokens=asked.whole("output_tokens"),
+        prompt_variation=0,
+        answer_variation=0,
         run_requests=asked.whole("requests", 0) or None,
         memory_utilization=_FULL,
         engine=asked.word("framework", _ENGINES),
@@ -206,6 +209,11 @@ def serving_ttft(asked: CaseInputs) -> CalculatorQuery:
     return query_calculator("serving-capacity", "ttft_p50", **_loaded(asked))
 
 
+def serving_throughput(asked: CaseInputs) -> CalculatorQuery:
+    """Output tokens per second under a fixed number of requests."""
+    return query_calculator("serving-capacity", "throughput", **_loaded(asked))
+
+
 _CARDS = {
     "h100_sxm": "h100-sxm5-80",
     "h200_sxm": "h200-sxm5-141",
@@ -227,7 +235,7 @@ def _loaded(asked: CaseInputs) -> dict[str, Any]:
     groups = asked.whole("attention_dp", 1)
     concurrent = each * groups or asked.whole("concurrency")
     asked.note("concurrency", "load")
-    prompt, answer = _drawn(asked)
+    prompt, answer, variation = _drawn(asked)
     return {
         "model": model,
         **_formats(asked, model),
@@ -237,17 +245,25 @@ def _loaded(asked: CaseInputs) -> dict[str, Any]:
         **_alone(),
         "prompt_tokens": prompt,
         "output_tokens": answer,
+        "prompt_variation": variation,
+        "answer_variation": variation,
         "concurrent": concurrent,
         "engine": backend,
         "polling": asked.whole("polling", 0) or None,
     }
 
 
-def _drawn(asked: CaseInputs) -> tuple[int, int]:
-    """Return mean lengths; lengths may be drawn from `shortest` to 1 times the longest."""
-    mean = (1 + asked.number("shortest", 1.0)) / 2
-    longest = asked.whole("input_tokens"), asked.whole("output_tokens")
-    return round(mean * longest[0]), round(mean * longest[1])
+def _drawn(asked: CaseInputs) -> tuple[int, int, float]:
+    """Return mean lengths, and their squared coefficient of variation.
+
+    Lengths may be drawn evenly from `shortest` to 1 times the longest; otherwise the given
+    lengths are means, with a `length_variation` of 0 if none is stated.
+    """
+    shortest = asked.number("shortest", 1.0)
+    mean = (1 + shortest) / 2
+    variation = asked.number("length_variation", ((1 - shortest) / mean) ** 2 / 12)
+    prompt, answer = asked.whole("input_tokens"), asked.whole("output_tokens")
+    return round(mean * prompt), round(mean * answer), round(variation, 4)
 
 
 def _experts(asked: CaseInputs, groups: int, *, routed: bool) -> dict[str, Any]:
@@ -263,7 +279,9 @@ _PRECISIONS = {"bf16": "bf16", "fp8": "fp8-block", "fp4": "nvfp4", "int4": "int4
 
 
 def _formats(asked: CaseInputs, model: str) -> dict[str, str]:
-    """Return the formats of weights and cache for a precision."""
+    """Return the formats of weights and cache, as stated or for a precision."""
+    if asked.has("weights"):
+        return {"weights": str(asked.any("weights")), "cache": asked.word("kv_dtype", _CACHES)}
     precision = asked.word("precision", {p: p for p in _PRECISIONS})
     weights = _PRECISIONS[precision]
     if "gpt-oss" in model:
@@ -292,4 +310,5 @@ KINDS: dict[str, Translator] = {
     "offline_throughput": offline_throughput,
     "serving_tpot": serving_tpot,
     "serving_ttft": serving_ttft,
+    "serving_throughput": serving_throughput,
 }

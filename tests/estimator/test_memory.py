@@ -343,6 +343,7 @@ _CLOSE = {
         "gpu": "4x H100",
         "context": 60000,
         "concurrent": 8,
+        "engine": "general",
     },
 }
 

@@ -3,11 +3,13 @@
 import dataclasses
 import doctest
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.estimator import registry
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.models.lookup import find_model
@@ -162,18 +164,61 @@ def test_integer_products_have_the_rate_of_integers() -> None:
     assert whole < 0.1 * engine.kernel_rates(card, FORMATS["fp8"]).matmul
 
 
+def _first(one: PlacedModel, cost: float, batch: float, traffic: RequestTraffic) -> float:
+    return first_token(one, BatchTiming(0.01, cost, batch, 0.01, 0.0), traffic)
+
+
+ALIKE = RequestTraffic(RequestShape(1000, 300))
+
+
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
-    placed = CHAT
-    alone = first_token(placed, 0.01, 0.0, 1)
-    common = placed.steps
-    assert alone == pytest.approx(placed.front + 0.01 * common.waits)
-    more = first_token(placed, 0.01, 0.1, 9) - first_token(placed, 0.01, 0.1, 8)
+    common = CHAT.steps
+    assert _first(CHAT, 0.0, 1, ALIKE) == pytest.approx(CHAT.front + 0.01 * common.waits)
+    more = _first(CHAT, 0.1, 9, ALIKE) - _first(CHAT, 0.1, 8, ALIKE)
     assert more == pytest.approx(0.1 * common.others)
+
+
+def test_requests_wait_for_others_only_as_far_as_they_start_together() -> None:
+    def wait(**traffic: Any) -> float:
+        one = RequestTraffic(RequestShape(1000, 300), **traffic)
+        return _first(CHAT, 0.1, 64, one) - _first(CHAT, 0.1, 1, one)
+
+    alike = wait()
+    nearly = wait(prompt_variation=0.004, answer_variation=0.004)
+    spread = wait(prompt_variation=0.33, answer_variation=0.33)
+    assert alike > 1.5 * nearly > 10 * spread
+    assert wait(open_arrivals=True) == 0.0
+
+
+def test_the_median_of_prompts_that_vary_is_below_their_mean() -> None:
+    varied = RequestTraffic(RequestShape(1000, 300), prompt_variation=3.0, open_arrivals=True)
+    alike = dataclasses.replace(varied, prompt_variation=0.0)
+    waits = _first(CHAT, 0.0, 1, alike)
+    half = (_first(CHAT, 0.1, 1, alike) - waits) / 2
+    assert _first(CHAT, 0.1, 1, varied) - waits == pytest.approx(half)
+
+
+def test_an_engine_that_reads_prompts_in_separate_steps_lets_answers_wait() -> None:
+    mixed = dataclasses.replace(CHAT, engine=engine.find_engine("vllm"))
+    apart = dataclasses.replace(CHAT, engine=dataclasses.replace(mixed.engine, separate=True))
+    for batch in (8, 64):
+        both, alone = (profile_replica(one, ALIKE).timed(batch) for one in (mixed, apart))
+        assert alone.cost > both.cost
+        assert alone.launching == pytest.approx(both.launching + both.step)
+
+
+def test_block_scaled_weights_take_longer_where_their_kernels_are_slow() -> None:
+    def decode(gpu: str, weights: str) -> float:
+        one = placed("qwen3-235b-a22b", gpu, weights=weights, tensor=8)
+        return decode_time(one, 1, 1000).total
+
+    assert decode("mi300x", "fp8-block") > 1.3 * decode("mi300x", "fp8")
+    assert decode("H200", "fp8-block") < 1.1 * decode("H200", "fp8")
 
 
 def test_an_engine_that_looks_seldom_lets_requests_wait_for_half_of_that() -> None:
     seldom = dataclasses.replace(CHAT, serving=dataclasses.replace(CHAT.serving, polling=31))
-    later = first_token(seldom, 0.01, 0.1, 8) - first_token(CHAT, 0.01, 0.1, 8)
+    later = _first(seldom, 0.1, 8, ALIKE) - _first(CHAT, 0.1, 8, ALIKE)
     assert later == pytest.approx(15 * 0.01)
 
 
@@ -246,3 +291,29 @@ def test_divided_experts_are_sent_all_tokens_however_few_they_choose() -> None:
     # Each token chooses one expert, and goes to all GPUs all the same.
     assert sent("fp8", 8) > 1.8 * sent("fp8", 4)
     assert 0.5 * sent("fp8", 8) < sent("nvfp4", 8) < 0.8 * sent("fp8", 8)
+
+
+def _served(**asked: Any) -> Any:
+    words = {"model": "llama-3.1-70b", "gpu": "h100-sxm5-80", "replicas": "1", "spare": "0"}
+    words |= {name: str(value) for name, value in asked.items()}
+    return registry.run_estimate("serving-capacity", words)
+
+
+def test_requests_beyond_the_cache_wait_instead_of_having_no_answer() -> None:
+    most = int(_served(concurrent=1)["max_concurrent"].value)
+    full, twice = _served(concurrent=most), _served(concurrent=2 * most)
+    assert twice["throughput"].value == pytest.approx(full["throughput"].value, rel=0.02)
+    assert twice["tpot_p50"].value == pytest.approx(full["tpot_p50"].value, rel=0.02)
+    each = full["tpot_p50"].value * 300
+    assert twice["ttft_p50"].value - full["ttft_p50"].value == pytest.approx(each, rel=0.2)
+    assert any("wait until others leave the memory" in note for note in twice.notes)
+    assert not any("wait until others" in note for note in full.notes)
+
+
+def test_a_result_says_on_how_many_measurements_its_ranges_rest() -> None:
+    known, unknown = _served(), _served(model="gemma-2-27b", gpu="gaudi3", cache="bf16")
+    assert "measurements of vLLM with dense models on several GPUs of Hopper" in known.notes[0]
+    assert "no measurements of vLLM with dense models" in unknown.notes[0]
+    for name in ("ttft_p50", "tpot_p50", "throughput"):
+        near, wide = known[name], unknown[name]
+        assert wide.high / wide.low > 1.05 * near.high / near.low

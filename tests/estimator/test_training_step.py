@@ -172,3 +172,36 @@ def test_the_roofline_has_two_sides(flops_per_byte: float) -> None:
 
 def test_the_crossover_of_the_h100_is_295_tokens() -> None:
     assert rates.critical_batch(989.4e12, 3.35e12, 2) == pytest.approx(295.3, rel=1e-3)
+
+
+def _hybrid(**changes: int) -> Architecture:
+    config = {
+        "model_type": "nemotron_h",
+        "hidden_size": 4096,
+        "hybrid_override_pattern": "MEME*E",
+        "mamba_head_dim": 64,
+        "mamba_num_heads": 128,
+        "n_groups": 8,
+        "ssm_state_size": 128,
+        "head_dim": 128,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 2,
+        "moe_intermediate_size": 2688,
+        "n_routed_experts": 512,
+        "num_experts_per_tok": 22,
+        "vocab_size": 131072,
+    }
+    return find_model(json.dumps(config | changes))
+
+
+def test_a_recurrent_layer_costs_the_traffic_of_its_state_and_its_scan() -> None:
+    plan = TrainingPlan(data=8, expert=8, sequence=4096)
+    small, large = (step_time(_hybrid(ssm_state_size=n), H100, FABRIC, plan) for n in (128, 1024))
+    assert large.traffic > 1.3 * small.traffic
+    assert large.attention > 3 * small.attention
+
+
+def test_experts_of_a_latent_width_are_sent_that_width() -> None:
+    plan = TrainingPlan(data=64, expert=64, sequence=4096)
+    wide, narrow = (step_time(_hybrid(moe_latent_size=n), H100, FABRIC, plan) for n in (4096, 1024))
+    assert 3 < wide.expert / narrow.expert <= 4

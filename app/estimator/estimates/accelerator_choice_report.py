@@ -190,7 +190,7 @@ def _power(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
 def _token_time(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
     if best.hours is not None:
         return Value(None, note="For serving.", applies=False)
-    return modeled_time("decode" if _is_measured(best) else "tpot", best.seconds or 0.0)
+    return modeled_time("tpot" if _is_measured(best) else "tpot-unmeasured", best.seconds or 0.0)
 
 
 def _rate(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:

@@ -38,13 +38,13 @@ from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import is_unpacked
 from app.estimator.units import format_number, format_value
 
-GENERAL, TRANSFORMERS = "general", "transformers"
+GENERAL, TRANSFORMERS, NEWEST = "general", "transformers", "vllm-0.9"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
 _ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
 _ENGINES = (
-    (GENERAL, "Any: the general formula"),
-    (TRANSFORMERS, "Transformers, generate"),
     *((engine.id, engine.label) for engine in ENGINES.values()),
+    (TRANSFORMERS, "Transformers, generate"),
+    (GENERAL, "Any: the general formula"),
 )
 
 
@@ -77,7 +77,7 @@ class InferenceMemoryInputs:
     )
     memory_utilization: float = common_inputs.ask_usable_share()
     engine: str = ENGINE.ask_more(
-        GENERAL,
+        NEWEST,
         "Engine",
         choices=_ENGINES,
         help="Whose measured overheads are taken; plain generation in Transformers "
@@ -119,6 +119,16 @@ class InferenceMemoryInputs:
         limits=(1, 10_000_000),
         help="The most tokens that the engine computes at once; left empty: the "
         "engine's own number, 8,192 where none is chosen.",
+    )
+    max_sequences: int | None = ENGINE.ask_more(
+        None,
+        "Most sequences of the engine",
+        kind="count",
+        unit="sequence",
+        limits=(1, 1_000_000),
+        help="For which the engine keeps memory to sample; vLLM calls it max-num-seqs. "
+        "Left empty: the engine's own number.",
+        topic="inference-memory",
     )
     overhead: float | None = ENGINE.ask_more(
         None,
@@ -207,7 +217,7 @@ COMMUNICATION = 1e9
 
 # Tokens of a step if neither they nor an engine is given.
 STEP_TOKENS = 8192
-_NEWEST = ENGINES["vllm-0.9"]
+_NEWEST = ENGINES[NEWEST]
 
 
 def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int) -> float:
@@ -291,7 +301,7 @@ def _temporary_and_outside_bytes(
         active = activation_bytes(model, tokens, sequences, sharing)
         return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
     engine = ENGINES[inputs.engine]
-    active = peak_bytes(model, engine, sharing, inputs.step_tokens)
+    active = peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
     return active, engine.outside_of(gpus)
 
 
@@ -333,7 +343,7 @@ def usable_memory_limit(
     memory, share = visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
-        limit = usable_bytes(ENGINES[inputs.engine], memory, share, gpus)
+        limit = usable_bytes(ENGINES[inputs.engine], memory, share, gpus, load.fixed)
     if inputs.cache_memory is None:
         return limit
     return min(limit, load.total - load.cache + inputs.cache_memory)

@@ -139,19 +139,24 @@ def _weight_notes(
 
 
 # In startup logs, memory outside of the model is between these shares of the default,
-# and the engine's own measurement of a step between these shares of the formula.
-_OVERHEAD = (0.4, 2.0)
-_ACTIVE = (0.6, 1.6)
-
-# Measured over computed memory of plain generation; and tokens that startup logs
-# report over those computed with the engine's own constants.
-_GENERATED = (0.965, 1.04)
-_LOGGED = (0.9, 1.1)
+# and the engine's own measurement of a step between these shares of the formula. With
+# the constants of an engine whose logs were read, both are nearer.
+_OVERHEAD, _ACTIVE = (0.4, 2.0), (0.6, 1.6)
+_LOGGED_OVERHEAD, _LOGGED_ACTIVE = (0.5, 1.6), (0.85, 1.2)
+_LOGGED = ("vllm-0.2", "vllm-0.6", "vllm-0.7", "vllm-0.9", "sglang")
+_GENERATED = (0.965, 1.04)  # Measured over computed memory of plain generation.
 
 
 def _overhead_spread(inputs: InferenceMemoryInputs) -> tuple[float, float]:
     """Return the range of the overhead; a typed overhead has none."""
-    return _OVERHEAD if inputs.overhead is None else (1.0, 1.0)
+    if inputs.overhead is not None:
+        return (1.0, 1.0)
+    return _LOGGED_OVERHEAD if inputs.engine in _LOGGED else _OVERHEAD
+
+
+def _active_spread(inputs: InferenceMemoryInputs) -> tuple[float, float]:
+    """Return the range of temporary tensors."""
+    return _LOGGED_ACTIVE if inputs.engine in _LOGGED else _ACTIVE
 
 
 def _load_bounds(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
@@ -161,7 +166,7 @@ def _load_bounds(inputs: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[flo
     fixed = load.weights + load.padding + load.cache
     below, above = (
         fixed + load.overhead * spread + load.activations * active
-        for spread, active in zip(_overhead_spread(inputs), _ACTIVE, strict=True)
+        for spread, active in zip(_overhead_spread(inputs), _active_spread(inputs), strict=True)
     )
     return below, max(above, fixed + load.started)
 
@@ -209,16 +214,27 @@ def _limit(value: int | None) -> Value:
     return Value(value, note="" if value is not None else "The cache does not grow with it.")
 
 
+def _room(result: _Result) -> Value:
+    """Return the room for the cache, with the range that follows from everything else."""
+    room, load = result.limits.cache_bytes, result.load
+    if result.inputs.cache_memory is not None:
+        return Value(room)
+    low, high = (bound - load.cache for bound in _load_bounds(result.inputs, load))
+    limit = result.limits.usable
+    return Value(room, max(0.0, limit - high), max(0.0, limit - low))
+
+
 def _cached(result: _Result, size: int) -> Value:
-    """Return the cache in units of `size` tokens, with a range if it is based on engine logs."""
-    tokens, inputs = result.limits.tokens, result.inputs
+    """Return the cache in units of `size` tokens, with the range of its room."""
+    tokens, room = result.limits.tokens, _room(result)
     if tokens is None:
         return _limit(None)
     count = tokens // size
-    note = "On each GPU." if inputs.attention == DATA_PARALLEL else ""
-    if inputs.engine not in ENGINES or inputs.cache_memory is not None:
+    note = "On each GPU." if result.inputs.attention == DATA_PARALLEL else ""
+    held = result.limits.cache_bytes
+    if not held or room.low is None or room.high is None:
         return Value(count, note=note)
-    return ranged_value(count, _LOGGED, note)
+    return ranged_value(count, (room.low / held, room.high / held), note)
 
 
 def _fewest_gpus(result: _Result) -> Value:
@@ -244,7 +260,7 @@ OUTPUTS: tuple[Output[_Result], ...] = (
         "Activations",
         "B",
         "less",
-        lambda r: ranged_value(r.load.activations * _gpus(r), _ACTIVE),
+        lambda r: ranged_value(r.load.activations * _gpus(r), _active_spread(r.inputs)),
         modeled=True,
     ),
     Output("overhead", "Overhead", "B", "less", _overhead, modeled=True),
@@ -262,9 +278,7 @@ OUTPUTS: tuple[Output[_Result], ...] = (
         lambda r: _limit(r.limits.concurrent),
     ),
     Output("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus, modeled=True),
-    Output(
-        "cache_room", "Room for the cache on each GPU", "B", "more", lambda r: r.limits.cache_bytes
-    ),
+    Output("cache_room", "Room for the cache on each GPU", "B", "more", _room, modeled=True),
     Output(
         "cache_tokens",
         "Tokens that the cache holds",
@@ -386,7 +400,7 @@ def _measured_step(
     numbers = (
         f"max({format_term(tokens)} × 2 B × (3 × {format_term(measured_width(model))} ÷ "
         f"{sharing_gpus(inputs, inputs.tensor_parallel)} + 4 × "
-        f"{format_term(model.hidden)}), {format_term(engine.sequences)} × "
+        f"{format_term(model.hidden)}), {format_term(inputs.max_sequences or engine.sequences)} × "
         f"{format_term(model.vocabulary)} × {format_term(engine.sampler)} B)"
     )
     return _activations_line(formula, numbers, load)
@@ -442,7 +456,11 @@ def _usable_step(
     share = format_term(inputs.memory_utilization, "%")
     whole, formula = format_term(visible_memory(inputs, gpu), "B"), "memory × usable share"
     numbers = f"{whole} × {share}"
-    if inputs.engine in ENGINES and ENGINES[inputs.engine].static:
+    if inputs.engine in ENGINES and ENGINES[inputs.engine].free:
+        formula = "memory − the share not used × what all but the cache leaves"
+        fixed, unused = format_term(load.fixed, "B"), 1 - inputs.memory_utilization
+        numbers = f"{whole} − {format_term(unused, '%')} × max({whole} − {fixed}, 0 B)"
+    elif inputs.engine in ENGINES and ENGINES[inputs.engine].static:
         formula = "(memory − outside) × usable share + outside"
         outside = ENGINES[inputs.engine].outside_of(inputs.tensor_parallel)
         beside = format_term(outside, "B")

@@ -5,11 +5,15 @@ import math
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
-from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import add_published_hint, find_format
 from app.estimator.result import VerdictFlip
+from app.estimator.serving.engine import ServingSetup
+from app.estimator.serving.measurements import Measurements, find_measurements
 from app.estimator.serving.replica import cache_capacity, sequence_bytes
 from app.estimator.serving.step_time import (
     TILE,
@@ -17,6 +21,7 @@ from app.estimator.serving.step_time import (
     PlacedModel,
     StepBatch,
     decode_time,
+    place_model,
     prefill_time,
     step_time,
     tokens_per_step,
@@ -118,6 +123,17 @@ class LatencyResult:
     fits: bool
 
     @property
+    def measurements(self) -> Measurements:
+        """Return the measurements that the times rest on."""
+        return find_measurements(self.placed)
+
+    def error_kind(self, part: str) -> str:
+        """Return the error interval of a part, decode or prefill; servers have their own."""
+        if self.placed.engine.eager:
+            part = {"decode": "tpot", "prefill": "ttft"}[part]
+        return self.measurements.kind(part)
+
+    @property
     def memory_time(self) -> float:
         """Return the time to read weights and cache in a decode step [s]."""
         return self.decode.weights + self.decode.attention
@@ -145,6 +161,22 @@ def validate_inputs(model: Architecture, gpu: Accelerator, weights: str, tensor:
     problem = tensor_parallel_problem(model, tensor)
     if problem:
         raise input_error("tensor_parallel", tensor, problem)
+
+
+def place_inputs(inputs: LatencyInputs) -> PlacedModel:
+    """Return the model on its GPUs; raises InvalidInputsError if they cannot run it."""
+    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
+    tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
+    validate_inputs(model, gpu, inputs.weights, tensor)
+    fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
+    serving = ServingSetup(
+        weights=inputs.weights,
+        cache=inputs.cache,
+        tensor=inputs.tensor_parallel,
+        expert_tensor=inputs.tensor_parallel,
+        software=inputs.engine,
+    )
+    return place_model(model, gpu, fabric, serving)
 
 
 def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult:

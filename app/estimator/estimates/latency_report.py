@@ -8,14 +8,11 @@ from app.estimator.estimates.latency import (
     LatencyResult,
     compute_latency,
     find_flips,
-    validate_inputs,
+    place_inputs,
 )
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
-from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.hardware.throughput import critical_batch, roofline, routed_critical_batch
-from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
@@ -27,9 +24,9 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
-from app.estimator.serving.engine import ServingSetup, math_width
+from app.estimator.serving.engine import math_width
 from app.estimator.serving.replica import weights_per_gpu
-from app.estimator.serving.step_time import InferenceStep, PlacedModel, place_model
+from app.estimator.serving.step_time import InferenceStep, PlacedModel
 from app.estimator.training.flops import score_flops
 from app.estimator.units import format_number, format_value
 
@@ -45,7 +42,7 @@ def _time(
         label,
         "s",
         "less",
-        lambda r: modeled_time(kind, read(r)),
+        lambda r: modeled_time(r.error_kind(kind), read(r)),
         modeled=True,
         primary=primary,
     )
@@ -54,7 +51,12 @@ def _time(
 def _rate(name: str, label: str, read: _Read) -> Output[LatencyResult]:
     """Declare a modeled rate [token/s]."""
     return Output(
-        name, label, "token/s", "more", lambda r: modeled_rate("decode", read(r)), modeled=True
+        name,
+        label,
+        "token/s",
+        "more",
+        lambda r: modeled_rate(r.error_kind("decode"), read(r)),
+        modeled=True,
     )
 
 
@@ -83,18 +85,7 @@ _STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
 
 def estimate(inputs: LatencyInputs) -> Estimate:
     """Compute the times of prompt and answer, and what bounds each."""
-    model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
-    tensor = 1 if inputs.beyond_heads else inputs.tensor_parallel
-    validate_inputs(model, gpu, inputs.weights, tensor)
-    fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
-    serving = ServingSetup(
-        weights=inputs.weights,
-        cache=inputs.cache,
-        tensor=inputs.tensor_parallel,
-        expert_tensor=inputs.tensor_parallel,
-        software=inputs.engine,
-    )
-    placed = place_model(model, gpu, fabric, serving)
+    placed = place_inputs(inputs)
     result = compute_latency(inputs, placed)
     return Estimate(
         name="latency",
@@ -272,6 +263,7 @@ def _build_table(result: LatencyResult) -> ResultTable:
 def _build_notes(result: LatencyResult) -> tuple[str, ...]:
     placed = result.placed
     notes = [
+        result.measurements.note,
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",
     ]

@@ -15,6 +15,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED_CHOICES, PUBLISHED_OR_FP8
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
+from app.estimator.serving.measurements import Measurements, find_measurements
 from app.estimator.serving.replica import (
     LatencyTargets,
     OperatingPoint,
@@ -201,6 +202,19 @@ class CapacityResult:
     enough: int | None = None
 
     @property
+    def measurements(self) -> Measurements:
+        """Return the measurements that the times rest on."""
+        return find_measurements(self.profile.placed)
+
+    @property
+    def queued(self) -> float:
+        """Return the requests of a replica that wait for memory, at a fixed number of users."""
+        if not self.memory or self.replicas is None or self.inputs.requests_per_second:
+            return 0.0
+        users = self.inputs.concurrent * self.inputs.peak / self.replicas
+        return max(0.0, users - self.profile.most)
+
+    @property
     def utilization(self) -> float | None:
         """Return the load as a share of the highest one."""
         if self.settled is None or self.top is None:
@@ -315,7 +329,12 @@ def profile_for(inputs: ServingCapacityInputs) -> ReplicaProfile:
     fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
     placed = place_model(find_model(inputs.model), gpu, fabric, serving_setup(inputs))
     requests = RequestShape(inputs.prompt_tokens, inputs.output_tokens)
-    traffic = RequestTraffic(requests, inputs.prompt_variation, inputs.answer_variation)
+    traffic = RequestTraffic(
+        requests,
+        inputs.prompt_variation,
+        inputs.answer_variation,
+        open_arrivals=inputs.requests_per_second is not None,
+    )
     return profile_replica(placed, traffic, inputs.memory_utilization)
 
 
@@ -404,8 +423,7 @@ def replica_load(
         return None
     if inputs.requests_per_second is not None:
         return settle_rate(profile, inputs.requests_per_second * inputs.peak / replicas)
-    batch = inputs.concurrent * inputs.peak / replicas
-    return operating_point(profile, batch) if batch <= profile.most else None
+    return operating_point(profile, inputs.concurrent * inputs.peak / replicas)
 
 
 def _simulate_replica(

@@ -1,5 +1,7 @@
 """`serving-capacity`: verdict, figures, charts and formula steps of a result."""
 
+from collections.abc import Callable
+
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.latency import validate_inputs
 from app.estimator.estimates.serving_capacity import (
@@ -106,8 +108,22 @@ def _settled(value: float | None) -> Value:
     return Value(value)
 
 
-def _rate(value: float | None, kind: str = "tpot") -> Value:
-    return _settled(None) if value is None else modeled_rate(kind, value)
+def _rate(
+    name: str,
+    label: str,
+    unit: str,
+    read: Callable[[CapacityResult], float | None],
+    kind: str = "throughput",
+) -> Output[CapacityResult]:
+    """Declare a modeled rate; `kind` is the error interval of the time behind it."""
+
+    def read_rate(result: CapacityResult) -> Value:
+        value = read(result)
+        if value is None:
+            return _settled(None)
+        return modeled_rate(result.measurements.kind(kind), value)
+
+    return Output(name, label, unit, "more", read_rate, modeled=True)
 
 
 def _latency(kind: str, label: str, name: str, share: float) -> Output[CapacityResult]:
@@ -116,7 +132,8 @@ def _latency(kind: str, label: str, name: str, share: float) -> Output[CapacityR
     def read(result: CapacityResult) -> Value:
         if result.settled is None:
             return _settled(None)
-        return modeled_time(kind, getattr(result.settled, kind)[share])
+        value = getattr(result.settled, kind)[share]
+        return modeled_time(result.measurements.kind(kind), value)
 
     return Output(f"{kind}_{name}", f"{name} {label}", "s", "less", read, modeled=True)
 
@@ -133,8 +150,9 @@ def _token_cost(result: CapacityResult) -> Value:
     if price is None:
         return Value(None, note=UNKNOWN)
     if result.gpus is None or not result.tokens:
-        return _rate(None)
-    return _rate(usd_per_million_tokens(result.tokens, result.gpus, price))
+        return _settled(None)
+    cost = usd_per_million_tokens(result.tokens, result.gpus, price)
+    return modeled_time(result.measurements.kind("throughput"), cost)
 
 
 OUTPUTS: tuple[Output[CapacityResult], ...] = (
@@ -144,37 +162,15 @@ OUTPUTS: tuple[Output[CapacityResult], ...] = (
     Output("nodes", "Nodes", "node", "less", lambda r: _settled(r.nodes)),
     *(_latency("ttft", "time to first token", name, share) for name, share in SHARES),
     *(_latency("tpot", "time per output token", name, share) for name, share in SHARES),
-    Output(
-        "throughput",
-        "Output tokens per second",
-        "token/s",
-        "more",
-        lambda r: _rate(r.tokens),
-        modeled=True,
-    ),
-    Output(
-        "requests_per_second",
-        "Requests per second",
-        "request/s",
-        "more",
-        lambda r: _rate(r.rate),
-        modeled=True,
-    ),
-    Output(
-        "max_rate",
-        "Most requests per second",
-        "request/s",
-        "more",
-        lambda r: _rate(r.max_rate),
-        modeled=True,
-    ),
-    Output(
+    _rate("throughput", "Output tokens per second", "token/s", lambda r: r.tokens),
+    _rate("requests_per_second", "Requests per second", "request/s", lambda r: r.rate),
+    _rate("max_rate", "Most requests per second", "request/s", lambda r: r.max_rate),
+    _rate(
         "saturated_throughput",
         "Output tokens per second, saturated",
         "token/s",
-        "more",
-        lambda r: _rate(r.saturated_tokens, "saturated"),
-        modeled=True,
+        lambda r: r.saturated_tokens,
+        "saturated",
     ),
     Output("utilisation", "Utilization", "%", read=lambda r: _settled(r.utilization)),
     Output(
@@ -403,12 +399,16 @@ def _build_notes(result: CapacityResult) -> list[str]:
         format_value(result.profile.placed.front, "s"),
     )
     notes = [
+        result.measurements.note,
         f"{label}: {front} pass on the way to the engine and to launch a prompt.",
         "Requests arrive at random; bursts beyond that need the peak factor.",
     ]
     if inputs.spare:
         copies = "replica is" if inputs.spare == 1 else "replicas are"
         notes.append(f"{inputs.spare} spare {copies} counted in GPUs, nodes and cost.")
+    if result.queued:
+        waiting = format_number(round(result.queued))
+        notes.append(f"{waiting} requests of a replica wait until others leave the memory.")
     if result.simulated is not None:
         served = format_number(result.simulated.served)
         notes.append(f"The simulated replica served {served} requests/s.")

@@ -25,6 +25,7 @@ from app.estimator.formula_steps import (
 )
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.prices import UNKNOWN, hourly_price, price_note
+from app.estimator.hardware.throughput import gpu_generation
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
@@ -68,7 +69,22 @@ def _rate(name: str, label: str, unit: str, read: _Read) -> Output[TrainingTimeR
     )
 
 
+# Accelerators and layers whose rates were not fitted to training runs.
+_UNMEASURED = ("ada", "cdna", "other")
+
+
+def _unmeasured(result: TrainingTimeResult) -> str:
+    """Return what of a run nothing was fitted to; empty if all of it was measured."""
+    if gpu_generation(result.gpu.architecture).id in _UNMEASURED:
+        return f"training on the {result.gpu.name}"
+    if any(layer.state or layer.mixer.streams for layer, _ in result.model.runs):
+        return "training recurrent layers or several residual streams"
+    return ""
+
+
 def _interval(result: TrainingTimeResult) -> str:
+    if _unmeasured(result):
+        return "training-unmeasured"
     return "training-routed" if result.model.is_routed else "training"
 
 
@@ -336,7 +352,11 @@ def _build_table(result: TrainingTimeResult) -> ResultTable:
 
 def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     plan = result.plan
+    rests = "Ranges rest on published training runs of such models on such GPUs."
+    if what := _unmeasured(result):
+        rests = f"No measurements of {what} were fitted yet, so the ranges are wider."
     notes = [
+        rests,
         _batch_note(plan),
         "Hidden traffic is not drawn: the timeline shows what a step waits for.",
         "MFU counts the causal half of attention and no recomputation.",

@@ -42,7 +42,8 @@ class TokenMixer:
     length. `index` is the cache of a sparse-attention indexer, in elements per token,
     of `index_heads` heads `index_dim` wide; `top` is the number of tokens that it selects.
     One entry of the cache stands for `rate` tokens; `near` more elements are stored
-    for each of the last `near_tokens`. `scan` counts FLOPs per element of state.
+    for each of the last `near_tokens`. `scan` counts FLOPs per element of state. `streams`
+    residual streams are mixed around it (0: there is one).
     """
 
     kind: str
@@ -67,6 +68,7 @@ class TokenMixer:
     latent: int = 0
     query_rank: int = 0
     rope_dim: int = 0
+    streams: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,6 +88,11 @@ class Mlp:
     def is_routed(self) -> bool:
         """Return whether tokens are routed to chosen experts."""
         return self.experts > 0
+
+    @property
+    def expert_inputs(self) -> int:
+        """Return the width of a token that an expert is sent: that of the model, or latent."""
+        return next(m.inputs for m in self.matrices if (m.part, m.name) == ("experts", "up"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

@@ -136,6 +136,7 @@ def compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
         index_dim=shape.index_dim if shape.index_heads else 0,
         top=shape.top if shape.index_heads else None,
         query_rank=shape.query_rank,
+        streams=shape.streams,
     )
 
 

@@ -27,7 +27,9 @@ class InferenceEngine:
     `eager`: per kernel of a prompt, because these are launched one by one [s];
     `sequence`: per sequence and step, for sampling and streaming [s];
     `library_reduce`: all-reduce is that of the communication library;
-    `whole_windows`: layers with a sliding window cache every token;
+    `whole_windows`: layers with a sliding window cache every token; `separate`: prompts
+    are read in steps of their own, during which no answer continues; `reach`: the most that
+    its kernels read of a GPU's memory [B/s];
     `graphs`: batch sizes with a recorded CUDA graph, which is launched as a whole.
     """
 
@@ -42,6 +44,8 @@ class InferenceEngine:
     sequence: float = 0.0
     library_reduce: bool = False
     whole_windows: bool = False
+    separate: bool = False
+    reach: float = math.inf
     graphs: tuple[int, ...] = ()
 
     def filled(self, sequences: float) -> float:
@@ -65,7 +69,8 @@ class EngineConstants:
     the tiles of an expert are padded [1]; `skew`: T tokens choose as many experts as
     T^skew would evenly [1]. Before the first token of a request pass `waits` decoding
     steps [1], `own` of the time its prompt takes [1], and `others` of the time of each
-    other sequence's prompt [1], because requests that start together stay together.
+    other sequence's prompt [1] if all requests start together, which they do less the more
+    their lengths vary, in units of `spread` [1].
     """
 
     attention: float
@@ -75,6 +80,7 @@ class EngineConstants:
     waits: float
     own: float
     others: float
+    spread: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,7 +113,9 @@ class KernelRates:
 
     `matmul` in the format of the weights, `matmul16` and `attention` [FLOP/s];
     `bandwidth` of reading weights, `narrow` of reading weights that are unpacked, `cache` of
-    reading the cache [B/s]; `rank_latency` of an all-reduce for each rank [s].
+    reading the cache [B/s]; `rank_latency` of an all-reduce for each rank [s]; `scaling` of
+    a product whose weights have scales of groups, in addition to its bytes [s]. `kernels`
+    is the table that the rates come from.
     """
 
     matmul: float
@@ -117,6 +125,8 @@ class KernelRates:
     narrow: float
     cache: float
     rank_latency: float
+    scaling: float
+    kernels: str
 
 
 @functools.cache
@@ -139,6 +149,8 @@ def find_engine(name: str) -> InferenceEngine:
         sequence=row["sequence_us"] * 1e-6,
         library_reduce=row.get("library_reduce", False),
         whole_windows=row.get("whole_windows", False),
+        separate=row.get("separate", False),
+        reach=row.get("reach_gb_per_s", math.inf) * 1e9,
         graphs=tuple(row.get("graphs", ())),
     )
 
@@ -159,6 +171,7 @@ def engine_constants() -> EngineConstants:
         waits=row["waits"],
         own=row["own"],
         others=row["others"],
+        spread=row["spread"],
     )
 
 
@@ -203,6 +216,8 @@ def kernel_rates(gpu: Accelerator, form: WeightFormat) -> KernelRates:
         narrow=bandwidth * row["memory"] * row["unpacking"] * nibble,
         cache=bandwidth * row["cache"],
         rank_latency=row["reduce_us"] * 1e-6,
+        scaling=row.get("scaling_us", 0.0) * 1e-6 if kind == "8" and form.bits > 8 else 0.0,
+        kernels=row["id"],
     )
 
 

@@ -32,7 +32,13 @@ class RequestShape:
 
 
 def prompt_cost(placed: PlacedModel, requests: RequestShape, batch: float, alone: float) -> float:
-    """Time that a prompt adds to a step of `alone` seconds for `batch` answers [s]."""
+    """Time that a prompt adds to a step of `alone` seconds for `batch` answers [s].
+
+    A step of its own if the engine reads prompts in separate steps.
+    """
+    if placed.engine.separate:
+        own = StepBatch(requests.prompt, requests.prompt, 0.0, 0.0, 1.0)
+        return step_time(placed, own).total * placed.engine.prefill
     mean = requests.mean_context
     both = StepBatch(requests.prompt, requests.prompt, batch, mean, batch + 1)
     added = step_time(placed, both).total - alone
@@ -89,11 +95,30 @@ _SEARCH = 24
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestTraffic:
-    """Request lengths with their squared coefficients of variation."""
+    """Request lengths with their squared coefficients of variation.
+
+    `open_arrivals`: requests arrive when they like, not when another one ends.
+    """
 
     requests: RequestShape
     prompt_variation: float = 0.0
     answer_variation: float = 0.0
+    open_arrivals: bool = False
+
+    def synchrony(self, spread: float) -> float:
+        """Return how far requests start together: 1 in waves, 0 each on its own.
+
+        Users who ask again as soon as they are answered stay together if all lengths are
+        alike; e^(−√v/spread) of the variation v of both lengths.
+
+        >>> RequestTraffic(RequestShape(1000, 300)).synchrony(0.18)
+        1.0
+        >>> RequestTraffic(RequestShape(1000, 300), 0.5, 0.5).synchrony(0.18) < 0.01
+        True
+        """
+        if self.open_arrivals:
+            return 0.0
+        return math.exp(-math.sqrt(self.prompt_variation + self.answer_variation) / spread)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,7 +181,7 @@ class ReplicaProfile:
             full = _batch_position(self.placed.engine.filled(there))
             empty = _interpolate_timing(self.own, full) - _interpolate_timing(self.own, at)
             recorded = _interpolate_timing(self.decode, full) - empty
-        return BatchTiming(step, cost, there, recorded, self.placed.launching)
+        return BatchTiming(step, cost, there, recorded, shortest_mixed_step(self.placed, step))
 
     def tpot_at(self, batch: float) -> float:
         """Return the time per token with `batch` requests in the replica [s]."""
@@ -165,7 +190,7 @@ class ReplicaProfile:
     def ttft_at(self, batch: float) -> float:
         """Return the median time to first token with `batch` requests [s]."""
         timed = self.timed(batch)
-        return first_token(self.placed, timed.step, timed.cost, timed.batch)
+        return first_token(self.placed, timed, self.traffic)
 
     def rate_at(self, batch: float) -> float:
         """Return the request rate with `batch` requests in the replica, by Little's law [1/s]."""
@@ -175,7 +200,7 @@ class ReplicaProfile:
         """Return the rate, the median time to first token, and the timing behind both."""
         timed = self.timed(batch)
         answer = self.traffic.requests.answer
-        first = first_token(self.placed, timed.step, timed.cost, timed.batch)
+        first = first_token(self.placed, timed, self.traffic)
         return batch / (first + answer * time_per_token(timed, answer)), first, timed
 
 
@@ -212,20 +237,25 @@ def prefill_step_mix(timed: BatchTiming, answer: float) -> tuple[float, float]:
     return share, max(timed.step + prompts / share * timed.cost, timed.launching)
 
 
-def first_token(placed: PlacedModel, step: float, cost: float, batch: float) -> float:
+def shortest_mixed_step(placed: PlacedModel, step: float) -> float:
+    """Return the minimum of a step with prompts, limited by launches [s]."""
+    return placed.launching + (step if placed.engine.separate else 0.0)
+
+
+def first_token(placed: PlacedModel, timed: BatchTiming, traffic: RequestTraffic) -> float:
     """Median time to the first token [s].
 
-    front + (waits + (p − 1)/2)·t_step + own·t_prompt + others·b·t_prompt: the way to
-    the engine, the steps until it checks and emits the token, the prompt itself, and
-    the prompts before it. The engine checks for requests every p steps.
-
-    `step`: a step that continues `batch` answers [s]; `cost`: what a prompt adds to it [s];
-    `batch`: requests in the group. The constants are in data/engines.toml.
+    front + (waits + (p − 1)/2)·t_step + own·t_prompt/√(1 + v) + others·s·b·t_prompt: the
+    way to the engine and the launches, the steps until it checks and emits the token, the
+    median prompt, and the prompts before it. The engine checks for requests every p steps;
+    v is the squared variation of the prompts, and s how far requests start together.
+    The constants are in data/engines.toml.
     """
     common = placed.steps
-    prompts = (common.own + common.others * batch) * cost
+    own = common.own / math.sqrt(1 + traffic.prompt_variation)
+    others = common.others * traffic.synchrony(common.spread) * timed.batch
     steps = common.waits + (placed.serving.polling - 1) / 2
-    return placed.front + steps * step + prompts
+    return placed.front + steps * timed.step + (own + others) * timed.cost
 
 
 def profile_replica(
@@ -279,10 +309,11 @@ def operating_point(
 
     Time per token at the quantile q is that of b + z_q·√b requests. Time to first
     token adds waits for other prompts, with an exponential tail, and for memory, as for
-    servers in Erlang's formula.
+    servers in Erlang's formula. Requests beyond those in memory wait until one leaves.
     """
-    batch = max(1.0, min(batch, profile.most))
+    users, batch = batch, max(1.0, min(batch, profile.most))
     rate, first, timed = profile.timed_rate(batch)
+    first += max(0.0, users - batch) / rate
     busy = min(0.98, rate / profile.groups * timed.cost)
     waiting = _prompt_wait(profile.traffic, timed.cost, busy)
     memory_wait = _memory_wait(profile, batch, rate)

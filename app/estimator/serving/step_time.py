@@ -136,6 +136,13 @@ def place_model(
     form = find_format(model, serving.weights)
     rates = kernel_rates(gpu, form)
     engine, common = fitted or (find_engine(serving.software), engine_constants())
+    if engine.reach < math.inf:
+        rates = dataclasses.replace(
+            rates,
+            bandwidth=min(rates.bandwidth, engine.reach),
+            narrow=min(rates.bandwidth, engine.reach),
+            cache=min(rates.cache, engine.reach),
+        )
     narrow, host = is_unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth
     work = tuple(
@@ -178,12 +185,13 @@ def _layer_work(
             split = min(serving.tensor, max(1, layer.mixer.kv_heads))
         rate = rates.matmul if is_mostly_in_format(form, matrix) else rates.matmul16
         products.append((2 * weights / split / rate, size / split / bandwidth))
-    kernels = count_launched_products(layer) + _SMALL + (_CHOOSING if layer.mixer.top else 0)
+    launched = count_launched_products(layer)
+    kernels = launched + _SMALL + (_CHOOSING if layer.mixer.top else 0)
     return LayerWork(
         layer=layer,
         number=number,
         products=tuple(products),
-        gaps=kernels * engine.kernel,
+        gaps=kernels * engine.kernel + launched * rates.scaling,
         launches=kernels + (_ROUTING if expert else 0),
         moved=2 * (10 * model.hidden + 4 * layer.mlp.width / serving.tensor),
         expert=expert,

@@ -40,9 +40,18 @@ _BACKWARD_ATTENTION = 2.5  # Relative to forward: scores are recomputed.
 _SCORES_FORWARD, _SCORES_BACKWARD = 9.0, 11.0
 _OPTIMIZER_BYTES = 30.0  # Bytes that Adam reads and writes per parameter in mixed precision.
 _NORMS = 22  # Passes over h per layer, forward and backward: norms and residuals.
+_MIXED = 12  # The same for each of several residual streams, around a mixer or an MLP.
 _GATED, _PLAIN = 8, 5  # Passes over the width of the MLP.
 _ROPE = 4  # Passes over queries and keys.
 _ROUTE = 8  # Passes over h per expert of a token: sorting and weighting.
+# A recurrent mixer, forward: what is projected in is read and written by the convolution and
+# read by the scan; what comes out is written, gated and normalized; the state of each chunk
+# is written, passed on and read in FP32. Backward it is all done again, and its gradients.
+_SCAN_IN, _SCAN_OUT, _SCAN_STATE, _CHUNK = 3, 4, 8, 128
+_SCAN_BACKWARD = 2.5
+# Rates of a scan's products, and of attention to chosen tokens, relative to attention
+# (assumed: Triton kernels, and the ratio that FlashMLA states for its sparse kernel).
+_SCAN_RATE, _CHOSEN_RATE = 0.35, 0.6
 _HEAD_FUSED, _HEAD_PLAIN = 14.0, 24.0  # Bytes per logit.
 
 
@@ -197,7 +206,8 @@ def layer_times(
         sums.launch += number * _launch_time(layer, plan)
         sums.tensor += number * tensor
         if plan.expert > 1 and layer.mlp.is_routed:
-            sums.expert += number * _expert_time(layer, message, fabric, plan)
+            sent = tokens * layer.mlp.expert_inputs * 2
+            sums.expert += number * _expert_time(layer, sent, fabric, plan)
         if plan.context > 1:
             sums.context += number * _context_time(layer, tokens, fabric, plan)
     return sums
@@ -244,7 +254,12 @@ def _attention_time(
         return 0.0
     if plan.software.written_scores and mixer.heads:
         return _written_time(mixer, tokens, engine, plan)
-    forward = score_flops(mixer, plan.sequence) * tokens / plan.tensor / engine.attention
+    rate = engine.attention
+    if not mixer.heads:
+        rate *= _SCAN_RATE
+    elif mixer.top:
+        rate *= _CHOSEN_RATE
+    forward = score_flops(mixer, plan.sequence) * tokens / plan.tensor / rate
     forward *= 1 + 300 / plan.sequence
     again = 1 if plan.recompute in ("full", "selective") else 0
     return forward * (1 + again + _BACKWARD_ATTENTION)
@@ -278,15 +293,36 @@ def _traffic_time(
     width /= tensor
     heads = mixer.heads * mixer.head_dim / tensor
     keys = 2 * mixer.kv_heads * mixer.head_dim / tensor
-    passes = _NORMS * hidden + (_GATED if mlp.gated else _PLAIN) * width
-    passes += _ROPE * (heads + keys)
+    passes = _residual_passes(layer) * hidden + (_GATED if mlp.gated else _PLAIN) * width
+    turned = 2 if mixer.kind == "compressed" else 1  # Outputs are turned back as well.
+    passes += _ROPE * (heads * turned + keys) + _scan_passes(mixer) / tensor
     if mlp.is_routed:
-        passes += _ROUTE * mlp.experts_per_token * model.hidden / tensor
+        passes += _ROUTE * mlp.experts_per_token * mlp.expert_inputs / tensor
     if plan.number_format not in ("bf16", "fp16"):
         passes += _cast_passes(layer, hidden, width, heads)
     again = {"full": 1.35, "operators": 1.15}.get(plan.recompute, 1.0)
     share = _TRAFFIC * (1.0 if plan.software.fused else _UNFUSED)
     return 2 * passes * tokens * again * share / engine.bandwidth
+
+
+def _scan_passes(mixer: TokenMixer) -> float:
+    """Return the passes of a recurrent mixer, forward and backward; 0 of attention."""
+    if not mixer.state:
+        return 0.0
+    inward = sum(m.outputs for m in mixer.matrices if m.split == "columns")
+    outward = sum(m.inputs for m in mixer.matrices if m.split == "rows")
+    forward = _SCAN_IN * inward + _SCAN_OUT * outward + _SCAN_STATE * mixer.state / _CHUNK
+    return forward * (1 + _SCAN_BACKWARD)
+
+
+def _residual_passes(layer: Layer) -> float:
+    """Return the passes over h of norms and residuals, forward and backward.
+
+    A layer of a hybrid may have only one of mixer and MLP. Several residual streams are
+    normalized, mixed into one, and written back around each of them.
+    """
+    parts = bool(layer.mixer.matrices) + bool(layer.mlp.matrices)
+    return parts * (_NORMS / 2 + _MIXED * layer.mixer.streams)
 
 
 def _cast_passes(layer: Layer, hidden: float, width: float, heads: float) -> float:
@@ -300,7 +336,8 @@ def _cast_passes(layer: Layer, hidden: float, width: float, heads: float) -> flo
 def _launch_time(layer: Layer, plan: TrainingPlan) -> float:
     """Time between the kernels of a layer [s]."""
     passes = 4 if plan.recompute == "full" else 3
-    others = 20 if plan.software.fused else 45
+    others = 20.0 if plan.software.fused else 45.0
+    others *= (bool(layer.mixer.matrices) + bool(layer.mlp.matrices)) / 2
     gaps = _LAUNCH * (len(layer.matrices) * passes + others)
     if layer.mlp.is_routed:
         gaps += _EXPERT_LAUNCH * (_GRAPHS if plan.software.graphs else 1.0)
