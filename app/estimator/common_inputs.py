@@ -29,7 +29,8 @@ ask_model = partial(
     default="llama-3.1-70b",
     label="Model",
     kind="model",
-    help="A model of the catalog, a size such as 70B, or a short config.json.",
+    help="A model of the catalog, a name of the Hugging Face Hub, a size such as 70B, or a "
+    "whole config.json.",
     term="parameter",
 )
 ask_gpu = partial(
@@ -56,10 +57,11 @@ ask_weights = partial(
 )
 ask_cache = partial(
     LOAD.ask,
-    default="bf16",
+    default=PUBLISHED,
     label="KV cache",
     choices=CACHE_CHOICES,
-    help="Format of the cached keys and values.",
+    help="Format of the cached keys and values. As published: FP8 where the checkpoint "
+    "asks for it, BF16 otherwise.",
     term="kv-cache",
     topic="number-formats",
 )

@@ -393,6 +393,8 @@ def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:
     if spec.optional:
         groups = (OptionGroup("", (("", "Not set"),)), *groups)
     listed = {choice for group in groups for choice, _ in group.choices}
+    if value.startswith("config:"):
+        return (OptionGroup("", ((value, "From config.json"),)), *groups)
     own_size = spec.kind == "model" and not spec.optional
     if value in listed or own_size:
         return groups

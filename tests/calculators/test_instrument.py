@@ -178,7 +178,7 @@ def test_the_link_holds_every_input_that_is_not_a_default():
 
 
 def test_inputs_too_long_for_an_address_have_no_link():
-    assert reading_of(note="x" * 3000).link == ""
+    assert reading_of(note="x" * 7000).link == ""
 
 
 def test_nothing_in_an_instrument_needs_a_looser_content_policy(templates):
