@@ -38,12 +38,17 @@ ask_gpu = partial(
     default="h100-sxm5-80",
     label="GPU",
     kind="gpu",
-    help="An accelerator of the catalog, for example H100.",
+    help="An accelerator of the catalog, for example H100, or the values of a card of your "
+    "own: 24 GB, 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS. Peaks are dense; a peak without a "
+    "format is that of BF16. Such cards are joined by PCIe 4 unless NVLink is given.",
     topic="cluster-components",
 )
 # With a count: `8x H100` also sets the field of the count.
 ask_counted_gpu = partial(
-    ask_gpu, help="An accelerator of the catalog, for example H100 or 8x H100."
+    ask_gpu,
+    help="An accelerator of the catalog, for example H100 or 8x H100, or the values of a card "
+    "of your own: 24 GB, 936 GB/s, 71 TFLOPS. Peaks are dense; a peak without a format is "
+    "that of BF16. Such cards are joined by PCIe 4 unless NVLink is given.",
 )
 ask_weights = partial(
     MODEL.ask,
