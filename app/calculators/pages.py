@@ -22,13 +22,18 @@ from app.calculators.worker_pool import PACE, limit_concurrency
 from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
-from app.estimator.inputs import InputProblem, InvalidInputsError, parse_inputs
+from app.estimator.inputs import InputProblem, InvalidInputsError, parse_inputs, to_query
 from app.estimator.registry import EstimateSpec
 from app.web.dependencies import CurrentLibrary, course_links, current_library, requested_url
 from app.web.render import render_page
 from app.widgets import draw_picture
 from app.widgets.calculator_form import build_calculator_form, comparison_url
-from app.widgets.estimate_view import LONGEST_LINK, build_estimate_view, calculator_url
+from app.widgets.estimate_view import (
+    LONGEST_LINK,
+    build_estimate_view,
+    calculator_url,
+    inputs_query,
+)
 from app.widgets.svg import standalone_svg
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
@@ -149,10 +154,21 @@ def show_calculator(
 def show_posted(
     request: Request, name: str, typed: Posted, learner: CurrentLearner, library: CurrentLibrary
 ) -> Response:
+    entry = _require_calculator(name)
     query = build_query(typed)
-    if len(query) <= LONGEST_LINK:
+    if len(query) > LONGEST_LINK:
+        query = _short_query(entry, typed)
+    if query and len(query) <= LONGEST_LINK:
         return RedirectResponse(calculator_url(name, query), status_code=303)
-    return _render_calculator_page(request, _require_calculator(name), typed, learner, library)
+    return _render_calculator_page(request, entry, typed, learner, library)
+
+
+def _short_query(entry: EstimateSpec, typed: Mapping[str, str]) -> str:
+    """Return the inputs in their normal form, with the key of a config.json; empty if invalid."""
+    try:
+        return inputs_query(to_query(parse_inputs(entry.inputs, typed)))
+    except InvalidInputsError:
+        return ""
 
 
 @router.post("/{name}/result")

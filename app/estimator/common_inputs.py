@@ -29,7 +29,8 @@ ask_model = partial(
     default="llama-3.1-70b",
     label="Model",
     kind="model",
-    help="A model of the catalog, a size such as 70B, or a short config.json.",
+    help="A model of the catalog, a name of the Hugging Face Hub, a size such as 70B, or a "
+    "whole config.json.",
     term="parameter",
 )
 ask_gpu = partial(
@@ -37,12 +38,17 @@ ask_gpu = partial(
     default="h100-sxm5-80",
     label="GPU",
     kind="gpu",
-    help="An accelerator of the catalog, for example H100.",
+    help="An accelerator of the catalog, for example H100, or the values of a card of your "
+    "own: 24 GB, 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS. Peaks are dense; a peak without a "
+    "format is that of BF16. Such cards are joined by PCIe 4 unless NVLink is given.",
     topic="cluster-components",
 )
 # With a count: `8x H100` also sets the field of the count.
 ask_counted_gpu = partial(
-    ask_gpu, help="An accelerator of the catalog, for example H100 or 8x H100."
+    ask_gpu,
+    help="An accelerator of the catalog, for example H100 or 8x H100, or the values of a card "
+    "of your own: 24 GB, 936 GB/s, 71 TFLOPS. Peaks are dense; a peak without a format is "
+    "that of BF16. Such cards are joined by PCIe 4 unless NVLink is given.",
 )
 ask_weights = partial(
     MODEL.ask,
@@ -56,10 +62,11 @@ ask_weights = partial(
 )
 ask_cache = partial(
     LOAD.ask,
-    default="bf16",
+    default=PUBLISHED,
     label="KV cache",
     choices=CACHE_CHOICES,
-    help="Format of the cached keys and values.",
+    help="Format of the cached keys and values. As published: FP8 where the checkpoint "
+    "asks for it, BF16 otherwise.",
     term="kv-cache",
     topic="number-formats",
 )

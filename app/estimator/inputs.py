@@ -11,12 +11,16 @@ from typing import Any
 
 from app.estimator import units
 from app.estimator.hardware.catalog import accelerator_id, network_id, system_id
-from app.estimator.models.lookup import model_id
+from app.estimator.models.lookup import (
+    LONGEST_CONFIG,
+    config_key,
+    is_config,
+    is_config_key,
+    model_id,
+)
 
 LONGEST_VALUE = 200
 """Maximum length of one typed value; text inputs have their own maximum."""
-LONGEST_CONFIG = 2000
-"""Maximum length of a config.json in the field for a model name."""
 MOST_INPUTS = 200
 """Maximum number of inputs in one request, including unknown ones."""
 
@@ -26,7 +30,7 @@ class InputSpec:
     """One input of an estimate, for the form, the API and the command line.
 
     `kind`: number (float in base units), count (int), choice, flag, model (a
-    catalog name, a size such as 70B or a short config.json), gpu, system or
+    catalog name, a Hub id, a size such as 70B or a config.json), gpu, system or
     network (catalog names), text (long text such as a config.json). `unit` is
     the base unit of the value; `typed_unit` is the unit of a number typed without one
     ("GB"). `minimum` and `maximum` are inclusive and in base units (for text: characters).
@@ -160,13 +164,15 @@ def to_query(value: Any) -> dict[str, str]:
 def format_input(field: InputSpec, value: Any) -> str:
     """Format one value as a person would type it into its field.
 
+    A configuration becomes its key, which is short enough for a URL.
+
     >>> format_input(InputSpec("Memory", unit="B", typed_unit="GB"), 80e9)
     '80'
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value
+        return config_key(value) if field.kind == "model" and is_config(value) else value
     if field.typed_unit:
         typed = units.convert_unit(float(value), field.unit, field.typed_unit)
         for short in (f"{typed:.12g}", _shortest_number(typed)):
@@ -257,8 +263,9 @@ def _max_length(field: InputSpec, raw: Any) -> int | None:
     """Return the maximum length of a value; None for texts, which have their own maximum."""
     if field.kind == "text":
         return None
-    is_config = field.kind == "model" and str(raw).lstrip().startswith("{")
-    return LONGEST_CONFIG if is_config else LONGEST_VALUE
+    text = str(raw)
+    is_long = field.kind == "model" and (is_config(text) or is_config_key(text))
+    return LONGEST_CONFIG if is_long else LONGEST_VALUE
 
 
 def _parse_number(field: InputSpec, raw: Any) -> float:

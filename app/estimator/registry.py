@@ -7,8 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.inputs import input_specs, parse_inputs
-from app.estimator.models.lookup import find_model, model_caveats, read_pasted, weights_words
-from app.estimator.models.number_formats import PUBLISHED
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import (
+    find_model,
+    model_caveats,
+    read_pasted,
+    unread_sizes_warning,
+    weights_words,
+)
+from app.estimator.models.number_formats import PUBLISHED, find_cache
 from app.estimator.result import Estimate, Output
 
 
@@ -36,27 +43,38 @@ class EstimateSpec:
 
     def compute(self, inputs: Any) -> Estimate:
         """Compute the estimate, with notes on weight formats and unread configuration fields."""
+        cache = ""
+        if getattr(inputs, "cache", "") == PUBLISHED:
+            cache = find_cache(find_model(inputs.model), PUBLISHED)
+            inputs = dataclasses.replace(inputs, cache=cache)
         estimate = self.answer(inputs)
-        unclear = _model_caveats(inputs)
-        counted = _counted_weights(inputs)
-        if unclear:
-            estimate = dataclasses.replace(estimate, notes=estimate.notes + unclear)
-        if counted:
-            text = f"{estimate.verdict.text} {counted}"
-            verdict = dataclasses.replace(estimate.verdict, text=text)
-            estimate = dataclasses.replace(estimate, verdict=verdict)
-        return estimate
+        model = _requested_model(inputs)
+        if model is None:
+            return estimate
+        counted = _counted_weights(model, inputs)
+        if cache not in ("", "bf16"):
+            counted = f"{counted} KV cache as published: {cache.upper()}."
+        verdict = estimate.verdict
+        return dataclasses.replace(
+            estimate,
+            verdict=dataclasses.replace(
+                verdict,
+                lead=f"{unread_sizes_warning(model)} {verdict.lead}".strip(),
+                text=f"{verdict.text} {counted}".strip(),
+            ),
+            notes=estimate.notes + model_caveats(model),
+        )
 
 
-def _model_caveats(inputs: Any) -> tuple[str, ...]:
+def _requested_model(inputs: Any) -> Architecture | None:
     pasted = getattr(inputs, "config", "").strip()
     if pasted:
-        return model_caveats(read_pasted(pasted))
+        return read_pasted(pasted)
     name = getattr(inputs, "model", "")
-    return model_caveats(find_model(name)) if name else ()
+    return find_model(name) if name else None
 
 
-def _counted_weights(inputs: Any) -> str:
+def _counted_weights(model: Architecture, inputs: Any) -> str:
     """Return the note on the weight format of a model that is published quantized."""
     kind: type = type(inputs)
     field = input_specs(kind).get("weights")
@@ -65,7 +83,7 @@ def _counted_weights(inputs: Any) -> str:
     text = dict(field.choices)
     if PUBLISHED not in text:
         return ""
-    return weights_words(find_model(inputs.model), inputs.weights, text[inputs.weights])
+    return weights_words(model, inputs.weights, text[inputs.weights])
 
 
 # All estimates, in display order. Each module `estimates/NAME_report.py` is imported when

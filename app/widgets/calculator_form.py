@@ -121,7 +121,11 @@ class OptionGroup:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FormField:
-    """One input of a form, with the typed value and the error message."""
+    """One input of a form, with the typed value and the error message.
+
+    `other` are the last entry of a list that takes other values too, an example of them,
+    and what they are.
+    """
 
     name: str
     id: str
@@ -132,6 +136,7 @@ class FormField:
     options: tuple[OptionGroup, ...] = ()
     help: str = ""
     accepts: str = ""
+    other: tuple[str, str, str] = ("", "", "")
     least: str = ""
     doubles: bool = False
     topic: str = ""
@@ -301,6 +306,7 @@ def build_field(name: str, spec: InputSpec, value: str, id: str) -> FormField:  
         value=value,
         unit=_shown_unit(spec),
         options=_option_groups(spec, value),
+        other=_OTHERS.get(spec.kind, ("", "", "")),
         help=spec.help,
         accepts=_accepted_hint(spec),
         least=f"{spec.minimum:g}" if spec.minimum is not None else "",
@@ -370,9 +376,29 @@ def _choose_widget(spec: InputSpec) -> Widget:
     if spec.kind in {"count", "number"}:
         counted = spec.kind == "count" and spec.unit in _STEPPED_UNITS
         return "step" if counted and most <= _MAX_STEPPED else "number"
-    if spec.kind == "model" and not spec.optional:
+    if _takes_other(spec):
         return "size"
     return "tick" if spec.kind == "flag" else "select"
+
+
+def _takes_other(spec: InputSpec) -> bool:
+    """Return whether a field takes more than the names that its list offers."""
+    return spec.kind in _OTHERS and not spec.optional and not spec.choices
+
+
+# The last entry of a list, the example beside it, and what may be typed instead.
+_OTHERS = {
+    "model": (
+        "Another: size, Hub name, config.json…",
+        "33B, a Hub name, config.json",
+        "a size such as 33B, a name of the Hugging Face Hub, or a whole config.json",
+    ),
+    "gpu": (
+        "A card of your own…",
+        "24 GB, 936 GB/s, 71 TFLOPS",
+        "the memory, bandwidth and peaks of a card of your own",
+    ),
+}
 
 
 def _accepted_hint(spec: InputSpec) -> str:
@@ -393,8 +419,9 @@ def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:
     if spec.optional:
         groups = (OptionGroup("", (("", "Not set"),)), *groups)
     listed = {choice for group in groups for choice, _ in group.choices}
-    own_size = spec.kind == "model" and not spec.optional
-    if value in listed or own_size:
+    if value.startswith("config:"):
+        return (OptionGroup("", ((value, "From config.json"),)), *groups)
+    if value in listed or _takes_other(spec):
         return groups
     return (OptionGroup("", ((value, value),)), *groups) if value else groups
 

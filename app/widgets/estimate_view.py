@@ -9,9 +9,11 @@ from urllib.parse import quote_plus
 
 from markupsafe import Markup
 
-from app.estimator import data_files
+from app.estimator import data_files, registry
 from app.estimator import inputs as given_inputs
 from app.estimator.hardware.part_values import find_part, part_url
+from app.estimator.inputs import InputSpec
+from app.estimator.models import lookup
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, Figure, FormulaStep, ResultTable, StackedBar, VerdictFlip
 from app.estimator.units import NBSP, format_range, format_value
@@ -77,7 +79,8 @@ def calculator_url(name: str, query: str = "", *, part: str = "", anchor: str = 
     return f"{url}#{anchor}" if anchor else url
 
 
-LONGEST_LINK = 2000
+LONGEST_LINK = 6000
+"""Maximum length of a query string in a link [character]; the key of a long config.json fits."""
 
 _FIRST = 3
 _HARDWARE = frozenset({"gpu", "system", "network"})
@@ -151,8 +154,9 @@ class EstimateView:
 
     `first` are the most important figures, `rest` all others in groups, and
     `elsewhere` those that do not apply to these inputs. `parts` link to the hardware
-    pages. `link` is the URL of the calculator with these inputs, empty if they are too
-    long for a URL; `query` is its query string.
+    pages, `onward` to other calculators with the inputs that they share. `link` is the URL
+    of the calculator with these inputs, empty if they are too long for a URL; `query` is
+    its query string.
     """
 
     name: str
@@ -172,6 +176,7 @@ class EstimateView:
     notes: tuple[str, ...]
     link: str
     query: str
+    onward: tuple[tuple[str, str], ...] = ()
 
     @property
     def more(self) -> int:
@@ -214,7 +219,41 @@ def build_estimate_view(
         notes=estimate.notes,
         link=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
+        onward=_onward_links(entry, inputs),
     )
+
+
+def _onward_links(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
+    """Return the calculators that ask for the same model, with all inputs they share."""
+    specs = given_inputs.input_specs(entry.inputs)
+    if "model" not in specs:
+        return ()
+    values = {name: getattr(inputs, name) for name in specs}
+    if values.get("config"):
+        values["model"] = lookup.reduce_config(values["config"])
+    others = (other for other in registry.entries() if other.name != entry.name)
+    return tuple(
+        (
+            calculator_url(other.name, inputs_query(_shared_inputs(other, specs, values))),
+            other.title,
+        )
+        for other in others
+        if "model" in given_inputs.input_specs(other.inputs)
+    )
+
+
+def _shared_inputs(
+    other: EstimateSpec, specs: Mapping[str, InputSpec], values: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the inputs of another calculator that mean the same, as they are typed."""
+    shared = {}
+    for name, spec in given_inputs.input_specs(other.inputs).items():
+        mine, value = specs.get(name), values.get(name)
+        if mine is None or value is None or (mine.kind, mine.unit) != (spec.kind, spec.unit):
+            continue
+        if spec.kind != "choice" or value in dict(spec.choices):
+            shared[name] = given_inputs.format_input(spec, value)
+    return shared
 
 
 def inputs_query(words: Mapping[str, str]) -> str:

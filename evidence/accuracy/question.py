@@ -102,7 +102,7 @@ def query_calculator(
         raise LookupError(f"there is no calculator “{estimate}”")
     fields = input_specs(entry.inputs)
     typed = {
-        name: format_input(fields[name], value)
+        name: value if isinstance(value, str) else format_input(fields[name], value)
         for name, value in values.items()
         if value is not None
     }

@@ -1,5 +1,6 @@
-"""Cases of measured training memory: Megatron, torchtitan and a published bar chart."""
+"""Cases of measured training memory: Megatron, torchtitan, Transformers, a published bar chart."""
 
+import functools
 from typing import Any
 
 from app.estimator.memory.activations import gpt_layer_bytes
@@ -136,7 +137,34 @@ def _titan(asked: CaseInputs, framework: str) -> CalculatorQuery:
     )
 
 
-KINDS: dict[str, Translator] = {"train_mem_per_gpu": train_mem_per_gpu}
+def _fine_tuning(method: str, asked: CaseInputs) -> CalculatorQuery:
+    """Peak allocated memory of the Transformers Trainer, with FSDP on several GPUs."""
+    layout = _layout(asked)
+    kernels = str(asked.any("kernels", ""))
+    adapters: dict[str, Any] = {}
+    if method != "full":
+        adapters = {"rank": asked.whole("rank"), "targets": str(asked.any("targets"))}
+    return query_calculator(
+        "training-memory",
+        "allocated",
+        **layout,
+        zero="0" if layout["gpus"] == 1 else "3",
+        micro_batch=asked.whole("microbatch", 1),
+        precision=str(asked.any("precision", "bf16")),
+        recompute="full",
+        framework="transformers",
+        fused_loss="liger" in kernels,
+        method=method,
+        **adapters,
+    )
+
+
+KINDS: dict[str, Translator] = {
+    "train_mem_per_gpu": train_mem_per_gpu,
+    "train_mem_full": functools.partial(_fine_tuning, "full"),
+    "train_mem_lora": functools.partial(_fine_tuning, "lora"),
+    "train_mem_qlora": functools.partial(_fine_tuning, "qlora"),
+}
 # Bytes per logit and the working memory of eager operations were read from these rows.
 CALIBRATION = frozenset(
     {

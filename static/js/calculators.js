@@ -24,6 +24,14 @@
     problem.classList.add("sr");
   };
 
+  // A pasted config.json is too long for an address, so the form is posted instead.
+  const longest = 2000;
+  document.addEventListener("htmx:configRequest", (event) => {
+    const { detail } = event;
+    if (detail.verb !== "get" || !detail.elt.matches("form.inst-in")) return;
+    const long = [...detail.formData.values()].some((value) => `${value}`.length > longest);
+    if (long) Object.assign(detail, { verb: "post", useUrlParams: false });
+  });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target } = event.detail;
     if (target.matches(".out")) said.set(target, figures(target));

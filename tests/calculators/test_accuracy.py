@@ -42,7 +42,7 @@ def test_the_address_of_a_case_with_a_model_of_its_own_shows_its_number(client):
     page = client.get(own.address)
     assert page.status_code == 200
     assert 'data-figure="step_time"' in page.text
-    assert "num_hidden_layers" in page.text  # in the field of another model
+    assert "From config.json" in page.text  # in the field of the model
 
 
 def test_a_kind_that_is_none_has_no_page(client):

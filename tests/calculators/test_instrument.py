@@ -39,7 +39,7 @@ def test_every_declared_input_has_its_field_in_the_form():
     assert widgets == {
         "model": "size",
         "weights": "select",
-        "gpu": "select",
+        "gpu": "size",
         "gpus": "step",
         "overhead": "number",
         "context": "number",
@@ -90,7 +90,7 @@ def test_a_wrong_input_keeps_every_word_and_is_named_at_its_field(templates):
     assert fields["gpus"].error == "“0” for GPUs is too small: 1 to 1,024 GPUs."
     html = html_of(templates, shown)
     assert html.count('aria-invalid="true"') == 3
-    assert '<option value="H9000" selected>H9000</option>' in html
+    assert re.search(r'id="calc-gpu-own" name="gpu" value="H9000"', html)
     assert "No result until these are corrected." in html
 
 
@@ -178,7 +178,7 @@ def test_the_link_holds_every_input_that_is_not_a_default():
 
 
 def test_inputs_too_long_for_an_address_have_no_link():
-    assert reading_of(note="x" * 3000).link == ""
+    assert reading_of(note="x" * 7000).link == ""
 
 
 def test_nothing_in_an_instrument_needs_a_looser_content_policy(templates):

@@ -214,7 +214,7 @@ def test_a_pasted_configuration_is_posted_and_short_ones_become_a_link(client):
 
 
 def test_a_long_configuration_is_answered_without_a_link(client):
-    long = CONFIG[:-1] + ', "note": "' + "x" * 3000 + '"}'
+    long = CONFIG[:-1] + ', "note": "' + "x" * 7000 + '"}'
     page = client.post("/calculators/model", data={"config": long})
     assert page.status_code == 200
     assert "6,738,415,616" in page.text
@@ -272,3 +272,25 @@ def test_the_list_of_mig_offers_only_what_can_be_parted(client):
     assert 'value="h100-sxm5-80"' in page
     assert 'value="t4"' not in page
     assert 'value="t4"' in client.get("/calculators/inference-memory").text
+
+
+def test_a_pasted_model_is_handed_on_to_every_calculator_that_asks_for_one(client):
+    page = client.post("/calculators/model", data={"config": CONFIG}, follow_redirects=True)
+    links = re.findall(r'href="(/calculators/[\w-]+\?model=config[^"]+)"', page.text)
+
+    assert len(links) == 12
+    for link in links:
+        other = client.get(unescape(link))
+        assert other.status_code == 200, link
+        assert "From config.json" in other.text
+
+
+def test_a_whole_configuration_is_posted_to_any_calculator_and_becomes_a_link(client):
+    long = CONFIG[:-1] + ', "id2label": {"0": "' + "x" * 20_000 + '"}}'
+
+    answer = client.post("/calculators/latency", data={"model": long, "batch": "4"})
+    fragment = client.post("/calculators/latency/result", data={"model": long, "batch": "4"})
+
+    assert answer.status_code == 303
+    assert client.get(answer.headers["location"]).status_code == 200
+    assert "batch=4" in fragment.text

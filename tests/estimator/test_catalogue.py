@@ -16,6 +16,7 @@ from app.estimator.hardware.catalog import (
     reference_designs,
 )
 from app.estimator.models.lookup import find_model, list_models
+from app.estimator.registry import run_estimate
 
 TABLES = [
     ("accelerators.toml", "accelerator"),
@@ -64,8 +65,14 @@ def test_there_are_as_many_entries_as_promised() -> None:
 
 
 # Whose makers print other steps from one format to the next: FP8 over BF16, FP4 over
-# FP8. Their units for narrow formats are not the wide ones cut in two.
-STEPS = {"rubin-gpu": (4.375, 2.0), "trainium3": (2517 / 671, 1.0)}
+# FP8. Their units for narrow formats are not the wide ones cut in two. GeForce cards halve
+# the rates of FP8 and 16 bit with FP32 accumulation, but not that of FP4.
+STEPS = {
+    "rubin-gpu": (4.375, 2.0),
+    "trainium3": (2517 / 671, 1.0),
+    "rtx-5090": (2.0, 4.0),
+    "rtx-5080": (2.0, 4.0),
+}
 
 
 def test_rates_of_a_card_are_dense_and_ordered(subtests: pytest.Subtests) -> None:
@@ -106,6 +113,41 @@ def test_names_in_use_find_their_card(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(name=name, found=found):
             assert accelerator_id(name) == found
+
+
+def test_a_card_of_your_own_is_its_values() -> None:
+    card = find_accelerator("24GB, 0.936 TB/s, 71 TFLOPS, FP8 142 TFLOPS, NVLink 56 GB/s, 350 W")
+
+    assert (card.memory, card.memory_bandwidth, card.bf16, card.fp8) == (24e9, 936e9, 71e12, 142e12)
+    assert (card.nvlink, card.tdp) == (56e9, 350)
+    assert accelerator_id(card.id) == card.id
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ("24 GB, fast", "“fast” of this card cannot be read"),
+        ("936 GB/s", "needs its memory"),
+        ("99999999 GB", "needs its memory"),
+        ("24 GB, FP8 900 GB/s", "cannot be read"),
+        ("24 GB, 0 GB/s", "zero or larger than any card's"),
+        ("A100 80 GB", "nearest: a100-sxm4-80"),
+    ],
+)
+def test_a_card_of_your_own_that_cannot_be_is_refused(typed: str, reason: str) -> None:
+    with pytest.raises(LookupError, match=reason):
+        accelerator_id(typed)
+
+
+def test_a_card_of_your_own_works_where_a_card_is_asked_for(subtests: pytest.Subtests) -> None:
+    typed = {"gpu": "8x 80 GB, 3.3 TB/s, 900 TFLOPS, FP8 1.8 PFLOPS, NVLink 450 GB/s, 700 W"}
+    for name in ("inference-memory", "training-memory", "training-time", "collectives"):
+        with subtests.test(name):
+            assert run_estimate(name, typed).figures
+    one = {"gpu": "80 GB, 3.3 TB/s, 900 TFLOPS", "model": "8B"}
+    for name in ("latency", "serving-capacity", "parallelism-plan"):
+        with subtests.test(name):
+            assert run_estimate(name, one).figures
 
 
 def test_an_unknown_card_names_its_nearest() -> None:

@@ -1,5 +1,6 @@
 """Values of absurd length: refused at the edge, with the field and what is allowed."""
 
+import json
 import tracemalloc
 from typing import Any
 
@@ -14,7 +15,7 @@ from app.estimator.inputs import (
     InvalidInputsError,
     input_specs,
 )
-from app.estimator.models.lookup import read_pasted
+from app.estimator.models.lookup import read_pasted, reduce_config
 from app.markup import expressions as estimates
 from app.widgets.estimate_view import build_estimate_view
 
@@ -85,14 +86,25 @@ def test_the_name_of_an_input_can_be_too_long_to_look_for_a_likeness() -> None:
     assert len(problem.field) == LONGEST_VALUE
 
 
-def test_pasted_models_are_kept_in_small_number() -> None:
+def test_what_no_count_needs_is_not_kept_of_a_pasted_model() -> None:
     plain = '{"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 2,'
     plain += '"num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 100,'
 
-    for number in range(50):
-        read_pasted(f'{plain} "remark": "{number}{"x" * 50_000}"}}')
+    reduced = reduce_config(f'{plain} "id2label": {{"0": "a"}}, "remark": "{"x" * 50_000}"}}')
 
-    assert read_pasted.cache_info().currsize <= 8
+    assert "id2label" not in reduced
+    assert len(reduced) < 500
+    assert read_pasted(reduced).unread == ("remark",)
+
+
+def test_a_model_with_hundreds_of_kinds_of_layers_is_refused() -> None:
+    widths = [1024 + 8 * layer for layer in range(300)]
+    config = {"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 300}
+    config |= {"num_attention_heads": 8, "vocab_size": 100, "intermediate_size": widths}
+
+    problem = problems_of("inference-memory", {"model": json.dumps(config)})[0]
+
+    assert "300 different layers; at most 256 can be read." in problem.message
 
 
 def test_long_texts_do_not_stay_behind_in_addresses() -> None:

@@ -283,7 +283,7 @@ def test_every_quantization_of_the_catalog_is_understood() -> None:
     quantized = {
         key: how.problem for key, _ in list_models() if (how := find_model(key).quantization)
     }
-    assert len(quantized) == 10
+    assert len(quantized) == 16
     assert not any(quantized.values())
 
 

@@ -44,6 +44,7 @@ CONTEXTS: dict[str, list[dict[str, Any]]] = {
         {"engine": "transformers"},
     ],
     "training-memory": [
+        {"framework": "transformers", "zero": "0", "gpus": "1"},
         {"method": "lora", "recompute": "none"},
         {"zero": "1", "tensor_parallel": 4},
         {"pipeline_parallel": 4, "recompute": "none"},

@@ -35,6 +35,9 @@ EXACT = [
 # Kind: (median, largest) relative error that the estimator promises.
 MODELED = {
     "train_mem_per_gpu": (0.02, 0.10),
+    "train_mem_full": (0.01, 0.20),
+    "train_mem_lora": (0.05, 0.20),
+    "train_mem_qlora": (0.05, 0.20),
     "inference_memory": (0.05, 0.06),
     "kv_capacity_tokens": (0.05, 0.20),
 }

@@ -9,6 +9,7 @@ from app.estimator.common_inputs import BATCH, HARDWARE, LAYOUT, RECIPE, input_e
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.model_states import (
     FRAMEWORK_CHOICES,
+    LOSSES,
     OPTIMIZERS,
     PRECISIONS,
     USUAL,
@@ -92,7 +93,8 @@ class TrainingMemoryInputs:
         "Micro-batches per step",
         kind="count",
         limits=(1, 1_000_000),
-        help="Left empty: about four million tokens, at least one for each stage.",
+        help="Left empty: one for each stage in Transformers and torchtune; otherwise about "
+        "four million tokens, and at least one for each stage.",
         topic="parallelism",
     )
     recompute: str = common_inputs.ask_recompute(default="full")
@@ -114,7 +116,27 @@ class TrainingMemoryInputs:
         topic="parallelism",
     )
     fused_loss: bool = RECIPE.ask_more(
-        False, "Fused loss", help="A loss that never makes FP32 copies of the logits."
+        False,
+        "Fused loss",
+        help="A loss that never makes FP32 copies of the logits; in Transformers "
+        "Liger's, which never makes the logits either.",
+    )
+    loss: str = RECIPE.ask_more(
+        USUAL,
+        "Loss kernel",
+        choices=tuple((name, label) for name, label, _ in LOSSES),
+        help="How many bytes each logit takes at the peak of the loss.",
+    )
+    optimizer_step: str = RECIPE.ask_more(
+        USUAL,
+        "Optimizer step",
+        choices=(
+            (USUAL, "As in the framework"),
+            ("foreach", "All tensors at once (foreach)"),
+            ("fused", "Fused"),
+        ),
+        help="PyTorch's foreach optimizers copy all trained parameters in the step.",
+        term="optimizer-state",
     )
     method: str = RECIPE.ask(
         "full",
@@ -266,15 +288,24 @@ def requested_overhead(inputs: TrainingMemoryInputs) -> float:
 
 def requested_step(inputs: TrainingMemoryInputs) -> TrainingStep:
     """Return the training step of the inputs, with the usual micro-batches by default."""
-    usual = usual_micro_batches(requested_layout(inputs), inputs.sequence, inputs.micro_batch)
+    layout = requested_layout(inputs)
+    framework = training_framework(inputs.framework, inputs.method)
+    if inputs.optimizer_step != USUAL:
+        foreach = inputs.optimizer_step == "foreach"
+        framework = dataclasses.replace(framework, foreach=foreach)
+    if framework.frees_gradients:  # Software for fine-tuning, which accumulates nothing by default.
+        usual = layout.pipeline
+    else:
+        usual = usual_micro_batches(layout, inputs.sequence, inputs.micro_batch)
     return TrainingStep(
         sequence=inputs.sequence,
         micro_batch=inputs.micro_batch,
         micro_batches=inputs.micro_batches or usual,
         recompute=inputs.recompute,
         flash=inputs.flash_attention,
-        framework=training_framework(inputs.framework, inputs.method),
+        framework=framework,
         fused_loss=inputs.fused_loss,
+        loss_width={name: width for name, _, width in LOSSES}[inputs.loss],
         overlapped=inputs.overlapped,
     )
 
@@ -359,7 +390,11 @@ def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: f
     for load in loads:
         divided = sum(
             value
-            for stage, value in ((3, load.weights), (2, load.gradients), (1, load.optimizer))
+            for stage, value in (
+                (3, load.weights),
+                (2, load.gradients),
+                (1, load.optimizer + load.copies),
+            )
             if layout.zero >= stage
         )
         free = limit - (load.total - divided)

@@ -29,6 +29,7 @@ from app.estimator.memory.parallel_layout import (
 from app.estimator.memory.training_memory import (
     StageMemory,
     fullest_stage,
+    loss_width,
     micro_batch_tokens,
     stage_loads,
     transient_bytes_on_stage,
@@ -54,47 +55,59 @@ _ACTIVATION_RANGE = (0.9, 1.25)
 _OVERHEAD_RANGE = (0.4, 1.6)
 
 # Measured over computed peaks by framework: allocated in traces of Megatron, reserved
-# in logs of FSDP, which reserves more if pipeline stages alternate.
+# in logs of FSDP, which reserves more if pipeline stages alternate. Those of Transformers
+# contain 90% of the rows of fms-acceleration, where the loss kernel is not always known.
 _PEAKS = {
     "megatron": (0.98, 1.02),
     "torch": (0.92, 1.08),
     "torch-eager": (0.92, 1.08),
     "torchtune": (0.9, 1.08),
+    "transformers": (0.84, 1.19),
 }
+# In the optimizer step every byte is a state; another moment may turn out to be larger.
+_STEP_PEAK = (0.98, 1.1)
 _PIPELINE_FRAGMENTS = 1.14
+_MOMENTS = {
+    "pass": "on the fullest stage",
+    "end": "at the end of the backward pass, on the fullest stage",
+    "step": "in the optimizer step, on the fullest stage",
+}
 
 
-def _load_bounds(load: StageMemory) -> tuple[float, float]:
-    """Return the range of a GPU's total."""
-    moving = load.activations + load.logits
-    spread = load.overhead + load.buffers
-    fixed = load.total - moving - spread
+def _load_bounds(result: TrainingMemoryResult) -> tuple[float, float]:
+    """Return the range of a GPU's total: that of allocated memory, and of the overhead."""
+    around, peak = result.load.overhead, result.load.total - result.load.overhead
     below, above = (
-        fixed + moving * active + spread * around
-        for active, around in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
+        peak * share + around * part
+        for share, part in zip(_peak_range(result), _OVERHEAD_RANGE, strict=True)
     )
     return below, above
 
 
+def _peak_range(result: TrainingMemoryResult) -> tuple[float, float]:
+    """Return the range of allocated memory, relative to what is computed."""
+    if result.load.moment == "step":
+        return _STEP_PEAK
+    return _PEAKS[training_framework(result.inputs.framework, result.inputs.method).id]
+
+
 def _per_gpu(result: TrainingMemoryResult) -> Value:
-    return Value(result.load.total, *_load_bounds(result.load))
+    return Value(result.load.total, *_load_bounds(result))
 
 
 def _free(result: TrainingMemoryResult) -> Value:
-    low, high = _load_bounds(result.load)
+    low, high = _load_bounds(result)
     return Value(result.limit - result.load.total, result.limit - high, result.limit - low)
 
 
 def _fits(result: TrainingMemoryResult) -> Value:
-    note = close_note(result.limit, *_load_bounds(result.load))
+    note = close_note(result.limit, *_load_bounds(result))
     return Value(result.load.total <= result.limit, note=note)
 
 
 def _allocated(result: TrainingMemoryResult) -> Value:
     """Return PyTorch's peak of allocated memory, without the CUDA context."""
-    framework = training_framework(result.inputs.framework, result.inputs.method).id
-    peak = result.load.total - result.load.overhead
-    return ranged_value(peak, _PEAKS.get(framework, _ACTIVATION_RANGE))
+    return ranged_value(result.load.total - result.load.overhead, _peak_range(result))
 
 
 def _reserved(result: TrainingMemoryResult) -> Value:
@@ -104,7 +117,7 @@ def _reserved(result: TrainingMemoryResult) -> Value:
         return Value(None, note="Known for PyTorch FSDP and DeepSpeed.")
     peak = result.load.total - result.load.overhead
     fragments = _PIPELINE_FRAGMENTS if result.inputs.pipeline_parallel > 1 else 1.0
-    return ranged_value(peak * fragments, _PEAKS.get(framework, _ACTIVATION_RANGE))
+    return ranged_value(peak * fragments, _peak_range(result))
 
 
 def _fewest_gpus(result: TrainingMemoryResult) -> Value:
@@ -139,6 +152,7 @@ OUTPUTS: tuple[Output[TrainingMemoryResult], ...] = (
     Output("weights", "Weights", "B", "less", lambda r: r.load.weights),
     Output("gradients", "Gradients", "B", "less", lambda r: r.load.gradients),
     Output("optimizer", "Optimizer", "B", "less", lambda r: r.load.optimizer),
+    Output("copies", "Copies of the optimizer step", "B", "less", lambda r: r.load.copies),
     _ranged("activations", "Activations", lambda r: r.load.activations),
     _ranged("logits", "Logits and loss", lambda r: r.load.logits),
     _ranged("overhead", "Overhead", lambda r: r.load.overhead + r.load.buffers, _OVERHEAD_RANGE),
@@ -190,7 +204,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     )
     load = fullest_stage(result.loads)
     memory = MemoryLimit(limit, limit, result.gpu.memory)
-    least, _ = _load_bounds(load)
+    least, _ = _load_bounds(result)
     return Estimate(
         name="training-memory",
         verdict=memory_verdict(load.total, memory, result.inputs.gpus, least),
@@ -225,6 +239,9 @@ def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Formu
         _state_step(result, figure, width, value, layout.zero >= stage)
         for figure, width, value, stage in parts
     )
+    if load.copies:
+        copies = _state_step(result, "copies", each.copy, load.copies, layout.zero >= 1)
+        states = (*states, copies)
     return (*states, *_moving_steps(result, load))
 
 
@@ -234,6 +251,8 @@ def _state_step(
     """Return the step: parameters of the fullest stage, times bytes, over the shards."""
     if not value and result.tuning.host != "none":
         formula, numbers = "waits on the host", "0 B"
+    elif figure == "gradients" and not value:
+        formula, numbers = "freed until the backward pass", "0 B"
     elif result.tuning.is_partial:
         formula, numbers = _adapter_numbers(result, figure, width, divided=divided)
     else:
@@ -250,6 +269,7 @@ def _state_step(
         formula = f"({formula}) × {format_term(width)} B"
         numbers += f" × {format_term(width)} B"
     source = _tuning_source(result, figure) if result.tuning.is_partial else "zero"
+    source = "torch-foreach" if figure == "copies" else source
     return _STEPS.line(figure, formula, numbers, value, source)
 
 
@@ -307,9 +327,14 @@ def _moving_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Form
         "bytes per token of the layer at work)"
     )
     numbers = f"{format_term(tokens)} × ({saved} × {format_term(flight)} + {working})"
-    states = (load.weights, load.gradients, load.optimizer)
+    if load.moment == "end":
+        rule = "tokens × bytes per token of the layer at work"
+        numbers = f"{format_term(tokens)} × {format_term(moves.opened, 'B')}"
+    elif load.moment == "step":
+        rule, numbers = "none held at the moment of highest memory use", "0 B"
+    states = (load.weights, load.gradients, load.optimizer, load.copies)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
-    shares = f"{format_term(load.overhead, 'B')} + {format_term(load.buffers, 'B')}"
+    shares = format_sum((load.overhead, load.buffers), "B")
     overhead = load.overhead + load.buffers
     return (
         _STEPS.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
@@ -317,7 +342,7 @@ def _moving_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Form
         _STEPS.line("overhead", "given + buffers of the framework", shares, overhead, "fsdp"),
         _STEPS.line(
             "per_gpu",
-            "states + activations + logits + overhead + buffers, on the fullest stage",
+            f"states + activations + logits + overhead + buffers, {_MOMENTS[load.moment]}",
             format_sum((*states, *parts), "B"),
             load.total,
             "zero",
@@ -331,9 +356,7 @@ def _logits_step(result: TrainingMemoryResult, load: StageMemory, tokens: float)
     if not load.logits:
         formula = "none held at the moment of highest memory use"
         return _STEPS.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
-    framework = training_framework(inputs.framework, inputs.method)
-    each = framework.loss if inputs.tensor_parallel == 1 else framework.split_loss
-    width = format_term(framework.fused_loss if inputs.fused_loss else each)
+    width = format_term(loss_width(requested_layout(inputs), requested_step(inputs)))
     numbers = f"{format_term(tokens)} × {format_term(result.model.vocabulary)} × {width} B ÷ {inputs.tensor_parallel}"
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
     return _STEPS.line("logits", formula, numbers, load.logits, "korthikanti-2022")
@@ -345,7 +368,7 @@ def _build_bar(result: TrainingMemoryResult, load: StageMemory, limit: float) ->
         (
             BarSegment("weights", "Weights", load.weights),
             BarSegment("gradients", "Gradients", load.gradients),
-            BarSegment("optimizer", "Optimizer", load.optimizer),
+            BarSegment("optimizer", "Optimizer", load.optimizer + load.copies),
             BarSegment("activations", "Activations", load.activations),
             BarSegment("other", "Logits and loss", load.logits),
             BarSegment("overhead", "Overhead", load.overhead + load.buffers),
@@ -360,7 +383,7 @@ def _build_table(result: TrainingMemoryResult) -> ResultTable:
     rows = tuple(
         (
             str(load.stage + 1),
-            (load.weights + load.gradients + load.optimizer, "B"),
+            (load.weights + load.gradients + load.optimizer + load.copies, "B"),
             (load.activations, "B"),
             (load.logits, "B"),
             (load.overhead + load.buffers, "B"),
@@ -383,6 +406,7 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
         notes.append(
             "Activations are those of fused kernels; unfused ones keep up to a quarter more."
         )
+    notes += _moment_notes(result, load)
     if result.tuning.is_partial:
         notes.append(
             "Frozen weights have neither gradients nor optimizer; gradients still pass "
@@ -395,6 +419,18 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
     if inputs.optimizer == "muon":
         notes.append("Muon's one moment is counted for every parameter.")
     return tuple(notes)
+
+
+def _moment_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
+    """Return when memory use is highest, if it is not the same throughout."""
+    framework = training_framework(result.inputs.framework, result.inputs.method)
+    if not framework.frees_gradients:
+        return []
+    if load.moment == "step":
+        return ["The peak is in the optimizer step, so shorter sequences alone do not lower it."]
+    if load.gradients:
+        return ["Gradients of earlier micro-batches are in memory during the passes."]
+    return ["The peak is in the forward and backward pass, while there are no gradients yet."]
 
 
 ENTRY = EstimateSpec(

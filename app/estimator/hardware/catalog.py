@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,10 +32,10 @@ _RATE_OF = {
 _BEFORE_ADA = ("Volta", "Turing", "Ampere")
 _LACKING: dict[str, tuple[str, ...]] = {
     "bf16": ("Volta", "Turing"),
-    "tf32": ("Volta", "Turing", "CDNA 4"),
-    "fp8": _BEFORE_ADA,
-    "mxfp8": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
-    "fp4": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
+    "tf32": ("Volta", "Turing", "CDNA 2", "CDNA 4"),
+    "fp8": (*_BEFORE_ADA, "CDNA 2"),
+    "mxfp8": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 2", "CDNA 3"),
+    "fp4": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 2", "CDNA 3"),
 }
 
 
@@ -214,14 +215,84 @@ class NetworkPart:
     read_on: str = ""
 
 
+# Values of a card that somebody types: field by the unit, and by the word before a peak.
+_OWN_VALUE = re.compile(
+    r"(?:(?P<what>[A-Za-z]+\d*)\s+)?(?P<number>\d[\d,]*(?:\.\d+)?)\s*"
+    r"(?P<unit>GB/s|TB/s|GB|TFLOPS|PFLOPS|TOPS|W)\s*"
+)
+_OWN_UNITS = {
+    "GB": ("memory", 1e9),
+    "GB/s": ("memory_bandwidth", 1e9),
+    "TB/s": ("memory_bandwidth", 1e12),
+    "TFLOPS": ("bf16", 1e12),
+    "TOPS": ("int8", 1e12),
+    "PFLOPS": ("bf16", 1e15),
+    "W": ("tdp", 1.0),
+}
+_OWN_PEAKS = {"fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"}
+_OWN_SHOWN = {"memory": (1e9, "GB"), "memory_bandwidth": (1e9, "GB/s"), "tdp": (1.0, "W")}
+
+
+def _read_own_card(name: str) -> dict[str, float]:
+    """Return the values of a card of your own; empty if the text is a name.
+
+    Raises LookupError if some of it cannot be read.
+    """
+    parts = re.split(r",\s+|;", name.strip())
+    read = [_OWN_VALUE.fullmatch(part.strip()) for part in parts]
+    known = {*_OWN_PEAKS, "nvlink"}
+    if read[0] is None or (read[0]["what"] or "fp8").lower() not in known:
+        return {}
+    values: dict[str, float] = {}
+    for part, match in zip(parts, read, strict=True):
+        if match is None:
+            raise LookupError(f"“{part}” of this card cannot be read; {_OWN_EXAMPLE}.")
+        field, factor = _OWN_UNITS[match["unit"]]
+        what = (match["what"] or "").lower()
+        if what == "nvlink" and field == "memory_bandwidth":
+            field = "nvlink"
+        elif what and (what not in _OWN_PEAKS or "/" in match["unit"]):
+            raise LookupError(f"“{part}” of this card cannot be read; {_OWN_EXAMPLE}.")
+        field = what if what in _OWN_PEAKS else field
+        values[field] = float(match["number"].replace(",", "")) * factor
+    if not 1e8 <= values.get("memory", 0.0) <= _LARGEST_CARD:
+        raise LookupError(f"A card of your own needs its memory, 0.1 to 10,000 GB; {_OWN_EXAMPLE}.")
+    if not all(0 < value < _LARGEST_RATE for value in values.values()):
+        raise LookupError("A value of this card is zero or larger than any card's.")
+    return values
+
+
+_LARGEST_CARD = 1e13
+_LARGEST_RATE = 1e18
+_OWN_EXAMPLE = (
+    "write its values like 24 GB, 936 GB/s, 71 TFLOPS, FP8 142 TFLOPS, NVLink 56 GB/s, 350 W"
+)
+
+
+def _own_value(field: str, value: float) -> str:
+    """Format one value of a card of your own as it is typed."""
+    if field == "nvlink":
+        return f"NVLink {value / 1e9:.12g} GB/s"
+    if field in _OWN_SHOWN:
+        factor, unit = _OWN_SHOWN[field]
+        return f"{value / factor:.12g} {unit}"
+    return f"{field.upper()} {value / 1e12:.12g} TFLOPS"
+
+
 def accelerator_id(name: str) -> str:
     """Return the catalog id for a common name (`H100`, `H100-SXM-80GB`).
 
-    Raises LookupError with the closest ids.
+    A card of your own is given by its values (`24 GB, 936 GB/s, 71 TFLOPS`), which are
+    returned in a normal form. Raises LookupError with the closest ids.
 
     >>> accelerator_id("H100")
     'h100-sxm5-80'
+    >>> accelerator_id("24GB, 0.936 TB/s, FP8 142 TFLOPS")
+    '24 GB, 936 GB/s, FP8 142 TFLOPS'
     """
+    own = _read_own_card(name)
+    if own:
+        return ", ".join(_own_value(field, value) for field, value in own.items())
     return data_files.find_id(*_ACCELERATORS, name, "an accelerator")
 
 
@@ -237,7 +308,15 @@ def network_id(name: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def find_accelerator(name: str) -> Accelerator:
-    """Return the accelerator for an id or common name; raises LookupError."""
+    """Return the accelerator for an id, a common name or the values of a card of your own.
+
+    Raises LookupError.
+    """
+    own = _read_own_card(name)
+    if own:
+        values: dict[str, Any] = dict(own)
+        size = _own_value("memory", own["memory"])
+        return Accelerator(accelerator_id(name), f"own {size} card", pcie_generation=4, **values)
     row = data_files.load_table(*_ACCELERATORS)[accelerator_id(name)]
     return Accelerator(**_to_base_units(row, _ACCELERATOR_UNITS))
 

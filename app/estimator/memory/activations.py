@@ -104,6 +104,13 @@ def _passed_mlp_width(mlp: Mlp) -> float:
     return mlp.experts_per_token * mlp.width + mlp.shared_width
 
 
+def mlp_gradient_bytes(mlp: Mlp) -> float:
+    """Gradients in the backward pass of the MLP; modules work on one expert at a time."""
+    if not mlp.is_routed:
+        return 4.0 * mlp.width
+    return 4.0 * (mlp.width * mlp.experts_per_token / mlp.experts + mlp.shared_width)
+
+
 def _mixer_bytes(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
     """Divided bytes, scores per key and statistics of the token mixer."""
     if mixer.kind == "none":

@@ -10,12 +10,16 @@ from app.estimator.models.number_formats import adapter_parameters, weight_table
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BytesPerParameter:
-    """Bytes per parameter of a training recipe."""
+    """Bytes per parameter of a training recipe.
+
+    `copy` is what an optimizer step on all tensors at once (foreach) makes beside them.
+    """
 
     weights: float
     gradients: float
     master: float
     moments: float
+    copy: float = 0.0
 
     @property
     def optimizer(self) -> float:
@@ -74,8 +78,9 @@ def bytes_per_parameter(
     18
     """
     weights, gradients, master, width = _PRECISION[precision]
-    width = 1 if optimizer == "adamw-8bit" else width
-    return BytesPerParameter(weights, gradients, master, _MOMENTS[optimizer] * width)
+    if optimizer == "adamw-8bit":
+        return BytesPerParameter(weights, gradients, master, _MOMENTS[optimizer])
+    return BytesPerParameter(weights, gradients, master, _MOMENTS[optimizer] * width, width)
 
 
 def zero_bytes(
@@ -180,6 +185,9 @@ class TrainingFramework:
     `unfused`: every operation saves its own inputs.
     `eager`: temporary bytes in the backward pass of one layer, as a multiple of what
     unfused modules save of it.
+    `frees_gradients`: gradients are freed after each step and come into being in the last
+    backward pass, so that its peaks are separate moments; otherwise they are always there.
+    `foreach`: the optimizer steps on all tensors at once and copies them.
     """
 
     id: str
@@ -190,6 +198,8 @@ class TrainingFramework:
     dummies: bool = False
     unfused: bool = False
     eager: float = 0.0
+    frees_gradients: bool = False
+    foreach: bool = False
 
 
 FRAMEWORKS: dict[str, TrainingFramework] = {
@@ -200,6 +210,17 @@ USUAL = "usual"
 FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
     (USUAL, "PyTorch FSDP, torchtune for adapters"),
     *((framework.id, framework.label) for framework in FRAMEWORKS.values()),
+)
+
+
+# Bytes per logit of loss kernels, at the peak of the loss.
+LOSSES: tuple[tuple[str, str, float | None], ...] = (
+    (USUAL, "As in the framework", None),
+    ("eager", "PyTorch, eager", 14.0),
+    ("transformers", "Transformers", 12.0),
+    ("fused", "Fused, in place", 4.0),
+    ("chunked", "In chunks", 1.75),
+    ("linear", "Fused with the output head (Liger, CCE)", 1.0),
 )
 
 

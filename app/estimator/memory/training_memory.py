@@ -1,8 +1,14 @@
 """Memory of one GPU per pipeline stage."""
 
 import dataclasses
+from typing import Literal
 
-from app.estimator.memory.activations import layer_bytes, logits_bytes, saved_bytes_by_layer
+from app.estimator.memory.activations import (
+    layer_bytes,
+    logits_bytes,
+    mlp_gradient_bytes,
+    saved_bytes_by_layer,
+)
 from app.estimator.memory.model_states import (
     FRAMEWORKS,
     BytesPerParameter,
@@ -39,7 +45,8 @@ class TrainingStep:
 
     `sequence` [token] and `micro_batch` [sequence] of one forward pass;
     `micro_batches` of one optimizer step. `overlapped`: tensor-parallel transfers
-    run inside the products, so that no whole sequence is gathered.
+    run inside the products, so that no whole sequence is gathered. `loss_width`: bytes
+    per logit at the peak of the loss; None for those of the framework.
     """
 
     sequence: int
@@ -50,13 +57,19 @@ class TrainingStep:
     framework: TrainingFramework = FRAMEWORKS["torch"]
     fused_loss: bool = False
     overlapped: bool = True
+    loss_width: float | None = None
+
+
+Moment = Literal["pass", "end", "step"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StageMemory:
     """Bytes on one GPU of one pipeline stage at its peak.
 
-    `host` is what is offloaded to its server.
+    `moment` is when the peak is: in the forward and backward pass, at the end of the
+    backward pass, or in the optimizer step. `copies` are made by the step. `host` is what
+    is offloaded to its server.
     """
 
     stage: int
@@ -68,10 +81,12 @@ class StageMemory:
     buffers: float = 0.0
     overhead: float = 0.0
     host: float = 0.0
+    copies: float = 0.0
+    moment: Moment = "pass"
 
     @property
     def total(self) -> float:
-        states = self.weights + self.gradients + self.optimizer
+        states = self.weights + self.gradients + self.optimizer + self.copies
         moving = self.activations + self.logits
         return states + moving + self.buffers + self.overhead
 
@@ -85,6 +100,7 @@ class ResidentMemory:
     gradients: float
     optimizer: float
     buffers: float
+    copies: float = 0.0
 
     @property
     def total(self) -> float:
@@ -96,13 +112,14 @@ class TransientMemory:
     """Temporary memory of a stage at its peak, in bytes per token.
 
     `saved` by all layers, for all micro-batches in flight; in addition `working`, what is
-    in use at the peak, and `logits`.
+    in use at the peak, and `logits`. `opened` is in use in the backward pass of one layer.
     """
 
     stage: int
     saved: float
     working: float
     logits: float
+    opened: float = 0.0
 
     def both(self, tokens: float, flight: float) -> tuple[float, float]:
         """Return activations and logits of micro-batches of `tokens` tokens [B]."""
@@ -118,13 +135,46 @@ def stage_loads(
     *,
     tuning: FineTuning = _ALL,
 ) -> tuple[StageMemory, ...]:
-    """Return the memory use of a GPU on each different pipeline stage."""
+    """Return the memory use of a GPU on each different pipeline stage.
+
+    If gradients are freed between steps, it is the largest of three moments: the loss or
+    the first layer's backward pass, without gradients; the end of the backward pass,
+    with all of them and one layer; and the optimizer step, with the copies it makes. With
+    several micro-batches the gradients of the earlier ones are there from the start.
+    """
     standings = resident_memory(model, layout, step.framework, recipe, tuning)
-    movings = transient_memory(model, layout, step, tuning)
-    return tuple(
-        _stage_memory(stays, moves, overhead, tuning)
-        for stays, moves in zip(standings, movings, strict=True)
+    movings = transient_bytes_by_stage(model, layout, step, tuning)
+    tokens = micro_batch_tokens(layout, step)
+    loads = []
+    for stays, moves in zip(standings, movings, strict=True):
+        flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
+        load = _stage_memory(stays, moves.both(tokens, flight), overhead, tuning)
+        if step.framework.frees_gradients:
+            load = _largest_moment(load, stays, tokens * moves.opened, step, tuning)
+        loads.append(load)
+    return tuple(loads)
+
+
+def _largest_moment(
+    load: StageMemory,
+    stays: ResidentMemory,
+    opened: float,
+    step: TrainingStep,
+    tuning: FineTuning,
+) -> StageMemory:
+    """Return the memory of a stage at the largest of its moments.
+
+    `load` has everything at once; `opened` bytes are in use in the backward pass of a layer.
+    """
+    copies = stays.copies if step.framework.foreach and tuning.host == "none" else 0.0
+    moments = (
+        load if step.micro_batches > 1 else dataclasses.replace(load, gradients=0.0),
+        dataclasses.replace(load, activations=opened, logits=0.0, moment="end"),
+        dataclasses.replace(
+            load, activations=0.0, logits=0.0, buffers=0.0, copies=copies, moment="step"
+        ),
     )
+    return max(moments, key=lambda moment: moment.total)
 
 
 def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
@@ -150,22 +200,9 @@ def resident_memory(
             buffers = _stand_ins(model, stage, layout)
         else:
             buffers = _gathered_bytes(model, stage, layout, recipe, tuning)
-        found.append(ResidentMemory(stage.index, *states, buffers))
+        copies = states[2] * recipe.copy / recipe.optimizer if recipe.optimizer else 0.0
+        found.append(ResidentMemory(stage.index, *states, buffers, copies))
     return tuple(found)
-
-
-def transient_memory(
-    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
-) -> tuple[tuple[float, float], ...]:
-    """Return activations and logits on each different stage.
-
-    Layouts that differ only in how experts and states are divided have the same result.
-    """
-    tokens = micro_batch_tokens(layout, step)
-    return tuple(
-        moves.both(tokens, micro_batches_in_flight(moves.stage, layout, step.micro_batches))
-        for moves in transient_bytes_by_stage(model, layout, step, tuning)
-    )
 
 
 def transient_bytes_by_stage(
@@ -239,11 +276,12 @@ def transient_bytes_on_stage(
     """
     saved = sum(n * _saved_bytes_per_token(model, a, layout, step, tuning) for a, n in stage.runs)
     working = max(
-        (_working_bytes_per_token(model, a, layout, step) for a, _ in stage.runs), default=0.0
+        (_working_bytes_per_token(model, a, layout, step, tuning) for a, _ in stage.runs),
+        default=0.0,
     )
     during, logits = working, 0.0
     if stage.last:
-        width = _loss_width(layout, step)
+        width = loss_width(layout, step)
         each = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
         around = _loss_bytes_per_token(model, layout, step)
         if each + around >= working:
@@ -253,6 +291,7 @@ def transient_bytes_on_stage(
         saved=saved,
         working=during + _eager_bytes_per_token(model, stage, layout, step),
         logits=logits,
+        opened=working,
     )
 
 
@@ -280,7 +319,11 @@ def _saved_bytes_per_token(
 
 
 def _working_bytes_per_token(
-    model: Architecture, layer: Layer, layout: ParallelLayout, step: TrainingStep
+    model: Architecture,
+    layer: Layer,
+    layout: ParallelLayout,
+    step: TrainingStep,
+    tuning: FineTuning,
 ) -> float:
     """Return the temporary bytes per token in the backward pass of one layer.
 
@@ -289,7 +332,15 @@ def _working_bytes_per_token(
     """
     fused = saved_bytes_by_layer(layer, model.hidden, flash=step.flash)
     hidden = 2.0 * model.hidden
-    if step.recompute == "full":
+    if step.recompute == "full" and step.framework.unfused and not step.framework.eager:
+        # Its modules save what they do without recomputation, and the gradients of the MLP
+        # are there as well. Adapters under FSDP have two layers at once: 123 to 126 bytes
+        # per token and width, against 63 to 65 on one GPU (fms-acceleration, 2024-11).
+        saved = layer_bytes(model, layer, step.sequence, eager=not step.flash)
+        opened = (saved + mlp_gradient_bytes(layer.mlp)) / layout.tensor
+        sharded = layout.zero >= 3 and layout.shards > 1
+        opened *= 2 if tuning.is_partial and sharded else 1
+    elif step.recompute == "full":
         opened = fused.per_token(layout, step.sequence, "none")
     else:
         opened = fused.working / layout.tensor + hidden / layout.tensor
@@ -312,9 +363,11 @@ def _eager_bytes_per_token(
     return step.framework.eager * each / layout.tensor
 
 
-def _loss_width(layout: ParallelLayout, step: TrainingStep) -> float:
+def loss_width(layout: ParallelLayout, step: TrainingStep) -> float:
     """Return the bytes per logit during the loss."""
     framework = step.framework
+    if step.loss_width is not None:
+        return step.loss_width
     if step.fused_loss:
         return framework.fused_loss
     return framework.loss if layout.tensor == 1 else framework.split_loss
@@ -371,4 +424,4 @@ def _gathered_bytes(
         return each * (share.dense + share.experts)
     largest = max((a.parameters for a, _ in stage.runs), default=0)
     tables = model.embedding_parameters + model.head_parameters
-    return width * (2 * largest + tables) / layout.tensor
+    return (width * 2 * largest + max(width, 2.0) * tables) / layout.tensor

@@ -42,6 +42,8 @@ class Architecture:
     quantization: Quantization | None = None
     # Configuration fields that are not understood, and defaults of fields not given.
     unread: tuple[str, ...] = ()
+    # Those of them that are named like a size, so that the counts may be far off.
+    unread_sizes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     # Derived values; `count_architecture` sets them.
     layers: int = 0

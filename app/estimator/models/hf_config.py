@@ -18,17 +18,33 @@ _KEYS: dict[str, list[str]] = data_files.load_toml("config_fields.toml")["keys"]
 _FAMILIES = data_files.load_toml("families.toml")
 
 
-def config_int(config: Config, meaning: str, default: int | None = None) -> int:
-    """Return an integer field by its meaning, under any of its known keys."""
+def config_int(
+    config: Config, meaning: str, default: int | None = None, *, layer: int | None = None
+) -> int:
+    """Return an integer field by its meaning, under any of its known keys.
+
+    A list has one value for each layer; without `layer` all of them must be equal.
+    """
     for key in _KEYS[meaning]:
         value = config.get(key)
         if isinstance(value, list) and value:
-            value = value[0]
+            value = _list_value(key, value, layer)
         if value is not None and not isinstance(value, bool):
             return _require_positive(key, value)
     if default is None:
         raise UnreadableConfigError(f"The configuration has no {_KEYS[meaning][0]}.")
     return default
+
+
+def _list_value(key: str, values: list[Any], layer: int | None) -> Any:
+    if layer is None:
+        if any(value != values[0] for value in values):
+            raise UnreadableConfigError(f"{key} differs between layers, which cannot be read.")
+        return values[0]
+    if layer >= len(values):
+        message = f"{key} has {len(values)} values and no one for layer {layer + 1}."
+        raise UnreadableConfigError(message)
+    return values[layer]
 
 
 def _require_positive(key: str, value: Any) -> int:
@@ -43,7 +59,7 @@ def _require_positive(key: str, value: Any) -> int:
 
 def text_part(config: Config) -> Config:
     """Return the part for the language model, with its family's name normalized."""
-    text = _inner_config(config)
+    text = _with_flat_sparse_attention(_inner_config(config))
     family = text.get("model_type")
     if isinstance(family, str) and family in _FAMILIES["aliases"]:
         return {**text, "model_type": _FAMILIES["aliases"][family]}
@@ -57,6 +73,30 @@ def _inner_config(config: Config) -> Config:
             outer = {k: v for k, v in config.items() if k in _INHERITED}
             return _inner_config({**outer, **inner})
     return config
+
+
+# Fields of a nested `sparse_attention_config`, and those that current releases use.
+_SPARSE_FIELDS = {
+    "sparse_num_index_heads": "index_n_heads",
+    "sparse_index_dim": "index_head_dim",
+    "sparse_block_size": "index_block_size",
+    "sparse_topk_blocks": "index_topk_blocks",
+    "sparse_local_block": "index_local_blocks",
+}
+
+
+def _with_flat_sparse_attention(text: Config) -> Config:
+    """Return a configuration of MiniMax-M3 with the fields that its current release has."""
+    sparse = text.get("sparse_attention_config")
+    if not isinstance(sparse, Mapping):
+        return text
+    flat = {new: sparse[old] for old, new in _SPARSE_FIELDS.items() if old in sparse}
+    layers = sparse.get("sparse_attention_freq")
+    if isinstance(layers, list):
+        kinds = ("full_attention", "minimax_m3_sparse")
+        flat["layer_types"] = [kinds[bool(on)] for on in layers]
+    rest = {key: value for key, value in text.items() if key != "sparse_attention_config"}
+    return {**flat, **rest}
 
 
 def check_family(config: Config) -> None:
@@ -216,6 +256,7 @@ def _shared_width(config: Config, width: int) -> int:
     if _is_shortcut(config):
         return config_int(config, "width")
     for key in (
+        "share_expert_dim",
         "shared_expert_intermediate_size",
         "moe_shared_expert_intermediate_size",
         "shared_intermediate_size",
@@ -389,6 +430,11 @@ _EVERYWHERE = frozenset(_FIELDS_WORDS["everywhere"])
 _OF_FAMILIES = frozenset(_FIELDS_WORDS["of_families"])
 
 
+_SIZE_WORDS = re.compile(
+    "hidden|size|dim|width|rank|expert|layer|head|latent|block|ffn|inner|state|embed|attn|attention|pattern"
+)
+
+
 class TrackedConfig(Mapping[str, Any]):
     """A `config.json` that records which of its fields are read.
 
@@ -416,6 +462,14 @@ class TrackedConfig(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._given)
 
+    def unread_sizes(self) -> tuple[str, ...]:
+        """Return unread fields whose name and value are those of a size."""
+        return tuple(
+            key
+            for key in self.unread()
+            if _SIZE_WORDS.search(key) and not isinstance(self._given[key], bool | str | float)
+        )
+
     def unread(self) -> tuple[str, ...]:
         """Return unread fields that may affect the counts."""
         known = is_known(str(self._given.get("model_type", "llama")))
@@ -425,7 +479,7 @@ class TrackedConfig(Mapping[str, Any]):
             if value is not None
             and value != _FIELDS_WORDS["neutral"].get(key)
             and key not in self._read
-            and not _is_harmless(key, known=known)
+            and not is_harmless(key, known=known)
         )
 
 
@@ -440,7 +494,8 @@ def add_config_defaults(text: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
     return {**added, **text}, tuple(key for key, value in added.items() if value)
 
 
-def _is_harmless(key: str, *, known: bool) -> bool:
+def is_harmless(key: str, *, known: bool) -> bool:
+    """Return whether a field affects no count; `known` families have more of them."""
     if key.startswith("_") or key.endswith(_ENDINGS) or key in _EVERYWHERE:
         return True
     return known and key in _OF_FAMILIES

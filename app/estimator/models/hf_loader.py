@@ -32,19 +32,18 @@ def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: 
     window = sliding_window(config) if sliding else None
     if config.get("kv_lora_rank"):
         return sequence_mixers.latent_attention(_read_latent_shape(config, traits, index), window)
-    hidden, heads = config_int(config, "hidden"), config_int(config, "heads")
+    hidden = config_int(config, "hidden")
+    own = _layer_overrides(config, index, sliding=sliding)
+    heads = own.get("heads") or config_int(config, "heads", layer=index)
     if not heads:
         raise UnreadableConfigError("The configuration has no attention heads.")
-    own = _layer_overrides(config, index, sliding=sliding)
-    each = config.get("num_attention_heads_per_layer")
-    if isinstance(each, list) and index < len(each):
-        heads = each[index]
-    heads = own.get("heads") or heads
     shape = layers.AttentionShape(
         hidden=hidden,
         heads=heads,
-        kv_heads=own.get("kv_heads") or _kv_heads(config, heads),
-        head_dim=own.get("head_dim") or (config_int(config, "head_dim", 0) or hidden // heads),
+        kv_heads=own.get("kv_heads") or _kv_heads(config, heads, index),
+        head_dim=own.get("head_dim")
+        or config_int(config, "head_dim", 0, layer=index)
+        or hidden // heads,
         value_dim=own.get("value_dim") or config.get("v_head_dim") or 0,
         qkv_bias=traits.qkv_bias,
         out_bias=traits.out_bias,
@@ -116,13 +115,13 @@ def _gemma4_head_dim(config: Config) -> int:
     return 512 if config.get("model_type") in {"gemma4_text", "gemma4"} else 0
 
 
-def _kv_heads(config: Config, heads: int) -> int:
+def _kv_heads(config: Config, heads: int, index: int) -> int:
     falcon = config.get("model_type") == "falcon"
     if falcon and not config.get("new_decoder_architecture"):
         return 1 if config.get("multi_query", True) else heads
     if config.get("multi_query") and "num_key_value_heads" not in config:
-        return config_int(config, "kv_heads", 1)
-    return config_int(config, "kv_heads", heads) or heads
+        return config_int(config, "kv_heads", 1, layer=index)
+    return config_int(config, "kv_heads", heads, layer=index) or heads
 
 
 def _shares_index(config: Config, index: int) -> bool:
@@ -152,6 +151,7 @@ def _read_latent_shape(
         top=config.get("index_topk", 2048),
         index_shared=_shares_index(config, index),
         head_gate=traits.head_gate,
+        output_gate=bool(config.get("mla_use_output_gate")),
     )
 
 
@@ -218,7 +218,9 @@ def _kimi_mixer(config: Config) -> TokenMixer:
             heads=heads,
             dim=dim,
             convolution=kernel or 4,
-            low_rank=config.get("model_type") == "kimi_linear",
+            low_rank_decay=config.get("model_type") == "kimi_linear",
+            low_rank_gate=config.get("model_type") == "kimi_linear"
+            and not inner.get("use_full_rank_gate"),
         )
     )
 
@@ -312,7 +314,14 @@ def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
         if key not in made:
             made[key] = Layer(mixer, mlp, _norm_weights(config, traits, mixer, mlp), beside)
         stack.append(made[key])
+    if len(made) > _MOST_KINDS:
+        message = f"{len(made)} different layers; at most {_MOST_KINDS} can be read."
+        raise UnreadableConfigError(message)
     return tuple(stack)
+
+
+# Estimates store results for each kind of layer.
+_MOST_KINDS = 256
 
 
 def _norm_weights(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) -> int:
@@ -324,6 +333,8 @@ def _norm_weights(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: 
         norms += 3
     if config.get("hidden_size_per_layer_input"):
         norms += 1
+    if config.get("attn_res_block_size"):  # A norm and a vector for each half (Kimi K3).
+        norms += 4
     return norms * traits.norm_terms * config_int(config, "hidden") + traits.layer_scalars
 
 
@@ -363,14 +374,12 @@ def _build_dense_mlp(
     config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int
 ) -> Mlp:
     hidden = config_int(config, "hidden")
-    listed = config.get("intermediate_size")
-    width = listed[index] if isinstance(listed, list) and index < len(listed) else 0
+    width: Any = 0
     if routing:
-        width = width or config.get("intermediate_size_mlp") or 0
-        width = width or config.get("dense_intermediate_size") or 0
+        width = config.get("intermediate_size_mlp") or config.get("dense_intermediate_size") or 0
     if routing is None and config.get("model_type") == "granitemoehybrid":
         width = config.get("shared_intermediate_size") or 0
-    width = width or config_int(config, "width", 0) or 4 * hidden
+    width = width or config_int(config, "width", 0, layer=index) or 4 * hidden
     if config.get("block_auto_adjust_ff_dim"):
         width = _lfm2_width(config, width)
     if config.get("use_double_wide_mlp") and shares_cache(config, index):
@@ -436,7 +445,8 @@ def routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp
             shared_gate=traits.shared_gate,
             bias=traits.expert_bias,
             router_bias=traits.router_bias,
-            latent=config.get("moe_latent_size") or 0,
+            latent=config.get("moe_latent_size") or config.get("routed_expert_hidden_size") or 0,
+            latent_norm=bool(config.get("latent_moe_use_norm")),
             scales=scales,
             idle=routing.idle,
         )
@@ -587,6 +597,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
         tower=beside.tower,
         quantization=quantization,
         unread=(*text.unread(), *beside.unread),
+        unread_sizes=text.unread_sizes(),
         assumed=(*assumed, *beside.assumed),
     )
 
@@ -691,6 +702,8 @@ def _decoder_outside_weights(
     streams = config.get("hc_mult") or 0
     mixing = streams * (streams * hidden + 1) + 1 if streams else 0
     bias = vocabulary if traits.head_bias else 0
+    if config.get("attn_res_block_size"):
+        norms += 2
     narrow = config.get("word_embed_proj_dim") or hidden
     if narrow != hidden:  # One projection in and one out.
         mixing += 2 * narrow * hidden

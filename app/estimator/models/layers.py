@@ -241,6 +241,7 @@ class MoeShape:
     router_bias: bool = False
     shared_bias: bool = False
     latent: int = 0
+    latent_norm: bool = False
     scales: int = 0
     idle: int = 0
 
@@ -254,7 +255,7 @@ def routed_mlp(shape: MoeShape) -> Mlp:
     inner = shape.latent or shape.hidden
     ups = ("gate", "up") if shape.gated else ("up",)
     expert_bias = len(ups) * shape.width + inner if shape.bias else 0
-    vectors = shape.scales
+    vectors = shape.scales + (shape.latent if shape.latent_norm else 0)
     vectors += shape.hidden if shape.shared_gate else 0
     vectors += shape.experts if shape.router_bias else 0
     if shape.shared_bias and shape.shared_width:

@@ -1,15 +1,18 @@
 """Find a model by catalog name, by a size such as 70B, or by a pasted configuration."""
 
+import base64
 import dataclasses
 import functools
 import json
 import math
 import re
+import zlib
+from collections.abc import Mapping
 from typing import Any
 
 from app.estimator import data_files
 from app.estimator.models.architecture import Architecture, count_architecture
-from app.estimator.models.hf_config import UnreadableConfigError, is_known
+from app.estimator.models.hf_config import UnreadableConfigError, is_harmless, is_known
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.number_formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, find_format
 from app.estimator.units import format_number, refuse_decimal_comma
@@ -140,7 +143,7 @@ def is_config(name: str) -> bool:
     return name.lstrip().startswith("{")
 
 
-def _load_architecture(text: str) -> Architecture:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         config = json.loads(text)
     except (ValueError, RecursionError):
@@ -149,8 +152,12 @@ def _load_architecture(text: str) -> Architecture:
     if not isinstance(config, dict):
         message = "config.json holds a list or a word; paste the whole file."
         raise UnreadableConfigError(message)
+    return config
+
+
+def _load_architecture(text: str) -> Architecture:
     try:
-        return from_config(config)
+        return from_config(_parse_object(text))
     except UnreadableConfigError:
         raise
     except _CONTRADICTIONS as error:
@@ -158,51 +165,139 @@ def _load_architecture(text: str) -> Architecture:
         raise UnreadableConfigError(message) from error
 
 
-# A text of 200,000 characters creates a model of 3 MB, so few are cached.
-@functools.lru_cache(maxsize=8)
+# A configuration of 200,000 characters creates a model of 0.5 MB, so few are cached.
+@functools.lru_cache(maxsize=32)
+def _read_config(text: str) -> Architecture:
+    return _load_architecture(text)
+
+
 def read_pasted(text: str) -> Architecture:
     """Build the architecture that a pasted configuration describes.
 
     Raises UnreadableConfigError with a sentence if it is not a JSON object, lacks a size
     or contradicts itself.
     """
-    return _load_architecture(text)
+    return _read_config(reduce_config(text))
 
 
-# What estimates compute for a model is cached as long as the model, so only short texts
-# are accepted in the field for a name.
-@functools.lru_cache(maxsize=256)
-def read_short(text: str) -> Architecture:
-    """Build the architecture from a configuration short enough for the field of a name."""
-    return _load_architecture(text)
+LONGEST_CONFIG = 200_000
+"""Maximum length of a config.json [character]."""
+_KEY = "config:"
+_READ_ANYWHERE = frozenset({"model_type", "dtype", "torch_dtype", "_name_or_path"})
+_QUANTIZATION = frozenset({"quantization_config", "compression_config", "quantization"})
+_LONGEST_STRING = 200
 
 
-def tidy_config(text: str) -> str:
-    """Return a configuration without the white space it was typed with.
+def reduce_config(text: str) -> str:
+    """Return a configuration without white space and without fields that no count needs.
+
+    Raises UnreadableConfigError if it is no JSON object.
+    """
+    return json.dumps(_without_harmless(_parse_object(text)), separators=(",", ":"))
+
+
+def _without_harmless(config: Mapping[str, Any]) -> dict[str, Any]:
+    reduced: dict[str, Any] = {}
+    for key, value in config.items():
+        if key not in _READ_ANYWHERE and is_harmless(key, known=False):
+            continue
+        if isinstance(value, dict) and key not in _QUANTIZATION:
+            reduced[key] = _without_harmless(value)
+        else:
+            reduced[key] = value[:_LONGEST_STRING] if isinstance(value, str) else value
+    return reduced
+
+
+def config_key(text: str) -> str:
+    """Return a configuration as a short text for a URL; `expand_key` is the inverse.
+
+    >>> expand_key(config_key('{"hidden_size":64}'))
+    '{"hidden_size":64}'
+    """
+    packed = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9))
+    return _KEY + packed.decode().rstrip("=")
+
+
+def expand_key(key: str) -> str:
+    """Return the configuration of a key; raises LookupError if it is damaged."""
+    packed = key.removeprefix(_KEY)
+    unpack = zlib.decompressobj()
+    try:
+        data = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+        text = unpack.decompress(data, LONGEST_CONFIG).decode()
+    except (ValueError, zlib.error):
+        text = ""
+    if not text or not unpack.eof:
+        raise LookupError("The key of this configuration is damaged; paste config.json again.")
+    return text
+
+
+def is_config_key(name: str) -> bool:
+    """Return whether a model is given by the key of a configuration."""
+    return name.startswith(_KEY)
+
+
+def _tidy_config(text: str) -> str:
+    """Return the normal form of a pasted configuration.
 
     Raises LookupError, as an unknown name does.
     """
     try:
-        read_short(text)
+        reduced = reduce_config(text)
+        _read_config(reduced)
     except UnreadableConfigError as error:
         raise LookupError(str(error)) from error
-    return json.dumps(json.loads(text), separators=(",", ":"))
+    return reduced
 
 
 _MODELS = ("models.toml", "model")
+_HUB = data_files.load_toml("hub_names.toml")
+_VARIANTS = frozenset(_HUB["variants"])
+_QUANTIZED: dict[str, dict[str, Any]] = _HUB["quantized"]
+_DATE_OR_LENGTH = re.compile(r"\d{4,6}|\d+k|v\d+(\.\d+)*")
+# Maker of the repository, such as `Qwen/`, and makers that are repeated in names.
+_ORGANIZATION = re.compile(r"^[\w.-]+/(?:Meta-)?|^Meta-(?=Llama)", re.IGNORECASE)
 
 
 def model_id(name: str) -> str:
-    """Return the catalog id for a model name, or the normal form of a size such as `70B`.
+    """Return the normal form of a model's name.
 
-    A short config.json is accepted as well. Raises LookupError with the closest models, or
-    with what the configuration lacks.
+    A name of the catalog, a Hub id such as `Qwen/Qwen3-8B-FP8` (the format stays part of the
+    name), a size such as `70B`, a config.json or its key. Raises LookupError with the
+    closest models, or with what the configuration lacks.
     """
+    if is_config_key(name):
+        name = expand_key(name)
     if is_config(name):
-        return tidy_config(name)
+        return _tidy_config(name)
     if is_size(name):
         return size_name(parse_size(name))
-    return data_files.find_id(*_MODELS, name, "a model")
+    bare = _ORGANIZATION.sub("", name.strip())
+    key, quantized = _split_hub_name(data_files.normalize_name(bare))
+    if key:
+        return f"{key}-{quantized}" if quantized else key
+    return data_files.find_id(*_MODELS, bare, "a model")
+
+
+def _split_hub_name(name: str) -> tuple[str, str]:
+    """Return the catalog id that a Hub name means, and the format in its ending.
+
+    Both are empty if the catalog has no such model.
+    """
+    known = data_files.alias_ids(*_MODELS)
+    if name in known:
+        return known[name], ""
+    quantized = ""
+    for ending in _QUANTIZED:
+        if name.endswith(f"-{ending}"):
+            name, quantized = name.removesuffix(f"-{ending}"), ending
+            break
+    parts = [part for part in name.split("-") if part not in _VARIANTS]
+    undated = [part for part in parts if not _DATE_OR_LENGTH.fullmatch(part)]
+    for words in (name, "-".join(parts), "-".join(undated)):
+        if words in known:
+            return known[words], quantized
+    return "", ""
 
 
 def find_model(name: str) -> Architecture:
@@ -214,7 +309,7 @@ def find_model(name: str) -> Architecture:
     70000000000
     """
     if name.startswith("{"):
-        return read_short(name)
+        return _read_config(name)
     return _load_named_model(name)
 
 
@@ -222,9 +317,13 @@ def find_model(name: str) -> Architecture:
 def _load_named_model(name: str) -> Architecture:
     if is_size(name):
         return generic_model(parse_size(name))
-    key = model_id(name)
+    key, quantized = _split_hub_name(model_id(name))
     row = data_files.load_table(*_MODELS)[key]
-    return from_config(row["config"], name=row["name"])
+    if not quantized:
+        return from_config(row["config"], name=row["name"])
+    table = _QUANTIZED[quantized]
+    config = {**row["config"], "quantization_config": table}
+    return from_config(config, name=f"{row['name']} {table['label']}")
 
 
 def list_models() -> tuple[tuple[str, str], ...]:
@@ -262,6 +361,13 @@ def weights_words(model: Architecture, name: str, label: str) -> str:
     if how.problem:
         return f"Its quantization, {how.problem}, cannot be read: counted in BF16."
     return f"Weights as published: {published.label}."
+
+
+def unread_sizes_warning(model: Architecture) -> str:
+    """Return a sentence for the beginning of a verdict if sizes were not understood."""
+    if not model.unread_sizes:
+        return ""
+    return f"Counted without {_join_names(model.unread_sizes)}, which may change it much."
 
 
 def model_caveats(model: Architecture) -> tuple[str, ...]:

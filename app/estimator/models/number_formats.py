@@ -186,8 +186,22 @@ PUBLISHED = "published"
 PUBLISHED_OR_FP8 = "published-or-fp8"
 """Choice of weights: the same, but FP8 if the checkpoint is not quantized."""
 PUBLISHED_CHOICES = ((PUBLISHED, "As published"), *WEIGHT_CHOICES)
-CACHE_BITS: dict[str, float] = {row["id"]: row["bits"] for row in _WORDS["cache"]}
-CACHE_CHOICES = tuple((row["id"], row["label"]) for row in _WORDS["cache"])
+# The registry replaces `published` by what the model's checkpoint asks for, BF16 without one.
+CACHE_BITS: dict[str, float] = {
+    PUBLISHED: 16,
+    **{row["id"]: row["bits"] for row in _WORDS["cache"]},
+}
+CACHE_CHOICES = (
+    (PUBLISHED, "As published"),
+    *((row["id"], row["label"]) for row in _WORDS["cache"]),
+)
+
+
+def find_cache(model: Architecture, name: str) -> str:
+    """Return the id of a cache format; for `published` what the checkpoint asks for, or BF16."""
+    if name != PUBLISHED:
+        return name
+    return (model.quantization.cache if model.quantization else "") or "bf16"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -241,13 +241,14 @@ class Quantization:
     """How a checkpoint is quantized.
 
     `scheme` applies to the modules of `scope` that no override names; the first override
-    that names a module decides. `problem` says why it is not supported; then nothing else
-    is set.
+    that names a module decides. `cache` is the format of keys and values that the checkpoint
+    asks for, empty if none. `problem` says why it is not supported; then nothing else is set.
     """
 
     scheme: NumberScheme | None = None
     scope: Scope = "linear"
     overrides: tuple[ModuleOverride, ...] = ()
+    cache: str = ""
     problem: str = ""
 
 
@@ -620,11 +621,23 @@ def read_quantization(config: Config, text: Config) -> Quantization | None:
     try:
         if found is None:
             return _read_dtype(config, text)
-        return _add_expert_override(_read_table(found), text)
+        read = dataclasses.replace(_read_table(found), cache=_cache_format(found))
+        return _add_expert_override(read, text)
     except UnknownFormatError as error:
         return Quantization(problem=str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return Quantization(problem=quantization_name(found or {}) + ", with unusable values")
+
+
+def _cache_format(table: Config) -> str:
+    """Return the catalog id of the cache format that a quantization asks for."""
+    inner = table.get("quantization")
+    table = inner if isinstance(inner, Mapping) else table
+    scheme = table.get("kv_cache_scheme")
+    if isinstance(scheme, Mapping) and scheme.get("num_bits") == 8:
+        return "fp8" if scheme.get("type") == "float" else "int8"
+    word = str(table.get("kv_cache_quant_algo") or "").lower()
+    return word if word in {"fp8", "int8"} else ""
 
 
 def _declared_table(config: Config) -> Config | None:

@@ -22,6 +22,7 @@ class LatentAttentionShape:
     top: int | None = None
     index_shared: bool = False
     head_gate: bool = False
+    output_gate: bool = False
 
 
 def latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMixer:
@@ -41,9 +42,9 @@ def latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMi
         WeightMatrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
         *_indexer_matrices(shape),
     )
-    if shape.head_gate:
-        gate = WeightMatrix("gate", shape.hidden, shape.heads, "attention")
-        matrices = (*matrices, gate)
+    if shape.head_gate or shape.output_gate:
+        gates = shape.heads * (shape.value_dim if shape.output_gate else 1)
+        matrices = (*matrices, WeightMatrix("gate", shape.hidden, gates, "attention"))
     biases = (shape.query_rank + down + shape.hidden) if shape.bias else 0
     owns = bool(shape.index_heads) and not shape.index_shared
     index_norm = 2 * shape.index_dim if owns else 0
@@ -315,21 +316,22 @@ def gated_delta(shape: GatedDeltaShape) -> TokenMixer:
 class KimiDeltaShape:
     """The shape of delta attention with a decay for each channel (Kimi Linear).
 
-    `low_rank` gates are products of two matrices of rank d, others are whole.
+    A low-rank gate (of the decay, of the output) is the product of two matrices of rank d.
     """
 
     hidden: int
     heads: int
     dim: int
     convolution: int = 4
-    low_rank: bool = True
+    low_rank_decay: bool = True
+    low_rank_gate: bool = True
 
 
 def _gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
     """Return the gates for forgetting and for the output."""
     made: list[WeightMatrix] = []
-    for name in ("forget", "gate"):
-        if not shape.low_rank:
+    for name, low_rank in (("forget", shape.low_rank_decay), ("gate", shape.low_rank_gate)):
+        if not low_rank:
             made.append(WeightMatrix(name, shape.hidden, inner, "attention"))
             continue
         down = WeightMatrix(f"{name}_a", shape.hidden, shape.dim, "attention", "whole")

@@ -354,14 +354,14 @@ def _read_tower(kind: TowerKind, vision: Config, outer: Config, text: int) -> Vi
 _HARMLESS = frozenset(
     """
     attention_bias default_output_length drop_path_rate fullatt_block_indexes
-    global_head_dim head_dim hidden_dropout_prob image_size in_channels in_chans
+    global_head_dim head_dim hidden_dropout_prob image_seq_length image_size in_channels in_chans
     init_pos_emb_time is_composition layer_scale_init_value max_position_embeddings
     merge_type mm_hidden_size mm_projector_type multi_modal_projector_bias
     num_attention_heads num_channels num_heads num_key_value_heads pixel_shuffle_ratio
     pooling_kernel_size pos_emb_time pos_emb_type projection_dim projection_dropout
     projector_hidden_act projector_ln_eps rope_theta spatial_patch_size standardize
     text_hidden_size tie_word_embeddings tokens_per_second use_clipped_linears
-    use_mask_token video_attn_type vision_feature_layer
+    use_mask_token video_attn_type video_seq_length vision_feature_layer
     vision_feature_select_strategy vocab_size vt_num_attention_heads window_size
     """.split()  # noqa: SIM905 - a list of words, easier to read and to add to
 )
