@@ -14,18 +14,32 @@ _LONGEST_WORD = 80  # The comparison takes time quadratic in this length.
 LARGEST_SAMPLE = 0xFFFFFF
 _LOW_BITS = LARGEST_SAMPLE.__and__
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
-SLUG = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
+_SLUG_PART = "[a-z0-9\u00aa-\U0010ffff]+"
+SLUG_LIKE = f"{_SLUG_PART}(?:-{_SLUG_PART})*"
+"""Pattern of what may be a slug in a text; `is_slug` says whether it is one."""
 LONGEST_ID = 80
 
 
 def slugify(text: str) -> str:
     """Return the anchor form of a heading: lower case, words joined by hyphens.
 
-    >>> slugify("KV cache, per token")
-    'kv-cache-per-token'
+    Letters, marks and digits of every script stay. Signs that are not ASCII are dropped.
+
+    >>> slugify("KV cache, per token"), slugify("Łódź’s №\u00a02"), slugify("発酵・パン")
+    ('kv-cache-per-token', 'łódźs-no-2', '発酵パン')
     """
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return "-".join(re.findall(r"[a-z0-9]+", plain.lower()))
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
+    letters = (c for c in plain if c.isascii() or unicodedata.category(c)[0] in "LMN")
+    return "-".join(re.findall(_SLUG_PART, "".join(letters)))
+
+
+def is_slug(text: str) -> bool:
+    """Return whether a text can stand in an address, as the slug of a topic or an id.
+
+    >>> [is_slug(text) for text in ("kv-cache", "хлеб", "KV", "a--b", "a_b", "")]
+    [True, True, False, False, False, False]
+    """
+    return bool(text) and slugify(text) == text
 
 
 def normalize_text(text: str) -> str:
@@ -170,6 +184,23 @@ def language_tag(word: str) -> str:
         return ""
     parts = code, (match["script"] or "").title(), (match["region"] or "").upper()
     return "-".join(part for part in parts if part)
+
+
+# Languages that are written from right to left, unless their tag names another script.
+_RIGHT_TO_LEFT = frozenset("ar dv fa he ks ps sd ug ur yi".split())
+_RIGHT_TO_LEFT_SCRIPTS = frozenset("Adlm Arab Hebr Nkoo Rohg Syrc Thaa".split())
+
+
+def text_direction(tag: str) -> str:
+    """Return “rtl” or “ltr”, by the script of a language tag, or of its language.
+
+    >>> [text_direction(tag) for tag in ("ar", "he-IL", "de", "ku-Arab", "ks-Deva-IN")]
+    ['rtl', 'rtl', 'ltr', 'rtl', 'ltr']
+    """
+    language, *rest = tag.split("-")
+    script = next((part for part in rest if len(part) == 4), "")
+    right = script in _RIGHT_TO_LEFT_SCRIPTS if script else language in _RIGHT_TO_LEFT
+    return "rtl" if right else "ltr"
 
 
 def same_language(one: str, other: str) -> bool:

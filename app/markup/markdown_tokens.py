@@ -3,8 +3,10 @@
 import functools
 import re
 from collections.abc import Callable, Sequence
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
+from markdown_it.common.normalize_url import normalizeLink
 from markdown_it.rules_block import StateBlock, blockquote, list_block, table
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
@@ -30,10 +32,11 @@ _ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
 _WORDS = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
 # Separators in plain text: after the last cell of a row, after the last row of a table.
 _ROWS = re.compile(r", (; (?! *\n)|(?=; *\n))(?:; *(?=\n))?")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _GAPS = re.compile(r"[ \t]+")
 _MARKS = "[<`*_$~!&\\"
 _RULER = re.compile(r"[|:\s-]+")
-_PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")
+_PIN = re.compile(r"^<!--\s*=\s*([\w\u00aa-\U0010ffff-]+)\s*-->$")
 
 
 @functools.cache
@@ -51,6 +54,7 @@ def _markdown_parser() -> MarkdownIt:
     reader.block.ruler.at("blockquote", _limit_depth(blockquote), {"alt": [*inside, "list"]})
     reader.core.ruler.at("inline", _parse_inline)
     reader.validateLink = _allow_any_url  # type: ignore[method-assign]
+    reader.normalizeLink = _normalize_link  # type: ignore[method-assign]
     return reader
 
 
@@ -82,6 +86,14 @@ def _allow_any_url(url: str) -> bool:
     """Accept every URL scheme; the renderer decides which URLs are written."""
     del url
     return True
+
+
+def _normalize_link(url: str) -> str:
+    """Return a local address with the letters that its file or heading has.
+
+    Only an address of the web is percent-encoded.
+    """
+    return normalizeLink(url) if _SCHEME.match(url) else unquote(url)
 
 
 def parse_markdown(text: str) -> list[Token]:
