@@ -20,6 +20,7 @@ from app.markup.ids import (
 )
 from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import ContentProblem, CrossReference, make_problem
+from app.markup.scripts import part_letters
 from app.questions.model import Question
 
 _STALE_AFTER = dt.timedelta(days=365)
@@ -250,7 +251,7 @@ def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
 def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
     """Report W72: two questions with nearly the same stem, numbers included."""
     stems = [
-        (path, fact, frozenset(normalize_text(questions[fact.id].stem.plain).split()))
+        (path, fact, frozenset(normalize_text(part_letters(questions[fact.id].stem.plain)).split()))
         for path, fact in bank.facts()
         if fact.id in questions and fact.asks
     ]

@@ -8,7 +8,14 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from app.content.parsed_file import LockEntry
-from app.markup.ids import LARGEST_SAMPLE, MOST_SAMPLES, did_you_mean, is_isbn, is_slug, language_tag
+from app.markup.ids import (
+    LARGEST_SAMPLE,
+    MOST_SAMPLES,
+    did_you_mean,
+    is_isbn,
+    is_slug,
+    language_tag,
+)
 from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, SourceLocation, Syllabus
 from app.markup.problems import MOST_ENTRIES, MOST_MINUTES, MOST_OPTIONS, SourceFile, value_location
 

@@ -8,6 +8,8 @@ import unicodedata
 import zlib
 from collections.abc import Iterable
 
+from app.markup.scripts import part_letters
+
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # No vowels, so that a key never spells a word.
 MOST_SAMPLES = 12  # Maximum word pairs in a sketch of a text.
 _LONGEST_WORD = 80  # The comparison takes time quadratic in this length.
@@ -25,7 +27,7 @@ def slugify(text: str) -> str:
 
     Letters, marks and digits of every script stay. Signs that are not ASCII are dropped.
 
-    >>> slugify("KV cache, per token"), slugify("Łódź’s №\u00a02"), slugify("発酵・パン")
+    >>> slugify("KV cache, per token"), slugify("Łódź\u2019s №\u00a02"), slugify("発酵・パン")
     ('kv-cache-per-token', 'łódźs-no-2', '発酵パン')
     """
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
@@ -86,7 +88,7 @@ def hash_words(text: str) -> str:
 
 def bottom_k_sketch(text: str) -> tuple[int, ...]:
     """Return the bottom-k sketch of a text's word pairs, for `jaccard_similarity`."""
-    words = " ".join(_WORD.findall(text.lower())).encode().split()
+    words = " ".join(_WORD.findall(part_letters(text.lower()))).encode().split()
     pairs = map(b" ".join, itertools.pairwise(words))
     hashes = map(zlib.crc32, itertools.chain(words, pairs))
     return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])
@@ -184,23 +186,6 @@ def language_tag(word: str) -> str:
         return ""
     parts = code, (match["script"] or "").title(), (match["region"] or "").upper()
     return "-".join(part for part in parts if part)
-
-
-# Languages that are written from right to left, unless their tag names another script.
-_RIGHT_TO_LEFT = frozenset("ar dv fa he ks ps sd ug ur yi".split())
-_RIGHT_TO_LEFT_SCRIPTS = frozenset("Adlm Arab Hebr Nkoo Rohg Syrc Thaa".split())
-
-
-def text_direction(tag: str) -> str:
-    """Return “rtl” or “ltr”, by the script of a language tag, or of its language.
-
-    >>> [text_direction(tag) for tag in ("ar", "he-IL", "de", "ku-Arab", "ks-Deva-IN")]
-    ['rtl', 'rtl', 'ltr', 'rtl', 'ltr']
-    """
-    language, *rest = tag.split("-")
-    script = next((part for part in rest if len(part) == 4), "")
-    right = script in _RIGHT_TO_LEFT_SCRIPTS if script else language in _RIGHT_TO_LEFT
-    return "rtl" if right else "ltr"
 
 
 def same_language(one: str, other: str) -> bool:

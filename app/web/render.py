@@ -14,7 +14,8 @@ from markupsafe import Markup, escape
 
 from app.content.courses import CourseRegistry
 from app.estimator.units import format_value
-from app.markup.ids import same_language, text_direction
+from app.markup.ids import same_language
+from app.markup.scripts import text_direction
 from app.web.compression import CompressedBody
 from app.web.dependencies import is_trustworthy
 from app.web.formatting import (

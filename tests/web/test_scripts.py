@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from fastapi import FastAPI
-from fastapi.testclient import TestClient
 
 from app.content.check import check_course
-from app.lessons.search import search_course
+from app.content.library import load_library
+from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
+from app.markup.ids import bottom_k_sketch, jaccard_similarity
+from app.markup.scripts import part_letters
 from app.questions.variants import draw_variant
+from app.quiz.passages import find_passage
 from app.settings import Settings
 from tests.conftest import SCRIPTS, TINY, let_in, visit
 from tests.quiz.test_real_questions import right_answer
@@ -27,9 +29,8 @@ def app(request: pytest.FixtureRequest, settings: Settings) -> Iterator[FastAPI]
 
 
 def test_they_have_no_problem() -> None:
-    assert {folder.name: check_course(folder) for folder in SCRIPTS} == dict.fromkeys(
-        [folder.name for folder in SCRIPTS], []
-    )
+    for folder in SCRIPTS:
+        assert not check_course(folder), folder.name
 
 
 def test_headings_terms_and_ids_keep_their_letters(app: FastAPI) -> None:
@@ -109,8 +110,55 @@ def test_the_direction_is_that_of_the_script(app: FastAPI) -> None:
     assert ('dir="rtl"' in page) == arabic
 
 
-def search(name: str, typed: str, folder: Path = TINY.parent) -> list[str]:
-    from app.content.library import load_library
+def find(name: str, typed: str) -> list[str]:
+    return [hit.address for hit in search_course(load_library(TINY.parent / name), typed).hits]
 
-    found = search_course(load_library(folder / name), typed)
-    return [hit.address for hit in found.hits]
+
+@pytest.mark.parametrize(
+    ("name", "typed", "address"),
+    [
+        ("japanese", "テスト", "/concepts/発酵#サンドボックステスト-熟成"),
+        ("japanese", "加水", "/glossary#加水率"),
+        ("japanese", "水の", "/glossary#発酵種"),
+        ("japanese", "小麦粉水", "/glossary#発酵種"),
+        ("russian", "гидрат", "/glossary#гидратация"),
+        ("arabic", "الترطيب", "/glossary#الترطيب"),
+    ],
+)
+def test_a_word_is_found_inside_of_what_has_no_spaces(name: str, typed: str, address: str) -> None:
+    assert address in find(name, typed)
+
+
+def test_an_excerpt_of_a_text_without_spaces_is_short_and_marks_the_word() -> None:
+    text = part_letters("前の文です。" * 40 + "ここで発酵種が育つ。" + "後の文です。" * 40)
+    marked = text.replace(part_letters("発酵種"), f"{OPEN}{part_letters('発酵種')}{CLOSE}")
+
+    shown = split_highlights(build_excerpt(marked))
+
+    assert "".join(piece.text for piece in shown if piece.hit) == "発酵種"
+    assert 20 < sum(len(piece.text) for piece in shown) < 180
+
+
+def test_an_edit_of_a_text_without_spaces_leaves_the_item_what_it_is() -> None:
+    before = bottom_k_sketch("発酵種は小麦粉と水の中で酵母と細菌が生きている種である。")
+    after = bottom_k_sketch("発酵種は小麦粉と水の中で酵母と細菌が生きている種です。")
+    other = bottom_k_sketch("窯の石は熱をためて、生地の底をよく焼くための道具である。")
+
+    assert jaccard_similarity(before, after) > 0.5 > jaccard_similarity(before, other)
+
+
+def test_a_page_without_spaces_takes_its_time_to_read() -> None:
+    topic = load_library(TINY.parent / "japanese").topics["発酵"]
+
+    assert topic.minutes > 1.2  # one is that of the question on it
+
+
+def test_the_passage_that_answers_is_found_in_every_script() -> None:
+    for folder in SCRIPTS:
+        course = load_library(folder)
+        for topic in course.topics.values():
+            section = topic.sections[-1]
+            sentence = section.plain.split("\n")[0]
+            found = find_passage(topic, sentence, sentence)
+            assert found, folder
+            assert found.anchor == section.anchor
