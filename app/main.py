@@ -35,7 +35,8 @@ from app.import_export import routes
 from app.import_export.card_import import ImportRunner
 from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
-from app.settings import ROOT, Settings
+from app.resources import ROOT
+from app.settings import Settings
 from app.web import errors, monitoring, small_pages
 from app.web.dependencies import RouteNames, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware

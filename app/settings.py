@@ -11,16 +11,23 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.resources import IN_WHEEL, ROOT
 from app.web.rate_limits import read_rates
 from app.web.visitor import AUTHOR, CHOICES, COOKIE
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 _HIDDEN = {"secret", "metrics_token"}
-ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "HEADROOM_"
 # Kubernetes sets these in containers if a service is named headroom; the tests read the
 # last.
 _NOT_OURS = re.compile(r"HEADROOM_(SERVICE_|PORT_\d|TEST_)")
+
+
+def _default_data_folder() -> Path:
+    """Return the folder of a clone, or that of the user for programs that are installed."""
+    if not IN_WHEEL:
+        return ROOT / "data"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "headroom"
 
 
 _PREFIX_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
@@ -73,7 +80,7 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
     data: Path = Field(
-        ROOT / "data",
+        _default_data_folder(),
         description="Folder for the database, the secret key and the content cache.",
     )
     content: Path = Field(

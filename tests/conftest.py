@@ -37,6 +37,8 @@ SECRET = "of the tests, which nobody guesses"  # noqa: S105 - nothing is kept wi
 TINY = Path(__file__).parent / "courses" / "tiny"
 FIRST_AID = TINY.parent / "first-aid"
 """A course without computers, in German, some of whose ids are those of the other."""
+SCRIPTS = tuple(TINY.parent / name for name in ("arabic", "japanese", "russian"))
+"""Courses whose slugs, ids, headings and files have no Latin letters."""
 SHIPPED = Path(__file__).resolve().parents[1] / "content"
 
 

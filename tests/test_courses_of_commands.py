@@ -253,3 +253,16 @@ def test_a_failure_of_headroom_is_told_once_and_its_way_only_when_asked(
 
     assert not [r for r in quiet if r.exc_info]
     assert [r for r in caplog.records if r.exc_info]
+
+
+def test_a_course_is_begun_where_the_author_stands(content: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HEADROOM_CONTENT", str(content / "aid"))
+    monkeypatch.chdir(content)
+
+    assert main(["new", "course", "first-aid"]) == 0
+    assert "`headroom serve first-aid`" in capsys.readouterr().out
+    assert 'title = "First aid"' in (content / "first-aid" / "syllabus.toml").read_text()
+    assert main(["new", "course", str(content / "by-path")]) == 0
+    assert (content / "by-path" / "syllabus.toml").is_file()
+    assert main(["serve", str(content.parent)]) == 2
+    assert "holds no course" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.ids import slugify
 from app.markup.markdown_tokens import closing_index, parse_markdown, plain_text
 from app.markup.problems import ContentProblem, SourceFile
+from app.resources import ROOT
 
 _CONTEXT_LINES = 8
 
@@ -105,7 +106,7 @@ def problems_of_topic(problems: Sequence[ContentProblem], topic: str) -> list[Co
     return sorted(here, key=lambda p: (p.severity, p))
 
 
-PATH = Path(__file__).resolve().parents[2] / "docs" / "authoring.md"
+PATH = ROOT / "docs" / "authoring.md"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

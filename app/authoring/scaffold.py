@@ -14,7 +14,7 @@ from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file
 from app.content.parsed_file import list_used_ids
-from app.markup.ids import LONGEST_ID, SLUG, did_you_mean
+from app.markup.ids import LONGEST_ID, did_you_mean, is_slug
 from app.markup.model import Topic
 from app.questions import types
 
@@ -272,7 +272,7 @@ def _unused_name(name: str, used: set[str]) -> str:
 
 
 def _check_slug_and_title(slug: str, title: str = "x") -> None:
-    if not SLUG.match(slug) or len(slug) > LONGEST_ID:
+    if not is_slug(slug) or len(slug) > LONGEST_ID:
         raise ScaffoldError(
             f"“{slug}” cannot stand in an address; use lower-case letters, digits "
             "and single hyphens: kv-cache."

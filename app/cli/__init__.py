@@ -97,7 +97,17 @@ def build_parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    add("serve", _run_server, "migrate the database, load the course and serve", epilog=_EPILOG)
+    serve = add(
+        "serve", _run_server, "migrate the database, load the course and serve", epilog=_EPILOG
+    )
+    serve.add_argument(
+        *("folder",),
+        nargs="?",
+        type=Path,
+        metavar="DIR",
+        help="a course or a folder of courses, instead of HEADROOM_CONTENT; without "
+        "HEADROOM_DATA, what is learned is stored in its folder .headroom",
+    )
     _add_check(add("check", _run_content, "report every problem in the content"))
     # No argument is an option to argparse: each estimate parses its own inputs.
     verbatim = {"prefix_chars": "\0", "add_help": False}
@@ -175,11 +185,11 @@ def _add_new(new: argparse.ArgumentParser) -> None:
     _add_course(folder)
     kinds = new.add_subparsers(dest="kind", required=True, metavar="course|topic|question|exam")
     course = kinds.add_parser("course", help="a course beside others")
-    course.add_argument("slug", help="its folder, and its name in addresses")
-    course.add_argument("--title", required=True)
+    course.add_argument("folder", type=Path, help="its folder, whose name is used in addresses")
+    course.add_argument("--title", default="", help="by default made of the folder's name")
     course.add_argument("--exam", default="", help="the short name of the exam")
     course.add_argument(
-        *("--content", "--dir"), type=Path, metavar="DIR", help="the folder of all courses"
+        *("--content", "--dir"), type=Path, metavar="DIR", help="the folder to put it in"
     )
     topic = kinds.add_parser("topic", parents=[folder], help="a page, questions and cards")
     topic.add_argument("slug")

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import gc
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,7 @@ from app.content.library import assemble_library
 from app.content.routes import has_short_route, measure_short_route
 from app.markup.ids import did_you_mean
 from app.markup.problems import LOG, RULES, ContentProblem, explain_code, make_problem
+from app.resources import IN_WHEEL, ROOT
 
 
 def course_folder(name: str) -> Path:
@@ -128,12 +130,23 @@ def _apply_fixes(folder: Path, options: argparse.Namespace) -> None:
 
     With a machine-readable format, the diff goes to standard error.
     """
+    if not options.dry_run:
+        refuse_packaged_course(folder)
     make_changes = plan_file_changes if options.dry_run else fix_folder
     changes = make_changes(folder, dt.datetime.now(dt.UTC).date(), options.accept)
     out = sys.stdout if options.format == "text" else sys.stderr
     for text in (format_diff(changes), describe_new_lock(changes, written=not options.dry_run)):
         if text:
             print(text, file=out)
+
+
+def refuse_packaged_course(folder: Path) -> None:
+    """Raise CommandError for the course inside an installed package, which updates replace."""
+    if IN_WHEEL and folder.resolve().is_relative_to(ROOT):
+        raise CommandError(
+            "the course that is installed with Headroom cannot be changed in its place; "
+            "name another folder, or set HEADROOM_CONTENT."
+        )
 
 
 def _explain_code(code: str) -> int:
@@ -264,25 +277,34 @@ def create_content(options: argparse.Namespace) -> int:
         if options.kind == "course":
             print(_create_course(options))
         else:
-            print(_create_in_course(options, options.content or course_folder(options.course)))
+            folder = options.content or course_folder(options.course)
+            refuse_packaged_course(folder)
+            print(_create_in_course(options, folder))
     except (ScaffoldError, OSError) as error:
         raise CommandError(str(error)) from None
     return 0
 
 
 def _create_course(options: argparse.Namespace) -> str:
-    courses = options.content or read_settings().content
-    if (courses / "syllabus.toml").exists():
-        raise CommandError(
-            f"{courses} has a single course; name the folder for several courses with --dir."
-        )
-    folder = courses / options.slug
-    files = scaffold.new_course(folder, options.title, options.exam, dt.datetime.now(dt.UTC).date())
+    folder = _folder_for_courses(options.content) / options.folder
+    title = options.title or folder.name.replace("-", " ").capitalize()
+    files = scaffold.new_course(folder, title, options.exam, dt.datetime.now(dt.UTC).date())
     return (
-        f"{_list_files(files)}\nA server with this course only (HEADROOM_CONTENT={folder}) "
-        f"shows it at /; one with all courses in {courses} shows it at "
-        f"/courses/{options.slug}/ after a restart."
+        f"{_list_files(files)}\nStart it with `headroom serve {shlex.quote(str(folder))}`. A server with all "
+        f"courses in {folder.parent} shows it at /courses/{folder.name}/ after a restart."
     )
+
+
+def _folder_for_courses(requested: Path | None) -> Path:
+    """Return the folder for a new course: by default that of several courses, or this one."""
+    if requested and (requested / "syllabus.toml").exists():
+        raise CommandError(
+            f"{requested} has a single course; name the folder for several courses with --dir."
+        )
+    served = read_settings().content
+    if requested or not served.is_dir() or (served / "syllabus.toml").exists():
+        return requested or Path()
+    return served
 
 
 def _create_in_course(options: argparse.Namespace, folder: Path) -> str:

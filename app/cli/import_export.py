@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
-from app.cli.content import course_folder, served_course_name
+from app.cli.content import course_folder, refuse_packaged_course, served_course_name
 from app.cli.database import read_settings
 from app.cli.launcher import CommandError
 from app.database.engine import hide_passwords, make_engine, redact_url
@@ -36,6 +36,8 @@ _MAX_REMARKS_SHOWN = 4
 def import_or_export(options: argparse.Namespace) -> int:
     """Run `headroom import` or `headroom export`, and print the report."""
     folder = options.content or course_folder(options.course)
+    if options.command == "import" and not options.dry_run:
+        refuse_packaged_course(folder)
     path: Path = options.file
     if not folder.is_dir():
         raise CommandError(f"{folder} is not a folder; name the course with --content.")

@@ -2,6 +2,8 @@
 
 import argparse
 import gc
+import os
+import shlex
 import socket
 import sys
 from pathlib import Path
@@ -31,19 +33,25 @@ from app.web.connection_guard import ConnectionLimits, limited_protocol, room_fo
 from app.web.formatting import NBSP, format_count
 from app.web.monitoring import begin_shared
 
+LOCAL_DATA = ".headroom"
+"""The data folder inside a course that is served as `headroom serve DIR`."""
 _GRACE = 8  # seconds that requests have to finish when the server is stopped
 
 
-def serve(_options: argparse.Namespace) -> int:
+def serve(options: argparse.Namespace) -> int:
     """Migrate the database, load the course, print the URL and serve."""
+    if options.folder:
+        _use_folder(options.folder.absolute())
     settings = read_settings()
-    make_folder(settings.data)
     if not settings.content.is_dir():
         raise CommandError(
             f"the content folder {settings.content} is missing; "
             "set HEADROOM_CONTENT to the folder that holds syllabus.toml, or a folder "
             "for each course."
         )
+    make_folder(settings.data)
+    if settings.data == settings.content / LOCAL_DATA:
+        (settings.data / ".gitignore").write_text("*\n", encoding="utf-8")
     _claim_port(settings)
     with prepared_database(settings):
         app = create_app(settings)
@@ -52,6 +60,18 @@ def serve(_options: argparse.Namespace) -> int:
         gc.freeze()  # the course is permanent: exclude it from garbage collection
         _run_server(settings, app)
     return 0
+
+
+def _use_folder(folder: Path) -> None:
+    """Set the folder of the course, and of the data if it is not set, for all processes."""
+    if not any(any(folder.glob(name)) for name in ("syllabus.toml", "*/syllabus.toml")):
+        raise CommandError(
+            f"{folder} holds no course, for it has no syllabus.toml; "
+            "`headroom new course DIR` begins one."
+        )
+    os.environ["HEADROOM_CONTENT"] = str(folder)
+    if not os.environ.get("HEADROOM_DATA"):
+        os.environ["HEADROOM_DATA"] = str(folder / LOCAL_DATA)
 
 
 def _claim_port(settings: Settings) -> None:
@@ -69,8 +89,8 @@ def _claim_port(settings: Settings) -> None:
 
 
 def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
-    for name, live in courses.libraries.items():
-        _announce_course(name, live.current(), live.folder)
+    for live in courses.libraries.values():
+        _announce_course(live.current(), live.folder)
     if courses.named:
         _announce_rest(settings)
     print(f"Data:   {settings.data}")
@@ -79,7 +99,7 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
         _print_link(settings)
 
 
-def _announce_course(name: str, library: Library, folder: Path) -> None:
+def _announce_course(library: Library, folder: Path) -> None:
     errors = sum(p.severity == "error" for p in library.problems)
     counts = (
         _format_count_noun(len(library.topics), "topic"),
@@ -88,7 +108,7 @@ def _announce_course(name: str, library: Library, folder: Path) -> None:
     )
     print(f"Course: {', '.join(counts)} from {folder}")
     if errors:
-        command = f"headroom check{f' --course {name}' if name else ''}"
+        command = f"headroom check {shlex.quote(str(folder))}"
         print(f"{_format_count_noun(errors, 'error')} in the content; `{command}` lists them.")
 
 

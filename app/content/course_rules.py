@@ -10,9 +10,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from app.content.id_ownership import IdOwners, find_owners
 from app.content.link_rules import check_drawing, check_link, check_picture, check_related
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
-from app.markup.ids import SLUG, closest_word, content_hash, did_you_mean, normalize_text, slugify
+from app.markup.ids import (
+    closest_word,
+    content_hash,
+    did_you_mean,
+    is_slug,
+    normalize_text,
+    slugify,
+)
 from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import ContentProblem, CrossReference, make_problem
+from app.markup.scripts import part_letters
 from app.questions.model import Question
 
 _STALE_AFTER = dt.timedelta(days=365)
@@ -243,7 +251,7 @@ def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
 def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
     """Report W72: two questions with nearly the same stem, numbers included."""
     stems = [
-        (path, fact, frozenset(normalize_text(questions[fact.id].stem.plain).split()))
+        (path, fact, frozenset(normalize_text(part_letters(questions[fact.id].stem.plain)).split()))
         for path, fact in bank.facts()
         if fact.id in questions and fact.asks
     ]
@@ -311,7 +319,7 @@ def _check_aliases(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     for page in pages.values():
         for alias in page.aliases:
             place = (page.place.path, 1, 1)
-            if not SLUG.match(alias):
+            if not is_slug(alias):
                 hint = "Write the former name of the folder."
                 yield make_problem(place, "E03", f"“{alias}” is not a slug.", hint)
             elif owners.setdefault(alias, page.slug) != page.slug or alias in pages:
@@ -567,7 +575,7 @@ def _list_draft_items(topic: Topic, items: Iterable[Question | Flashcard], what:
 
 
 def _check_unaddressed(topic: Topic) -> Iterator[ContentProblem]:
-    if not SLUG.match(topic.slug):
+    if not is_slug(topic.slug):
         message = f"The folder “{topic.slug}” makes a poor address."
         hint = "Rename it in lower-case letters, digits and hyphens"
         hint += f": {slugify(topic.slug)}." if slugify(topic.slug) else "."

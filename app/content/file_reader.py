@@ -80,6 +80,7 @@ from app.markup.problems import (
     UnidentifiedItem,
     estimate_price,
 )
+from app.markup.scripts import count_words
 from app.markup.strict_yaml import YamlText
 from app.markup.svg_sanitizer import read_drawing
 from app.questions import types
@@ -162,7 +163,7 @@ class _PageBuilder:
         now = self.open
         if now.pieces or now.anchor:
             words = "\n".join(now.words)
-            minutes = now.minutes + len(words.split()) / _WORDS_PER_MINUTE
+            minutes = now.minutes + count_words(words) / _WORDS_PER_MINUTE
             minutes = round(minutes, 2)
             self.sections.append(
                 Section(
@@ -612,7 +613,8 @@ def _flashcards_only(items: Items) -> tuple[Flashcard, ...]:
 
 
 _MAX_TERM_LENGTH = 200  # characters of a term
-_SEE = re.compile(r"^See:\s*(.+)$", re.DOTALL)
+_COMMA = re.compile("[,\u060c\u3001\uff0c]")  # also Arabic, Japanese and Chinese
+_SEE = re.compile(r"^See[:\uff1a]\s*(.+)$", re.DOTALL)
 
 
 def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
@@ -677,7 +679,7 @@ def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
         end = closing_index(body, at) + 1
         match = _SEE.match(body[at + 1].content) if end - at == 3 else None
         if match:
-            names = [" ".join(n.split()) for n in match[1].split(",")]
+            names = [" ".join(n.split()) for n in _COMMA.split(match[1])]
             return body[:at] + body[end:], [n for n in names if slugify(n)]
         at = end
     return body, []

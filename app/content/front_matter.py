@@ -8,7 +8,7 @@ from typing import Literal
 
 from app.markup import strict_yaml
 from app.markup.expressions import ExpressionError, compile_expression
-from app.markup.ids import LONGEST_ID, SLUG, did_you_mean
+from app.markup.ids import LONGEST_ID, did_you_mean, is_slug
 from app.markup.model import ComputedParameters, Level, Status
 from app.markup.problems import MOST_PARAMETERS, SourceFile
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
@@ -322,7 +322,7 @@ def read_comment(content: str, line: int, sheet: SourceFile) -> ItemComment:
     if stripped.startswith("\n"):
         line, column, stripped = line + 1, 1, stripped[1:]
     name = re.match(r"q\s*:\s*([^\s#]+)", stripped)
-    if name and SLUG.match(name[1]):
+    if name and is_slug(name[1]):
         sheet.item = name[1]
     fields = strict_yaml.read_mapping(stripped, sheet.report, line, column)
     _refuse_unknown(fields, ITEM_KEYS, sheet)
@@ -371,7 +371,7 @@ def _read_item_id(fields: YamlMapping, sheet: SourceFile, where: tuple[int, int]
         sheet.report("E01", *where, message, "Run the check with --fix to write one.")
         return ""
     text = strict_yaml.single_text(node)
-    if not SLUG.match(text) or len(text) > LONGEST_ID:
+    if not is_slug(text) or len(text) > LONGEST_ID:
         hint = "Use lower-case letters, digits and single hyphens: kv-cache-size."
         message = f"“{text[:60]}” is not an id."
         sheet.report("E03", node.line, node.column, message, hint)

@@ -14,6 +14,7 @@ from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import ComputedParameters, Flashcard
 from app.markup.problems import A_COMBINATION, SourceFile, estimate_price
 from app.markup.quantities import TYPED, UNITS, show_number, unit_kind
+from app.markup.scripts import ENDS, UNSPACED_ENDS, count_words
 from app.questions import types, variants
 from app.questions.model import Question
 from app.questions.question_type import AuthoredItem, ItemComment, ItemDraft, VariantFault
@@ -224,7 +225,7 @@ def _check_wording(question: Question, heading: Token, sheet: SourceFile) -> Non
     line = first_line(heading)
     _check_negation(heading, line, sheet)
     types.type_of(question).check_words(question.answer, question.stem, line, sheet)
-    count = len(question.stem.plain.split())
+    count = count_words(question.stem.plain)
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
         sheet.report("W65", line, 1, message, "Shorten it.")
@@ -336,7 +337,7 @@ _NUMBER = re.compile(
     rf"(?<![\w.,]){_DIGITS}(?:{_GAP}?(?:{_PROSE_WORDS})|{_GAP}[{_LETTERS}])(?![\w/²³^])"
     rf"|[{_SIGNS}]{_GAP}?{_DIGITS}"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE = re.compile(rf"(?<=[{ENDS}])\s+|(?<=[{UNSPACED_ENDS}])")
 _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 
 

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from app.content.front_matter import FileKind, front_matter, read_comment
 from app.content.item_rules import check_blocks
 from app.markup.checked_figures import without_figure_links
-from app.markup.ids import bottom_k_sketch, hash_words
+from app.markup.ids import SLUG_LIKE, bottom_k_sketch, hash_words
 from app.markup.markdown_tokens import (
     MISBEGUN,
     closing_index,
@@ -158,14 +158,14 @@ def _is_linked(token: Token) -> bool:
 _REGION_COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 # A question's comment in other notation: dashes, quotes or the syntax of another
 # format.
-_STRAY = re.compile(r"[\W_\u30fc]+q\W{0,2}[:=]\s*[a-z0-9][\w-]*|q\s*[:=]\s*[a-z0-9][\w-]*\W*$")
+_STRAY = re.compile(r"[\W_\u30fc]+q\W{0,2}[:=]\s*\w[\w-]*|q\s*[:=]\s*\w[\w-]*\W*$")
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
 _NAMELESS = re.compile(
     r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
-    r"|(?:[a-z0-9-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:)"
+    r"|(?:[\w-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:)"
 )
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
-_NAMED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAMED = re.compile(SLUG_LIKE)
 _MAX_REGION_SHOWN = 60
 _MOST_NAMED = 50
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import unquote
 
 from app.content.parsed_file import ParsedFile
 from app.markup.ids import closest_word, did_you_mean, slugify
@@ -43,7 +42,7 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
             if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
                 hint = f"Write https://www.{web} for a page of the web."
     if not found:
-        message = f"There is no page or heading “{unquote(mention.value)}”."
+        message = f"There is no page or heading “{mention.value}”."
         place = (path, mention.line, mention.column)
         yield make_problem(place, "E61", message, hint, mention.item)
 

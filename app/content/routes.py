@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from app.content.library import Library
+from app.markup import scripts
 from app.markup.model import Section, Topic
 from app.questions import types
 
 Route = Literal["full", "short"]
-_WORD = re.compile(r"[a-z0-9]+(?:[.,]\d+)*")
+_WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*")
 _COVERED = 0.75  # share of the weighed words of a right answer
 _STEM = 6  # letters of a word that are compared, so that “train” matches “training”
 
@@ -38,7 +39,7 @@ def has_short_route(topics: Iterable[Topic]) -> bool:
 
 def count_words(sections: Iterable[Section]) -> int:
     """Return the number of words in the text of sections, without their questions."""
-    return sum(len(s.plain.split()) for s in sections)
+    return sum(scripts.count_words(s.plain) for s in sections)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,5 +93,6 @@ def _words_of(sections: Iterable[Section]) -> frozenset[str]:
 
 def _distinct_words(text: str) -> frozenset[str]:
     """Return the words of more than two letters, cut to their first letters, and the numbers."""
-    found = _WORD.findall(text.lower())
-    return frozenset(w[:_STEM] if w.isalpha() else w for w in found if len(w) > 2 or w.isdigit())
+    found = _WORD.findall(scripts.part_letters(text.lower()))
+    kept = (w for w in found if len(w) > 2 or w.isdigit() or scripts.part_letters(w) != w)
+    return frozenset(w[:_STEM] if w.isalpha() else w for w in kept)

@@ -8,7 +8,14 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from app.content.parsed_file import LockEntry
-from app.markup.ids import LARGEST_SAMPLE, MOST_SAMPLES, SLUG, did_you_mean, is_isbn, language_tag
+from app.markup.ids import (
+    LARGEST_SAMPLE,
+    MOST_SAMPLES,
+    did_you_mean,
+    is_isbn,
+    is_slug,
+    language_tag,
+)
 from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, SourceLocation, Syllabus
 from app.markup.problems import MOST_ENTRIES, MOST_MINUTES, MOST_OPTIONS, SourceFile, value_location
 
@@ -215,7 +222,7 @@ def read_sources(sheet: SourceFile) -> tuple[CitedSource, ...]:
             at = sheet.find(key, 1, len(sheet.lines))
             sheet.report("E10", *at, message, hint)
             continue
-        if not SLUG.match(key):
+        if not is_slug(key):
             hint = "Use lower-case letters, digits and hyphens."
             sheet.report("E03", *place, f"“{key}” is not a key of a source.", hint)
             continue

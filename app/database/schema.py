@@ -20,8 +20,10 @@ from sqlmodel import SQLModel
 
 from app.database.errors import is_full
 from app.database.file_guards import file_lock
+from app.resources import ROOT
 
-VERSIONS = Path(__file__).resolve().parents[2] / "migrations" / "versions"
+FOLDER = ROOT / "migrations"
+VERSIONS = FOLDER / "versions"
 RESTORING = ".restoring"
 """Suffix of the file that a restore is about to move into the database's place."""
 SQLITE_SIDE_FILES = ("-wal", "-shm")
@@ -206,9 +208,6 @@ def _known_revisions() -> set[str]:
 def _read_revision(connection: Connection) -> str:
     row = connection.execute(text("SELECT version_num FROM alembic_version"))
     return row.scalar() or ""
-
-
-FOLDER = Path(__file__).resolve().parents[2] / "migrations"
 
 
 def upgrade_schema(engine: Engine) -> None:

@@ -21,6 +21,7 @@ from app.markup.model import (
     Section,
     Topic,
 )
+from app.markup.scripts import ENDS, UNSPACED_ENDS
 from app.web.dependencies import course_links
 from app.web.render import language_marks
 from app.widgets.calculator_form import build_calculator_form
@@ -232,7 +233,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(r"<[^>]+>")
-_SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
+_SENTENCE = re.compile(rf".+?(?:[{ENDS}](?=\s|$)|[{UNSPACED_ENDS}])", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

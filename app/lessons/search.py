@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import functools
+import itertools
 import re
 import sqlite3
 import threading
@@ -20,6 +21,7 @@ from app.estimator.hardware.part_values import CatalogPart, list_parts, part_url
 from app.estimator.registry import EstimateSpec
 from app.markup.mathml import latex_to_words
 from app.markup.model import Flashcard, Topic
+from app.markup.scripts import BOUNDARY, ENDS, part_letters
 from app.questions.result import remove_invisible
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
@@ -280,7 +282,7 @@ def count_words(texts: Iterable[str]) -> dict[str, int]:
     """Count every word of the texts."""
     known: dict[str, int] = {}
     for text in texts:
-        for word in re.findall(r"\w+", text.casefold()):
+        for word in re.findall(r"\w+", part_letters(text.casefold())):
             known[word] = known.get(word, 0) + 1
     return known
 
@@ -303,16 +305,27 @@ def word_forms(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def letter_pairs(words: Iterable[str]) -> list[str]:
+    """Return all pairs of neighboring letters, where a word may be several without spaces.
+
+    >>> letter_pairs(["缓存大", "gpu"])
+    ['缓存', '存大']
+    """
+    parts = [part_letters(word).split(BOUNDARY) for word in words if part_letters(word) != word]
+    return [a + b for part in parts for a, b in itertools.pairwise(filter(None, part))]
+
+
 def match_expression(words: Sequence[str], joint: str = "AND") -> str:
     """Return an FTS expression: every word as a prefix, in any order."""
     return f" {joint} ".join(
-        "(" + " OR ".join(f'"{form}"*' for form in word_forms(word)) + ")" for word in words
+        "(" + " OR ".join(f'"{part_letters(form)}"*' for form in word_forms(word)) + ")"
+        for word in words
     )
 
 
 def is_known(word: str, known: Collection[str]) -> bool:
     """Return whether a known word starts with this word or its singular."""
-    starts = [re.split(r"\W", form)[0] for form in word_forms(word)]
+    starts = [re.split(r"\W", part_letters(form).lstrip(BOUNDARY))[0] for form in word_forms(word)]
     return any(k.startswith(start) for start in starts for k in known)
 
 
@@ -373,7 +386,11 @@ _FEW = 12  # words after which it may end with its sentence
 _FAR = 18  # words between the beginning of a sentence and the match
 _BEFORE = 8  # words before the match, if its sentence begins farther away
 _HIT = re.compile(f"{OPEN}([^{CLOSE}]*)")
-_END = re.compile(rf"[.!?;][\"\u201d\u2019)\]{CLOSE}]*$")
+_END = re.compile(rf"[{ENDS};][\"\u201d\u2019)\]{CLOSE}]*[\s{BOUNDARY}]*$")
+# Six letters of a script without spaces, or what stands between two spaces.
+_WORD_AND_GAP = re.compile(
+    rf"(?:[^\s{BOUNDARY}]*{BOUNDARY}+[^\s{BOUNDARY}{ENDS};]*(?![{ENDS};])){{3}}|[^\s{BOUNDARY}]+[\s{BOUNDARY}]*"
+)
 
 
 def build_excerpt(marked: str) -> str:
@@ -385,10 +402,10 @@ def build_excerpt(marked: str) -> str:
     >>> build_excerpt("Kind, Use; CPU, for all. A \x02GPU\x03 computes; it is fast.")
     '…A \x02GPU\x03 computes; it is fast.'
     """
-    words = marked.split()
+    words = _WORD_AND_GAP.findall(marked)
     begin = _excerpt_start(words)
     end = _excerpt_end(words, begin)
-    shown = " ".join(words[begin:end])
+    shown = "".join(words[begin:end]).rstrip()
     before = "…" if begin else ""
     if end == len(words) or (_END.search(shown) and not shown.endswith(";")):
         return before + shown
@@ -398,7 +415,7 @@ def build_excerpt(marked: str) -> str:
 def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
     """Split marked text into pieces."""
     found = []
-    for part in marked.split(OPEN):
+    for part in marked.replace(BOUNDARY, "").split(OPEN):
         hit, closed, rest = part.partition(CLOSE)
         found += (
             [HighlightPiece(hit, hit=True), HighlightPiece(rest)]
@@ -425,7 +442,7 @@ def _sentence_start(words: Sequence[str], hit: int) -> int:
 
 def _count_hit_words(words: Sequence[str], start: int) -> int:
     """Return how many different matched words an excerpt that starts here has."""
-    text = " ".join(words[start : start + _MAX_EXCERPT_WORDS])
+    text = "".join(words[start : start + _MAX_EXCERPT_WORDS])
     return len({found.casefold() for found in _HIT.findall(text)})
 
 
@@ -493,7 +510,7 @@ class _SearchIndex:
         self._rows.execute(_LAYOUT)
         self._rows.executemany(
             "INSERT INTO document VALUES (?, ?, ?)",
-            ((d.title, d.body, place) for place, d in enumerate(found)),
+            ((part_letters(d.title), part_letters(d.body), place) for place, d in enumerate(found)),
         )
 
     def find(self, words: Sequence[str], most: int) -> SearchResults:
@@ -502,12 +519,12 @@ class _SearchIndex:
         if rows:
             return self._find_rows(rows, words, most)
         better = [w for w in correct_spelling(words, self._known) if is_known(w, self._known)]
-        for joint in ("AND", "OR"):
-            rows = self._ask(match_expression(better, joint)) if better else []
+        for joint, wanted in (("AND", better), ("OR", better), ("OR", letter_pairs(words))):
+            rows = self._ask(match_expression(wanted, joint)) if wanted else []
             if rows:
-                found = self._find_rows(rows, better, most)
-                meant, some = " ".join(better), joint == "OR"
-                return dataclasses.replace(found, meant=meant, some=some)
+                found = self._find_rows(rows, wanted, most)
+                meant = " ".join(better) if wanted is better else ""
+                return dataclasses.replace(found, meant=meant, some=joint == "OR")
         return SearchResults()
 
     def _ask(self, wanted: str) -> list[Any]:
@@ -575,10 +592,10 @@ def _search_hit(document: SearchDocument, title: str, body: str) -> SearchHit:
 
 def _definition(marked: str) -> str:
     """Return the beginning of a meaning, with whole sentences if it can."""
-    words = marked.split()
+    words = _WORD_AND_GAP.findall(marked)
     shown = words[:_MAX_EXCERPT_WORDS]
     ends = [place + 1 for place, word in enumerate(shown) if _END.search(word)]
-    return " ".join(words[: ends[-1]]) if ends else f"{' '.join(shown)}…"
+    return "".join(words[: ends[-1]]).rstrip() if ends else f"{''.join(shown).rstrip()}…"
 
 
 @functools.lru_cache(maxsize=6)  # courses, or versions of one

@@ -8,24 +8,40 @@ import unicodedata
 import zlib
 from collections.abc import Iterable
 
+from app.markup.scripts import part_letters
+
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # No vowels, so that a key never spells a word.
 MOST_SAMPLES = 12  # Maximum word pairs in a sketch of a text.
 _LONGEST_WORD = 80  # The comparison takes time quadratic in this length.
 LARGEST_SAMPLE = 0xFFFFFF
 _LOW_BITS = LARGEST_SAMPLE.__and__
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
-SLUG = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
+_SLUG_PART = "[a-z0-9\u00aa-\U0010ffff]+"
+SLUG_LIKE = f"{_SLUG_PART}(?:-{_SLUG_PART})*"
+"""Pattern of what may be a slug in a text; `is_slug` says whether it is one."""
 LONGEST_ID = 80
 
 
 def slugify(text: str) -> str:
     """Return the anchor form of a heading: lower case, words joined by hyphens.
 
-    >>> slugify("KV cache, per token")
-    'kv-cache-per-token'
+    Letters, marks and digits of every script stay. Signs that are not ASCII are dropped.
+
+    >>> slugify("KV cache, per token"), slugify("Łódź\u2019s №\u00a02"), slugify("発酵・パン")
+    ('kv-cache-per-token', 'łódźs-no-2', '発酵パン')
     """
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return "-".join(re.findall(r"[a-z0-9]+", plain.lower()))
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
+    letters = (c for c in plain if c.isascii() or unicodedata.category(c)[0] in "LMN")
+    return "-".join(re.findall(_SLUG_PART, "".join(letters)))
+
+
+def is_slug(text: str) -> bool:
+    """Return whether a text can stand in an address, as the slug of a topic or an id.
+
+    >>> [is_slug(text) for text in ("kv-cache", "хлеб", "KV", "a--b", "a_b", "")]
+    [True, True, False, False, False, False]
+    """
+    return bool(text) and slugify(text) == text
 
 
 def normalize_text(text: str) -> str:
@@ -72,7 +88,7 @@ def hash_words(text: str) -> str:
 
 def bottom_k_sketch(text: str) -> tuple[int, ...]:
     """Return the bottom-k sketch of a text's word pairs, for `jaccard_similarity`."""
-    words = " ".join(_WORD.findall(text.lower())).encode().split()
+    words = " ".join(_WORD.findall(part_letters(text.lower()))).encode().split()
     pairs = map(b" ".join, itertools.pairwise(words))
     hashes = map(zlib.crc32, itertools.chain(words, pairs))
     return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])

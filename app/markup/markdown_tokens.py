@@ -3,11 +3,13 @@
 import functools
 import re
 from collections.abc import Callable, Sequence
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
+from markdown_it.common.normalize_url import normalizeLink
 from markdown_it.rules_block import StateBlock, blockquote, list_block, table
 from markdown_it.rules_core import StateCore
-from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline import StateInline, emphasis, strikethrough
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.dollarmath.index import math_inline_dollar
@@ -21,7 +23,9 @@ from app.markup.problems import (
     MOST_NESTED,
     LimitExceededError,
 )
+from app.markup.scripts import is_unspaced
 
+_InlineRule = Callable[[StateInline, bool], bool]
 _BlockRule = Callable[[StateBlock, int, int, bool], bool]
 CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
@@ -30,10 +34,11 @@ _ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
 _WORDS = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
 # Separators in plain text: after the last cell of a row, after the last row of a table.
 _ROWS = re.compile(r", (; (?! *\n)|(?=; *\n))(?:; *(?=\n))?")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _GAPS = re.compile(r"[ \t]+")
 _MARKS = "[<`*_$~!&\\"
 _RULER = re.compile(r"[|:\s-]+")
-_PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")
+_PIN = re.compile(r"^<!--\s*=\s*([\w\u00aa-\U0010ffff-]+)\s*-->$")
 
 
 @functools.cache
@@ -42,6 +47,8 @@ def _markdown_parser() -> MarkdownIt:
     reader.enable(["table", "strikethrough"])
     reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)
     reader.inline.ruler.at("math_inline", _parse_formula)
+    reader.inline.ruler.at("strikethrough", _parse_marks(strikethrough.tokenize))
+    reader.inline.ruler.at("emphasis", _parse_marks(emphasis.tokenize))
     reader.inline.ruler.before("link", "cite", _parse_citation)
     reader.block.ruler.before("reference", "note", _parse_footnote, {"alt": ["paragraph"]})
     reader.block.ruler.at("table", _parse_table, {"alt": ["paragraph", "reference"]})
@@ -51,6 +58,7 @@ def _markdown_parser() -> MarkdownIt:
     reader.block.ruler.at("blockquote", _limit_depth(blockquote), {"alt": [*inside, "list"]})
     reader.core.ruler.at("inline", _parse_inline)
     reader.validateLink = _allow_any_url  # type: ignore[method-assign]
+    reader.normalizeLink = _normalize_link  # type: ignore[method-assign]
     return reader
 
 
@@ -82,6 +90,14 @@ def _allow_any_url(url: str) -> bool:
     """Accept every URL scheme; the renderer decides which URLs are written."""
     del url
     return True
+
+
+def _normalize_link(url: str) -> str:
+    """Return a local address with the letters that its file or heading has.
+
+    Only an address of the web is percent-encoded.
+    """
+    return normalizeLink(url) if _SCHEME.match(url) else unquote(url)
 
 
 def parse_markdown(text: str) -> list[Token]:
@@ -139,6 +155,27 @@ def _mark_deep(found: Sequence[Token]) -> None:
     for token in found:
         if token.level >= MOST_NESTED and token.nesting == 1:
             token.meta["refused"] = "Lists and quotes are nested too deep here."
+
+
+def _parse_marks(rule: _InlineRule) -> _InlineRule:
+    """Wrap the rule for `**` or `~~` for scripts without spaces.
+
+    CommonMark lets a mark between punctuation and a letter only begin or only end, by
+    the side on which a space is. Where there are no spaces, it may do both.
+    """
+
+    def read(state: StateInline, silent: bool) -> bool:
+        start, known = state.pos, len(state.delimiters)
+        if not rule(state, silent):
+            return False
+        before, after = state.src[start - 1 : start], state.src[state.pos : state.pos + 1]
+        if state.src[start] != "_" and before.strip() and after.strip():
+            for delimiter in state.delimiters[known:]:
+                delimiter.open = delimiter.open or is_unspaced(before)
+                delimiter.close = delimiter.close or is_unspaced(after)
+        return True
+
+    return read
 
 
 _DOLLARS = math_inline_dollar(allow_space=False, allow_digits=False)

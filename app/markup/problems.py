@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import Literal
 
-from app.markup.ids import LONGEST_ID
+from app.markup.ids import LONGEST_ID, SLUG_LIKE, slugify
 
 LOG = logging.getLogger("headroom.content.failures")
 """Logger for unexpected errors of the parser, with their tracebacks."""
@@ -170,7 +170,7 @@ _MOST_SOUGHT = 500_000_000  # Characters searched for the locations of problems.
 # An id in an item comment; parts of it may be missing or misspelled.
 _CLAIMED = re.compile(
     r"(?:^|[\s<!-])(?:q\w?|id|question)(?:\s*[:;=\uff1a]\s*|[ \t]+)[\"']?"
-    r"([a-z0-9]+(?:-[a-z0-9]+)*)",
+    rf"({SLUG_LIKE})",
     re.IGNORECASE,
 )
 
@@ -312,7 +312,7 @@ class SourceFile:
         """Add the id in a broken comment: its item may be the one that has it."""
         found = _CLAIMED.search(comment)
         if found and len(found[1]) <= LONGEST_ID:
-            self.claims.append((found[1].lower(), line))
+            self.claims.append((slugify(found[1]), line))
 
     def spend_effort(self, effort: float, once_for: str = "") -> None:
         """Add parsing effort; raises LimitExceededError if the file exceeds the limit.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 from xml.parsers import expat
 
-from app.markup.ids import SLUG, closest_word, slugify
+from app.markup.ids import SLUG_LIKE, closest_word, slugify
 from app.markup.model import ImageBlock, RegionBox, SvgFigure, SvgProblem
 
 MOST_BYTES = 20_000
@@ -53,8 +53,8 @@ _VALUES = {
     "font-weight": re.compile(r"^(?:[4-7]00|bold)$"),
     "fill": re.compile(r"^(?:none|currentColor)$"),
     "stroke": re.compile(r"^(?:none|currentColor)$"),
-    "id": SLUG,
-    "data-region": SLUG,
+    "id": re.compile(f"^{SLUG_LIKE}$"),
+    "data-region": re.compile(f"^{SLUG_LIKE}$"),
 }
 _NAMES = frozenset({"id", "data-region"})
 _TEXT = 13.0  # Size of text without a font size, in SVG units.

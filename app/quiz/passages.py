@@ -8,9 +8,10 @@ import re
 from urllib.parse import quote
 
 from app.markup.model import Topic
+from app.markup.scripts import BOUNDARY, ENDS, UNSPACED_ENDS, part_letters
 
-_WORD = re.compile(r"[a-z0-9]{2,}")
-_SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|\n(?=[A-Z“])")
+_WORD = re.compile(r"[^\W_]{2,}")
+_SENTENCE_END = re.compile(rf"(?<=[{ENDS};:])\s+|(?<=[{UNSPACED_ENDS}])|\n(?=[^\W\d_a-z]|“)")
 _BEFORE_A_STOP = re.compile(r"\s+(?=[,.;:!?)])")
 _PLAIN_WORD = re.compile("[\\w,.'\u2019%/-]+")
 _MOST_WORDS = 6  # that a browser has to find on the page
@@ -63,5 +64,8 @@ def find_passage(topic: Topic, stem: str, answer: str) -> Passage | None:
 
 
 def _distinct_words(text: str) -> frozenset[str]:
-    """Return the words of a text, without the endings of plurals."""
-    return frozenset(word.rstrip("s") for word in _WORD.findall(text.lower()))
+    """Return the words of a text without the endings of plurals, or pairs of letters."""
+    parted = part_letters(text.lower()).split(BOUNDARY)
+    pairs = (a + b for a, b in itertools.pairwise(filter(None, parted)) if len(a + b) == 2)
+    words = (word.rstrip("s") for part in parted for word in _WORD.findall(part))
+    return frozenset((*words, *pairs))

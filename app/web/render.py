@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from app.content.courses import CourseRegistry
 from app.estimator.units import format_value
 from app.markup.ids import same_language
+from app.markup.scripts import text_direction
 from app.web.compression import FILE_LEVEL, CompressedBody
 from app.web.dependencies import is_trustworthy
 from app.web.formatting import (
@@ -246,6 +247,8 @@ def language_marks(language: str) -> dict[str, Any]:
 
     >>> "<h1{lang}>".format(**language_marks("de")), "<h1{lang}>".format(**language_marks("en-GB"))
     ('<h1 lang="de">', '<h1>')
+    >>> print(language_marks("ar")["lang"])
+     lang="ar" dir="rtl"
     >>> print(language_marks("de")["authored"]("Druck & Zug"))
     <bdi lang="de">Druck &amp; Zug</bdi>
     >>> print(language_marks("de")["named"]("Read: Druck"))
@@ -255,9 +258,10 @@ def language_marks(language: str) -> dict[str, Any]:
         same = {"authored": escape, "named": escape}
         return {"lang": Markup(), "english": Markup(), **same}
     authored = functools.partial(Markup('<bdi lang="{}">{}</bdi>').format, language)
+    right_to_left = text_direction(language) == "rtl"
     return {
-        "lang": Markup(' lang="{}"').format(language),
-        "english": Markup(' lang="{}"').format(INTERFACE),
+        "lang": Markup(' lang="{}"').format(language) + Markup(' dir="rtl"') * right_to_left,
+        "english": Markup(' lang="{}"').format(INTERFACE) + Markup(' dir="ltr"') * right_to_left,
         "authored": authored,
         "named": functools.partial(_mark_authored_name, authored),
     }

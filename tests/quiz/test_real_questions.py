@@ -19,14 +19,14 @@ from app.questions.types.ordering import OrderAnswer
 from app.questions.types.short_answer import ShortAnswer
 from app.questions.variants import draw_variant
 from app.quiz.store import QUESTION
-from tests.conftest import TINY
+from tests.conftest import SCRIPTS, TINY
 
 SEEDS = (0, 1, 7, 12345)
 
 
-@pytest.fixture(scope="module", params=["tiny", "shipped"])
+@pytest.fixture(scope="module", params=["tiny", "shipped", *SCRIPTS])
 def course(request: pytest.FixtureRequest, shipped: Library) -> Library:
-    return shipped if request.param == "shipped" else load_library(TINY)
+    return shipped if request.param == "shipped" else load_library(TINY.parent / request.param)
 
 
 def right_answer(variant: Variant) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from app.main import create_app
 from app.settings import Settings
 from tests.amounts import FACTOR
-from tests.conftest import FIRST_AID, TINY, visit
+from tests.conftest import FIRST_AID, SCRIPTS, TINY, visit
 
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"}
 _VOID |= {"source", "track", "wbr"}
@@ -112,7 +112,7 @@ def pages(module_app: FastAPI) -> dict[str, Page]:
     return found
 
 
-@pytest.fixture(scope="module", params=[TINY, FIRST_AID], ids=lambda f: f.name)
+@pytest.fixture(scope="module", params=[TINY, FIRST_AID, *SCRIPTS], ids=lambda f: f.name)
 def module_app(request, tmp_path_factory, databases):
     data = tmp_path_factory.mktemp("walk")
     with databases.empty(data) as address:

@@ -8,7 +8,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from app.markup.html_renderer import render_tokens
-from app.markup.ids import SLUG, lies_within
+from app.markup.ids import is_slug, lies_within
 from app.markup.markdown_tokens import plain_text
 from app.markup.model import RegionBox, SvgFigure
 from app.markup.svg_sanitizer import WIDTHS, phone_variant, svg_opening
@@ -283,7 +283,7 @@ def _add_region(words: str) -> str:
     """Return a corrected option; its first word may be the intended region."""
     first, _, rest = words.partition(" ")
     region = first.rstrip(":")
-    return f"`{region}` {rest}" if rest and SLUG.match(region) else f"`id` {words}"
+    return f"`{region}` {rest}" if rest and is_slug(region) else f"`id` {words}"
 
 
 def _lettered_svg(drawn: HotspotFigure) -> str:
