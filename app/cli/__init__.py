@@ -222,6 +222,13 @@ def _add_regrade(regrade: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also answers to another wording, if it means the same",
     )
+    regrade.add_argument(
+        "--policy",
+        choices=("key", "both", "never-lower", "drop", "undo"),
+        default="key",
+        help="which score counts: that of the current key; of it or an earlier key, whichever is "
+        "better; never less than now; full marks for everyone; or the current key again",
+    )
     regrade.add_argument("--json", action="store_true")
 
 

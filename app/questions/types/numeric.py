@@ -265,6 +265,20 @@ def numeric_states(answer: NumericAnswer) -> Iterator[State]:
     yield "What is no number", {"answer": ["many"]}
 
 
+def numeric_tolerance(answer: object) -> str:
+    """Return the tolerance of the first right option as written (“ ± 3%”).
+
+    Empty for other question types, “ ± 1%” where a range or digits are given instead.
+    """
+    if not isinstance(answer, NumericAnswer):
+        return ""
+    template = next((o.template for o in answer.options if o.right), "")
+    found = _TOLERANCE.search(template)
+    if found is None:
+        return ""
+    return found[0].rstrip() if re.search(r"±|\+/?-", found[0]) else " ± 1%"
+
+
 def _shown_range(found: AcceptedRange) -> str:
     number = format_number(found.center / UNITS.get(found.unit, ("", 1.0))[1], 6)
     return escape(append_unit(number, found.unit))
