@@ -117,7 +117,7 @@ _OUTCOME_LABELS = {
     Outcome.ACCEPTED: "Right",
     Outcome.PARTLY: "Partly right",
     Outcome.FORESEEN: "Foreseen mistake",
-    Outcome.OTHER: "Wrong, with no reason of its own",
+    Outcome.OTHER: "Wrong, not foreseen",
 }
 
 

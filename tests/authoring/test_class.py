@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import random
 import re
 from collections import Counter
 from pathlib import Path
@@ -16,87 +15,26 @@ from app.authoring.store import AnswerFilter, list_logged_answers
 from app.content.library import Library, LiveLibrary
 from app.database.tables import Attempt, Learner
 from app.import_export.export_store import list_attempts
-from app.questions import types
 from app.questions.grading import grade
-from app.questions.model import Question
-from app.questions.result import GradeResult
 from app.questions.variants import draw_variant
 from app.quiz.store import NewAttempt, record_attempt
+from tests.authoring.classroom import CLASS, NOW, play_class, prepare_course
 
-NOW = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
-SHORT = """
-### What is the phase called in which a model reads the prompt?
-<!-- q: k-phase
-type: short
--->
-
-- [x] `prefill`
-- [ ] `decode`
-  > That is the phase after it.
-
-### How many bytes does a million FP16 numbers take?
-<!-- q: k-bytes
-type: numeric
--->
-
-- [x] `2 MB ± 1%`
-- [ ] `4 MB ± 1%`
-  > That is FP32.
-"""
-PHASES = ["prefill"] * 12 + ["Prefill phase"] * 6 + ["prefill phase"] * 4 + ["decode"] * 5
-PHASES += ["reading"] * 3
-CLASS = 30
 KINDS = ("k-trade", "k-shrink", "k-size", "k-stay", "k-order", "k-match", "k-cloze", "k-phase")
 
 
 @pytest.fixture
 def folder(folder: Path) -> Path:
     """The course, with two more questions and a wrong key at `k-trade`."""
-    quiz = folder / "topics/kv-cache/quiz.md"
-    text = quiz.read_text() + SHORT
-    text = text.replace("[x] Memory for compute", "[ ] Memory for compute")
-    quiz.write_text(text.replace("[ ] Bandwidth for latency", "[x] Bandwidth for latency"))
-    return folder
+    return prepare_course(folder)
 
 
 @pytest.fixture
 def class_of_thirty(session: Session, crowd, library: Library) -> list[int]:
-    """Thirty learners of rising skill who answered every question of the course."""
-    mix = random.Random(4)  # noqa: S311 - repeatable, not secret
+    """Thirty learners who answered every question of the course."""
     learners = crowd.join(CLASS)
-    for place, learner in enumerate(learners):
-        skill = 0.25 + 0.7 * place / CLASS
-        for question in library.questions.values():
-            if types.type_of(question).in_exams:
-                play(session, question, learner, place, knows=mix.random() < skill)
-    session.commit()
+    play_class(session, library, learners)
     return learners
-
-
-def play(session: Session, question: Question, learner: int, place: int, *, knows: bool) -> None:
-    """Answer as a learner does: what is true, or one of the foreseen wrong responses."""
-    variant = draw_variant(question, place)
-    _, *others = responses = [raw for _, raw in types.type_of(variant).states(variant.answer)]
-    raw = responses[0] if knows else others[place % len(others)]
-    if question.id == "k-phase":
-        raw = {"answer": [PHASES[CLASS - 1 - place]]}
-    if question.id == "k-trade":
-        others = {o.text.plain: o.key for o in question.answer.options}
-        said = "Memory for compute" if knows else "Bandwidth for latency"
-        raw = {"answer": [others[said]]}
-    verdict = grade(variant, raw)
-    if isinstance(verdict, GradeResult):
-        attempt = NewAttempt(
-            question,
-            place,
-            raw,
-            verdict,
-            token=f"{question.id}-{place}",
-            context="quiz",
-            certainty=1 + place % 3,
-            milliseconds=1000 * (10 + place),
-        )
-        record_attempt(session, learner, attempt, NOW.date(), NOW)
 
 
 def log_of(session: Session, item: str) -> list[Attempt]:

@@ -60,7 +60,7 @@ def test_an_author_looks_and_confirms(
     mend(course)
 
     question = f"{bench.url}/authoring/questions/{ITEM}"
-    look_until(page, question, "would score otherwise", 1)
+    look_until(page, question, "would score differently", 1)
     page.get_by_role("link", name="Grade it again").click()
     row = page.get_by_role("row", name="0 to 1")
     expect(row.get_by_role("cell").first).to_have_text("1")
@@ -71,4 +71,4 @@ def test_an_author_looks_and_confirms(
     page.get_by_role("button", name="Grade 1 answer again").click()
 
     expect(page.get_by_text("1 answer graded again.")).to_be_visible()
-    look_until(page, question, "would score otherwise", 0)
+    look_until(page, question, "would score differently", 0)

@@ -568,6 +568,7 @@ class DesignType(QuestionType[DesignAnswer]):
     boxed = False
     in_parts = True
     keys = ("estimate", "given", "choose", "accept")
+    telling_key = "estimate"
     fields = ("choose.",)
     in_exams = False
     as_card = False

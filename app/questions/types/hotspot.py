@@ -102,6 +102,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
     template = "questions/place.html"
     in_parts = True
     keys = ("figure",)
+    telling_key = "figure"
     listed = "regions"
     chosen = True
     least = 3

@@ -210,6 +210,7 @@ _UNITS = {
     "FLOP": ("GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"),
     "FLOP/s": ("TFLOP/s", "PFLOP/s", "EFLOP/s"),
 }
+_NUMBER_FIRST = re.compile(r"[-+−]?\s?[\d{.$€£¥]")
 _TOLERANCE = re.compile(r"\s*(?:±|\+-|\+/-|\.\.|sig\b).*", re.DOTALL)
 _OTHER_UNIT = "kB"
 
@@ -438,11 +439,11 @@ class NumericType(QuestionType[NumericAnswer]):
     weighed = True
     begins = True
 
-    def told_by_options(self, options: Sequence[ParsedOption]) -> str:
+    def told_by_options(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option is a number in code, and one has a tolerance."""
         spans = [option_code(option) or "" for option in options]
-        numbers = all(s[:1].isdigit() for s in spans) and any("±" in s for s in spans)
-        return "its options are numbers with a tolerance" if numbers else ""
+        numbers = all(_NUMBER_FIRST.match(span) for span in spans)
+        return numbers and any(_TOLERANCE.search(span) for span in spans)
 
     def parse(self, written: AuthoredItem) -> NumericAnswer:
         return parse_numeric(written)
