@@ -62,6 +62,7 @@ from app.database.write_queue import Turn
 from app.errors import ConflictError, NotFoundError
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache
 from app.markup.expressions import ExpressionError
+from app.markup.problems import RULES
 from app.questions import types
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question
@@ -452,7 +453,7 @@ def help_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
     except OSError:
         hint = "See docs/authoring.md of the source."
         raise NotFoundError("The reference is not installed here.", hint) from None
-    return render_page(request, "authoring/help.html", learner=learner, guide=guide)
+    return render_page(request, "authoring/help.html", learner=learner, guide=guide, rules=RULES)
 
 
 regrading_router = APIRouter(route_class=AuthorRoute)

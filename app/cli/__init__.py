@@ -155,7 +155,13 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         help="with --fix: this item is the same as before, even if all of its text changed",
     )
     check.add_argument("--verbose", action="store_true", help="show where Headroom itself failed")
-    check.add_argument("--explain", metavar="CODE", help="explain a code and how to fix it")
+    check.add_argument(
+        "--explain",
+        metavar="CODE",
+        nargs="?",
+        const="all",
+        help="explain a code and how to fix it; without one, list all codes",
+    )
     check.add_argument("--watch", action="store_true", help="check again at every change")
 
 

@@ -180,8 +180,8 @@ class QuestionType(abc.ABC, Generic[A]):
     """A question type, from Markdown to statistics.
 
     `name` is its `type` in the comment. `models` are the classes of its answer, the
-    answer itself first. `keys` are its own keys of the comment; an item with the
-    `telling_key` needs no `type`. `block` the token that
+    answer itself first. `keys` are its own keys of the comment; if there is a `telling_key`,
+    only an item with it can be of this type without saying so. `block` the token that
     opens the list or table with its answer; `blank` the Markdown of a gap, if the answer is
     in the stem; `boxed` whether its options have boxes. `begins` is whether scaffolded
     topics contain one, `estimates` whether it needs a course with calculators.
