@@ -17,9 +17,11 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from app.questions.intervals import NINE_IN_TEN, wilson_interval
+
 MIN_RESPONSES = 10  # with fewer first attempts, no index is shown
-_MIN_CHOOSERS = 5  # of an option, before its choosers are compared with others
-_MARGIN = 0.1  # share of the marks by which a distractor's choosers must be better
+_MIN_CHOOSERS = 3  # of an option, before its choosers are compared with others
+_IDLE = 0.05  # share of the answers below which a distractor does not work
 _Z_95 = statistics.NormalDist().inv_cdf(0.975)
 
 
@@ -41,13 +43,15 @@ class ItemResponse:
 class OptionStatistics:
     """How often an option was chosen, and how its choosers did on the other items.
 
-    `rest` is their mean share of marks there, 0..1; None if nobody chose it.
+    `rest` is their mean share of marks there, 0..1; None if nobody chose it. `rest_error` is the
+    standard error of that mean; None for fewer than two choosers.
     """
 
     key: str
     count: int
     share: float
     rest: float | None
+    rest_error: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -154,22 +158,37 @@ def correlation_interval(correlation: float, pairs: int) -> tuple[float, float] 
 
 
 def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None:
-    """Return an option that stronger learners prefer to the key, or None."""
+    """Return an option whose choosers are stronger than those of the key, or None.
+
+    The 90% interval of the difference of their means (Welch) must lie above zero, so that chance
+    alone names one in 20 equal pairs, and fewer where the key is the better one.
+    """
     if not item.enough:
         return None
-    rest = {o.key: o.rest for o in item.options if o.rest is not None and o.count >= _MIN_CHOOSERS}
-    keyed = [rest[key] for key in right if key in rest]
-    wrong = {key: r for key, r in rest.items() if key not in right}
-    if not wrong or not keyed:
+    compared = {
+        o.key: (o.rest, o.rest_error)
+        for o in item.options
+        if o.rest is not None and o.rest_error is not None and o.count >= _MIN_CHOOSERS
+    }
+    keyed = [compared[key] for key in right if key in compared]
+    if not keyed:
         return None
-    best = max(wrong, key=lambda key: wrong[key])
-    return best if wrong[best] > max(keyed) + _MARGIN else None
+    key_rest, key_error = max(keyed)
+    better = {
+        name: rest - key_rest - NINE_IN_TEN * math.hypot(error, key_error)
+        for name, (rest, error) in compared.items()
+        if name not in right
+    }
+    best = max(better, key=lambda name: better[name], default=None)
+    return best if best is not None and better[best] > 0 else None
 
 
 def never_chosen(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
-    """Return the distractors that nobody chose."""
+    """Return the distractors that nobody chose, once fewer than 5% can be expected to."""
+    if wilson_interval(0, item.count, NINE_IN_TEN)[1] >= _IDLE:
+        return ()
     chosen = {o.key for o in item.options if o.count}
-    return tuple(key for key in wrong if key not in chosen) if item.enough else ()
+    return tuple(key for key in wrong if key not in chosen)
 
 
 def _marks_by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict[str, float]]:
@@ -209,7 +228,7 @@ def _describe_item(
         discrimination=None if discrimination is None else 100 * discrimination,
         discrimination_interval=interval and (100 * interval[0], 100 * interval[1]),
         options=tuple(
-            OptionStatistics(key, len(found), len(found) / len(rows), _mean_or_none(found))
+            OptionStatistics(key, len(found), len(found) / len(rows), *_mean_with_error(found))
             for key, found in sorted(rests_by_option.items())
         ),
     )
@@ -226,6 +245,9 @@ def _cronbach_alpha(
     return 100 * items / (items - 1) * (1 - within / spread)
 
 
-def _mean_or_none(values: Sequence[float | None]) -> float | None:
+def _mean_with_error(values: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """Return the mean and its standard error; None where there are too few values."""
     known = [v for v in values if v is not None]
-    return statistics.fmean(known) if known else None
+    if len(known) < 2:
+        return (known[0] if known else None), None
+    return statistics.fmean(known), statistics.stdev(known) / math.sqrt(len(known))

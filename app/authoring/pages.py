@@ -1,5 +1,6 @@
 """Author routes: problems, statistics, question, regrading, guide, audit log."""
 
+import functools
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
@@ -13,6 +14,7 @@ from app.accounts.author_access import AuthorRoute, CurrentAuthor, forget_author
 from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.current_learner import CurrentLearner, Reader, RequestContext
 from app.authoring import statistics_tables, store
+from app.authoring.answers_page import answers_router
 from app.authoring.course_report import (
     AuthoredLibrary,
     compute_coverage,
@@ -38,7 +40,7 @@ from app.authoring.problem_list import (
     read_authoring_guide,
     topic_of_path,
 )
-from app.authoring.regrading import confirm_regrade, preview_regrade
+from app.authoring.regrading import RegradePolicy, confirm_regrade, preview_regrade
 from app.authoring.statistics_cache import BankStatistics, CurrentStatistics
 from app.authoring.statistics_tables import (
     VariantRow,
@@ -61,6 +63,7 @@ from app.database.write_queue import Turn
 from app.errors import ConflictError, NotFoundError
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache
 from app.markup.expressions import ExpressionError
+from app.markup.problems import RULES
 from app.questions import types
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question
@@ -184,6 +187,7 @@ class RegradePreviewForm(BaseModel):
     """Which answers to regrade; `graded` says how many were just regraded."""
 
     reworded: bool = False
+    policy: RegradePolicy = RegradePolicy.KEY
     graded: int = Field(0, ge=0, le=2**31)
 
 
@@ -191,6 +195,7 @@ class RegradeConfirmForm(BaseModel):
     """Confirms regrading by the revision that the author saw."""
 
     reworded: bool = False
+    policy: RegradePolicy = RegradePolicy.KEY
     revision: str = Field(max_length=64)
 
 
@@ -463,10 +468,17 @@ def help_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
     except OSError:
         hint = "See docs/authoring.md of the source."
         raise NotFoundError("The reference is not installed here.", hint) from None
-    return render_page(request, "authoring/help.html", learner=learner, guide=guide)
+    return render_page(request, "authoring/help.html", learner=learner, guide=guide, rules=RULES)
 
 
 regrading_router = APIRouter(route_class=AuthorRoute)
+_POLICY_LABELS = {
+    RegradePolicy.KEY: ("Current key", "Scores go up or down as the current key says."),
+    RegradePolicy.BOTH: ("Credit both", "What the current key or an earlier one accepts is right."),
+    RegradePolicy.NEVER_LOWER: ("Never lower", "Scores go up by the current key, and never down."),
+    RegradePolicy.DROP: ("Drop", "Everyone who answered gets full marks."),
+    RegradePolicy.UNDO: ("Undo", "Takes “credit both”, “never lower” and “drop” back."),
+}
 
 
 @regrading_router.get("/questions/{item}/regrading")
@@ -480,9 +492,14 @@ def show_regrading(context: Reader, item: str, wanted: RegradeQuery) -> HTMLResp
         title=question_title(question),
         right=types.type_of(question).right_words(question.answer),
         regrading=preview_regrade(
-            context.db, context.learner.course, question, reworded=wanted.reworded
+            context.db,
+            context.learner.course,
+            question,
+            reworded=wanted.reworded,
+            policy=wanted.policy,
         ),
         wanted=wanted,
+        policies=_POLICY_LABELS,
         other_words=RegradeRefusal.WORDS,
     )
 
@@ -510,12 +527,19 @@ async def grade_again(
     course: str = request.state.course
     async with read_only_session(request) as db:
         regrading = await run_in_threadpool(
-            preview_regrade, db, course, question, reworded=wanted.reworded
+            functools.partial(
+                preview_regrade,
+                db,
+                course,
+                question,
+                reworded=wanted.reworded,
+                policy=wanted.policy,
+            )
         )
     write_session: Turn = request.app.state.turn
     async with write_session() as db:
         count = await run_in_threadpool(confirm_regrade, db, course, regrading, author.id, now)
-    query = f"graded={count}{'&reworded=true' if wanted.reworded else ''}"
+    query = f"graded={count}&policy={wanted.policy}{'&reworded=true' if wanted.reworded else ''}"
     return RedirectResponse(f"/authoring/questions/{quote(item)}/regrading?{query}", 303)
 
 
@@ -523,6 +547,7 @@ authoring_router = APIRouter(include_in_schema=False)
 authoring_router.include_router(problems_router, prefix="/authoring")
 authoring_router.include_router(questions_router, prefix="/authoring")
 authoring_router.include_router(regrading_router, prefix="/authoring")
+authoring_router.include_router(answers_router, prefix="/authoring")
 authoring_router.include_router(pages_router, prefix="/authoring")
 authoring_router.include_router(reference_router, prefix="/authoring")
 authoring_router.include_router(

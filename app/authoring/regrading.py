@@ -9,6 +9,7 @@ with a changed score.
 import collections
 import dataclasses
 import datetime as dt
+import enum
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,6 +25,21 @@ from app.questions.variants import combination_index
 from app.quiz.store import keep_revision, load_wording
 
 _SCORE_TOLERANCE = 1e-9
+
+
+class RegradePolicy(enum.StrEnum):
+    """What counts for answers that were given before."""
+
+    KEY = "key"
+    BOTH = "both"
+    NEVER_LOWER = "never-lower"
+    DROP = "drop"
+    UNDO = "undo"
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether it also concerns answers that the current key has graded."""
+        return self in {RegradePolicy.BOTH, RegradePolicy.DROP, RegradePolicy.UNDO}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,19 +80,34 @@ class RegradePreview:
 
 
 def preview_regrade(
-    db: Session, course: str, question: Question, *, reworded: bool = False
+    db: Session,
+    course: str,
+    question: Question,
+    *,
+    reworded: bool = False,
+    policy: RegradePolicy = RegradePolicy.KEY,
 ) -> RegradePreview:
     """Return what the key of `question` would change; nothing is written.
 
-    With `reworded`, answers to a different wording are regraded too.
+    With `reworded`, answers to a different wording are regraded too. `policy` says which score
+    counts: that of the current key, the better one of it and every earlier key (both), never
+    less than now (never-lower), or full marks for everyone who answered (drop). Undo returns to
+    the current key after such a decision.
     """
-    answers = store.regradable_attempts(db, course, question.id, question.revision)
+    revision = "" if policy.is_for_all else question.revision
+    answers = store.regradable_attempts(db, course, question.id, revision)
+    earlier = {seen.revision for seen in store.list_seen_wordings(db, question.id)}
     wordings = {
-        revision: _load_decoded_wording(db, question.id, revision)
-        for revision in {answer.revision for answer in answers}
-    }
+        name: _load_decoded_wording(db, question.id, name)
+        for name in earlier | {answer.revision for answer in answers}
+    } | {question.revision: question}
     regrader = _CachedRegrader(question, wordings, reworded=reworded)
-    scored = [(answer, regrader.regrade(answer)) for answer in answers]
+    former = _former_keys(question, wordings) if policy is RegradePolicy.BOTH else ()
+    regraders = [
+        regrader,
+        *(_CachedRegrader(former_key, wordings, reworded=reworded) for former_key in former),
+    ]
+    scored = [(answer, _score_by_policy(answer, regraders, policy)) for answer in answers]
     rows = [
         NewScore(answer, question.revision, score)
         for answer, score in scored
@@ -84,6 +115,7 @@ def preview_regrade(
     ]
     changed = [row for row in rows if abs(row.score - row.answer.score) > _SCORE_TOLERANCE]
     refused = collections.Counter(s for _, s in scored if isinstance(s, RegradeRefusal))
+    moved = [row for row in rows if row.answer.revision != question.revision or row in changed]
     return RegradePreview(
         question=question,
         answers=len(scored),
@@ -91,8 +123,32 @@ def preview_regrade(
         effects=_count_score_changes(changed),
         same=len(rows) - len(changed),
         refused=tuple(sorted(refused.items())),
-        rows=tuple(rows) if changed else (),
+        rows=tuple(moved) if changed else (),
     )
+
+
+def _former_keys(question: Question, wordings: Mapping[str, Question | None]) -> list[Question]:
+    """Return the earlier versions of a question that differ in the key alone."""
+    return [
+        wording
+        for revision, wording in wordings.items()
+        if wording is not None and revision != question.revision and is_key_alone(wording, question)
+    ]
+
+
+def _score_by_policy(
+    answer: RegradableAttempt, regraders: Sequence["_CachedRegrader"], policy: RegradePolicy
+) -> float | RegradeRefusal:
+    """Return the score of an answer; `regraders` are that of the current key, then earlier ones."""
+    if policy is RegradePolicy.DROP:
+        return 1.0
+    current = regraders[0].regrade(answer)
+    if isinstance(current, RegradeRefusal):
+        return current
+    if policy is RegradePolicy.NEVER_LOWER:
+        return max(current, answer.score)
+    scores = [regrader.regrade(answer) for regrader in regraders[1:]]
+    return max([current, *(score for score in scores if not isinstance(score, RegradeRefusal))])
 
 
 def is_mended(db: Session, question: Question, revision: str) -> bool:

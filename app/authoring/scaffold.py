@@ -103,15 +103,16 @@ def new_topic(
         "today": today.isoformat(),
     }
     page = _page_template(words, computed=course.library.syllabus.calculators)
-    quiz = _mark_as_draft(_front_matter_text("quiz", words), "---\n")
     used = set(course.ids)
-    for number, kind in enumerate(_FIRST, 1):
-        name = _unused_name(f"{slug}-{kind}", used)
-        quiz += "\n" + _item_template(kind, name, title, number)
-    cards = _mark_as_draft(_front_matter_text("cards", words), "---\n")
-    for number in (1, 2):
-        cards += "\n" + _item_template("card", _unused_name(f"{slug}-card", used), title, number)
-    files = {"concept.md": page, "quiz.md": quiz, "cards.md": cards}
+    quiz = [
+        _item_template(kind, _unused_name(f"{slug}-{kind}", used), title, number)
+        for number, kind in enumerate(_FIRST, 1)
+    ]
+    cards = [
+        _item_template("card", _unused_name(f"{slug}-card", used), title, number)
+        for number in (1, 2)
+    ]
+    files = {"concept.md": page, "quiz.md": "\n".join(quiz), "cards.md": "\n".join(cards)}
     folder.mkdir(parents=True)
     return [_write_new_file(folder / name, text) for name, text in files.items()]
 
@@ -127,11 +128,11 @@ def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tup
     used = set(course.ids)
     stem = "cards" if kind == "card" else "quiz"
     path = course.folder / "topics" / slug / f"{stem}.md"
-    before = _existing_text(course, topic, path)
-    number = before.count("\n<!-- q:") + 1
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    number = before.count("<!-- q:") + 1
     name = name or _unused_name(f"{slug}-{kind}", used)
     item = _mark_as_draft(_item_template(kind, name, topic.title, number), f"<!-- q: {name}\n")
-    start = before.rstrip("\n") + "\n\n"
+    start = before.rstrip("\n") + "\n\n" if before else ""
     drawing = _STARTS / f"{kind}.svg"
     if drawing.exists():
         _write_new_file(path.with_name(f"{name}.svg"), drawing.read_text(encoding="utf-8"))
@@ -213,18 +214,6 @@ def _count_questions_by_domain(library: Library) -> Counter[str]:
     return Counter(question.home(domain_of) for question in drawn)
 
 
-def _existing_text(course: ScaffoldTarget, topic: Topic, path: Path) -> str:
-    """Return the current text of the file; for a new one its front matter."""
-    if path.exists():
-        return path.read_text(encoding="utf-8")
-    words = {
-        "title": topic.title,
-        "objective": ", ".join(topic.objectives[:1]) or course.objective,
-        "source": next(iter(topic.sources), "") or course.source,
-    }
-    return _front_matter_text(path.stem, words)
-
-
 def _page_template(words: Mapping[str, str], *, computed: bool) -> str:
     """Return a page, with a figure and a calculator if the course has them."""
     more = {
@@ -233,12 +222,6 @@ def _page_template(words: Mapping[str, str], *, computed: bool) -> str:
         "calculator": _read_template("calculator.md") if computed else "",
     }
     return _fill_template("concept.md", {**words, **more})
-
-
-def _front_matter_text(stem: str, words: Mapping[str, str]) -> str:
-    kind = "questions" if stem == "quiz" else "cards"
-    heading = _quote_text(f"{words['title']}: {kind}")
-    return _fill_template(f"{stem}.md", {**words, "heading": heading})
 
 
 def _item_template(kind: str, name: str, title: str, number: int) -> str:

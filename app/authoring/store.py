@@ -141,6 +141,80 @@ def load_first_answers(db: Session, course: str) -> list[FirstAttempt]:
     ]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnswerFilter:
+    """Which answers to a question to list; empty fields do not limit.
+
+    Days are in UTC, and both ends are included. `joined_since` and `joined_until` are about the
+    day on which a learner began. `context` is page, quiz, practice, placement or exam.
+    """
+
+    since: dt.date | None = None
+    until: dt.date | None = None
+    joined_since: dt.date | None = None
+    joined_until: dt.date | None = None
+    context: str = ""
+    repeated: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LoggedAnswer:
+    """An answer as the log has it; `raw` is the JSON response, `score` the one that counts."""
+
+    learner: int
+    seed: int
+    raw: str
+    score: float
+    certainty: int | None
+    milliseconds: int | None
+
+
+def list_logged_answers(
+    db: Session, course: str, item: str, wanted: AnswerFilter
+) -> list[LoggedAnswer]:
+    """Return the answers to a question, in log order; without `repeated` only first ones."""
+    conditions = [col(Attempt.item) == item, _in_course(course, Attempt.learner_id)]
+    if not wanted.repeated:
+        conditions.append(col(Attempt.first).is_(True))
+    if wanted.context:
+        conditions.append(col(Attempt.context) == wanted.context)
+    if wanted.since:
+        conditions.append(col(Attempt.at) >= _day_start(wanted.since))
+    if wanted.until:
+        conditions.append(col(Attempt.at) < _day_start(wanted.until + dt.timedelta(days=1)))
+    if wanted.joined_since or wanted.joined_until:
+        conditions.append(col(Attempt.learner_id).in_(_joined_between(wanted)))
+    rows = db.execute(
+        select(
+            col(Attempt.learner_id),
+            col(Attempt.seed),
+            col(Attempt.raw),
+            SCORE,
+            col(Attempt.certainty),
+            col(Attempt.milliseconds),
+        )
+        .select_from(GRADED)
+        .where(*conditions)
+        .order_by(col(Attempt.id))
+    )
+    return [LoggedAnswer(*row) for row in rows]
+
+
+def _joined_between(wanted: AnswerFilter) -> Any:
+    """Return the query for learners who began between two days."""
+    query = select(col(Learner.id))
+    if wanted.joined_since:
+        query = query.where(col(Learner.created_at) >= _day_start(wanted.joined_since))
+    if wanted.joined_until:
+        end = wanted.joined_until + dt.timedelta(days=1)
+        query = query.where(col(Learner.created_at) < _day_start(end))
+    return query
+
+
+def _day_start(day: dt.date) -> int:
+    return to_milliseconds(dt.datetime.combine(day, dt.time(), dt.UTC))
+
+
 def list_learner_reports(
     db: Session, course: str, *, settled: bool = False, item: str = ""
 ) -> list[LearnerReport]:
@@ -285,11 +359,11 @@ _ANSWERED = (
     .select_from(GRADED)
     .where(
         ATTEMPT.c["item"] == bindparam("item"),
-        bindparam("revision") != REVISION,
         ATTEMPT.c.learner_id.in_(_IN_COURSE),
     )
     .order_by(ATTEMPT.c.id)
 )
+_ANSWERED_BEFORE = _ANSWERED.where(bindparam("revision") != REVISION)
 _ANSWERERS = (
     _IN_COURSE.where(
         col(Learner.id).in_(
@@ -330,11 +404,14 @@ class NewScore:
 
 
 def regradable_attempts(
-    db: Session, course: str, item: str, revision: str
+    db: Session, course: str, item: str, revision: str = ""
 ) -> list[RegradableAttempt]:
-    """Return the answers to a question that were graded by another revision."""
-    values = {"course": course, "item": item, "revision": revision}
-    return [RegradableAttempt(*row) for row in db.connection().execute(_ANSWERED, values)]
+    """Return the answers to a question, with `revision` those graded by another one."""
+    values = {"course": course, "item": item}
+    statement = _ANSWERED
+    if revision:
+        statement, values = _ANSWERED_BEFORE, {**values, "revision": revision}
+    return [RegradableAttempt(*row) for row in db.connection().execute(statement, values)]
 
 
 _SUBMITTED = (

@@ -1,6 +1,7 @@
 """What to fix first."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlencode
 
@@ -17,12 +18,12 @@ from app.content.library import Library
 from app.markup.model import SourceLocation
 from app.markup.problems import ContentProblem
 from app.questions import types
+from app.questions.intervals import NINETEEN_IN_TWENTY, wilson_interval
 from app.questions.model import Question
 
-_NEAR_GUESSING = 5.0  # points of facility above the guess score
-_TOO_EASY = 95.0
-_BACKWARDS = -10.0  # closer to zero, the sign is mostly chance
+_TOO_EASY = 0.95  # share of the marks
 _FORGETFUL = 0.3  # lapses per review
+_LONGEST_OPTION = 60
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -112,23 +113,23 @@ def _option_reasons(question: Question, statistics: ItemStatistics) -> list[FixR
     kind = types.type_of(question)
     if not kind.chosen:
         return []
-    letters = option_letters(question)
     options = kind.options(question.answer)
+    names = {o.key: _quote_option(o.words) for o in options}
     right = [o.key for o in options if o.right]
     wrong = [o.key for o in options if not o.right]
     reasons = []
     better = probable_wrong_key(statistics, right)
-    if better is not None and better in letters:
-        text = f"Probably a wrong key: stronger learners choose {letters[better]}."
+    if better in names:
+        text = f"Probably a wrong key: strong learners choose {names[better]}."
         reasons.append(FixReason(100, text))
-    unused = [letters[key] for key in never_chosen(statistics, wrong)]
+    unused = [names[key] for key in never_chosen(statistics, wrong)]
     if unused:
         reasons.append(FixReason(25, f"Nobody chooses {_join_names(unused)}."))
     if kind.several:  # several keys have no order among them
         return reasons
-    counts = {o.key: o.count for o in statistics.options if o.key in letters}
+    counts = {o.key: o.count for o in statistics.options if o.key in names}
     most_right = max((counts.get(key, 0) for key in right), default=0)
-    popular = [letters[k] for k, n in counts.items() if k not in right and n > most_right]
+    popular = [names[k] for k, n in counts.items() if k not in right and _is_more(n, most_right)]
     if popular:
         verb = "is" if len(popular) == 1 else "are"
         text = f"{_join_names(popular)} {verb} chosen more often than the key."
@@ -136,28 +137,40 @@ def _option_reasons(question: Question, statistics: ItemStatistics) -> list[FixR
     return reasons
 
 
+def _is_more(count: int, other: int) -> bool:
+    """Return whether a count is larger than another one beyond chance (McNemar, 95%)."""
+    return count - other > NINETEEN_IN_TWENTY * math.sqrt(count + other)
+
+
+def _quote_option(text: str) -> str:
+    shown = text if len(text) <= _LONGEST_OPTION else f"{text[: _LONGEST_OPTION - 1].rstrip()}…"
+    return f"“{shown}”"
+
+
 def _mark_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
+    """Judge an index by its 95% interval: what chance can explain is no reason to fix anything."""
     facility, guess = statistics.facility, blind_guess_percent(question)
-    reasons = _discrimination_reasons(statistics.discrimination)
+    reasons = _discrimination_reasons(statistics)
     if facility is None:
         return reasons
-    if guess is not None and facility <= guess + _NEAR_GUESSING:
-        text = f"Facility {facility:.0f}%, guessing alone gives {guess:.0f}%."
+    share = facility / 100
+    low, high = wilson_interval(share * statistics.count, statistics.count, NINETEEN_IN_TWENTY)
+    if guess and high < guess / 100:
+        text = f"Learners get {facility:.0f}%, blind guessing would give {guess:.0f}%."
         reasons.append(FixReason(55, text))
     elif facility == 0:
         reasons.append(FixReason(55, "Nobody got any of it right."))
-    if facility >= _TOO_EASY:
-        reasons.append(FixReason(15, f"Facility {facility:.0f}%: too easy to tell learners apart."))
+    if low >= _TOO_EASY:
+        reasons.append(FixReason(15, f"Learners get {facility:.0f}%: too easy to tell them apart."))
     return reasons
 
 
-def _discrimination_reasons(index: float | None) -> list[FixReason]:
-    if index is None or index >= 0:
+def _discrimination_reasons(statistics: ItemStatistics) -> list[FixReason]:
+    interval = statistics.discrimination_interval
+    if interval is None or interval[1] >= 0:
         return []
-    shown = f"Discrimination −{abs(index):.0f}"
-    if index < _BACKWARDS:
-        return [FixReason(80, f"{shown}: weaker learners do better at it.")]
-    return [FixReason(50, f"{shown}: it does not tell strong learners from weak.")]
+    shown = f"discrimination −{-interval[0]:.0f} to −{-interval[1]:.0f}"
+    return [FixReason(80, f"Weak learners do better at it than strong ones ({shown}).")]
 
 
 def _join_names(names: Sequence[str]) -> str:

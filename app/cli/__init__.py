@@ -165,7 +165,13 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         help="with --fix: this item is the same as before, even if all of its text changed",
     )
     check.add_argument("--verbose", action="store_true", help="show where Headroom itself failed")
-    check.add_argument("--explain", metavar="CODE", help="explain a code and how to fix it")
+    check.add_argument(
+        "--explain",
+        metavar="CODE",
+        nargs="?",
+        const="all",
+        help="explain a code and how to fix it; without one, list all codes",
+    )
     check.add_argument("--watch", action="store_true", help="check again at every change")
 
 
@@ -231,6 +237,13 @@ def _add_regrade(regrade: argparse.ArgumentParser) -> None:
         "--reworded",
         action="store_true",
         help="also answers to another wording, if it means the same",
+    )
+    regrade.add_argument(
+        "--policy",
+        choices=("key", "both", "never-lower", "drop", "undo"),
+        default="key",
+        help="which score counts: that of the current key; of it or an earlier key, whichever is "
+        "better; never less than now; full marks for everyone; or the current key again",
     )
     regrade.add_argument("--json", action="store_true")
 

@@ -150,6 +150,10 @@ def refuse_packaged_course(folder: Path) -> None:
 
 
 def _explain_code(code: str) -> int:
+    if code == "ALL":
+        lines = (f"{code}  {rule.meaning}\n     {rule.remedy}" for code, rule in RULES.items())
+        print("\n".join(lines))
+        return 0
     if code not in RULES:
         hint = did_you_mean(code, RULES) or "Codes look like E04 or W87; they follow the location."
         raise CommandError(f"{code} is not a code of the check. {hint}")

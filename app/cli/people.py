@@ -23,7 +23,13 @@ from app.accounts.author_store import (
 )
 from app.accounts.devices_page import CODE_LIFETIME, new_code, normalize_code
 from app.accounts.learner_store import LearnerListRow
-from app.authoring.regrading import RegradeImpact, RegradePreview, confirm_regrade, preview_regrade
+from app.authoring.regrading import (
+    RegradeImpact,
+    RegradePolicy,
+    RegradePreview,
+    confirm_regrade,
+    preview_regrade,
+)
 from app.cli.content import course_folder
 from app.cli.database import local_server_url, open_database, read_settings
 from app.cli.launcher import CommandError
@@ -228,7 +234,13 @@ def run_regrade(options: argparse.Namespace) -> int:
     with open_database(settings) as engine, Session(engine) as db:
         if options.yes:
             db.connection(execution_options=WRITING)
-        preview = preview_regrade(db, course, question, reworded=options.reworded)
+        preview = preview_regrade(
+            db,
+            course,
+            question,
+            reworded=options.reworded,
+            policy=RegradePolicy(options.policy),
+        )
         written = 0
         if options.yes:
             written = confirm_regrade(db, course, preview, COMMAND_LINE, utc_now())

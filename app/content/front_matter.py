@@ -110,8 +110,8 @@ _NEAR_NAME_CUTOFF = (
 TYPES = (*KINDS, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
 FileKind = Literal["page", "quiz", "cards"]
-Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
-PARTIAL: dict[str, Partial] = {p: p for p in ("", "off", "net", "coverage", "each", "lcs")}
+Partial = Literal["", "off", "net", "each", "lcs"]
+PARTIAL: dict[str, Partial] = {p: p for p in ("", "off", "net", "each", "lcs")}
 _STATUS: dict[str, Status] = {"draft": "draft", "review": "review", "live": "live"}
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 

@@ -190,14 +190,40 @@ def _take_reason(
     return True
 
 
-def _infer_type(body: list[Token], options: list[ParsedOption]) -> tuple[str, str]:
-    """Return the type that an untyped item probably has, and the evidence."""
-    blocks = [] if any(option.ticked for option in options) else body
+def _infer_type(draft: ItemDraft, options: list[ParsedOption]) -> str:
+    """Return the type that the form of an untyped item says; empty for a choice.
+
+    Keys that one type alone has come first, then what the body holds, then the options.
+    """
+    keys = draft.comment.fields.values
+    blocks = [] if any(option.ticked for option in options) else draft.body
     told = itertools.chain(
-        ((k.name, k.told_by(t, options)) for t in blocks for k in KINDS.values()),
-        ((k.name, k.told_by_options(options)) for k in KINDS.values()),
+        (k.name for k in KINDS.values() if k.telling_key in keys and k.told_by_options(options)),
+        (k.name for t in blocks for k in KINDS.values() if k.told_by(t, options)),
+        (k.name for k in KINDS.values() if not k.telling_key and k.told_by_options(options)),
     )
-    return next((found for found in told if found[1]), ("", ""))
+    return next(told, "")
+
+
+def _take_inferred_block(parts: ItemParts, opening: str) -> None:
+    """Move the list or table with the answer from the stem or explanation to `block`.
+
+    What follows it is explanation, as in an item with a declared type.
+    """
+    if not opening:
+        return
+    for tokens in (parts.stem, parts.explanation):
+        at = next((i for i, t in enumerate(tokens) if t.type == opening and not t.level), None)
+        if at is None:
+            continue
+        end = closing_index(tokens, at) + 1
+        parts.block, after = tokens[at:end], tokens[end:]
+        del tokens[at:]
+        if tokens is parts.stem:
+            parts.explanation[:0] = after
+        else:
+            parts.explanation.extend(after)
+        return
 
 
 def _declared_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
@@ -217,16 +243,20 @@ def _inferred_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: So
     """Infer the type of an item without one."""
     if kind == "cards" and not parts.options:
         return "card"
-    meant, shows = _infer_type(draft.body, parts.options)
-    if parts.options and (kind == "cards" or not meant):
-        return choice_type(parts.options)
-    message = "This question has no answers and no type."
-    hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
-    if meant:
-        message = f"The item has no type, and {shows}."
-        hint = f"Write a line type: {meant} into its comment."
-    if meant and parts.options and not any(o.ticked for o in parts.options):
+    meant = _infer_type(draft, parts.options)
+    unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
+    if meant and KINDS[meant].block and unticked:
+        message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {meant} into its comment, or tick the right option."
+        sheet.report("E13", draft.comment.line, draft.comment.column, message, hint, derived=True)
+        return ""
+    if meant:
+        _take_inferred_block(parts, KINDS[meant].block)
+        return meant
+    if parts.options:
+        return choice_type(parts.options)
+    message = "This question has no answers."
+    hint = "Write options as - [ ] and - [x], a numbered list, a table, or a blank: [[answer]]."
     sheet.report("E13", draft.comment.line, draft.comment.column, message, hint, derived=True)
     return ""
 
@@ -338,5 +368,7 @@ def _read_partial(draft: ItemDraft, kind: QuestionType[Any], sheet: SourceFile) 
     if found is not None:
         return found
     hint = did_you_mean(said, [p for p in PARTIAL if p])
+    if said == "coverage":
+        hint = "This rule was removed. Write partial: net, which counts hits less wrong ticks."
     sheet.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)
     return ""

@@ -17,6 +17,7 @@ class Question:
     is set; `variants.draw_variant` fills them. `section` is the anchor of its page section
     (empty in quiz.md). `level` is deeper for content beyond the exam; `use` is exam for
     questions that practice leaves out until the learner has seen them in a mock exam.
+    `partial` is coverage only in stored revisions from before it was removed.
     """
 
     id: str

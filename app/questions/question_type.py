@@ -181,7 +181,8 @@ class QuestionType(abc.ABC, Generic[A]):
     """A question type, from Markdown to statistics.
 
     `name` is its `type` in the comment. `models` are the classes of its answer, the
-    answer itself first. `keys` are its own keys of the comment; `block` the token that
+    answer itself first. `keys` are its own keys of the comment; if there is a `telling_key`,
+    only an item with it can be of this type without saying so. `block` is the token that
     opens the list or table with its answer, `repeated` whether there may be several, each
     with a quote below; `blank` the Markdown of a gap, if the answer is
     in the stem; `boxed` whether its options have boxes. `begins` is whether scaffolded
@@ -202,6 +203,7 @@ class QuestionType(abc.ABC, Generic[A]):
     models: ClassVar[tuple[type, ...]]
     template: ClassVar[str]
     keys: ClassVar[tuple[str, ...]] = ()
+    telling_key: ClassVar[str] = ""
     fields: ClassVar[tuple[str, ...]] = ("answer",)
     working: ClassVar[tuple[str, ...]] = ()
     block: ClassVar[str] = ""
@@ -224,18 +226,18 @@ class QuestionType(abc.ABC, Generic[A]):
 
     # --- authoring ---
 
-    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
-        """Return what in the body implies this type if none is given; empty if nothing does.
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> bool:
+        """Return whether a block of the body says that an item without `type` is of this type.
 
         `options` are the item's options, none of them ticked.
         """
         del block, options
-        return ""
+        return False
 
-    def told_by_options(self, options: Sequence[ParsedOption]) -> str:
-        """Return what the options imply about the type, in words."""
+    def told_by_options(self, options: Sequence[ParsedOption]) -> bool:
+        """Return whether the options say it."""
         del options
-        return ""
+        return False
 
     @abc.abstractmethod
     def parse(self, written: AuthoredItem) -> A:

@@ -6,7 +6,6 @@ from app.estimator import registry
 from app.estimator.inputs import input_specs
 from app.markup import problems as limits
 from app.markup.expressions import catalogue_value
-from app.markup.problems import RULES
 from app.markup.quantities import UNITS
 from docs.reference.parts import DOCS, code, codes, filled, table
 
@@ -79,7 +78,6 @@ def document() -> str:
         "units": _units(),
         "catalogue": _catalogue(),
         "estimates": _estimates(),
-        "problems": _problems(),
         "limits": _limits(),
     }
     return filled(PATH.read_text(encoding="utf-8"), parts)
@@ -128,11 +126,6 @@ def _estimates() -> str:
         f"- outputs: {codes(output.name for output in entry.outputs)}"
         for entry in registry.entries()
     )
-
-
-def _problems() -> str:
-    rows = ((c, rule.meaning, rule.remedy) for c, rule in RULES.items())
-    return table(("code", "meaning", "remedy"), rows)
 
 
 def _limits() -> str:

@@ -119,14 +119,14 @@ def test_a_probable_wrong_key_comes_first_with_file_and_line(client, crowd, libr
     first = html.split("Mend these first")[1].split("</li>")[0]
 
     assert "k-trade" in first
-    assert "Probably a wrong key: stronger learners choose A." in first
+    assert "Probably a wrong key: strong learners choose “Accuracy for speed”." in first
     assert "kv-cache/quiz.md:7" in first
 
 
 def test_a_distractor_nobody_takes_is_named(client, crowd, library):
     crowd.all_answer(library.questions.values(), crowd.join(60))
 
-    assert "Nobody chooses C." in client.get("/authoring/questions").text
+    assert "Nobody chooses “Bandwidth for latency”." in client.get("/authoring/questions").text
 
 
 def test_a_card_that_many_forget_is_to_be_mended(client, crowd, session):

@@ -109,14 +109,24 @@ def an_item(*options: OptionStatistics) -> ItemStatistics:
 
 
 def test_an_option_that_the_strong_prefer_to_the_key_is_named() -> None:
-    suspect = an_item(OptionStatistics("a", 20, 0.5, 0.4), OptionStatistics("b", 20, 0.5, 0.7))
+    suspect = an_item(
+        OptionStatistics("a", 20, 0.5, 0.4, 0.05), OptionStatistics("b", 20, 0.5, 0.7, 0.05)
+    )
 
     assert probable_wrong_key(suspect, ["a"]) == "b"
     assert probable_wrong_key(suspect, ["b"]) is None
 
 
+def test_a_difference_that_chance_can_explain_names_no_option() -> None:
+    unsure = an_item(
+        OptionStatistics("a", 20, 0.5, 0.4, 0.15), OptionStatistics("b", 20, 0.5, 0.7, 0.15)
+    )
+
+    assert probable_wrong_key(unsure, ["a"]) is None
+
+
 def test_a_distractor_that_nobody_takes_is_named() -> None:
-    item = an_item(OptionStatistics("a", 40, 1.0, 0.5))
+    item = ItemStatistics("q", 60, options=(OptionStatistics("a", 60, 1.0, 0.5),))
 
     assert never_chosen(item, ["b", "c"]) == ("b", "c")
 

@@ -204,3 +204,10 @@ def test_a_list_of_ids_of_before_is_read_as_it_was(course: Path) -> None:
     rekeyed(course)
 
     assert check_course(course, today=DAY + dt.timedelta(days=9)) == []
+
+
+def test_without_a_code_all_codes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--explain"]) == 0
+
+    said = capsys.readouterr().out
+    assert [code for code in RULES if f"{code}  {RULES[code].meaning}\n" not in said] == []

@@ -130,7 +130,7 @@ FIELDS = {
     "single": fields(options=weighed(options(st.just(1)))),
     "multiple": fields(
         options=options(st.integers(2, 3)),
-        partial=st.sampled_from(["", "off", "net", "each", "coverage"]),
+        partial=st.sampled_from(["", "off", "net", "each"]),
     ),
     "true-false": fields(options=TRUTH),
     "numeric": fields(options=weighed(numbers())),

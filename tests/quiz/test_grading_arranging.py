@@ -137,9 +137,7 @@ def test_the_rows_are_judged_in_the_order_displayed() -> None:
     assert wrong.feedback.plain == "In a node"
 
 
-@pytest.mark.parametrize(
-    ("rule", "score"), [("off", 0), ("net", 0), ("each", 0.5), ("coverage", 0.25)]
-)
+@pytest.mark.parametrize(("rule", "score"), [("off", 0), ("net", 0), ("each", 0.5)])
 def test_the_rules_of_a_match(rule: str, score: float) -> None:
     raw = {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rjkl"]}
 

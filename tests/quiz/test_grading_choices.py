@@ -67,7 +67,6 @@ def test_two_answers_to_a_single_choice_are_refused() -> None:
         ("", 0, 0, 0),
         ("off", 0, 0, 0),
         ("net", 0.5, 0, 0),
-        ("coverage", 0.5, 0.25, 0.5),
         ("each", 0.75, 0.5, 0.5),
     ],
 )
@@ -95,7 +94,7 @@ boxes = st.frozensets(st.integers(0, 6), max_size=7)
     key=boxes.filter(bool),
     chosen=boxes,
     more=st.integers(0, 6),
-    rule=st.sampled_from(["", "off", "net", "coverage", "each"]),
+    rule=st.sampled_from(["", "off", "net", "each"]),
 )
 def test_credit_is_within_bounds_and_moves_the_right_way(
     key: frozenset[int], chosen: frozenset[int], more: int, rule: str

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from app.import_export.items import Item
 
-_RULES = {"off", "net", "coverage", "each", "lcs"}
+_RULES = {"off", "net", "each", "lcs"}
 _SIDES = ("left", "right")
 # Some programs cut a tag at a comma or after 50 characters, QTI at a semicolon.
 _SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")

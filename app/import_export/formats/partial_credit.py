@@ -141,5 +141,5 @@ def convert_ordering(
 def is_near(item: Item) -> bool:
     """Return whether Moodle uses a different rule of partial credit than the item."""
     if item.kind == "multiple":
-        return item.partial in {"", "off", "each", "coverage"}
+        return item.partial in {"", "off", "each"}
     return item.kind in {"match", "cloze"} and item.partial not in {"", "each"}

@@ -333,7 +333,7 @@ class MultipleChoiceType(ChoiceType):
     template = "questions/multiple.html"
     several = True
     in_parts = True
-    credits = ("off", "net", "coverage", "each")
+    credits = ("off", "net", "each")
     of_exam = True
     begins = True
     note = "More than one may be right."
@@ -386,18 +386,15 @@ def choice_credit(key: Collection[str], chosen: Collection[str], all_: int, rule
     """Return the score 0..1 for choosing `chosen` of `all_` options where `key` is right.
 
     - `off` (and nothing): all or nothing
-    - `net`: (hits − misses) ÷ number of right options, never below 0
-    - `coverage`: the share of the right ones found × the share of the chosen ones
-      that are right
+    - `net`: (hits − misses) ÷ number of right options, never below 0; so does `coverage`,
+      which stored questions may still say
     - `each`: the share of boxes, ticked or not, that are right; 0
       if no right one is ticked
     """
     key, chosen = set(key), set(chosen)
     hits, misses = len(key & chosen), len(chosen - key)
-    if rule == "net":
+    if rule in {"net", "coverage"}:
         return fraction(hits - misses, len(key))
-    if rule == "coverage":
-        return fraction(hits * hits, len(key) * len(chosen))
     if rule == "each":
         return fraction(all_ - len(key ^ chosen), all_) if hits or not key else 0.0
     return float(key == chosen)
@@ -418,10 +415,8 @@ def _box_credit(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> fl
     right, wrong = boxes
     if rule == "each":
         return 0.0 if right and not hits else (hits + wrong - misses) / (right + wrong)
-    if rule == "net":
+    if rule in {"net", "coverage"}:
         return max(0.0, (hits - misses) / right) if right else 0.0
-    if rule == "coverage":
-        return hits * hits / (right * (hits + misses)) if right else 0.0
     return float(hits == right and not misses)
 
 

@@ -85,10 +85,9 @@ class ClozeType(QuestionType[ClozeAnswer]):
     blank = re.compile(r"\[\[[^\[\]\n]+\]\]")
     begins = True
 
-    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type by two brackets, closed or not."""
-        opened = block.type == "inline" and "[[" in block.content
-        return "a blank [[…]]" if opened and not options else ""
+        return block.type == "inline" and "[[" in block.content and not options
 
     def parse(self, written: AuthoredItem) -> ClozeAnswer:
         """Parse the text, split at its blanks."""

@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from app.estimator.hardware import catalog
@@ -36,6 +36,7 @@ from app.markup.ids import did_you_mean
 from app.markup.problems import AN_ESTIMATE, estimate_price
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
+from app.questions.options import ParsedOption
 from app.questions.question_type import AuthoredItem, ItemComment, QuestionType, State, Typed
 from app.questions.result import (
     MAX_RESPONSE_LENGTH,
@@ -568,10 +569,15 @@ class DesignType(QuestionType[DesignAnswer]):
     boxed = False
     in_parts = True
     keys = ("estimate", "given", "choose", "accept")
+    telling_key = "estimate"
     fields = ("choose.",)
     in_exams = False
     as_card = False
     estimates = True
+
+    def told_by_options(self, options: Sequence[ParsedOption]) -> bool:
+        """Recognize the type, which has no options."""
+        return not options
 
     def parse(self, written: AuthoredItem) -> DesignAnswer:
         """Read what is given, what is chosen, and the conditions."""

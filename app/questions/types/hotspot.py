@@ -1,7 +1,7 @@
 """Hotspot questions: click a region of a figure."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from markdown_it.token import Token
@@ -102,9 +102,14 @@ class HotspotType(QuestionType[HotspotAnswer]):
     template = "questions/place.html"
     in_parts = True
     keys = ("figure",)
+    telling_key = "figure"
     listed = "regions"
     chosen = True
     least = 3
+
+    def told_by_options(self, options: Sequence[ParsedOption]) -> bool:
+        """Recognize the type: each option begins with the id of a region, as code."""
+        return bool(options) and all(_begins_with_code(option) for option in options)
 
     def parse(self, written: AuthoredItem) -> HotspotAnswer:
         """Parse the figure, and each option as a region in code and its label."""
@@ -299,3 +304,8 @@ def _lettered_svg(drawn: HotspotFigure) -> str:
     # Without a style sheet the phone variant could not be hidden, so use one figure.
     hidden = " hidden" if drawn.width == "narrow" else ""
     return f'<div class="{drawn.width}"{hidden}>{svg}</div>'
+
+
+def _begins_with_code(option: ParsedOption) -> bool:
+    children = [t for t in option.inline.children or [] if t.type != "text" or t.content.strip()]
+    return bool(children) and children[0].type == "code_inline"

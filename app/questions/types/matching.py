@@ -81,14 +81,13 @@ class MatchingType(QuestionType[MatchAnswer]):
     boxed = False
     independent = True
     in_parts = True
-    credits = ("off", "net", "coverage", "each")
+    credits = ("off", "net", "each")
     fields = ("pair.",)
     block = "table_open"
 
-    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type by a table."""
-        found = block.type == self.block and not block.level
-        return "a table" if found and not options else ""
+        return block.type == self.block and not block.level and not options
 
     def parse(self, written: AuthoredItem) -> MatchAnswer:
         """Parse the rows of the table below its titles."""
@@ -308,9 +307,7 @@ def _cell_words(cell: RichText) -> str:
 def _matching_credit(good: int, wrong: int, rows: int, rule: str) -> float:
     if rule == "off":
         return float(good == rows)
-    if rule == "coverage":
-        return fraction(good * good, rows * (good + wrong))
-    return fraction(good - wrong if rule == "net" else good, rows)
+    return fraction(good - wrong if rule in {"net", "coverage"} else good, rows)
 
 
 def _shown_pairs(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:

@@ -210,6 +210,7 @@ _UNITS = {
     "FLOP": ("GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"),
     "FLOP/s": ("TFLOP/s", "PFLOP/s", "EFLOP/s"),
 }
+_NUMBER_FIRST = re.compile(r"[-+−]?\s?[\d{.$€£¥]")
 _TOLERANCE = re.compile(r"\s*(?:±|\+-|\+/-|\.\.|sig\b).*", re.DOTALL)
 _OTHER_UNIT = "kB"
 
@@ -263,6 +264,20 @@ def numeric_states(answer: NumericAnswer) -> Iterator[State]:
             yield f"{number} {other}", {"answer": [f"{number} {other}"]}
     yield "Another number", {"answer": ["987654321"]}
     yield "What is no number", {"answer": ["many"]}
+
+
+def numeric_tolerance(answer: object) -> str:
+    """Return the tolerance of the first right option as written (“ ± 3%”).
+
+    Empty for other question types, “ ± 1%” where a range or digits are given instead.
+    """
+    if not isinstance(answer, NumericAnswer):
+        return ""
+    template = next((o.template for o in answer.options if o.right), "")
+    found = _TOLERANCE.search(template)
+    if found is None:
+        return ""
+    return found[0].rstrip() if re.search(r"±|\+/?-", found[0]) else " ± 1%"
 
 
 def _shown_range(found: AcceptedRange) -> str:
@@ -424,11 +439,11 @@ class NumericType(QuestionType[NumericAnswer]):
     weighed = True
     begins = True
 
-    def told_by_options(self, options: Sequence[ParsedOption]) -> str:
+    def told_by_options(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option is a number in code, and one has a tolerance."""
         spans = [option_code(option) or "" for option in options]
-        numbers = all(s[:1].isdigit() for s in spans) and any("±" in s for s in spans)
-        return "its options are numbers with a tolerance" if numbers else ""
+        numbers = all(_NUMBER_FIRST.match(span) for span in spans)
+        return numbers and any(_TOLERANCE.search(span) for span in spans)
 
     def parse(self, written: AuthoredItem) -> NumericAnswer:
         return parse_numeric(written)

@@ -73,11 +73,10 @@ class OrderingType(QuestionType[OrderAnswer]):
     block = "ordered_list_open"
     begins = True
 
-    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type by a numbered list; boxes may mark the distractors."""
         del options
-        found = block.type == self.block and not block.level
-        return "a numbered list" if found else ""
+        return block.type == self.block and not block.level
 
     def parse(self, written: AuthoredItem) -> OrderAnswer:
         """Parse the steps of an ordered list; unticked options are distractors."""

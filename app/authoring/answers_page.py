@@ -1,0 +1,195 @@
+"""Author routes: what was answered to a question, and “Accept this one”."""
+
+import datetime as dt
+import time
+from typing import Annotated, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse
+from pydantic import BaseModel, Field, field_validator
+
+from app.accounts.author_access import AuthorRoute, CurrentAuthor
+from app.accounts.author_store import AuditRecord, record_audit_entry
+from app.accounts.current_learner import Reader
+from app.authoring import store
+from app.authoring.acceptance import AcceptedText, accept_in_source, counts_as_right
+from app.authoring.course_report import AuthoredLibrary
+from app.authoring.preview import preview_url
+from app.authoring.regrading import confirm_regrade, preview_regrade
+from app.authoring.response_table import Outcome, build_response_table
+from app.authoring.store import AnswerFilter
+from app.clock import Now
+from app.content.file_reader import parse_file
+from app.content.file_watcher import course_file_path
+from app.content.library import LiveLibrary
+from app.content.parse_cache import replace_file
+from app.database.engine import read_only_session
+from app.database.write_queue import Turn
+from app.errors import ConflictError
+from app.questions import types
+from app.questions.model import Question
+from app.questions.question_form import question_title
+from app.questions.result import MAX_RESPONSE_LENGTH
+from app.web.dependencies import find_question
+
+answers_router = APIRouter(route_class=AuthorRoute)
+_MAX_WAIT = 5.0  # seconds until a saved file is live
+
+_EARLIEST, _LATEST = dt.date(2000, 1, 1), dt.date(2200, 1, 1)
+Day = Annotated[dt.date, Field(ge=_EARLIEST, le=_LATEST)]
+CONTEXTS = {
+    "page": "on its page",
+    "quiz": "as a single question",
+    "practice": "in practice",
+    "placement": "in the placement check",
+    "exam": "in mock exams",
+}
+
+
+class AnswerFilterForm(BaseModel):
+    """Which answers to show; an empty date does not limit. `graded` counts those regraded."""
+
+    since: Day | None = None
+    until: Day | None = None
+    joined_since: Day | None = None
+    joined_until: Day | None = None
+    context: Literal["", "page", "quiz", "practice", "placement", "exam"] = ""
+    repeated: bool = False
+    accepted: str = Field("", max_length=MAX_RESPONSE_LENGTH)
+    graded: int = Field(0, ge=0, le=2**31)
+
+    @field_validator("since", "until", "joined_since", "joined_until", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        return value or None
+
+    @property
+    def limits(self) -> AnswerFilter:
+        """The filter of the query."""
+        return AnswerFilter(
+            self.since,
+            self.until,
+            self.joined_since,
+            self.joined_until,
+            self.context,
+            self.repeated,
+        )
+
+
+class AcceptanceForm(BaseModel):
+    """The text to accept, in the gap with this key; `revision` is what the author saw."""
+
+    answer: str = Field(min_length=1, max_length=MAX_RESPONSE_LENGTH)
+    gap: str = Field("", max_length=200)
+    revision: str = Field(max_length=64)
+
+
+@answers_router.get("/questions/{item}/answers")
+def show_answers(
+    context: Reader,
+    item: str,
+    library: AuthoredLibrary,
+    wanted: Annotated[AnswerFilterForm, Query()],
+) -> HTMLResponse:
+    """Every response to a question, grouped by how the current key grades it."""
+    question = find_question(library, item)
+    answers = store.list_logged_answers(
+        context.db, context.learner.course, question.id, wanted.limits
+    )
+    return context.page(
+        "authoring/answers.html",
+        question=question,
+        url=preview_url(question),
+        title=question_title(question),
+        right=types.type_of(question).right_words(question.answer),
+        columns=types.type_of(question).columns(question.answer),
+        table=build_response_table(question, answers),
+        wanted=wanted,
+        filtered=wanted.limits != AnswerFilter(),
+        contexts=CONTEXTS,
+        outcomes=_OUTCOME_LABELS,
+    )
+
+
+_OUTCOME_LABELS = {
+    Outcome.ACCEPTED: "Right",
+    Outcome.PARTLY: "Partly right",
+    Outcome.FORESEEN: "Foreseen mistake",
+    Outcome.OTHER: "Wrong, not foreseen",
+}
+
+
+@answers_router.post("/questions/{item}/acceptance")
+async def accept_answer(
+    request: Request,
+    item: str,
+    library: AuthoredLibrary,
+    author: CurrentAuthor,
+    now: Now,
+    wanted: Annotated[AcceptanceForm, Form()],
+) -> RedirectResponse:
+    """Write an accepted answer into the file, then regrade the answers given before."""
+    question = find_question(library, item)
+    if wanted.revision != question.revision:
+        raise ConflictError(
+            "The question was edited while this page was open. Nothing was changed.",
+            "Look at its answers again.",
+        )
+    accepted = AcceptedText(" ".join(wanted.answer.split()), wanted.gap)
+    live: LiveLibrary = request.state.live
+    changed = await run_in_threadpool(_save_acceptance, live, question, accepted)
+    graded = 0
+    write_session: Turn = request.app.state.turn
+    if changed.status == "live":
+        course: str = request.state.course
+        async with read_only_session(request) as db:
+            regrading = await run_in_threadpool(preview_regrade, db, course, changed)
+        async with write_session() as db:
+            graded = await run_in_threadpool(confirm_regrade, db, course, regrading, author.id, now)
+    async with write_session() as db:
+        subject = f"“{accepted.text}” of {question.id}"[:120]
+        record_audit_entry(db, AuditRecord(now, author.id, "answer accepted", subject))
+    query = f"accepted={quote(accepted.text)}&graded={graded}"
+    return RedirectResponse(f"/authoring/questions/{quote(item)}/answers?{query}", 303)
+
+
+def _save_acceptance(live: LiveLibrary, question: Question, accepted: AcceptedText) -> Question:
+    """Write the file and return the question as it is live afterward.
+
+    Nothing is written unless the question is sound with the new key and accepts the text.
+    """
+    path = question.place.path
+    file = course_file_path(live.folder, path)
+    try:
+        source = file.read_bytes().decode("utf-8")
+    except (OSError, ValueError) as error:
+        raise ConflictError(f"{path} cannot be read: {error}.") from None
+    changed = accept_in_source(source, question, accepted)
+    parsed = parse_file(changed, path)
+    faults = [p for p in parsed.problems if p.item == question.id and p.severity == "error"]
+    found = next((q for q in parsed.questions if q.id == question.id), None)
+    if faults or found is None or not counts_as_right(found, accepted):
+        why = faults[0].message if faults else "It would not be read as an answer."
+        raise ConflictError(
+            f"“{accepted.text}” cannot be accepted. {why}",
+            f"Change the question by hand at {path}:{question.place.line}.",
+        )
+    try:
+        replace_file(file, changed.encode())
+    except OSError as error:
+        raise ConflictError(
+            f"{path} cannot be written: {error.strerror or error}.",
+            f"Add the answer by hand at {path}:{question.place.line}.",
+        ) from None
+    end = time.monotonic() + _MAX_WAIT
+    while time.monotonic() < end:
+        current = live.current().as_authored().questions.get(question.id)
+        if current is not None and current.revision != question.revision:
+            return current
+        time.sleep(0.02)
+    raise ConflictError(
+        "The answer is in the file, and the course has not been read again yet.",
+        "Grade earlier answers again from the page of the question.",
+    )

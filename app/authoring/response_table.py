@@ -1,0 +1,294 @@
+"""What learners answered to a question, grouped by how the current key grades it."""
+
+import dataclasses
+import enum
+import functools
+import json
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.authoring.store import LoggedAnswer
+from app.markup.expressions import ExpressionError
+from app.questions import types
+from app.questions.grading import grade
+from app.questions.model import Question
+from app.questions.question_type import CountedOption
+from app.questions.result import LEVELS, GradeResult, Raw, Result, UnreadableResponse, fold_text
+from app.questions.variants import count_combinations, draw_variant
+
+_MOST_RESPONSES = 50  # distinct responses shown for each group
+
+
+class Outcome(enum.StrEnum):
+    """How a group of responses is graded."""
+
+    ACCEPTED = "accepted"
+    PARTLY = "partly"
+    FORESEEN = "foreseen"
+    OTHER = "other"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResponseCount:
+    """A distinct response as text, and how many learners gave it.
+
+    `wanted` is the right answer where a computed question drew other numbers. `value` is what
+    “Accept this one” sends; empty if the response cannot be accepted.
+    """
+
+    text: str
+    count: int
+    wanted: str = ""
+    value: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResponseGroup:
+    """Responses that are graded alike. `option` is the option they match, if any."""
+
+    outcome: Outcome
+    option: str
+    score: float
+    responses: tuple[ResponseCount, ...]
+    count: int
+    distinct: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartResponse:
+    """What was entered in one part: the text, how often, and whether it is right there."""
+
+    text: str
+    count: int
+    right: bool
+    value: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartTable:
+    """The responses to one row, step, gap or condition; `key` is its key in the answer."""
+
+    key: str
+    label: str
+    wanted: str
+    right: int
+    count: int
+    responses: tuple[PartResponse, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CertaintyRow:
+    """Answers with a confidence level, and the mean of their scores (0..1)."""
+
+    word: str
+    count: int
+    score: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TimeRow:
+    """How long answers took, in seconds: the median and the middle half."""
+
+    label: str
+    count: int
+    median: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResponseTable:
+    """The responses to a question.
+
+    `unknown` counts “I don't know”, `unreadable` what the current key cannot read, such as
+    answers from a time when the question was of another type.
+    """
+
+    count: int
+    unknown: int
+    unreadable: int
+    groups: tuple[ResponseGroup, ...]
+    parts: tuple[PartTable, ...]
+    certainty: tuple[CertaintyRow, ...]
+    times: tuple[TimeRow, ...]
+
+
+def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> ResponseTable:
+    """Return the table of these answers, graded by the current key of `question`."""
+    regrader = _Grader(question)
+    graded: list[tuple[GradeResult, Raw, int]] = []
+    unknown = unreadable = 0
+    for answer in answers:
+        result = regrader.grade(answer)
+        if result is None:
+            unknown += 1
+        elif isinstance(result, UnreadableResponse):
+            unreadable += 1
+        else:
+            graded.append((result, json.loads(answer.raw), answer.seed))
+    kind = types.type_of(question)
+    in_parts = kind.in_parts and not kind.chosen
+    return ResponseTable(
+        count=len(answers),
+        unknown=unknown,
+        unreadable=unreadable,
+        groups=() if in_parts else _group_responses(question, graded),
+        parts=_part_tables(question, [result for result, _, _ in graded]) if in_parts else (),
+        certainty=_certainty_rows(answers),
+        times=_time_rows(answers),
+    )
+
+
+class _Grader:
+    """Grades logged answers by the current key, each distinct one once."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        computed = question.computed
+        self._combinations = count_combinations(computed) if computed else 1
+        self._grade = functools.cache(self._grade_raw)
+
+    def grade(self, answer: LoggedAnswer) -> GradeResult | UnreadableResponse | None:
+        """Return the result; None for “I don't know”."""
+        return self._grade(answer.seed % self._combinations, answer.raw)
+
+    def _grade_raw(self, seed: int, raw: str) -> GradeResult | UnreadableResponse | None:
+        response = json.loads(raw)
+        if not response:
+            return None
+        try:
+            return grade(draw_variant(self._question, seed), response)
+        except ExpressionError as error:
+            return UnreadableResponse(str(error))
+
+
+def _group_responses(
+    question: Question, graded: Iterable[tuple[GradeResult, Raw, int]]
+) -> tuple[ResponseGroup, ...]:
+    """Group whole responses by the option they match, or by their score."""
+    kind = types.type_of(question)
+    options = {option.key: option for option in kind.options(question.answer)}
+    typed = not kind.chosen
+    found: dict[tuple[Outcome, str, float], list[tuple[str, str]]] = defaultdict(list)
+    for result, raw, _ in graded:
+        option = options.get(result.parsed.get("option", "")) if typed else None
+        name = option.words if option else ""
+        outcome = _outcome(result.result, option)
+        text = _response_text(result, raw, options)
+        wanted = result.wanted if typed and question.computed else ""
+        found[outcome, name, round(result.score, 4)].append((text, wanted))
+    groups = []
+    for (outcome, name, score), texts in found.items():
+        can_accept = typed and outcome is not Outcome.ACCEPTED and not question.computed
+        groups.append(
+            ResponseGroup(
+                outcome=outcome,
+                option=name,
+                score=score,
+                responses=tuple(
+                    ResponseCount(text, count, wanted, text if can_accept else "")
+                    for (text, wanted), count in _count_alike(texts)[:_MOST_RESPONSES]
+                ),
+                count=len(texts),
+                distinct=len(_count_alike(texts)),
+            )
+        )
+    order = list(Outcome)
+    return tuple(sorted(groups, key=lambda g: (order.index(g.outcome), -g.score, -g.count)))
+
+
+def _outcome(result: Result, option: CountedOption | None) -> Outcome:
+    if result == "right":
+        return Outcome.ACCEPTED
+    if result == "partly":
+        return Outcome.PARTLY
+    return Outcome.FORESEEN if option else Outcome.OTHER
+
+
+def _response_text(result: GradeResult, raw: Raw, options: Mapping[str, CountedOption]) -> str:
+    chosen = result.parsed.get("chosen")
+    if chosen is None:
+        typed = (value for name in ("answer", "unit") for value in raw.get(name, ()))
+        return " ".join(" ".join(typed).split())
+    return "; ".join(sorted(options[key].words for key in chosen if key in options))
+
+
+def _count_alike(texts: Iterable[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
+    """Count texts, ignoring capitals; each is shown in its most frequent spelling."""
+    spellings: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
+    for text, wanted in texts:
+        spellings[fold_text(text), wanted][text, wanted] += 1
+    counts = [(found.most_common(1)[0][0], found.total()) for found in spellings.values()]
+    return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _part_tables(question: Question, results: Sequence[GradeResult]) -> tuple[PartTable, ...]:
+    """Return one table for each part, in the order of the file."""
+    typed = {blank.key for blank in getattr(question.answer, "blanks", ()) if not blank.wrong}
+    given: dict[str, list[tuple[str, bool]]] = {}
+    labels: dict[str, tuple[str, str]] = {}
+    for result in results:
+        for mark in result.marks:
+            labels.setdefault(
+                mark.key, (_part_label(mark.label, mark.text.plain), mark.wanted.plain)
+            )
+            given.setdefault(mark.key, []).append((mark.given.plain, mark.good))
+    tables = []
+    for key, entries in given.items():
+        right = {fold_text(text) for text, good in entries if good}
+        responses = tuple(
+            PartResponse(
+                text,
+                count,
+                fold_text(text) in right,
+                text if key in typed and text and fold_text(text) not in right else "",
+            )
+            for (text, _), count in _count_alike((text, "") for text, _ in entries)
+        )
+        tables.append(
+            PartTable(
+                key=key,
+                label=labels[key][0],
+                wanted=labels[key][1],
+                right=sum(good for _, good in entries),
+                count=len(entries),
+                responses=responses[:_MOST_RESPONSES],
+            )
+        )
+    return tuple(tables)
+
+
+def _part_label(label: str, text: str) -> str:
+    """Name a part: the step or the left cell; a gap by its number and its clue."""
+    if label.startswith("Gap "):
+        return f"{label} ({text})" if text else label
+    return text or label
+
+
+def _certainty_rows(answers: Iterable[LoggedAnswer]) -> tuple[CertaintyRow, ...]:
+    scores: dict[int, list[float]] = defaultdict(list)
+    for answer in answers:
+        scores[answer.certainty or 0].append(answer.score)
+    words = {0: "Not said", **{at: level.word for at, level in enumerate(LEVELS, 1)}}
+    rows = [
+        CertaintyRow(words.get(level, "Not said"), len(found), statistics.fmean(found))
+        for level, found in sorted(scores.items(), reverse=True)
+    ]
+    return tuple(rows) if set(scores) - {0} else ()
+
+
+def _time_rows(answers: Iterable[LoggedAnswer]) -> tuple[TimeRow, ...]:
+    timed = [(a.milliseconds / 1000, a.score) for a in answers if a.milliseconds]
+    groups = {
+        "Right": [seconds for seconds, score in timed if score >= 1 - 1e-9],
+        "Not right": [seconds for seconds, score in timed if score < 1 - 1e-9],
+    }
+    return tuple(_time_row(label, found) for label, found in groups.items() if found)
+
+
+def _time_row(label: str, seconds: Sequence[float]) -> TimeRow:
+    low, high = min(seconds), max(seconds)
+    if len(seconds) > 1:
+        low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")
+    return TimeRow(label, len(seconds), statistics.median(seconds), low, high)
