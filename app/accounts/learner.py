@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from app.accounts.plan_calendar import CardAmount, PlanCalendar
+from app.accounts.plan_calendar import CardAmount, PageRoute, PlanCalendar
 from app.clock import RETENTION, study_day_at, study_day_start
 
 LAST_WEEK = 7
@@ -41,6 +41,7 @@ class LearnerProfile:
     plan_begun: dt.date | None = None
     mock_days: tuple[dt.date, ...] = ()
     card_amount: CardAmount = "normal"
+    page_route: PageRoute = "auto"
     reminder_hour: int | None = None
     exam_result: str = ""
     acts: int = 0

@@ -198,13 +198,13 @@ def test_a_changed_plan_renews_a_list_on_which_nothing_was_begun(
     reader.get("/")
     before = lists(session)[0].tasks
 
-    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "5"})
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "5", "card_amount": "fewer"})
     reader.get("/")
     shorter = lists(session)[0].tasks
     assert shorter != before
 
     read_page(reader, library, library.syllabus.topics[1])
-    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "60"})
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "60", "card_amount": "fewer"})
     reader.get("/")
     assert lists(session)[0].tasks == shorter
 
