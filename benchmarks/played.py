@@ -162,7 +162,7 @@ class Player:
             if self.left <= 0:
                 break
             if kind in {"review", "new"}:
-                self.review_cards()
+                self.review_cards(kind)
             elif kind == "read":
                 self.read_pages()
             elif kind == "practice":
@@ -224,10 +224,10 @@ class Player:
             self.spend(route_minutes(topic, "short") if short else left)
             self.read[slug] = max(before, ESSENTIAL_SHARE if short else 1.0)
 
-    def review_cards(self) -> None:
-        """Grade cards until none is left today; steps are waited for."""
+    def review_cards(self, task: str) -> None:
+        """Grade the cards of a task until none is left today; steps are waited for."""
         for _ in range(400):
-            page = self.get("/flashcards?show=1")
+            page = self.get(f"/flashcards?task={task}&show=1")
             action = re.search(r'action="(/flashcards/[^"]+/reviews)"', page)
             if action is None:
                 if "The next card comes back in" not in page:

@@ -77,5 +77,5 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
         minutes=minutes,
         is_done=done,
         detail="" if done else begun or detail,
-        address="" if task.kind == "practice" else "/flashcards",
+        address="" if task.kind == "practice" else f"/flashcards?task={task.kind}",
     )

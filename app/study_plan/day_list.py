@@ -20,8 +20,8 @@ from app.study_plan.score import ScoreEstimate
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
 _QUESTION_SHARE = 0.25  # of the minutes
 _MOCK_SHARE = 0.85  # of the time that the exam allows
-_PAGE_OVER = 1.5  # a page may take this much more than the room left
-_MOST_OVER = 0.25  # but at most this part of the day's minutes more
+_PAGE_OVER = 0.1  # of the day's minutes that a page may take more than the room left
+_MOST_OVER = 0.5  # the same for the shortest one, where no page fits
 _PAGES_SHARE = 0.72  # of the minutes before the exam; full pages that need more are read short
 _LEAST_ROOM = 2.0  # minutes for which it is worth to add something
 _JUST_READ = 3  # days
@@ -261,7 +261,13 @@ def _choose_pages(
     mock, placement = _missed_objectives(course, learner)
     chosen: list[PageToRead] = []
     while unread and room > 0:
-        domains = sorted({course.pages[page.slug].domain for page in unread})
+        fitting = [page for page in unread if page.minutes <= room + _PAGE_OVER * minutes]
+        if not fitting and not chosen:
+            shortest = min(unread, key=lambda page: page.minutes)
+            fitting = [shortest] if shortest.minutes <= room + _MOST_OVER * minutes else []
+        if not fitting:
+            break
+        domains = sorted({course.pages[page.slug].domain for page in fitting})
         domain = max(domains, key=lambda d: weakness[d] / (_READ_BEFORE + reading[d]))
 
         def gain(slug: str) -> tuple[bool, bool, bool, float]:
@@ -274,13 +280,9 @@ def _choose_pages(
                 unknown / (1 + objectives[own]),
             )
 
-        here = (page for page in unread if course.pages[page.slug].domain == domain)
+        here = (page for page in fitting if course.pages[page.slug].domain == domain)
         page = max(here, key=lambda page: gain(page.slug))
         cost = page.minutes
-        if cost > room * _PAGE_OVER and (
-            chosen or room < _LEAST_ROOM or cost - room > _MOST_OVER * minutes
-        ):
-            break
         reason = next(r for r, holds in zip(_REASONS, gain(page.slug), strict=True) if holds)
         chosen.append(dataclasses.replace(page, reason=reason))
         unread.remove(page)

@@ -295,3 +295,16 @@ def test_a_list_is_renewed_from_the_settings_too(reader: TestClient, session: Se
     reader.get("/flashcards")
 
     assert lists(session)[0].tasks != before
+
+
+def test_the_reviews_of_the_list_end_before_its_new_cards(reader: TestClient, library: Library):
+    reader.get("/")
+
+    assert "Back to Today" in reader.get("/flashcards?task=review").text
+    assert "/reviews" not in reader.get("/flashcards?task=review").text
+    new = reader.get("/flashcards?task=new").text
+    assert "/reviews" in new or "/answer" in new
+    assert (
+        '<input type="hidden" name="task" value="new">'
+        in reader.get("/flashcards?task=new&show=1").text
+    )
