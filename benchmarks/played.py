@@ -71,6 +71,8 @@ WAYS = (
 class Result:
     """What a played learner reached: shares are 0 to 1, `score` is shown on the last morning.
 
+    `cards` counts started ones, missed questions included; `domains` are the shares of course cards.
+
     `practice` counts on days without a mock exam but the last; on `planned_well` of them the list is
     within 10% of the minutes a day. `biases` are the shown less the true score after each week and on the last
     morning. `changes` counts the days on which a list or the date of a mock exam changed by itself.
@@ -238,9 +240,10 @@ class Player:
                 return
             fields = _hidden(page, action[1])
             rating = 3 if self.rng.random() < _RECALL else 1
+            is_new = re.search(r'aria-current="true">New\b', page)
+            self.spend(_NEW / 2 if is_new else _REVIEW)
             self.post(action[1], **fields, rating=str(rating))
             self.cards.add(action[1].split("/")[2])
-            self.spend(_REVIEW if "Last seen" in page else _NEW / 2)
 
     def work_through(self, run: str) -> None:
         for place in itertools.count(1):
@@ -252,10 +255,9 @@ class Player:
                 continue
             fields = _hidden(page.text, action[1])
             item = action[1].split("/")[3]
-            self.post(
-                action[1], **fields, **self.answer(item, int(fields.get("seed", 0)), page.text)
-            )
+            answer = self.answer(item, int(fields.get("seed", 0)), page.text)
             self.spend(_QUESTION)
+            self.post(action[1], **fields, **answer)
 
     def answer(self, item: str, seed: int, page: str) -> dict[str, list[str]]:
         """Return a response in the form's fields on a page, right by chance."""
@@ -341,9 +343,9 @@ class Player:
             for domain in facts.domains
         ]
         return Result(
-            cards=len(started),
+            cards=len(days),
             domains=tuple(shares),
-            reviewed_twice=sum(n > 2 for n in started.values()) / max(1, len(started)),
+            reviewed_twice=sum(n > 2 for _, n in days) / max(1, len(days)),
             pages=len(self.read),
             practice=self.practiced / max(1, self.plain),
             mocks=int(self.query("SELECT COUNT(*) FROM sitting WHERE closed_at > 0")),

@@ -297,7 +297,7 @@ def test_a_list_is_renewed_from_the_settings_too(reader: TestClient, session: Se
     assert lists(session)[0].tasks != before
 
 
-def test_the_reviews_of_the_list_end_before_its_new_cards(reader: TestClient, library: Library):
+def test_the_reviews_of_the_list_end_before_its_new_cards(reader: TestClient):
     reader.get("/")
 
     assert "Back to Today" in reader.get("/flashcards?task=review").text
