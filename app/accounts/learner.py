@@ -44,6 +44,10 @@ class LearnerProfile:
     page_route: PageRoute = "auto"
     reminder_hour: int | None = None
     exam_result: str = ""
+    mail: str = ""
+    mail_key: str = ""
+    mail_confirmed: bool = False
+    mailed: str = ""
     acts: int = 0
     home: int = 0
     last_seen: int = 0

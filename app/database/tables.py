@@ -11,7 +11,17 @@ A regrade never changes its attempt; it is a separate row.
 import secrets
 from collections.abc import Mapping
 
-from sqlalchemy import BigInteger, Column, Index, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+)
 from sqlmodel import Field, SQLModel
 
 from app.clock import RETENTION
@@ -441,7 +451,8 @@ class Learner(SQLModel, table=True):
     spaces between, `card_amount` fewer, normal or more new cards, and `page_route` whether the list
     has short or full pages, or auto. `reminder_hour` is when
     the calendar feed reminds, None for never. `exam_result` is passed or failed once the
-    learner has said how the exam of `exam_day` went.
+    learner has said how the exam of `exam_day` went. `mail` is the address for the weekly summary,
+    `mail_key` leads to where it is confirmed and removed, `mailed` is the day of the last mail.
     """
 
     __table_args__ = (
@@ -471,6 +482,10 @@ class Learner(SQLModel, table=True):
     )
     reminder_hour: int | None = None
     exam_result: str = Field(default="", sa_column=word_column(8))
+    mail: str = Field(default="", sa_column=word_column(254))
+    mail_key: str = Field(default="", sa_column=word_column(43))
+    mail_confirmed: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    mailed: str = Field(default="", sa_column=word_column(10))
     created_at: int = Field(sa_column=time_column())
     changes: int = 0
     acts: int = Field(default=0, sa_column_kwargs={"server_default": "0"})

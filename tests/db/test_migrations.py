@@ -251,6 +251,10 @@ _NEW = {
     "reminder_hour",
     "exam_result",
     "page_route",
+    "mail",
+    "mail_key",
+    "mail_confirmed",
+    "mailed",
 }
 
 
