@@ -35,6 +35,7 @@ from app.import_export import routes
 from app.import_export.card_import import ImportRunner
 from app.lessons import course_pages, notes, search
 from app.lessons.page_renderer import RenderedPageCache
+from app.progress.weekly_mail import MailServer, weekly_mails
 from app.resources import ROOT
 from app.settings import Settings
 from app.web import errors, monitoring, small_pages
@@ -131,12 +132,17 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         for work in (
             daily_copies(_create_installation(state.settings), state.clock),
             run_sitting_closer(state.engine, state.courses, state.clock),
+            weekly_mails(state.engine, state.courses, _mail_server(state.settings), state.clock),
             state.imports.living(),
         ):
             await beside.enter_async_context(work)
         with end_with_parent():
             yield
     await state.log_truncation.close()
+
+
+def _mail_server(settings: Settings) -> MailServer:
+    return MailServer(settings.smtp, settings.mail_from, settings.url)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from app.web.rate_limits import read_rates
 from app.web.visitor import AUTHOR, CHOICES, COOKIE
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
-_HIDDEN = {"secret", "metrics_token"}
+_HIDDEN = {"secret", "metrics_token", "smtp"}
 PREFIX = "HEADROOM_"
 # Kubernetes sets these in containers if a service is named headroom; the tests read the
 # last.
@@ -117,6 +117,12 @@ class Settings(BaseSettings):
         description="Public URL, e.g. https://study.example/nca/, used for links that are sent "
         "or printed. Its path is the prefix of every URL.",
     )
+    smtp: str = Field(
+        "",
+        description="Mail server for weekly summaries, e.g. smtp://user:password@mail.example:587, "
+        "or smtps:// for TLS from the start; empty means no mails. It needs HEADROOM_URL.",
+    )
+    mail_from: str = Field("headroom@localhost", description="Sender of these mails.")
     hosts: str = Field(
         "",
         description="Host names that the server accepts, separated by commas; empty means any.",

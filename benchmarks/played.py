@@ -1,15 +1,18 @@
 """Played learners: they open Today each morning, do its list through HTTP, and sit the exam.
 
-Run: python -m benchmarks.played [SEEDS]. Each row is one way to study with the shipped course, the
-mean of its seeds. The clock of the app is moved; nothing waits. A learner answers a question right
-more often once its page was read, recalls a card with 85%, and does the tasks in their order.
+Run: python -m benchmarks.played [SEEDS [FIRST]]. Each row is one way to study with the shipped
+course, the mean of its seeds from FIRST on. The clock of the app is moved; nothing waits. A learner
+answers a question right more often once its page was read, recalls a card with 85%, and does the
+tasks in their order, so the true expected score is known on each morning.
 """
 
+import collections
 import dataclasses
 import datetime as dt
 import html
 import itertools
 import json
+import math
 import random
 import re
 import statistics
@@ -25,6 +28,7 @@ from sqlmodel import Session
 
 from app.content.course_facts import course_facts
 from app.content.library import LiveLibrary
+from app.content.routes import ESSENTIAL_SHARE, route_minutes
 from app.database.schema import upgrade_schema
 from app.main import create_app
 from app.questions import types
@@ -33,7 +37,8 @@ from app.settings import Settings
 
 CONTENT = Path(__file__).resolve().parents[1] / "content"
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
-_KNOWN, _READ, _RECALL = 0.4, 0.35, 0.85
+_LEVEL, _READ, _ANSWERED, _RECALL = -1.3, 1.5, 0.3, 0.85  # logits, and a chance
+_CARDS_COVER = 0.5  # part of what is asked about a page that its cards hold
 _QUESTION, _NEW, _REVIEW = 1.2, 1.0, 0.19  # minutes
 
 
@@ -54,19 +59,24 @@ class Way:
         return ", ".join(parts)
 
 
+PLANS = ((24, 30), (7, 60), (60, 20), (14, 45))
 WAYS = (
-    Way(24, 30),
-    Way(7, 60),
-    Way(60, 20),
-    Way(14, 45),
+    *(Way(days, minutes) for days, minutes in PLANS),
+    *(Way(days, minutes, done=0.7) for days, minutes in PLANS),
     Way(24, 30, skip=0.2),
-    Way(24, 30, done=0.7),
 )
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What a played learner reached: shares are 0 to 1, `score` is shown on the last morning."""
+    """What a played learner reached: shares are 0 to 1, `score` is shown on the last morning.
+
+    `cards` counts started ones, missed questions included; `domains` are the shares of course cards.
+
+    `practice` counts on days without a mock exam but the last; on `planned_well` of them the list is
+    within 10% of the minutes a day. `biases` are the shown less the true score after each week and on the last
+    morning. `changes` counts the days on which a list or the date of a mock exam changed by itself.
+    """
 
     cards: int
     domains: tuple[float, ...]
@@ -78,6 +88,10 @@ class Result:
     tasks_done: float
     most_tasks: int
     score: float
+    true: float
+    biases: tuple[float, ...]
+    planned_well: float
+    changes: int
     lists: int
 
 
@@ -104,9 +118,17 @@ class Player:
         self.browser = TestClient(
             app, headers={"accept-encoding": "identity"}, follow_redirects=False
         )
-        self.read: set[str] = set()
+        self.facts = course_facts(self.library)
+        general = self.rng.gauss(_LEVEL, 0.5)
+        self.level = {page: self.rng.gauss(general, 0.5) for page in sorted(self.library.topics)}
+        self.read: dict[str, float] = {}
+        self.cards: set[str] = set()
+        self.answered: collections.Counter[str] = collections.Counter()
         self.left = 0.0
-        self.practiced = self.studied = self.tasks = self.done = self.most = 0
+        self.practiced = self.plain = self.planned_well = 0
+        self.tasks = self.done = self.most = self.changes = 0
+        self.truth: list[float] = []
+        self.shown: list[float] = []
 
     def play(self) -> Result:
         """Study until the exam."""
@@ -115,25 +137,34 @@ class Player:
         self.work_through(run)
         exam = (NOON + dt.timedelta(days=self.way.days)).date().isoformat()
         self.post("/plan", exam_day=exam, minutes_a_day=str(self.way.minutes))
-        with Session(self.app.state.engine) as db:
-            planned = len(db.execute(text("SELECT mock_days FROM learner")).scalar_one().split())
+        mocks = self.query("SELECT mock_days FROM learner")
         for day in range(self.way.days):
             self.clock.now = NOON + dt.timedelta(days=day)
+            self.truth.append(self.true_score())
+            self.get("/")
+            expected = self.query("SELECT expected FROM prediction ORDER BY day DESC LIMIT 1")
+            self.shown.append(float(expected or 0))
             if day == 0 or self.rng.random() >= self.way.skip:
+                before = self.newest_list()
                 self.study_day()
-        return self.result(planned)
+                same = self.newest_list() == before
+                self.changes += not same or self.query("SELECT mock_days FROM learner") != mocks
+        return self.result(len(mocks.split()))
 
     def study_day(self) -> None:
         """Do the tasks of the day's list in their order."""
         tasks = self.tasks_on_today()
         minutes = self.minutes_of_list()
         self.left = minutes * self.way.done if self.way.done < 1 else 999.0
-        self.studied += 1
+        day = (self.clock.now - NOON).days
+        if "mock" not in {kind for kind, _ in tasks} and day < self.way.days - 1:
+            self.plain += 1
+            self.planned_well += abs(minutes / self.way.minutes - 1) <= 0.1
         for kind, address in tasks:
             if self.left <= 0:
                 break
             if kind in {"review", "new"}:
-                self.review_cards()
+                self.review_cards(kind)
             elif kind == "read":
                 self.read_pages()
             elif kind == "practice":
@@ -144,7 +175,8 @@ class Player:
                 self.sit(address)
         self.tasks += len(tasks)
         self.most = max(self.most, len(tasks))
-        self.done += self.list_on_today().count('<li class="did">')
+        page = self.list_on_today()
+        self.done += page.count('<li class="did">')
 
     def list_on_today(self) -> str:
         return self.get("/").partition('<ol class="todo">')[2].partition("</ol>")[0]
@@ -170,32 +202,37 @@ class Player:
         return sum(task["minutes"] for task in self.newest_list())
 
     def newest_list(self) -> list[dict[str, float]]:
-        with Session(self.app.state.engine) as db:
-            tasks = (
-                db.execute(text("SELECT tasks FROM day_list ORDER BY day DESC")).scalars().first()
-            )
+        tasks = self.query("SELECT tasks FROM day_list ORDER BY day DESC LIMIT 1")
         made: list[dict[str, float]] = json.loads(tasks)["tasks"] if tasks else []
         return made
+
+    def query(self, statement: str) -> str:
+        """Return the first value of a query as text; empty without one."""
+        with Session(self.app.state.engine) as db:
+            value = db.execute(text(statement)).scalars().first()
+        return "" if value is None else str(value)
 
     def read_pages(self) -> None:
         while self.left > 0:
             page = self.list_on_today()
-            slugs = re.findall(r'href="/concepts/([\w-]+)"', page)
-            slug = next((slug for slug in slugs if slug not in self.read), "")
-            if not slug:
+            link = re.search(
+                r'<h3>[^<]*(?:<span[^<]*</span>)?\s*<a href="/concepts/([\w-]+)([^"]*)"', page
+            )
+            if link is None:
                 return
+            slug, short = link[1], link[2] == "?route=short"
             topic = self.library.topics[slug]
-            self.get(f"/concepts/{slug}")
-            for section in topic.sections:
-                if section.anchor:
-                    self.post(f"/concepts/{slug}/readings", section=section.anchor)
-            self.spend(topic.minutes)
-            self.read.add(slug)
+            self.get(f"/concepts/{slug}{link[2]}")
+            self.post(f"/concepts/{slug}/readings{link[2]}")
+            before = self.read.get(slug, 0.0)
+            left = topic.minutes - route_minutes(topic, "short") * (before > 0)
+            self.spend(route_minutes(topic, "short") if short else left)
+            self.read[slug] = max(before, ESSENTIAL_SHARE if short else 1.0)
 
-    def review_cards(self) -> None:
-        """Grade cards until none is left today; steps are waited for."""
+    def review_cards(self, task: str) -> None:
+        """Grade the cards of a task until none is left today; steps are waited for."""
         for _ in range(400):
-            page = self.get("/flashcards?show=1")
+            page = self.get(f"/flashcards?task={task}&show=1")
             action = re.search(r'action="(/flashcards/[^"]+/reviews)"', page)
             if action is None:
                 if "The next card comes back in" not in page:
@@ -206,8 +243,10 @@ class Player:
                 return
             fields = _hidden(page, action[1])
             rating = 3 if self.rng.random() < _RECALL else 1
+            is_new = re.search(r'aria-current="true">New\b', page)
+            self.spend(_NEW / 2 if is_new else _REVIEW)
             self.post(action[1], **fields, rating=str(rating))
-            self.spend(_REVIEW if "Last seen" in page else _NEW / 2)
+            self.cards.add(action[1].split("/")[2])
 
     def work_through(self, run: str) -> None:
         for place in itertools.count(1):
@@ -219,22 +258,53 @@ class Player:
                 continue
             fields = _hidden(page.text, action[1])
             item = action[1].split("/")[3]
-            for response in self.responses(item, int(fields.get("seed", 0))):
-                if self.post(action[1], **fields, **response):
-                    break
+            seed = int(fields.get("seed", 0))
+            answer = self.answer(item, seed, page.text)
             self.spend(_QUESTION)
+            if not self.post(action[1], **fields, **answer):
+                # The form takes no answer in a wrong unit, so the right one follows.
+                self.post(action[1], **fields, **self.right_answer(item, seed))
 
-    def responses(self, item: str, seed: int) -> list[dict[str, list[str]]]:
-        """Return a response in the form's fields, right by chance, then the right one.
-
-        The form refuses some wrong ones, such as one option where two are to be chosen.
-        """
+    def answer(self, item: str, seed: int, page: str) -> dict[str, list[str]]:
+        """Return a response in the form's fields on a page, right by chance."""
         question = self.library.questions[item]
         variant = draw_variant(question, seed)
         states = [raw for _, raw in types.type_of(variant).states(variant.answer)]
-        chance = _KNOWN + _READ * (question.topic in self.read)
-        first = states[0] if self.rng.random() < chance else states[min(1, len(states) - 1)]
-        return [{n: list(values) for n, values in raw.items()} for raw in (first, states[0])]
+        guess = self.facts.questions[item].guess if item in self.facts.questions else 0.25
+        chance = guess + (1 - guess) * self.chance(question.topic)
+        self.answered[question.topic] += 1
+        raw = states[0] if self.rng.random() < chance else states[min(1, len(states) - 1)]
+        chosen = list(states[0].get("answer", ()))
+        if raw is not states[0] and len(chosen) > 1:  # as many as are asked for, one of them wrong
+            options = re.findall(r'name="answer" value="([^"]+)"', page)
+            wrong = [option for option in options if option not in chosen]
+            raw = {"answer": [*chosen[1:], *wrong[:1]]}
+        return {name: list(values) for name, values in raw.items()}
+
+    def right_answer(self, item: str, seed: int) -> dict[str, list[str]]:
+        """Return the right response in the form's fields."""
+        variant = draw_variant(self.library.questions[item], seed)
+        _, raw = next(iter(types.type_of(variant).states(variant.answer)))
+        return {name: list(values) for name, values in raw.items()}
+
+    def chance(self, page: str) -> float:
+        """Return the chance that a page is known: from its reading, answers and cards."""
+        gained = _READ * self.read.get(page, 0.0) + _ANSWERED * math.log1p(self.answered[page])
+        known = 1 / (1 + math.exp(-self.level[page] - gained))
+        cards = self.facts.pages[page].cards if page in self.facts.pages else ()
+        recalled = _RECALL * len(self.cards.intersection(cards)) / max(1, len(cards))
+        return known + (1 - known) * _CARDS_COVER * recalled
+
+    def true_score(self) -> float:
+        """Return the expected score of an exam today."""
+        score = 0.0
+        for domain in self.facts.domains:
+            for number in domain.objectives:
+                facts = self.facts.objectives[number]
+                known = sum(share * self.chance(page) for page, share in facts.pages.items())
+                right = facts.guess + (1 - facts.guess) * known
+                score += domain.questions * right / len(domain.objectives)
+        return score
 
     def sit(self, address: str) -> None:
         exam = max(self.library.exams.values(), key=lambda exam: exam.questions)
@@ -243,10 +313,12 @@ class Player:
         for number in range(1, exam.questions + 1):
             page = self.browser.get(f"{sitting}/questions/{number}").text
             seed = re.search(r'name="seed" value="(\d+)"', page)
-            options = re.findall(r'name="answer" value="([^"]+)"', page)
-            answer = self.rng.choice(options) if options else "1"
+            item = re.search(r'id="q-([\w-]+)-stem"', page)
+            if item is None:
+                raise SystemExit(f"question {number} of the mock exam has no stem")
+            answer = self.answer(item[1], int(seed[1]) if seed else 0, page)
             self.post(
-                f"{sitting}/answers/{number}", answer=answer, **({"seed": seed[1]} if seed else {})
+                f"{sitting}/answers/{number}", **answer, **({"seed": seed[1]} if seed else {})
             )
         self.post(f"{sitting}/submission")
         self.spend(exam.minutes * 0.85)
@@ -269,7 +341,7 @@ class Player:
         return answer.headers.get("location", "")
 
     def result(self, planned: int) -> Result:
-        facts = course_facts(self.library)
+        facts = self.facts
         page_of = {card: page for page in facts.pages.values() for card in page.cards}
         with Session(self.app.state.engine) as db:
             days = db.execute(
@@ -277,32 +349,30 @@ class Player:
                     "SELECT card, COUNT(DISTINCT study_day) FROM review WHERE rating > 0 GROUP BY card"
                 )
             ).all()
-            mocks = db.execute(
-                text("SELECT COUNT(*) FROM sitting WHERE closed_at > 0")
-            ).scalar_one()
-            score = (
-                db.execute(text("SELECT expected FROM prediction ORDER BY day DESC"))
-                .scalars()
-                .first()
-            )
-            lists = db.execute(text("SELECT COUNT(*) FROM day_list")).scalar_one()
         started = {card: count for card, count in days if card in page_of}
         shares = [
             sum(page_of[card].domain == domain.number for card in started) / max(1, len(started))
             for domain in facts.domains
         ]
         return Result(
-            cards=len(started),
+            cards=len(days),
             domains=tuple(shares),
-            reviewed_twice=sum(n > 2 for n in started.values()) / max(1, len(started)),
+            reviewed_twice=sum(n > 2 for _, n in days) / max(1, len(days)),
             pages=len(self.read),
-            practice=self.practiced / max(1, self.studied),
-            mocks=mocks,
+            practice=self.practiced / max(1, self.plain),
+            mocks=int(self.query("SELECT COUNT(*) FROM sitting WHERE closed_at > 0")),
             planned_mocks=planned,
             tasks_done=self.done / max(1, self.tasks),
             most_tasks=self.most,
-            score=score or 0.0,
-            lists=lists,
+            score=self.shown[-1],
+            true=self.truth[-1],
+            biases=tuple(
+                self.shown[n] - self.truth[n]
+                for n in (*range(7, self.way.days - 1, 7), self.way.days - 1)
+            ),
+            planned_well=self.planned_well / max(1, self.plain),
+            changes=self.changes,
+            lists=int(self.query("SELECT COUNT(*) FROM day_list")),
         )
 
 
@@ -332,30 +402,34 @@ def play(way: Way, seed: int, library: LiveLibrary) -> Result:
             app.state.engine.dispose()
 
 
-def rows(ways: tuple[Way, ...], seeds: int) -> Iterator[tuple[Way, list[Result]]]:
+def rows(ways: tuple[Way, ...], seeds: range) -> Iterator[tuple[Way, list[Result]]]:
     with tempfile.TemporaryDirectory() as cache:
         library = LiveLibrary(CONTENT, Path(cache))
         for way in ways:
-            yield way, [play(way, seed, library) for seed in range(1, seeds + 1)]
+            yield way, [play(way, seed, library) for seed in seeds]
 
 
 def main() -> int:
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     print(
         f"{'days × minutes':32} {'cards':>5} {'by domain':>14} {'twice':>6} {'pages':>5} "
-        f"{'practice':>8} {'mocks':>7} {'done':>5} {'score':>5}"
+        f"{'practice':>8} {'mocks':>7} {'done':>5} {'in time':>7} {'changed':>7} {'score':>5} "
+        f"{'true':>5} {'bias':>5}"
     )
-    for way, results in rows(WAYS, seeds):
+    for way, results in rows(WAYS, range(first, first + seeds)):
 
         def mean(name: str, found: list[Result] = results) -> float:
             return statistics.fmean(getattr(one, name) for one in found)
 
+        biases = [statistics.fmean(x) for x in zip(*(r.biases for r in results), strict=True)]
         shares = [statistics.fmean(x) for x in zip(*(r.domains for r in results), strict=True)]
         print(
             f"{way.name:32} {mean('cards'):5.0f} {'/'.join(f'{s:.0%}' for s in shares):>14} "
             f"{mean('reviewed_twice'):6.0%} {mean('pages'):5.0f} {mean('practice'):8.1f} "
             f"{mean('mocks'):3.1f}/{mean('planned_mocks'):3.1f} {mean('tasks_done'):5.0%} "
-            f"{mean('score'):5.1f}",
+            f"{mean('planned_well'):7.0%} {sum(r.changes for r in results):7} {mean('score'):5.1f} "
+            f"{mean('true'):5.1f} {max(biases, key=abs):+5.1f}",
             flush=True,
         )
     return 0

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from app.accounts.plan_calendar import CardAmount, PlanCalendar
+from app.accounts.plan_calendar import CardAmount, PageRoute, PlanCalendar
 from app.clock import RETENTION, study_day_at, study_day_start
 
 LAST_WEEK = 7
@@ -41,8 +41,13 @@ class LearnerProfile:
     plan_begun: dt.date | None = None
     mock_days: tuple[dt.date, ...] = ()
     card_amount: CardAmount = "normal"
+    page_route: PageRoute = "auto"
     reminder_hour: int | None = None
     exam_result: str = ""
+    mail: str = ""
+    mail_key: str = ""
+    mail_confirmed: bool = False
+    mailed: str = ""
     acts: int = 0
     home: int = 0
     last_seen: int = 0

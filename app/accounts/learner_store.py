@@ -15,7 +15,7 @@ from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
 from app.accounts.learner import LearnerProfile
-from app.accounts.plan_calendar import read_card_amount
+from app.accounts.plan_calendar import read_card_amount, read_page_route
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, check_quota
@@ -263,6 +263,7 @@ def _build_learner(columns: dict[str, Any], **session: Any) -> LearnerProfile:
         "plan_begun": dt.date.fromisoformat(plan_begun) if plan_begun else None,
         "mock_days": tuple(map(dt.date.fromisoformat, columns["mock_days"].split())),
         "card_amount": read_card_amount(columns["card_amount"]),
+        "page_route": read_page_route(columns["page_route"]),
     }
     return LearnerProfile(**columns | parsed | session)
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 CardAmount = Literal["fewer", "normal", "more"]
 CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
+PageRoute = Literal["auto", "short", "full"]
+PAGE_ROUTES: tuple[PageRoute, ...] = ("auto", "short", "full")
 
 _DAY = dt.timedelta(days=1)
 _FIRST_MOCK_SHARE = 0.4  # of the days until the exam, before the first mock exam
@@ -19,6 +21,11 @@ _OPEN_DAYS = 60  # days that the plan looks ahead while no exam day is set
 def read_card_amount(value: str) -> CardAmount:
     """Return a stored choice; an unknown one is normal."""
     return next((amount for amount in CARD_AMOUNTS if amount == value), "normal")
+
+
+def read_page_route(value: str) -> PageRoute:
+    """Return a stored choice; an unknown one leaves it to the plan."""
+    return next((route for route in PAGE_ROUTES if route == value), "auto")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
-from app.accounts.plan_calendar import CARD_AMOUNTS, plan_mock_days
+from app.accounts.plan_calendar import CARD_AMOUNTS, PAGE_ROUTES, plan_mock_days
 from app.clock import RETENTION, Now, find_time_zone
 from app.database.engine import DbSession
 from app.web.render import render_page
@@ -113,6 +113,12 @@ def _parse_card_amount(typed: str) -> str:
     return typed
 
 
+def _parse_page_route(typed: str) -> str:
+    if typed not in PAGE_ROUTES:
+        raise ValueError(f"Choose auto, short or full; {_quote_typed(typed)} is none of them.")
+    return typed
+
+
 def _parse_yes(typed: str) -> bool:
     if typed not in {"yes", "no"}:
         raise ValueError(f"Choose yes or no; {_quote_typed(typed)} is neither.")
@@ -148,6 +154,7 @@ class SettingsForm(BaseModel):
     calendar: Annotated[str, _YES_OR_NO] = "yes"
     missed: Annotated[str, _YES_OR_NO] = "yes"
     card_amount: Annotated[str, Setting(_parse_card_amount)] = "normal"
+    page_route: Annotated[str, Setting(_parse_page_route)] = "auto"
     reminder_hour: Annotated[
         str,
         Setting(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from app.content.blueprint import main_exam
 from app.content.library import Library
+from app.content.routes import ESSENTIAL_SHARE, PagePart, route_minutes
 from app.markup.model import Topic
 from app.questions import types
 
@@ -19,7 +20,8 @@ _COURSES = 4
 class PageFacts:
     """A page that the exam covers. `minutes` is its reading time; `cards` are in course order.
 
-    `domain` and `objectives[0]` are where it counts; `peers` are the other pages of that objective.
+    `short_minutes` are those of its essential sections, 0 if it has none. `domain` and
+    `objectives[0]` are where it counts; `peers` are the other pages of that objective.
     """
 
     slug: str
@@ -28,6 +30,14 @@ class PageFacts:
     objectives: tuple[str, ...]
     cards: tuple[str, ...]
     peers: tuple[str, ...] = ()
+    short_minutes: float = 0.0
+
+    def minutes_read(self, part: PagePart) -> float:
+        """Return the minutes that a part of the page takes."""
+        if not 0 < self.short_minutes < self.minutes:
+            return self.minutes * part.share
+        rest = (part.share - ESSENTIAL_SHARE * part.essential) / (1 - ESSENTIAL_SHARE)
+        return self.short_minutes * part.essential + (self.minutes - self.short_minutes) * rest
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -139,6 +149,7 @@ def describe_course(library: Library) -> CourseFacts:
                 mine,
                 tuple(c for c in topic.cards if c in library.cards and not library.cards[c].level),
                 tuple(other for other in by_objective[mine[0]] if other != slug),
+                route_minutes(topic, "short"),
             )
             for slug, (topic, mine) in topics.items()
         },

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from app.content.library import Library
@@ -28,6 +28,48 @@ def route_sections(topic: Topic, route: Route) -> tuple[Section, ...]:
 def route_minutes(topic: Topic, route: Route) -> float:
     """Return the minutes that a route spends on a page; 0 if it skips the page."""
     return sum(s.minutes for s in route_sections(topic, route))
+
+
+ESSENTIAL_SHARE = 0.6
+"""The part of a page that its essential sections teach; they answer 68% of the course's questions."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PagePart:
+    """A part of a page: `share` of what it teaches (0 to 1), and of its essential sections."""
+
+    share: float = 0.0
+    essential: float = 0.0
+
+    @property
+    def is_whole(self) -> bool:
+        return self.share > 1 - 1e-6
+
+    @property
+    def has_essentials(self) -> bool:
+        return self.essential > 1 - 1e-6
+
+
+def section_parts(topic: Topic) -> dict[str, PagePart]:
+    """Return which part of a page each of its sections with a heading is, by anchor.
+
+    A page without headings is one section with an empty anchor. If the short route skips a page,
+    all of its sections are essential to it.
+    """
+    essential = {s.anchor: s.essential for s in topic.sections if s.anchor} or {"": True}
+    count, all_count = sum(essential.values()), len(essential)
+    if count in {0, all_count}:
+        return dict.fromkeys(essential, PagePart(1 / all_count, 1 / all_count))
+    parts = {
+        True: PagePart(ESSENTIAL_SHARE / count, 1 / count),
+        False: PagePart((1 - ESSENTIAL_SHARE) / (all_count - count)),
+    }
+    return {anchor: parts[kind] for anchor, kind in essential.items()}
+
+
+def has_essentials_read(topic: Topic, anchors: Collection[str]) -> bool:
+    """Return whether every essential section is among the anchors, so that the page counts as read."""
+    return all(anchor in anchors for anchor, part in section_parts(topic).items() if part.essential)
 
 
 def has_short_route(topics: Iterable[Topic]) -> bool:

@@ -11,7 +11,17 @@ A regrade never changes its attempt; it is a separate row.
 import secrets
 from collections.abc import Mapping
 
-from sqlalchemy import BigInteger, Column, Index, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+)
 from sqlmodel import Field, SQLModel
 
 from app.clock import RETENTION
@@ -438,9 +448,11 @@ class Learner(SQLModel, table=True):
     `missed` turns missed questions into cards. `days_off` are weekdays without study
     time, as digits (Monday is 0). `acts` counts manual edits of cards. `plan_begun` is the
     study day on which the exam day was set, `mock_days` the dates of the mock exams, with
-    spaces between, and `card_amount` fewer, normal or more new cards. `reminder_hour` is when
+    spaces between, `card_amount` fewer, normal or more new cards, and `page_route` whether the list
+    has short or full pages, or auto. `reminder_hour` is when
     the calendar feed reminds, None for never. `exam_result` is passed or failed once the
-    learner has said how the exam of `exam_day` went.
+    learner has said how the exam of `exam_day` went. `mail` is the address for the weekly summary,
+    `mail_key` leads to where it is confirmed and removed, `mailed` is the day of the last mail.
     """
 
     __table_args__ = (
@@ -465,8 +477,15 @@ class Learner(SQLModel, table=True):
     plan_begun: str | None = Field(default=None, max_length=10)
     mock_days: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
     card_amount: str = Field(default="normal", sa_column=card_amount_column())
+    page_route: str = Field(
+        default="auto", max_length=8, sa_column_kwargs={"server_default": "auto"}
+    )
     reminder_hour: int | None = None
     exam_result: str = Field(default="", sa_column=word_column(8))
+    mail: str = Field(default="", sa_column=word_column(254))
+    mail_key: str = Field(default="", sa_column=word_column(43))
+    mail_confirmed: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    mailed: str = Field(default="", sa_column=word_column(10))
     created_at: int = Field(sa_column=time_column())
     changes: int = 0
     acts: int = Field(default=0, sa_column_kwargs={"server_default": "0"})

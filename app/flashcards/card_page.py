@@ -154,9 +154,7 @@ async def edit_card_state(request: Request, card: str, sent: Acted) -> Response:
         return RedirectResponse(f"/flashcards/{card}/more?done={sent.act}", 303)
 
     def answer(desk: RequestContext) -> Response:
-        return next_card_response(
-            desk, parse_review_filter(desk, sent.topic, sent.more), undo=number
-        )
+        return next_card_response(desk, parse_review_filter(desk, sent), undo=number)
 
     return await run_reading(request, answer)
 
@@ -164,7 +162,7 @@ async def edit_card_state(request: Request, card: str, sent: Acted) -> Response:
 def _write_edit(desk: RequestContext, card: str, sent: ManualEditForm) -> int:
     """Save the manual edit; returns its log id, 0 if it was already saved."""
     found = find_card(desk, card).card
-    parse_review_filter(desk, sent.topic, sent.more)  # validate before anything is written
+    parse_review_filter(desk, sent)  # validate before anything is written
     when = (desk.now, desk.day, sent.token)
     return record_manual_edit(desk.db, desk.learner.id, found, _parse_edit(desk, sent), when) or 0
 

@@ -13,18 +13,25 @@ from app.web.dependencies import LAST_ROW, Address
 
 Topic = Annotated[str, Field(max_length=80)]
 More = Annotated[int, Field(ge=0, le=200)]
+CardTask = Literal["", "review", "new"]
 
 
-class ReviewFilterForm(BaseModel):
-    """Which cards: one topic or all, and how many new ones in addition to the day's share.
+class SentFilter(BaseModel):
+    """Which cards: one topic or all, how many new ones more, or those of one task of the list."""
+
+    topic: Topic = ""
+    more: More = 0
+    task: CardTask = ""
+
+
+class ReviewFilterForm(SentFilter):
+    """Which cards to show.
 
     `card` requests one card, `show` its answer; `token` identifies the showing. `graded` is the
     saved rating of a showing that was rated twice. `leech` names a card to warn about before the
     next one. `own` is a page of the added cards, `q` is a search query over all cards.
     """
 
-    topic: Topic = ""
-    more: More = 0
     card: str = Field("", max_length=120)
     leech: str = Field("", max_length=120)
     show: bool = False
@@ -35,7 +42,7 @@ class ReviewFilterForm(BaseModel):
     since: int = Field(0, ge=0, lt=2**53)
 
 
-class GradeForm(BaseModel):
+class GradeForm(SentFilter):
     """A rating: 1 again, 2 hard, 3 good, 4 easy.
 
     A rating sent later has `given`, its moment (milliseconds since 1970, by the browser's clock),
@@ -44,31 +51,25 @@ class GradeForm(BaseModel):
 
     rating: int = Field(ge=1, le=4)
     token: str = Field(min_length=1, max_length=140)
-    topic: Topic = ""
-    more: More = 0
     since: int = Field(0, ge=0, lt=2**53)
     given: int = Field(0, ge=0, lt=2**43)
     who: str = Field("", max_length=64)
 
 
-class UndoForm(BaseModel):
+class UndoForm(SentFilter):
     """The log id of the review to undo."""
 
     review: int = Field(ge=1, le=LAST_ROW)
-    topic: Topic = ""
-    more: More = 0
 
 
-class SuspensionForm(BaseModel):
+class SuspensionForm(SentFilter):
     """Whether to suspend or unsuspend a card."""
 
     aside: bool
-    topic: Topic = ""
-    more: More = 0
     deck: bool = False
 
 
-class ManualEditForm(BaseModel):
+class ManualEditForm(SentFilter):
     """A manual edit of a card; `day` is an ISO date for a due date.
 
     `page` says that the form was on the card's own page, not on the review page.
@@ -77,8 +78,6 @@ class ManualEditForm(BaseModel):
     act: Literal["bury", "due", "forget"]
     token: str = Field(min_length=1, max_length=140)
     day: str = Field("", max_length=20)
-    topic: Topic = ""
-    more: More = 0
     page: bool = False
 
 

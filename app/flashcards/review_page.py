@@ -22,7 +22,9 @@ from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import read_only_session, run_query
 from app.errors import ConflictError, InvalidInputError, NotFoundError
 from app.flashcards.forms import (
+    CardTask,
     GradeForm,
+    SentFilter,
     Suspended,
     SuspensionForm,
     UndoForm,
@@ -54,6 +56,7 @@ from app.spaced_repetition.scheduler import (
 )
 from app.spaced_repetition.todays_queue import (
     DeckChoice,
+    ListedCards,
     QueueCounter,
     TodaysQueue,
     choose_new,
@@ -73,16 +76,17 @@ _OFFER = 5
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReviewFilter:
-    """Which cards to show: one topic or all, extra new cards, or a single card."""
+    """Which cards to show: one topic or all, extra new cards, a task of the list, or a single card."""
 
     topic: str = ""
     more: int = 0
+    task: CardTask = ""
     card: str = ""
 
     @property
     def query(self) -> str:
         """The filter as a query string, without the single card."""
-        pairs = {"topic": self.topic, "more": self.more}
+        pairs = {"topic": self.topic, "more": self.more, "task": self.task}
         words = urlencode({name: value for name, value in pairs.items() if value})
         return f"?{words}" if words else ""
 
@@ -171,6 +175,9 @@ def build_review_page(
     `token` identifies the showing of the card, if it was shown before.
     """
     listed = listed_cards(desk)
+    if listed is not None and wish.task:
+        is_review = wish.task == "review"
+        listed = ListedCards(listed.reviews) if is_review else ListedCards(new=listed.new)
     stack = todays_queue(desk, listed, DeckChoice(wish.topic, wish.more))
     done, held = stack.queue.finished, _chosen_card(desk, wish, stack)
     left = max(stack.left.cards, 1) if held else 0
@@ -287,13 +294,12 @@ def _build_congrats(desk: RequestContext, stack: TodaysQueue, *, has_list: bool)
     )
 
 
-def parse_review_filter(
-    desk: RequestContext, topic: str, more: int, card: str = ""
-) -> ReviewFilter:
+def parse_review_filter(desk: RequestContext, sent: SentFilter, card: str = "") -> ReviewFilter:
     """Return the filter as sent; raises NotFoundError for an unknown topic."""
-    if topic:
-        find_topic(desk.library, topic)
-    return ReviewFilter(topic, more, card if card and can_be_shown(desk, card) else "")
+    if sent.topic:
+        find_topic(desk.library, sent.topic)
+    shown = card if card and can_be_shown(desk, card) else ""
+    return ReviewFilter(sent.topic, sent.more, sent.task, shown)
 
 
 def next_card_response(
@@ -403,7 +409,7 @@ def show_review(desk: Reader, wished: Wished, _ensured: DayListEnsured) -> HTMLR
     if wished.card:
         find_card(desk, wished.card)
     graded = _rating_for_showing(desk, wished.card, wished.token)
-    wish = parse_review_filter(desk, wished.topic, wished.more, "" if graded else wished.card)
+    wish = parse_review_filter(desk, wished, "" if graded else wished.card)
     show = wished.show and not graded
     token = wished.token if wish.card else ""
     table = build_review_page(desk, wish, show=show, since=wished.since, token=token)
@@ -424,16 +430,14 @@ def show_answer(desk: Reader, card: str, wished: Wished) -> Response:
     """The card with its answer and the four ratings, as a fragment."""
     name = find_card(desk, card).card.id
     if graded := _rating_for_showing(desk, name, wished.token):
-        return next_card_response(
-            desk, parse_review_filter(desk, wished.topic, wished.more), graded=graded
-        )
+        return next_card_response(desk, parse_review_filter(desk, wished), graded=graded)
     held = review_log.load_card(desk.db, desk.learner.id, name)
     token, since = wished.token, wished.since
     return render_page(
         desk.request,
         "flashcards/_turn.html",
         turn=build_card_view(desk, held, show=True, since=since, token=token),
-        wish=ReviewFilter(wished.topic, wished.more),
+        wish=ReviewFilter(wished.topic, wished.more, wished.task),
     )
 
 
@@ -492,7 +496,7 @@ def _late_grade_response(desk: RequestContext, card: str, graded: GradeForm) -> 
 def _grade_card(desk: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
     found = find_card(desk, card)
     require_same_learner(desk, graded.who)
-    wish = parse_review_filter(desk, graded.topic, graded.more)
+    wish = parse_review_filter(desk, graded)
     grade = ReviewEvent(graded.rating, desk.now, desk.day, desk.learner.retention)
     submission = review_log.GradeSubmission(graded.token, _review_looked(desk, graded.since))
     done = review_log.record_review(desk.db, desk.learner.id, found.card, grade, submission)
@@ -511,14 +515,14 @@ async def undo_last(request: Request, undone: Undone) -> Response:
     card = await run_writing(request, lambda desk: _undo_log_entry(desk, undone))
 
     def answer(desk: RequestContext) -> Response:
-        return next_card_response(desk, parse_review_filter(desk, undone.topic, undone.more, card))
+        return next_card_response(desk, parse_review_filter(desk, undone, card))
 
     return await run_reading(request, answer)
 
 
 def _undo_log_entry(desk: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
-    parse_review_filter(desk, undone.topic, undone.more)  # validate before anything is written
+    parse_review_filter(desk, undone)  # validate before anything is written
     when = (desk.now, desk.day)
     cards = desk.library.cards
     return review_log.undo_review(desk.db, desk.learner.id, undone.review, when, cards) or ""
@@ -532,7 +536,7 @@ async def suspend_card(request: Request, card: str, wanted: Suspended) -> Respon
         return RedirectResponse(f"/flashcards/deck{where}", 303)
 
     def answer(desk: RequestContext) -> Response:
-        return next_card_response(desk, parse_review_filter(desk, wanted.topic, wanted.more))
+        return next_card_response(desk, parse_review_filter(desk, wanted))
 
     return await run_reading(request, answer)
 
@@ -540,7 +544,7 @@ async def suspend_card(request: Request, card: str, wanted: Suspended) -> Respon
 def _write_suspension(desk: RequestContext, card: str, wanted: SuspensionForm) -> str:
     """Suspend or unsuspend the card, and return its topic."""
     found = find_card(desk, card).card
-    parse_review_filter(desk, wanted.topic, wanted.more)  # validate before anything is written
+    parse_review_filter(desk, wanted)  # validate before anything is written
     review_log.set_suspended(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
     return found.topic
 

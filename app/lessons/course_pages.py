@@ -11,16 +11,22 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from app.accounts.current_learner import CurrentLearner, Reader, Writer
 from app.content.course_facts import course_facts
 from app.content.library import PICTURES, Library
-from app.content.routes import Route, has_short_route, route_minutes, route_sections
+from app.content.routes import (
+    Route,
+    has_essentials_read,
+    has_short_route,
+    route_minutes,
+    route_sections,
+)
 from app.errors import InvalidInputError, NotFoundError
 from app.lessons import store
+from app.lessons.objective_states import domain_progress
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, domain_topics
 from app.markup.model import Domain, GlossaryTerm, Objective, Topic
 from app.questions.question_form import OpenQuestion, build_open_question, question_heading
 from app.spaced_repetition.added_cards import list_studied
 from app.spaced_repetition.card_ids import TERM, parse_card_id
 from app.study_plan.day_list import DayList
-from app.study_plan.objective_states import domain_progress
 from app.study_plan.store import load_newest_list
 from app.web.dependencies import CurrentLibrary, find_topic
 from app.web.render import render_fragment_or_redirect, render_page
@@ -172,9 +178,13 @@ def redirect_to_course() -> RedirectResponse:
 
 
 @router.get("/course")
-def show_course(desk: Reader, route: Route = "full") -> HTMLResponse:
-    """The objectives and their pages; on the short route without the pages that it skips."""
+def show_course(desk: Reader, route: Route | None = None) -> HTMLResponse:
+    """The objectives and their pages; on the short route without the pages that it skips.
+
+    A page counts as read once its essential sections are.
+    """
     library = desk.library
+    route = route or ("short" if desk.learner.page_route == "short" else "full")
     newest, estimate = (
         desk.learner.id and load_newest_list(desk.db, desk.learner.id, desk.day)
     ) or (None, None)
@@ -184,7 +194,9 @@ def show_course(desk: Reader, route: Route = "full") -> HTMLResponse:
         for slug, topic in library.topics.items()
         if (page := measure_progress(topic, route, opened.get(slug, ())))
     }
-    read = {slug for slug, page in pages.items() if page.finished}
+    read = {
+        slug for slug in pages if has_essentials_read(library.topics[slug], opened.get(slug, ()))
+    }
     progress = domain_progress(library, newest.ready if newest else (), estimate, opened, read)
     return desk.page(
         "concepts/index.html",

@@ -29,7 +29,7 @@ from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
 from app.progress.study_week import DayState, StudyRecord, day_state, load_study_record
-from app.progress.today_page import view_task
+from app.quiz.todays_tasks import view_task
 from app.study_plan.cards import last_new_day
 from app.study_plan.day_list import TickedTask
 from app.study_plan.loader import (
@@ -200,15 +200,23 @@ def _plan_day(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlanVerdict:
-    """Whether the unread pages fit: how many there are, their minutes, the minutes until the exam."""
+    """Whether the unread pages fit: how many there are, their minutes, the minutes until the exam.
+
+    `essentials` are the minutes of their essential sections alone.
+    """
 
     pages: int
     needed: int
+    essentials: int
     available: int
 
     @property
     def fits(self) -> bool:
         return self.needed <= _READING_SHARE * self.available
+
+    @property
+    def essentials_fit(self) -> bool:
+        return self.essentials <= _READING_SHARE * self.available
 
 
 def judge_plan(
@@ -222,6 +230,7 @@ def judge_plan(
     return PlanVerdict(
         pages=len(unread),
         needed=round(sum(page.minutes for page in unread)),
+        essentials=round(sum(page.short_minutes for page in unread)),
         available=sum(desk.learner.minutes_on(d) for d in days if not calendar.is_off(d)),
     )
 
@@ -245,7 +254,7 @@ def show_plan(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTMLR
         weeks=plan_weeks(desk, calendar, record),
         verdict=judge_plan(desk, calendar, record),
         plan=plan,
-        tasks=[view_task(task, desk.library, record.read) for task in tasks],
+        tasks=[view_task(task, desk.library) for task in tasks],
         progress=plan.progress if plan else None,
         latest=calendar.exam - _DAY if calendar.exam else None,
         last_new=last_new_day(calendar),
@@ -260,11 +269,13 @@ def set_exam_day(
     exam_day: Annotated[str, Form()] = "",
     minutes_a_day: Annotated[str, Form()] = "",
     card_amount: Annotated[str, Form()] = "",
+    page_route: Annotated[str, Form()] = "",
 ) -> Response:
-    """Save the exam day, daily minutes and amount of new cards; all other settings stay."""
+    """Save the exam day, daily minutes, amount of new cards and pages; other settings stay."""
     learner, db = desk.learner, desk.db
     changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
-    changed |= {"card_amount": card_amount} if card_amount else {}
+    choices = {"card_amount": card_amount, "page_route": page_route}
+    changed |= {name: choice for name, choice in choices.items() if choice}
     typed = settings_as_typed(learner).model_copy(update=changed)
     values, problems = typed.read(desk.day, learner.exam_day)
     if problems:

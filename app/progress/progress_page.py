@@ -11,6 +11,7 @@ from markupsafe import Markup
 from app.accounts.current_learner import Reader, RequestContext
 from app.clock import from_milliseconds
 from app.content.course_facts import course_facts
+from app.lessons.objective_states import domain_progress
 from app.progress import history_store as history
 from app.progress import store
 from app.progress.calibration import calibration_chart
@@ -20,7 +21,6 @@ from app.progress.study_log import study_log
 from app.progress.study_week import load_study_record
 from app.progress.today_page import target_questions
 from app.study_plan.loader import DayListEnsured, load_plan
-from app.study_plan.objective_states import domain_progress
 from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_short_date
 from app.widgets.column_charts import ScoreRange, draw_score

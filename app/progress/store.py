@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import json
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
@@ -96,3 +96,42 @@ def renew_feed(db: Session, learner_id: int, key: str, now: dt.datetime) -> None
     if key:
         row = {"learner_id": learner_id, "key": key, "at": to_milliseconds(now)}
         db.execute(insert(CalendarFeed).values(**row))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MailWish:
+    """An address for the weekly summary; `mailed` is the day of the last mail, empty before it."""
+
+    learner_id: int
+    address: str
+    key: str
+    confirmed: bool
+    mailed: str
+
+
+_WISH = select(
+    *(TABLES["learner"].c[n] for n in ("id", "mail", "mail_key", "mail_confirmed", "mailed"))
+)
+
+
+def mail_wishes(db: Session) -> tuple[MailWish, ...]:
+    """Return the addresses of all learners who gave one."""
+    return tuple(
+        MailWish(*row) for row in db.connection().execute(_WISH.where(col(Learner.mail) != ""))
+    )
+
+
+def find_mail_wish(db: Session, key: str) -> MailWish | None:
+    """Return the address whose mails link to `key`; None if there is none."""
+    row = (
+        db.connection().execute(_WISH.where(col(Learner.mail_key) == key)).first() if key else None
+    )
+    return MailWish(*row) if row else None
+
+
+def record_mail(db: Session, wish: MailWish, day: dt.date) -> bool:
+    """Write down that a mail goes out; False if another process did so or the wish changed."""
+    mine = col(Learner.id) == wish.learner_id, col(Learner.mail_key) == wish.key
+    same = col(Learner.mailed) == wish.mailed
+    done = db.execute(update(Learner).where(*mine, same).values(mailed=day.isoformat()))
+    return bool(done.rowcount)  # type: ignore[attr-defined] # a cursor result

@@ -9,9 +9,9 @@ from typing import Literal
 from app.accounts.current_learner import RequestContext
 from app.accounts.plan_calendar import PlanCalendar
 from app.clock import from_milliseconds
-from app.content.blueprint import readable_anchors
 from app.content.course_facts import course_facts
 from app.content.library import Library
+from app.content.routes import has_essentials_read
 from app.progress import history_store as history
 from app.progress.history_store import PageProgress
 from app.progress.study_log import first_log_day
@@ -64,9 +64,9 @@ def load_study_record(desk: RequestContext) -> StudyRecord:
 
 
 def is_page_read(library: Library, page: PageProgress) -> bool:
-    """Return whether every section of a page is read."""
+    """Return whether every essential section of a page is read."""
     topic = library.topics.get(page.topic)
-    return topic is not None and all(a in page.sections for a in readable_anchors(topic))
+    return topic is not None and has_essentials_read(topic, page.sections)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

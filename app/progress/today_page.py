@@ -12,11 +12,12 @@ from markupsafe import Markup
 
 from app.accounts.current_learner import Reader, RequestContext, Writer
 from app.accounts.learner_store import change_settings
-from app.clock import round_minutes, to_milliseconds
+from app.clock import to_milliseconds
 from app.content.blueprint import main_exam
 from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.errors import ConflictError
+from app.lessons.objective_states import domain_progress
 from app.markup.model import ExamBlueprint, Topic
 from app.progress import history_store as history
 from app.progress import store as progress_store
@@ -25,11 +26,9 @@ from app.progress.score_trend import draw_trend, score_trend
 from app.progress.study_week import StudyRecord, load_study_record, week_days, week_summary
 from app.questions.question_form import new_token
 from app.quiz.selection import draw_placement
+from app.quiz.todays_tasks import TaskView, view_task
 from app.spaced_repetition.todays_queue import todays_queue
-from app.study_plan.day_list import TickedTask
 from app.study_plan.loader import DayListEnsured, StudyPlan, listed_cards, load_plan
-from app.study_plan.objective_states import domain_progress
-from app.web.formatting import format_count
 from app.web.render import render_page
 from app.widgets.svg import draw_rect, svg_root
 
@@ -56,74 +55,6 @@ def first_visit(library: Library, exam: ExamBlueprint | None, seed: str) -> Firs
         placement=len(drawn),
         minutes=len(drawn) * PLACEMENT_QUESTION_MINUTES,
         first=order[0] if order else None,
-    )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TaskView:
-    """A task of the list in words. `names` are titles of the course that follow the title.
-
-    `address` is empty for practice, which a form starts. `minutes` are those of the whole task.
-    """
-
-    kind: str
-    title: str
-    button: str
-    minutes: int
-    is_done: bool
-    names: tuple[str, ...] = ()
-    detail: str = ""
-    address: str = ""
-
-
-_REASONS = {
-    "begun": "You have begun it",
-    "missed in the mock exam": "You missed questions on it in the mock exam",
-    "missed in the placement test": "You missed questions on it in the placement test",
-    "weak": "Most to gain here",
-}
-
-
-def view_task(task: TickedTask, library: Library, read: Collection[str]) -> TaskView:
-    """Return a task for the page; `read` are the pages read to the end."""
-    minutes, done = round_minutes(task.task.minutes), task.is_done
-    if task.kind == "read":
-        pages = [page for page in task.task.pages if page.slug in library.topics]
-        pages.sort(key=lambda page: page.slug in read)
-        return TaskView(
-            "read",
-            "Read",
-            "Read",
-            minutes,
-            done,
-            tuple(library.topics[page.slug].title for page in pages),
-            "" if done or not pages else _REASONS[pages[0].reason],
-            f"/concepts/{pages[0].slug}" if pages else "/course",
-        )
-    if task.kind == "mock":
-        exam = library.exams.get(task.task.exam)
-        names = (exam.title,) if exam else ("Mock exam",)
-        detail = f"{format_count(exam.questions, 'question')}, as on the day" if exam else ""
-        title = "Took" if done else "Take"
-        return TaskView(
-            "mock", title, "Take", minutes, done, names, detail, f"/exams/{task.task.exam}"
-        )
-    begun = f"{task.done} of {task.total} done" if task.done else ""
-    noun = "question" if task.kind == "practice" else "card"
-    count, left = format_count(task.total, noun), format_count(task.total - task.done, noun)
-    title, past, detail = {
-        "practice": ("Answer {}", "{} answered", "What you read, missed or were rarely asked"),
-        "new": ("Learn {}", "{} learned", "New, from what you read and what weighs most"),
-        "review": ("Review {}", "{} reviewed", "Those you would forget otherwise"),
-    }[task.kind]
-    return TaskView(
-        kind=task.kind,
-        title=past.format(count) if done else title.format(count),
-        button=title.format(left),
-        minutes=minutes,
-        is_done=done,
-        detail="" if done else begun or detail,
-        address="" if task.kind == "practice" else "/flashcards",
     )
 
 
@@ -169,7 +100,7 @@ def show_today(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTML
         welcome = first_visit(library, main_exam(library), learner.key)
         return render_page(request, "progress/first.html", welcome=welcome, **context)
     record = load_study_record(desk)
-    tasks = [view_task(task, library, record.read) for task in (plan.tasks if plan else ())]
+    tasks = [view_task(task, library) for task in (plan.tasks if plan else ())]
     if plan is not None:
         context |= _progress_context(desk, plan, record)
     return render_page(

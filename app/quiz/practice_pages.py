@@ -45,6 +45,7 @@ from app.quiz.selection import (
     weakest_objectives,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
+from app.quiz.todays_tasks import view_task
 from app.spaced_repetition.added_cards import added_cards
 from app.spaced_repetition.card_ids import question_card_id
 from app.study_plan.loader import load_plan
@@ -316,8 +317,10 @@ def show_run_result(desk: Reader, run: RowNumber) -> HTMLResponse:
     right = [item for item, score in scores.items() if score >= 1]
     missed = [question_card_id(item) for item in scores if item not in right]
     added = added_cards(desk.db, desk.learner.id, missed).values()
+    plan = load_plan(desk)
     return desk.page(
         "quiz/result.html",
+        tasks=[view_task(task, desk.library) for task in (plan.tasks if plan else ())],
         run=run_frame(found, 0),
         rows=rows,
         summary=summarize_run(desk.library, scores, list(found.items)),

@@ -11,7 +11,7 @@ from app.spaced_repetition.fsrs import fsrs_formulas
 from app.study_plan.facts import CardFact, LearnerFacts
 
 _REVIEW_SHARE = 0.4  # of a day's minutes, at most
-_NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.18, "more": 0.35}
+_NEW_SHARE: Mapping[CardAmount, float] = {"fewer": 0.15, "normal": 0.25, "more": 0.35}
 LATER_REVIEWS = 2
 """Reviews on later days that every new card must still get before the exam."""
 _REVIEW_ROOM = 0.22  # of the minutes ahead, for reviews: not all days are used, not all cards due
@@ -109,11 +109,11 @@ def choose_new_cards(
     chosen = _choose_added(learner, count)
     started = {card.card for card in learner.cards} | learner.unavailable
     notes = {card.note for card in learner.cards if card.last_day >= learner.day}
-    shares = learner.page_shares()
+    read = {reading.page for reading in learner.readings}
     left = {
         slug: cards
         for slug, page in course.pages.items()
-        if (slug in shares or missed[slug])
+        if (slug in read or missed[slug])
         and (cards := [card for card in page.cards if card not in started])
     }
     order = {slug: place for place, slug in enumerate(course.pages)}

@@ -11,17 +11,18 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from app.accounts.plan_calendar import CardAmount, PlanCalendar
+from app.accounts.plan_calendar import CardAmount, PageRoute, PlanCalendar
 from app.content.course_facts import CourseFacts
 from app.study_plan import cards
-from app.study_plan.facts import LearnerFacts, TaskKind
+from app.study_plan.facts import LearnerFacts, TaskKind, sum_readings
 from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
 _QUESTION_SHARE = 0.25  # of the minutes
 _MOCK_SHARE = 0.85  # of the time that the exam allows
-_PAGE_OVER = 1.5  # a page may take this much more than the room left
-_MOST_OVER = 0.25  # but at most this part of the day's minutes more
+_PAGE_OVER = 0.1  # of the day's minutes that a page may take more than the room left
+_MOST_OVER = 0.5  # the same for the shortest one, where no page fits
+_PAGES_SHARE = 0.72  # of the minutes before the exam; full pages that need more are read short
 _LEAST_ROOM = 2.0  # minutes for which it is worth to add something
 _JUST_READ = 3  # days
 _MIX, _MIX_AFTER_MOCK = (0.5, 0.25), (0.4, 0.4)  # pages just read, missed or weak; the rest: rare
@@ -34,11 +35,15 @@ _REASONS: tuple[ReadReason, ...] = get_args(ReadReason)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageToRead:
-    """A page on the list: the minutes for what is unread of it, and why it was chosen."""
+    """A page on the list: the minutes for what is unread of it, and why it was chosen.
+
+    Of a `short` one only the essential sections are to be read.
+    """
 
     slug: str
     minutes: float
     reason: ReadReason
+    short: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,21 +90,29 @@ class DayList:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DayDone:
-    """What was done on a study day: cards and questions answered, pages fully read, exams sat."""
+    """What was done on a study day: cards and questions answered, pages fully read, exams sat.
+
+    `essentials` are the pages of which every essential section is read.
+    """
 
     cards: Collection[str] = frozenset()
     pages: Collection[str] = frozenset()
+    essentials: Collection[str] = frozenset()
     questions: Collection[str] = frozenset()
     sat: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TickedTask:
-    """A task with how much of it is done: `done` of `total` cards, pages, questions or exams."""
+    """A task with how much of it is done: `done` of `total` cards, pages, questions or exams.
+
+    `unread` are its pages that are not read yet.
+    """
 
     task: Task
     done: int
     total: int
+    unread: tuple[PageToRead, ...] = ()
 
     @property
     def kind(self) -> TaskKind:
@@ -114,6 +127,10 @@ class TickedTask:
         return self.task.minutes * (1 - self.done / self.total) if self.total else 0.0
 
 
+def _is_read(page: PageToRead, done: DayDone) -> bool:
+    return page.slug in done.pages or (page.short and page.slug in done.essentials)
+
+
 def tick_tasks(tasks: Iterable[Task], done: DayDone) -> tuple[TickedTask, ...]:
     """Return the tasks with what was done of each."""
     ticked = []
@@ -121,12 +138,12 @@ def tick_tasks(tasks: Iterable[Task], done: DayDone) -> tuple[TickedTask, ...]:
         if task.kind == "mock":
             ticked.append(TickedTask(task, int(done.sat), 1))
             continue
-        pages = [page.slug for page in task.pages]
-        count = sum(card in done.cards for card in task.cards)
-        count += sum(page in done.pages for page in pages)
+        unread = tuple(page for page in task.pages if not _is_read(page, done))
+        count = len(task.pages) - len(unread)
+        count += sum(card in done.cards for card in task.cards)
         count += sum(question in done.questions for question in task.questions)
-        total = len(task.cards) + len(pages) + len(task.questions)
-        ticked.append(TickedTask(task, count, total))
+        total = len(task.cards) + len(task.pages) + len(task.questions)
+        ticked.append(TickedTask(task, count, total, unread))
     return tuple(ticked)
 
 
@@ -143,6 +160,7 @@ def make_day_list(
     *,
     minutes: float,
     amount: CardAmount = "normal",
+    route: PageRoute = "auto",
     seed: str = "",
 ) -> DayList:
     """Return the list of the learner's day.
@@ -167,7 +185,8 @@ def make_day_list(
     share = _QUESTION_SHARE * minutes / paces.question
     questions = int(min(MOST_QUESTIONS, max(min(_FEWEST_QUESTIONS, minutes / 2.4), share)))
     room = minutes - first[0].minutes - new * paces.new_card - questions * paces.question
-    pages, room, all_begun = _choose_pages(course, learner, estimate, minutes, room)
+    unread = _unread_pages(course, learner, calendar, minutes, route)
+    pages, room, all_begun = _choose_pages(course, learner, estimate, unread, minutes, room)
     if room > _LEAST_ROOM and all_begun and new:
         spare = cards.spare_new_cards(learner, calendar, minutes)
         more = int(max(0.0, min(room / 2 / paces.new_card, spare - new)))
@@ -189,10 +208,38 @@ def _without_empty(tasks: Iterable[Task]) -> tuple[Task, ...]:
     return tuple(t for t in tasks if t.cards or t.pages or t.questions or t.exam)
 
 
+def _unread_pages(
+    course: CourseFacts,
+    learner: LearnerFacts,
+    calendar: PlanCalendar,
+    minutes: float,
+    route: PageRoute,
+) -> list[PageToRead]:
+    """Return what is left to read, in course order and without a reason; nothing on the last day.
+
+    If the full pages would not fit before the exam, first the essential sections of all pages.
+    """
+    if calendar.exam and calendar.days_left(learner.day) == 1:
+        return []
+    read, pages = sum_readings(learner.readings), course.pages.values()
+    full = sum(page.minutes for page in pages if page.slug not in read)
+    most = _PAGES_SHARE * minutes * max(1, calendar.study_days_after(learner.day) - 2)
+    if route == "short" or (route == "auto" and calendar.exam and full > most):
+        left = ((p.slug, p.short_minutes * (1 - read[p.slug].essential)) for p in pages)
+        if short := [PageToRead(slug, left, "weak", True) for slug, left in left if left > 1e-6]:
+            return short
+    return [
+        PageToRead(p.slug, p.minutes - p.minutes_read(read[p.slug]), "weak")
+        for p in pages
+        if not read[p.slug].is_whole
+    ]
+
+
 def _choose_pages(
     course: CourseFacts,
     learner: LearnerFacts,
     estimate: ScoreEstimate | None,
+    unread: list[PageToRead],
     minutes: float,
     room: float,
 ) -> tuple[list[PageToRead], float, bool]:
@@ -200,46 +247,48 @@ def _choose_pages(
 
     The domain that has most to gain for what was read of it gives the next page.
     """
-    shares = learner.page_shares()
-    unread = [page for page in course.pages.values() if shares.get(page.slug, 0.0) < 1 - 1e-6]
+    read = sum_readings(learner.readings)
     weakness = {
         domain.number: domain.weight * _mean_unknown(domain.objectives, estimate)
         for domain in course.domains
     }
     reading: dict[str, float] = collections.defaultdict(float)
     objectives = collections.Counter[str]()
-    for slug, share in shares.items():
-        if (page := course.pages.get(slug)) is not None:
-            reading[page.domain] += page.minutes * share
-            objectives.update(page.objectives)
+    for slug, done in read.items():
+        if (facts := course.pages.get(slug)) is not None:
+            reading[facts.domain] += facts.minutes_read(done)
+            objectives.update(facts.objectives)
     mock, placement = _missed_objectives(course, learner)
     chosen: list[PageToRead] = []
     while unread and room > 0:
-        domains = sorted({page.domain for page in unread})
+        fitting = [page for page in unread if page.minutes <= room + _PAGE_OVER * minutes]
+        if not fitting and not chosen:
+            shortest = min(unread, key=lambda page: page.minutes)
+            fitting = [shortest] if shortest.minutes <= room + _MOST_OVER * minutes else []
+        if not fitting:
+            break
+        domains = sorted({course.pages[page.slug].domain for page in fitting})
         domain = max(domains, key=lambda d: weakness[d] / (_READ_BEFORE + reading[d]))
 
         def gain(slug: str) -> tuple[bool, bool, bool, float]:
             own = course.pages[slug].objectives[0]
             unknown = 1 - estimate.objectives[own].known if estimate else 0.5
             return (
-                slug in shares,
+                slug in read,
                 own in mock,
                 own in placement and not objectives[own],
                 unknown / (1 + objectives[own]),
             )
 
-        page = max((page for page in unread if page.domain == domain), key=lambda p: gain(p.slug))
-        cost = page.minutes * (1 - shares.get(page.slug, 0.0))
-        if cost > room * _PAGE_OVER and (
-            chosen or room < _LEAST_ROOM or cost - room > _MOST_OVER * minutes
-        ):
-            break
+        here = (page for page in fitting if course.pages[page.slug].domain == domain)
+        page = max(here, key=lambda page: gain(page.slug))
+        cost = page.minutes
         reason = next(r for r, holds in zip(_REASONS, gain(page.slug), strict=True) if holds)
-        chosen.append(PageToRead(page.slug, cost, reason))
+        chosen.append(dataclasses.replace(page, reason=reason))
         unread.remove(page)
         room -= cost
-        reading[page.domain] += cost
-        objectives.update(page.objectives)
+        reading[domain] += cost
+        objectives.update(course.pages[page.slug].objectives)
     return chosen, room, not unread
 
 

@@ -1,19 +1,26 @@
 """What the plan and the score are computed from: the course, and what one learner did."""
 
+import collections
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
+
+from app.content.routes import PagePart
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReadingFact:
-    """A part of a page that was read, at a moment in ms; `share` of the page, 0 to 1."""
+    """A part of a page that was read, at a moment in ms; `share` of the page, 0 to 1.
+
+    `essential` is the part of its essential sections, 0 to 1.
+    """
 
     page: str
     share: float
     day: dt.date
     at: int
+    essential: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,9 +85,12 @@ class LearnerFacts:
     undone: Mapping[str, int] = dataclasses.field(default_factory=dict)
     last_sat: dt.date | None = None
 
-    def page_shares(self) -> dict[str, float]:
-        """Return how much of each page was read, 0 to 1, by slug."""
-        shares: dict[str, float] = {}
-        for reading in self.readings:
-            shares[reading.page] = min(1.0, shares.get(reading.page, 0.0) + reading.share)
-        return shares
+
+def sum_readings(readings: Iterable[ReadingFact]) -> Mapping[str, PagePart]:
+    """Return how much of each page was read, by slug; of other pages nothing."""
+    parts = collections.defaultdict[str, PagePart](PagePart)
+    for one in readings:
+        before = parts[one.page]
+        share, essential = before.share + one.share, before.essential + one.essential
+        parts[one.page] = PagePart(min(1.0, share), min(1.0, essential))
+    return parts

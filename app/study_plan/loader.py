@@ -96,7 +96,7 @@ def load_plan(desk: RequestContext) -> StudyPlan | None:
         progress=StudyProgress(
             objectives_ready=len(day_list.ready),
             objectives=len(course.objectives),
-            pages_read=len(done.pages),
+            pages_read=len(done.essentials),
             pages=len(course.pages),
             cards_known=day_list.known_cards,
             cards=len(desk.library.cards),
@@ -172,6 +172,7 @@ def _make(desk: RequestContext, newest: _Made | None) -> _Made | None:
         estimate,
         minutes=learner.minutes_on(day),
         amount=learner.card_amount,
+        route=learner.page_route,
         seed=learner.key,
     )
     known, made_for = count_recalled_cards(db, learner.id), _plan_choices(learner, day)
@@ -182,7 +183,7 @@ def _make(desk: RequestContext, newest: _Made | None) -> _Made | None:
 
 def _plan_choices(learner: LearnerProfile, day: dt.date) -> str:
     """Return the choices that a list is made for; if they change, it may be made again."""
-    return f"{learner.minutes_on(day)} {learner.card_amount} {learner.plan_calendar(day)}"
+    return f"{learner.minutes_on(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
 
 def _missing_list(desk: RequestContext) -> _Made | None:

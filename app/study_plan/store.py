@@ -1,9 +1,8 @@
 """SQL: what a learner did, as facts for the plan, and the lists of their study days."""
 
-import collections
 import datetime as dt
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -12,9 +11,9 @@ from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
 from app.clock import from_milliseconds, study_day_start, to_milliseconds
-from app.content.blueprint import readable_anchors
 from app.content.course_facts import course_facts
 from app.content.library import Library
+from app.content.routes import section_parts
 from app.database.engine import ATTEMPT, GRADED, SCORE, insert_if_absent
 from app.database.tables import TABLES, DayListRow, Prediction
 from app.spaced_repetition.card_ids import is_added_card
@@ -24,7 +23,14 @@ from app.spaced_repetition.review_log import count_review_days
 from app.spaced_repetition.todays_queue import REVIEW_SECONDS
 from app.study_plan.cards import LATER_REVIEWS
 from app.study_plan.day_list import DayDone, DayList
-from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, Paces, ReadingFact
+from app.study_plan.facts import (
+    AnswerFact,
+    CardFact,
+    LearnerFacts,
+    Paces,
+    ReadingFact,
+    sum_readings,
+)
 from app.study_plan.score import ScoreEstimate
 
 RULE = "logistic-1"
@@ -73,10 +79,9 @@ def _load_readings(
     readings = []
     for topic, section, at in db.connection().execute(_READ, values):
         page = library.topics.get(topic)
-        anchors = readable_anchors(page) if page else ()
-        if section in anchors:
+        if (part := (section_parts(page) if page else {}).get(section)) is not None:
             day = learner.study_day(from_milliseconds(at))
-            readings.append(ReadingFact(topic, 1 / len(anchors), day, at))
+            readings.append(ReadingFact(topic, part.share, day, at, part.essential))
     return readings
 
 
@@ -180,7 +185,7 @@ def load_day_done(
     library: Library,
     day: dt.date,
     *,
-    pages: Iterable[str],
+    pages: Collection[str],
     exam: str = "",
 ) -> DayDone:
     """Return what was done on a study day or since, and which of `pages` are read.
@@ -188,22 +193,16 @@ def load_day_done(
     `exam` is the mock exam on its list; without one, no sitting is looked for.
     """
     values = {"learner": learner.id, "day": day.isoformat()}
-    read = collections.Counter[str]()
-    for reading in _load_readings(db, values, learner, library):
-        read[reading.page] += 1
+    read = sum_readings(_load_readings(db, values, learner, library))
+    left = {page for page in pages if page not in library.topics}  # pages that left the course
     sat = _last_sat(db, learner, exam) if exam else None
     return DayDone(
         cards=frozenset(db.connection().scalars(_REVIEWED, values)),
-        pages=frozenset(p for p in pages if is_read(library, p, read[p])),
+        pages=frozenset(p for p in pages if p in left or read[p].is_whole),
+        essentials=frozenset(p for p in pages if p in left or read[p].has_essentials),
         questions=frozenset(db.connection().scalars(_ANSWERED, values)),
         sat=sat is not None and sat >= day,
     )
-
-
-def is_read(library: Library, page: str, sections: int) -> bool:
-    """Return whether this many read sections are the whole page; so for one that left the course."""
-    topic = library.topics.get(page)
-    return topic is None or sections >= len(readable_anchors(topic))
 
 
 _NEWEST_LIST = (

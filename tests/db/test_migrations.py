@@ -242,8 +242,20 @@ def write_learners(db: Session, *keys: str) -> list[int]:
     return [db.execute(select(table.c.id).where(table.c.key == key)).scalar_one() for key in keys]
 
 
-# What 0015 and 0016 add, which has no place in the revisions before it.
-_NEW = {"plan_begun", "mock_days", "card_amount", "all_minutes", "reminder_hour", "exam_result"}
+# What 0015 and later ones add, which has no place in the revisions before it.
+_NEW = {
+    "plan_begun",
+    "mock_days",
+    "card_amount",
+    "all_minutes",
+    "reminder_hour",
+    "exam_result",
+    "page_route",
+    "mail",
+    "mail_key",
+    "mail_confirmed",
+    "mailed",
+}
 
 
 def everything(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:

@@ -297,7 +297,7 @@ def test_when_nothing_is_left_the_desk_says_until_when(hands, session) -> None:
     day = dt.date.fromisoformat(first)
     assert f"No cards are due until {day:%A}, June {day.day}" in html
     assert f"{dues[first]} come back then" in html
-    assert "Back to today" in html
+    assert "Back to Today" in html
 
 
 def test_a_course_without_cards_says_so(client, course: HandLibrary) -> None:

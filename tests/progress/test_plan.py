@@ -198,13 +198,13 @@ def test_a_changed_plan_renews_a_list_on_which_nothing_was_begun(
     reader.get("/")
     before = lists(session)[0].tasks
 
-    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "5"})
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "5", "card_amount": "fewer"})
     reader.get("/")
     shorter = lists(session)[0].tasks
     assert shorter != before
 
     read_page(reader, library, library.syllabus.topics[1])
-    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "60"})
+    reader.post("/plan", data={"exam_day": "", "minutes_a_day": "60", "card_amount": "fewer"})
     reader.get("/")
     assert lists(session)[0].tasks == shorter
 
@@ -295,3 +295,16 @@ def test_a_list_is_renewed_from_the_settings_too(reader: TestClient, session: Se
     reader.get("/flashcards")
 
     assert lists(session)[0].tasks != before
+
+
+def test_the_reviews_of_the_list_end_before_its_new_cards(reader: TestClient):
+    reader.get("/")
+
+    assert "Back to Today" in reader.get("/flashcards?task=review").text
+    assert "/reviews" not in reader.get("/flashcards?task=review").text
+    new = reader.get("/flashcards?task=new").text
+    assert "/reviews" in new or "/answer" in new
+    assert (
+        '<input type="hidden" name="task" value="new">'
+        in reader.get("/flashcards?task=new&show=1").text
+    )

@@ -165,6 +165,19 @@ def test_from_the_result_one_goes_from_one_missed_question_to_the_next(client, f
     assert linked(html, "Back to Today") == "/"
 
 
+def test_the_result_of_the_days_questions_shows_the_list_with_its_tick(client, form) -> None:
+    answer(client, form, begin(client, count=1), 1, right=True)
+    client.get("/")
+    run = begin(client, pick="today")
+    place = 0
+    while client.get(f"{run}/{(place := place + 1)}").status_code == 200:
+        answer(client, form, run, place, right=False)
+
+    html = client.get(f"{run}/result").text
+    assert re.search(r'<li class="did">.*?Done: .*? answered', html, re.DOTALL)
+    assert 'class="next"' in html
+
+
 def test_what_was_missed_before_and_is_right_now_is_counted(client, form) -> None:
     run = begin(client, count=2, pick="topic:kv-cache")
     for place in (1, 2):

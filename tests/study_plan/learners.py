@@ -11,13 +11,22 @@ import datetime as dt
 import math
 import random
 import statistics
+from collections.abc import Callable
 
-from app.accounts.plan_calendar import CardAmount, PlanCalendar, plan_mock_days
+from app.accounts.plan_calendar import CardAmount, PageRoute, PlanCalendar, plan_mock_days
 from app.content.course_facts import CourseFacts
+from app.content.routes import ESSENTIAL_SHARE, PagePart
 from app.spaced_repetition.fsrs import FsrsFormulas, fsrs_formulas
 from app.spaced_repetition.scheduler import SchedulerPolicy
 from app.study_plan.day_list import DayDone, DayList, count_undone, make_day_list, tick_tasks
-from app.study_plan.facts import AnswerFact, CardFact, LearnerFacts, Paces, ReadingFact
+from app.study_plan.facts import (
+    AnswerFact,
+    CardFact,
+    LearnerFacts,
+    Paces,
+    ReadingFact,
+    sum_readings,
+)
 from app.study_plan.score import PRIORS, ScoreEstimate, ScorePriors, damp_fall, estimate_score
 
 BEGIN = dt.date(2026, 1, 1)
@@ -132,14 +141,20 @@ class SimulatedLearner:
         self.touched[page] = self.day
         self.half[page] *= longer
 
-    def read(self, page: str) -> float:
-        self._lift(page, self.gain, 1.3)
+    def read(self, page: str, short: bool = False) -> float:
+        """Read what is left of a page; the essential sections of a short one teach a part of it."""
+        before = sum_readings(self.readings)[page]
+        after = PagePart(ESSENTIAL_SHARE, 1.0) if short else PagePart(1.0, 1.0)
+        gain = self.gain * (after.share - before.share)
+        self._lift(page, gain, 1.3)
         peers = self.course.pages[page].peers
         for peer in peers:
-            self.level[peer] += 0.3 * self.gain / len(peers)
+            self.level[peer] += 0.3 * gain / len(peers)
         self.clock += 1
-        self.readings.append(ReadingFact(page, 1.0, self.today, self.clock))
-        minutes = self.course.pages[page].minutes
+        share, essential = after.share - before.share, after.essential - before.essential
+        self.readings.append(ReadingFact(page, share, self.today, self.clock, essential))
+        facts = self.course.pages[page]
+        minutes = facts.minutes_read(after) - facts.minutes_read(before)
         return minutes * self.pace[2] * self.rng.lognormvariate(0, 0.1)
 
     def answer(self, question: str, context: str = "practice") -> float:
@@ -292,6 +307,7 @@ class Way:
     minutes: float = 30.0
     done: float = 1.0
     amount: CardAmount = "normal"
+    route: PageRoute = "auto"
     priors: ScorePriors = PRIORS
 
 
@@ -328,6 +344,7 @@ def study(course: CourseFacts, seed: int, number: int, way: Way = Way()) -> Cour
             estimate,
             minutes=way.minutes,
             amount=way.amount,
+            route=way.route,
             seed=learner.name,
         )
         undone = follow(learner, made, day, way.done)
@@ -351,10 +368,11 @@ def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> 
                 learner.last_sat = learner.today
                 done["mock"].add(task.exam)
             continue
-        act = {
+        short = {page.slug for page in task.pages if page.short}
+        act: Callable[[str], float] = {
             "review": learner.review,
             "new": learner.begin,
-            "read": learner.read,
+            "read": lambda page, short=short: learner.read(page, page in short),
             "practice": learner.answer,
         }[task.kind]
         for item in (*task.cards, *(page.slug for page in task.pages), *task.questions):
@@ -365,7 +383,8 @@ def follow(learner: SimulatedLearner, made: DayList, day: Day, share: float) -> 
     day.done = {kind: len(items) for kind, items in done.items()}
     cards = done["review"] | done["new"]
     ticked = tick_tasks(
-        made.tasks, DayDone(cards, done["read"], done["practice"], sat="mock" in done)
+        made.tasks,
+        DayDone(cards, done["read"], done["read"], done["practice"], sat="mock" in done),
     )
     day.finished = sum(task.is_done for task in ticked)
     return count_undone(made.undone, ticked)

@@ -63,7 +63,12 @@ def measure(courses: Sequence[Course], way: Way) -> Measures:
         mocks=done["mock"] / len(courses),
         finished=sum(day.finished for day in days) / sum(day.tasks for day in days),
         most_tasks=max(day.tasks for day in days),
-        planned_in_range=statistics.fmean(0.9 <= day.planned / way.minutes <= 1.1 for day in plain),
+        planned_in_range=statistics.fmean(
+            0.9 <= day.planned / way.minutes <= 1.1
+            for course in courses
+            for day in course.days[:-1]  # the last one has no pages, so it is short
+            if not day.skipped and not day.mock
+        ),
         used_of_planned=statistics.fmean(d.used / d.planned for d in plain if d.planned),
         biases=tuple(
             statistics.fmean(c.days[n].shown - c.days[n].true for c in courses) for n in ends

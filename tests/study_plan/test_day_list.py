@@ -5,12 +5,14 @@ import datetime as dt
 
 import pytest
 
-from app.accounts.plan_calendar import PlanCalendar, plan_mock_days
+from app.accounts.plan_calendar import PageRoute, PlanCalendar, plan_mock_days
 from app.content.course_facts import CourseFacts
+from app.content.routes import ESSENTIAL_SHARE
 from app.study_plan.cards import choose_new_cards, count_new_cards, due_day
 from app.study_plan.day_list import (
     DayDone,
     DayList,
+    PageToRead,
     Task,
     count_undone,
     make_day_list,
@@ -31,7 +33,7 @@ def a_learner(course: CourseFacts, day: dt.date = DAY, pages: int = 6) -> Learne
     first = {q.page: q.id for q in reversed(course.questions.values())}
     return LearnerFacts(
         day=day,
-        readings=[ReadingFact(slug, 1.0, DAY, n) for n, slug in enumerate(slugs)],
+        readings=[ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(slugs)],
         answers=[AnswerFact(first[slug], 1.0, DAY, 100 + n) for n, slug in enumerate(slugs)],
     )
 
@@ -100,6 +102,56 @@ def test_without_an_exam_day_the_list_has_the_same_shape(course: CourseFacts) ->
     assert kinds == {"read", "practice", "new"}
 
 
+def pages_on(made: DayList) -> tuple[PageToRead, ...]:
+    return next((task.pages for task in made.tasks if task.kind == "read"), ())
+
+
+def test_pages_are_short_where_the_full_ones_do_not_fit_or_by_choice(course: CourseFacts) -> None:
+    learner = a_learner(course)
+    soon = DAY + dt.timedelta(days=7)
+    week = PlanCalendar(DAY, soon, plan_mock_days(DAY, soon))
+
+    def routes(calendar: PlanCalendar, route: PageRoute, minutes: float) -> set[bool]:
+        made = make_day_list(course, learner, calendar, None, minutes=minutes, route=route)
+        return {page.short for page in pages_on(made)}
+
+    assert routes(week, "auto", 30) == {True}
+    assert routes(week, "full", 30) == {False}
+    assert routes(CALENDAR, "auto", 90) == {False}
+    assert routes(OPEN, "auto", 30) == {False}
+    assert routes(OPEN, "short", 30) == {True}
+
+
+def test_once_all_essentials_are_read_the_rest_of_the_pages_follows(course: CourseFacts) -> None:
+    readings = [
+        ReadingFact(slug, ESSENTIAL_SHARE, DAY, n, 1.0) for n, slug in enumerate(course.pages)
+    ]
+    learner = dataclasses.replace(a_learner(course), readings=readings)
+
+    page = pages_on(a_list(course, learner))[0]
+
+    facts = course.pages[page.slug]
+    assert not page.short
+    assert page.minutes == pytest.approx(facts.minutes - facts.short_minutes)
+    assert page.reason == "begun"
+
+
+def test_a_short_page_is_ticked_once_its_essentials_are_read() -> None:
+    pages = PageToRead("a", 3, "weak", short=True), PageToRead("b", 7, "weak")
+    ticked = tick_tasks([Task("read", 10, pages=pages)], DayDone(essentials={"a", "b"}))[0]
+
+    assert ticked.done == 1
+    assert ticked.unread == pages[1:]
+
+
+def test_on_the_eve_of_the_exam_no_page_is_listed(course: CourseFacts) -> None:
+    learner = a_learner(course, EXAM - dt.timedelta(days=1))
+
+    made = a_list(course, dataclasses.replace(learner, last_sat=CALENDAR.mocks[-1]))
+
+    assert {task.kind for task in made.tasks} == {"practice"}
+
+
 def test_what_was_left_undone_longest_comes_first(course: CourseFacts) -> None:
     learner = dataclasses.replace(a_learner(course), undone={"new": 3, "practice": 1})
 
@@ -108,20 +160,27 @@ def test_what_was_left_undone_longest_comes_first(course: CourseFacts) -> None:
 
 def test_new_cards_are_from_pages_read_or_missed(course: CourseFacts) -> None:
     learner = a_learner(course)
-    missed = next(q for q in course.questions.values() if q.page not in learner.page_shares())
+    missed = next(
+        q
+        for q in course.questions.values()
+        if q.page not in {reading.page for reading in learner.readings}
+    )
     answers = [*learner.answers, AnswerFact(missed.id, 0.0, DAY, 999)]
     learner = dataclasses.replace(learner, answers=answers)
 
     chosen = choose_new_cards(course, learner, {}, 40)
 
     page_of = {card: page.slug for page in course.pages.values() for card in page.cards}
-    assert {page_of[card] for card in chosen} <= {*learner.page_shares(), missed.page}
+    assert {page_of[card] for card in chosen} <= {
+        *{reading.page for reading in learner.readings},
+        missed.page,
+    }
     assert missed.page in {page_of[card] for card in chosen}
 
 
 def test_a_card_and_its_reverse_never_begin_on_one_day(course: CourseFacts) -> None:
     learner = dataclasses.replace(
-        a_learner(course), readings=[ReadingFact(slug, 1.0, DAY, 0) for slug in course.pages]
+        a_learner(course), readings=[ReadingFact(slug, 1.0, DAY, 0, 1.0) for slug in course.pages]
     )
 
     chosen = choose_new_cards(course, learner, {}, 200)

@@ -41,7 +41,7 @@ def test_right_answers_raise_it_and_wrong_ones_lower_it(course: CourseFacts) -> 
 
 
 def test_reading_and_cards_raise_it_before_any_answer(course: CourseFacts) -> None:
-    read = [ReadingFact(slug, 1.0, DAY, n) for n, slug in enumerate(course.pages)]
+    read = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)]
     then = DAY - dt.timedelta(days=3)
     cards = [
         CardFact(card, card, page.slug, 20.0, then, then, DAY)
@@ -93,7 +93,7 @@ def test_right_answers_raise_their_own_objective_more_than_the_others(course: Co
 
 
 def test_what_was_read_fades(course: CourseFacts) -> None:
-    read = [ReadingFact(slug, 1.0, DAY, n) for n, slug in enumerate(course.pages)]
+    read = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)]
     later = DAY + dt.timedelta(days=150)
 
     fresh = mean(course, dataclasses.replace(NOTHING, readings=read))

@@ -1,0 +1,222 @@
+"""The weekly summary by mail: its address, what it says, and the loop that sends it on Mondays.
+
+Nothing is sent to an address before somebody confirmed it there.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import datetime as dt
+import email.message
+import logging
+import secrets
+import smtplib
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Literal
+from urllib.parse import unquote, urlsplit
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlmodel import Session
+
+from app.accounts.current_learner import CurrentLearner, RequestContext, Writer, load_learner_by_id
+from app.accounts.learner_store import change_settings
+from app.clock import Now
+from app.content.courses import CourseRegistry
+from app.content.library import Library
+from app.database.engine import DbSession
+from app.database.write_queue import WRITING
+from app.errors import InvalidInputError, NotFoundError
+from app.progress import store
+from app.progress.study_week import load_study_record, week_summary
+from app.study_plan.loader import load_plan
+from app.web.formatting import NBSP, format_count, format_weekday
+from app.web.render import render_page
+
+_EVERY = 60.0
+_TIMEOUT = 30.0
+_LONGEST = 254
+_log = logging.getLogger("headroom")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MailServer:
+    """Where mails are sent from. `url` is smtp://user:password@host:port, or smtps:// for TLS."""
+
+    url: str
+    sender: str
+    base_url: str
+
+    def send(self, to: str, subject: str, text: str, leave: str) -> None:
+        """Send a mail; raises OSError or SMTPException. `leave` is the address that ends them."""
+        message = email.message.EmailMessage()
+        message["From"], message["To"], message["Subject"] = self.sender, to, subject
+        message["List-Unsubscribe"] = f"<{leave}>"
+        message.set_content(text)
+        parts = urlsplit(self.url)
+        secure = parts.scheme == "smtps"
+        connect = smtplib.SMTP_SSL if secure else smtplib.SMTP
+        port = parts.port or (465 if secure else 25)
+        with connect(parts.hostname or "localhost", port, timeout=_TIMEOUT) as server:
+            if not secure and server.has_extn("starttls"):
+                server.starttls()
+            if parts.username:
+                server.login(unquote(parts.username), unquote(parts.password or ""))
+            server.send_message(message)
+
+
+def write_summary(desk: RequestContext) -> tuple[str, str] | None:
+    """Return subject and text of a learner's weekly summary; None without a plan."""
+    plan = load_plan(desk)
+    if plan is None:
+        return None
+    week = week_summary(desk, plan, load_study_record(desk))
+    done = (
+        f"{format_count(week.days, 'day')} of study, {format_count(week.pages, 'page')}, "
+        f"{format_count(week.questions, 'question')}, {format_count(week.cards, 'card')} newly known"
+    )
+    lines = [f"Your last seven days: {done}."]
+    if plan.estimate:
+        estimate = plan.estimate
+        lines.append(
+            f"About {estimate.expected} of {estimate.questions} today, likely {estimate.low} to "
+            f"{estimate.high}."
+        )
+    progress = plan.progress
+    lines.append(f"{progress.objectives_ready} of {progress.objectives} objectives are ready.")
+    exam = desk.learner.exam_day
+    if exam is not None and exam >= desk.day:
+        left = format_count((exam - desk.day).days, "day")
+        lines.append(f"{left} to your exam on {format_weekday(exam)}.")
+    subject = f"Your week: {format_count(week.days, 'day')} of study"
+    return subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " ")
+
+
+_CONFIRM = """Somebody, probably you, asked for a weekly summary of their studies at this address.
+
+To get it on Mondays, confirm here: {address}
+
+If it wasn't you, do nothing: no other mail will come."""
+
+
+def send_due_mails(
+    engine: Engine,
+    libraries: dict[str, Library],
+    server: MailServer,
+    now: dt.datetime,
+    send: Callable[[str, str, str, str], None],
+) -> int:
+    """Send what is due: confirmations at once, summaries on the first day of a week.
+
+    Each is recorded before it is sent, so none is sent twice, and one that fails comes next week.
+    Returns how many were sent.
+    """
+    with Session(engine) as db:
+        wishes = store.mail_wishes(db)
+    sent = 0
+    for wish in wishes:
+        with Session(engine) as db:
+            learner = load_learner_by_id(db, wish.learner_id)
+            if learner is None or learner.course not in libraries:
+                continue
+            day = learner.study_day(now)
+            monday = day - dt.timedelta(days=day.weekday())
+            if wish.mailed >= monday.isoformat() if wish.confirmed else wish.mailed:
+                continue
+            course = f"/courses/{learner.course}" if learner.course else ""
+            base = server.base_url.rstrip("/") + course
+            address = f"{base}/mail/{wish.key}"
+            if wish.confirmed:
+                request = Request({"type": "http"})  # only the page of a request needs more
+                desk = RequestContext(request, libraries[learner.course], learner, db, now)
+                written = write_summary(desk)
+                if written is None:
+                    continue
+                subject, text = written
+                text += f"\n\nToday's list: {base}/\n\nNo more of these mails: {address}"
+            else:
+                subject = "Confirm your weekly summary"
+                text = _CONFIRM.format(address=address)
+        with Session(engine) as db:
+            db.connection(execution_options=WRITING)
+            is_first = store.record_mail(db, wish, day)
+            db.commit()
+        if is_first:
+            send(wish.address, subject, text, address)
+            sent += 1
+    return sent
+
+
+@contextlib.asynccontextmanager
+async def weekly_mails(
+    engine: Engine, courses: CourseRegistry, server: MailServer, clock: Callable[[], dt.datetime]
+) -> AsyncIterator[None]:
+    """Send mails while the server runs; nothing without a mail server and a public address."""
+    if not (server.url and server.base_url):
+        yield
+        return
+    watch = asyncio.create_task(_watch_mails(engine, courses, server, clock))
+    try:
+        yield
+    finally:
+        watch.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watch
+
+
+async def _watch_mails(
+    engine: Engine, courses: CourseRegistry, server: MailServer, clock: Callable[[], dt.datetime]
+) -> None:
+    while True:
+        await asyncio.sleep(_EVERY)
+        libraries = {name: live.current() for name, live in courses.libraries.items()}
+        try:
+            await asyncio.to_thread(send_due_mails, engine, libraries, server, clock(), server.send)
+        except (SQLAlchemyError, OSError, smtplib.SMTPException):
+            _log.exception("a weekly summary could not be sent")
+
+
+router = APIRouter()
+
+
+@router.post("/settings/mail")
+def save_mail_address(desk: Writer, address: Annotated[str, Form()] = "") -> Response:
+    """Save the address for the weekly summary; an empty one ends it."""
+    if not desk.request.app.state.settings.smtp:
+        raise NotFoundError("This server sends no mail.")
+    address = address.strip()
+    name, at, host = address.rpartition("@")
+    sound = name and at and "." in host and address.isprintable() and " " not in address
+    if address and (not sound or len(address) > _LONGEST):
+        raise InvalidInputError("Enter a mail address such as rosa@example.org.", "address")
+    if address != desk.learner.mail:
+        key = secrets.token_urlsafe(24) if address else ""
+        values = {"mail": address, "mail_key": key, "mail_confirmed": False, "mailed": ""}
+        change_settings(desk.db, desk.learner.id, values)
+    return RedirectResponse("/settings?kept=yes#mail", 303)
+
+
+@router.get("/mail/{key}")
+def show_mail_wish(
+    request: Request, key: str, learner: CurrentLearner, db: DbSession
+) -> HTMLResponse:
+    """The page that a mail links to, where its address is confirmed or removed."""
+    wish = store.find_mail_wish(db, key)
+    return render_page(request, "progress/mail.html", learner=learner, wish=wish, key=key)
+
+
+@router.post("/mail/{key}")
+def change_mail_wish(
+    key: str, db: DbSession, now: Now, wanted: Annotated[Literal["yes", "no"], Form()]
+) -> Response:
+    """Confirm or remove the address, from whichever browser."""
+    wish = store.find_mail_wish(db, key)
+    if wish is None:
+        raise NotFoundError("This address gets no mails any more.")
+    monday = (now - dt.timedelta(days=now.weekday())).date().isoformat()
+    confirmed = {"mail_confirmed": True, "mailed": monday}
+    removed = {"mail": "", "mail_key": "", "mail_confirmed": False, "mailed": ""}
+    change_settings(db, wish.learner_id, confirmed if wanted == "yes" else removed)
+    return RedirectResponse(f"/mail/{key}", 303)
