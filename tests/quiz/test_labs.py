@@ -358,6 +358,7 @@ def test_authors_are_told_what_was_typed_first_and_where_learners_stopped() -> N
         "dmesg": 1,
         "nothing was typed": 1,
     }
+    assert tallies["Had no answer"] == {"top": 1}
 
 
 def test_its_wording_is_kept() -> None:

@@ -210,16 +210,25 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
                     yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
 
     def tallies(self, responses: Iterable[tuple[ConsoleAnswer, Raw]]) -> dict[str, Counter[str]]:
-        """Return what learners typed first, and after what those stopped who missed the goal."""
+        """Return what was typed first, where those stopped who missed the goal, what failed.
+
+        A line that had no answer counts once for each learner.
+        """
         first: Counter[str] = Counter()
         last: Counter[str] = Counter()
+        refused: Counter[str] = Counter()
         for answer, raw in responses:
             session = replay(answer.lab, _typed_lines(raw))
             names = [_entry_name(answer.lab, entry) for entry in session.entries]
             first.update(names[:1])
+            refused.update({entry.line for entry in session.entries if entry.refused})
             if len(session.reached) < len(answer.lab.goals):
                 last.update(names[-1:] or ["nothing was typed"])
-        return {"Typed first": first, "Stopped short of the goal after": last}
+        return {
+            "Typed first": first,
+            "Stopped short of the goal after": last,
+            "Had no answer": refused,
+        }
 
     def guess_rate(self, answer: ConsoleAnswer, partial: str) -> float:
         """Return the guess rate: without a command, the diagnosis is half of the points."""
