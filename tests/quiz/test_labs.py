@@ -447,3 +447,15 @@ def test_labs_are_listed_under_practice(client) -> None:
 
     assert "3\u00a0terminals to type commands into" in page
     assert "A job on dgx-… died" in page
+
+
+def test_in_a_run_a_line_is_answered_where_the_run_stands(client, form) -> None:
+    started = client.post("/quiz/runs", data={"pick": "topic:kv-cache", "count": 3, "token": "t"})
+    run = started.headers["location"]
+    pages = {place: client.get(f"{run}/{place}").text for place in (1, 2, 3)}
+    place = next(p for p, html in pages.items() if "q-lab-xid-stem" in html)
+    values = {**form(pages[place]).values, "command": "sinfo", "move": "enter"}
+    shown = client.get(f"{run}/{place}", params=values).text
+
+    assert "PARTITION AVAIL" in shown
+    assert f"{run.removesuffix('/')}/{place}#q-lab-xid-command" in shown
