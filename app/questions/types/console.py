@@ -33,7 +33,7 @@ from app.questions.types.choice import choice_card_faces, mark_options, option_l
 from app.questions.types.console_rules import check_lab, read_lab
 
 MOST_LINES = 40
-LONGEST_LINE = 120
+LONGEST_LINE = 200
 _GOAL_SHARE = 0.5
 _HARM = 0.25
 
