@@ -22,6 +22,7 @@ from app.authoring.course_report import (
     reviews_due,
 )
 from app.authoring.preview import (
+    is_unanswered,
     open_question,
     preview_url,
     response_pairs,
@@ -318,7 +319,8 @@ def show_question(
 ) -> HTMLResponse:
     """One question in every state, with the statistics of its answers."""
     db, location = context.db, question.place
-    is_open = not submission.raw or submission.form.more or submission.form.move
+    asks = submission.form.more or submission.form.move
+    is_open = is_unanswered(question, submission.raw) or asks
     shown = (
         open_question(question, submission)
         if is_open
@@ -337,7 +339,7 @@ def show_question(
         asked=shown if isinstance(shown, OpenQuestion) else None,
         outcome=None if isinstance(shown, OpenQuestion) else shown,
         samples=sample_responses(variant),
-        response={} if is_open else dict(submission.raw),
+        response={} if asks else dict(submission.raw),
         query=_response_query,
         lines=lines_around(context.request.state.live.folder, location.path, location.line, 14)[
             -15:

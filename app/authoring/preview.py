@@ -22,7 +22,7 @@ from app.web.formatting import format_percent
 class SampleResponse:
     """A possible response as text, and its grade.
 
-    `result` is right, partly, wrong, near or refused; `verdict` says it to the author.
+    `result` is right, partly, wrong, near, refused or open; `verdict` says it to the author.
     """
 
     text: str
@@ -43,6 +43,8 @@ def sample_responses(variant: Variant) -> list[SampleResponse]:
 
 def _grade_sample(variant: Variant, text: str, raw: Raw) -> SampleResponse:
     result = grade(variant, raw)
+    if is_unanswered(variant.question, raw):
+        return SampleResponse(text, raw, "open", "")
     if isinstance(result, UnreadableResponse):
         return SampleResponse(text, raw, "refused", "refused")
     if result.near:
@@ -50,6 +52,11 @@ def _grade_sample(variant: Variant, text: str, raw: Raw) -> SampleResponse:
     verdicts = {"right": "right", "wrong": "not right"}
     partly = f"{format_percent(result.score)} of the points"
     return SampleResponse(text, raw, result.result, verdicts.get(result.result, partly))
+
+
+def is_unanswered(question: Question, raw: Raw) -> bool:
+    """Return whether a response has nothing that is graded, such as commands of a lab alone."""
+    return not raw.keys() - set(types.type_of(question).working)
 
 
 def response_pairs(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

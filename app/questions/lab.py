@@ -1,6 +1,8 @@
 """Labs: what a terminal answers, replayed from the typed lines; and the shortest way to the goal."""
 
 import dataclasses
+import functools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.markup.ids import closest_word
@@ -112,27 +114,38 @@ class Terminal:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
-        self._meanings: list[tuple[tuple[Command, ...], int]] = []
+        self._exact: dict[tuple[Command, ...], list[int]] = defaultdict(list)
+        self._wild: dict[str, list[tuple[tuple[Command, ...], int]]] = defaultdict(list)
         for index, command in enumerate(lab.commands):
             for spelling in command.spellings:
                 try:
                     pipelines = shell.read_line(spelling.plain)
                 except shell.UnclosedQuoteError:
                     continue
-                self._meanings += [(p.commands, index) for p in pipelines[:1]]
+                for meaning in (p.commands for p in pipelines[:1]):
+                    if shell.ANYTHING in spelling.plain:
+                        self._wild[meaning[0].program].append((meaning, index))
+                    else:
+                        self._exact[meaning].append(index)
 
     def find_all(self, state: str, typed: Sequence[Command]) -> list[int]:
         """Return the commands that are meant in a state, the best first.
 
         One for certain states goes before one for all, an exact one before one with `…`.
         """
-        ranks: dict[int, tuple[bool, bool]] = {}
-        for meaning, index in self._meanings:
-            states = self.lab.commands[index].states
-            if (not states or state in states) and shell.matches(meaning, typed):
-                rank = (not states, meaning != tuple(typed))
-                ranks[index] = min(rank, ranks.get(index, rank))
-        return sorted(ranks, key=lambda index: ranks[index])
+        return self._choose(state, self._mean(tuple(typed)))
+
+    def _mean(self, typed: tuple[Command, ...]) -> list[int]:
+        """Return the commands that are meant in any state, exact ones first."""
+        likely = self._wild.get(typed[0].program, ())
+        wild = [index for meaning, index in likely if shell.matches(meaning, typed)]
+        return list(dict.fromkeys([*self._exact.get(typed, ()), *wild]))
+
+    def _choose(self, state: str, meant: Sequence[int]) -> list[int]:
+        """Return those that count in a state; those for certain states go before the others."""
+        states = {index: self.lab.commands[index].states for index in meant}
+        here = [index for index in meant if not states[index] or state in states[index]]
+        return sorted(here, key=lambda index: not states[index])
 
     def find(
         self, state: str, pipeline: Pipeline
@@ -150,17 +163,19 @@ class Terminal:
 
     def available(self, state: str) -> list[int]:
         """Return the commands that can be run in a state."""
-        return [
-            index
-            for index, command in enumerate(self.lab.commands)
-            for pipeline in shell.read_line(command.sample)[:1]
-            if self.find(state, pipeline)[0] == index
-        ]
+        samples = enumerate(self._samples)
+        return [index for index, meant in samples if self._choose(state, meant)[:1] == [index]]
+
+    @functools.cached_property
+    def _samples(self) -> list[list[int]]:
+        """What is meant by the first spelling of each command."""
+        lines = (shell.read_line(command.sample) for command in self.lab.commands)
+        return [self._mean(pipelines[0].commands) for pipelines in lines]
 
     @property
     def programs(self) -> list[str]:
         """Return the programs of the lab, by name."""
-        return sorted({meaning[0].program for meaning, _ in self._meanings})
+        return sorted({*self._wild, *(meaning[0].program for meaning in self._exact)})
 
     def options_of(self, program: str) -> list[str]:
         """Return the options of a program as the lab spells them."""

@@ -188,7 +188,8 @@ class QuestionType(abc.ABC, Generic[A]):
     topics contain one, `estimates` whether it needs a course with calculators.
 
     `template` has its macros `form` and `marks`, and `exam` if exams use another form.
-    `fields` are the names of its form fields, or their prefixes up to a dot. `listed` is the
+    `fields` are the names of its form fields, or their prefixes up to a dot; `working` those
+    that are no answer by themselves. `listed` is the
     field of the answer that lists keyed options, `chosen` whether a response names some of
     them, and `least` how many of them a question of a mock exam has. `independent` is
     whether each form field is an answer of its own. `in_parts` is whether it supports
@@ -202,6 +203,7 @@ class QuestionType(abc.ABC, Generic[A]):
     template: ClassVar[str]
     keys: ClassVar[tuple[str, ...]] = ()
     fields: ClassVar[tuple[str, ...]] = ("answer",)
+    working: ClassVar[tuple[str, ...]] = ()
     block: ClassVar[str] = ""
     repeated: ClassVar[bool] = False
     blank: ClassVar[re.Pattern[str] | None] = None

@@ -85,6 +85,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
     repeated = True
     keys = ("host", "start", "goal")
     fields = ("answer", "ran", "command")
+    working = ("ran", "command")
     listed = "diagnoses"
     in_parts = True
     in_exams = False

@@ -33,15 +33,6 @@ _FIGURE = re.compile(
     r"(?::(?P<align>[<>]?)(?P<width>\d{0,2})(?:\.(?P<digits>\d))?f?)?\}"
 )
 _MOST = {"commands": 60, "states": 12, "goals": 8, "lines": 200, "letters": 200}
-_FACTS = {
-    "the UUID of GPU {}": re.compile(r"GPU (\d+): [^(\n]*\(UUID: (\S+)\)"),
-    "the bus address of GPU {}": re.compile(
-        r"\|\s+(\d+)\s+NVIDIA [^|]*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)"
-    ),
-    "the driver version": re.compile(r"()Driver Version\s*:\s*([\d.]+)"),
-    "the CUDA version": re.compile(r"()CUDA Version\s*:\s*([\d.]+)"),
-}
-_LASTING = 2  # The first facts of the list are the same in all states.
 
 
 def read_lab(written: AuthoredItem) -> Lab:
@@ -312,18 +303,20 @@ def _check_changes(lab: Lab, sheet: SourceFile) -> None:
 
 
 def _check_facts(lab: Lab, sheet: SourceFile) -> None:
-    """Warn about outputs that contradict each other (W89)."""
+    """Warn about outputs that contradict each other (W89).
+
+    Which facts an output states, and whether they last in all states, stands with its program.
+    """
     seen: dict[str, list[tuple[str, LabCommand]]] = {}
-    for (number, (name, pattern)), command in itertools.product(
-        enumerate(_FACTS.items()), lab.commands
-    ):
-        for which, value in pattern.findall(command.output.plain):
-            fact = name.format(which)
-            for other, before in seen.setdefault(fact, []):
+    facts = [f for spec in shell.known_programs().values() for f in spec.get("facts", ())]
+    for fact, command in itertools.product(facts, lab.commands):
+        for which, value in re.findall(fact["pattern"], command.output.plain):
+            name = fact["name"].format(which)
+            for other, before in seen.setdefault(name, []):
                 states = set(command.states or lab.states) & set(before.states or lab.states)
-                if other != value and (states or number < _LASTING):
-                    message = f"Here {fact} is {value}, in line {before.line} it is {other}."
+                if other != value and (states or fact["lasts"]):
+                    message = f"Here {name} is {value}, in line {before.line} it is {other}."
                     hint = "Make both the same, or say with in STATE when each counts."
                     sheet.report("W89", command.line, 1, message, hint)
                     break
-            seen[fact].append((value, command))
+            seen[name].append((value, command))
