@@ -129,6 +129,9 @@ def test_a_drawn_number_with_a_leading_zero_stays_as_it_is_written() -> None:
         ("ipmitool sel list", "ipmitool -I lanplus -H bmc -U admin sel elist"),
         ("dcgmi diag -r 3", "dcgmi diag --run 3"),
         ("sinfo -R", "sinfo --list-reasons 2>/dev/null"),
+        ("sinfo -N -l", "sinfo -Nel"),
+        ("kubectl get pods", "k get po"),
+        ("nvidia-smi -q", "nvidia-smi -a"),
     ],
 )
 def test_two_spellings_mean_one_command(authored: str, learner: str) -> None:
@@ -242,6 +245,9 @@ def test_the_shell_itself_answers_help_man_history_and_clear() -> None:
     assert output("man sinfo").count("\n") == 2
     assert output("sinfo --help") == output("man sinfo")
     assert output("sinfo", "history") == "    1  sinfo"
+    assert output("sudo -i") == output("sudo su -") == "You are root already."
+    assert output("which sinfo") == "/usr/bin/sinfo"
+    assert output("sudo whoami") == "root"
     assert [e.line for e in typed("sinfo", "clear", "dmesg").shown] == ["dmesg"]
     assert [e.line for e in typed("sinfo", "clear", "dmesg").entries] == ["sinfo", "clear", "dmesg"]
 

@@ -55,11 +55,12 @@ class OpenLab:
     draft: str
     completions: tuple[str, ...]
     longest: int = LONGEST_LINE
+    most: int = MOST_LINES
 
     @property
     def full(self) -> bool:
         """Return whether no more lines are taken."""
-        return len(self.lines) >= MOST_LINES
+        return len(self.lines) >= self.most
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
