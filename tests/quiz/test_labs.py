@@ -299,8 +299,8 @@ def test_the_feedback_says_what_was_reached_and_what_did_harm() -> None:
     assert graded(["sinfo", "dmesg", DRAIN]).feedback.plain == (
         "Goal reached with 3 commands; 2 are enough. The diagnosis is right."
     )
-    assert graded(["reboot"], right=False).feedback.plain == (
-        "Goal not reached: 0 of 2 steps. Harmful: “reboot”. The diagnosis is not right."
+    assert graded(["shutdown -r now"], right=False).feedback.plain == (
+        "Goal not reached: 0 of 2 steps. Harmful: “shutdown -r now”. The diagnosis is not right."
     )
 
 
@@ -358,6 +358,7 @@ def test_authors_are_told_what_was_typed_first_and_where_learners_stopped() -> N
         "dmesg": 1,
         "nothing was typed": 1,
     }
+    assert tallies["Had no answer"] == {"top": 1}
 
 
 def test_its_wording_is_kept() -> None:
