@@ -16,6 +16,9 @@ Also: man PROGRAM, history, clear. Behind a command: | grep, head, tail, wc, sor
 Arrow up brings back what you typed, Tab completes a program or an option."""
 
 
+_SILENT = ("clear", "cd", "export", "alias", "bash", "screen", "tmux", "set", "true")
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabCommand:
     """A command that a lab answers, in all its spellings.
@@ -245,21 +248,27 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
 
 def _answer_builtin(terminal: Terminal, session: LabSession, tokens: Sequence[str]) -> str | None:
     """Return what the shell itself answers; None if it does not know the command."""
-    name, *arguments = tokens
-    if arguments[:1] in (["--help"], ["-h"]) and name in shell.known_programs():
+    name, *arguments = shell.strip_wrappers(tokens) or tokens
+    spec = shell.known_programs().get(name)
+    taken = spec and "-h" in {*spec.get("long", ()), *spec.get("ignore", ())}
+    if spec and arguments in ([["--help"]] if taken else [["--help"], ["-h"]]):
         name, arguments = "man", [name]
     if name == "man" and arguments:
         return _read_manual(arguments[-1])
+    if name in {"which", "type"} and arguments:
+        known = {*terminal.programs, *shell.known_programs()}
+        return f"/usr/bin/{arguments[-1]}" if arguments[-1] in known else ""
     history = (f"{n:5}  {entry.line}" for n, entry in enumerate(session.entries, 1))
     return {
         "help": _HELP.format(programs=", ".join(terminal.programs)),
         "history": "\n".join(history),
         "whoami": "root",
+        "pwd": "/root",
         "hostname": terminal.lab.host.plain,
-        "echo": " ".join(arguments),
+        "echo": " ".join(text for text in arguments if not text.startswith("$")),
+        **dict.fromkeys(["su", "sudo"], "You are root already."),
         "exit": "The terminal stays open. Choose the diagnosis below when you are done.",
-        "clear": "",
-        "cd": "",
+        **dict.fromkeys(_SILENT, ""),
     }.get(name)
 
 

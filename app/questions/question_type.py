@@ -182,20 +182,19 @@ class QuestionType(abc.ABC, Generic[A]):
 
     `name` is its `type` in the comment. `models` are the classes of its answer, the
     answer itself first. `keys` are its own keys of the comment; `block` the token that
-    opens the list or table with its answer, `repeated` whether there may be several, each
-    with a quote below; `blank` the Markdown of a gap, if the answer is
-    in the stem; `boxed` whether its options have boxes. `begins` is whether scaffolded
+    opens the list or table with its answer, or `fence` and the name of a block; `repeated`
+    whether there may be several, each with a quote below; `blank` the Markdown of a gap, if
+    the answer is in the stem; `boxed` whether its options have boxes. `begins` is whether scaffolded
     topics contain one, `estimates` whether it needs a course with calculators.
 
     `template` has its macros `form` and `marks`, and `exam` if exams use another form.
     `fields` are the names of its form fields, or their prefixes up to a dot; `working` those
-    that are no answer by themselves. `listed` is the
-    field of the answer that lists keyed options, `chosen` whether a response names some of
-    them, and `least` how many of them a question of a mock exam has. `independent` is
-    whether each form field is an answer of its own. `in_parts` is whether it supports
-    partial credit, `credits` by which rules, `weighed` whether single options may have
-    partial credit, `of_exam` whether the real exam has the type. `in_exams` and
-    `as_card` are whether it can be used in mock exams and as a card.
+    that are no answer by themselves. `listed` is the field of the answer that lists keyed
+    options, `chosen` whether a response names some of them, and `least` how many of them a
+    question of a mock exam has. `independent` is whether each form field is an answer of its
+    own. `in_parts` is whether it supports partial credit, `credits` by which rules, `weighed`
+    whether single options may have partial credit, `of_exam` whether the real exam has the
+    type. `in_exams` and `as_card` are whether it can be used in mock exams and as a card.
     """
 
     name: ClassVar[str]

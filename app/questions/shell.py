@@ -20,7 +20,9 @@ _SPECIAL = re.compile(r"""[;|&<>'"\\]""")
 _WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
 _WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
 _PAGERS = frozenset(["less", "more", "cat", "tee"])
-_READERS = frozenset(["less", "more", "head", "tail", "grep", "sort", "wc", "view", "vim", "nano"])
+_READERS = frozenset(
+    ["less", "more", "head", "tail", "grep", "sort", "wc", "view", "vi", "vim", "nano"]
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +55,14 @@ def known_programs() -> Mapping[str, Mapping[str, Any]]:
     """Return what is known of each program that labs and learners use."""
     file = Path(__file__).parent / "types" / "console_programs.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _other_names() -> Mapping[str, str]:
+    """Return the name by which a program is known, for each of its other names."""
+    return {
+        other: name for name, spec in known_programs().items() for other in spec.get("also", ())
+    }
 
 
 def read_line(line: str) -> tuple[Pipeline, ...]:
@@ -90,10 +100,11 @@ def read_command(tokens: Sequence[str]) -> Command:
     >>> read_command(["sudo", "/usr/bin/squeue", "-l", "-u", "bob"]).options
     (('--long', ''), ('--user', 'bob'))
     """
-    rest = _without_wrappers(tokens)
+    rest = strip_wrappers(tokens)
     if not rest:
         return Command(tokens[0], (), ())
-    program = rest[0].rpartition("/")[2] or rest[0]
+    name = rest[0].rpartition("/")[2] or rest[0]
+    program = _other_names().get(name, name)
     spec = known_programs().get(program, {})
     options: list[tuple[str, str]] = []
     arguments: list[str] = []
@@ -115,7 +126,8 @@ def read_command(tokens: Sequence[str]) -> Command:
     return Command(program, tuple(sorted(options)), tuple(arguments))
 
 
-def _without_wrappers(tokens: Sequence[str]) -> list[str]:
+def strip_wrappers(tokens: Sequence[str]) -> list[str]:
+    """Return a command without `sudo`, `watch` and variables before it; empty if nothing is left."""
     rest = list(tokens)
     while rest and (rest[0] in _WRAPPERS or re.match(r"[A-Z][A-Z0-9_]*=", rest[0])):
         wrapper = rest.pop(0) in _WRAPPERS
@@ -202,7 +214,7 @@ def split_reader(command: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ..
     >>> split_reader(("grep", "-i", "xid", "/var/log/syslog"))
     (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'))
     """
-    rest = _without_wrappers(command)
+    rest = strip_wrappers(command)
     least = 3 if rest and rest[0] == "grep" else 2
     if len(rest) < least or rest[0] not in _READERS or rest[-1].startswith("-"):
         return None
@@ -212,7 +224,7 @@ def split_reader(command: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ..
 def apply_filter(tokens: Sequence[str], output: str) -> str | None:
     """Return the output behind a bar; None if this program is no filter of a lab."""
     program, arguments = tokens[0].rpartition("/")[2], list(tokens[1:])
-    if program in _PAGERS or program in {"view", "vim", "nano"}:
+    if program in _PAGERS or program in {"view", "vi", "vim", "nano"}:
         return output
     lines = output.split("\n") if output else []
     handler = _FILTERS.get(program)

@@ -19,7 +19,8 @@
     while (!words.every((word) => word.startsWith(words[0].slice(0, length)))) length--;
     return words[0].slice(0, length);
   };
-  // A program, or an option of the one that is typed; whether anything was completed.
+  // A program, or an option of the one that is typed. Where several fit, the first Tab lists them;
+  // the next one moves the focus, as it does where nothing fits.
   const complete = (field) => {
     const programs = field.closest("[data-term]").dataset.completions.split("\n").map((line) => line.split(" "));
     const [, before, part] = field.value.match(/^(.*?)([^ |;]*)$/);
@@ -28,8 +29,13 @@
     const own = programs.find(([name]) => name === command[0])?.slice(1) ?? [];
     const known = command.length === 0 || command[0] === "man" ? names : own;
     const found = known.filter((word) => word.startsWith(part));
+    const list = field.closest("[data-term]").querySelector("[data-found]");
     if (!part || !found.length) return false;
-    field.value = before + shared(found) + (found.length === 1 ? " " : "");
+    const value = before + shared(found) + (found.length === 1 ? " " : "");
+    const choices = found.length > 1 ? found.join("  ") : "";
+    if (value === field.value && choices === list.textContent) return false;
+    field.value = value;
+    list.textContent = choices;
     return true;
   };
   document.addEventListener("keydown", (event) => {
@@ -50,11 +56,13 @@
   });
   const terminal = ({ elt }) => elt.matches?.("[data-term] button") && input(elt);
   let sent = "";
-  document.addEventListener("htmx:beforeRequest", ({ detail }) => {
-    const field = terminal(detail);
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const field = terminal(event.detail);
     if (!field) return;
-    if (!field.value.trim()) return void event.preventDefault();
+    const full = typed(field).length >= Number(field.dataset.most);
+    if (full || !field.value.trim()) return void event.preventDefault();
     sent = field.value;
+    field.closest("[data-term]").querySelector("[data-found]").textContent = "";
     field.value = ""; // the next command can be typed while this one is on its way
   });
   for (const failure of ["htmx:sendError", "htmx:timeout", "htmx:responseError"]) {

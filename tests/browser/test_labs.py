@@ -177,3 +177,25 @@ def test_its_page_leads_to_it(page: Page, lab_server: Server) -> None:
     page.get_by_role("link", name="A job on dgx-… died").click()
 
     expect(field(page)).to_be_visible()
+
+
+def test_tab_lists_what_fits_and_never_holds_the_focus(page: Page, lab_server: Server) -> None:
+    page.goto(f"{lab_server.url}{LAB}")
+    field(page).press_sequentially("s")
+    page.keyboard.press("Tab")
+    expect(page.locator("[data-found]")).to_have_text("scontrol  shutdown  sinfo")
+    expect(field(page)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Run")).to_be_focused()
+
+
+def test_no_line_beyond_the_last_one_is_sent(page: Page, lab_server: Server) -> None:
+    lines = "&ran=sinfo" * 39
+    page.goto(f"{lab_server.url}{LAB}?seed=0{lines}")
+    run(page, "sinfo")
+    field(page).fill("dmesg")
+    field(page).press("Enter")
+
+    expect(page.get_by_role("status").filter(has_text="No more than 40")).to_be_visible()
+    expect(field(page)).to_have_value("dmesg")
+    expect(page.locator(".log .entry")).to_have_count(40)

@@ -129,6 +129,9 @@ def test_a_drawn_number_with_a_leading_zero_stays_as_it_is_written() -> None:
         ("ipmitool sel list", "ipmitool -I lanplus -H bmc -U admin sel elist"),
         ("dcgmi diag -r 3", "dcgmi diag --run 3"),
         ("sinfo -R", "sinfo --list-reasons 2>/dev/null"),
+        ("sinfo -N -l", "sinfo -Nel"),
+        ("kubectl get pods", "k get po"),
+        ("nvidia-smi -q", "nvidia-smi -a"),
     ],
 )
 def test_two_spellings_mean_one_command(authored: str, learner: str) -> None:
@@ -242,6 +245,9 @@ def test_the_shell_itself_answers_help_man_history_and_clear() -> None:
     assert output("man sinfo").count("\n") == 2
     assert output("sinfo --help") == output("man sinfo")
     assert output("sinfo", "history") == "    1  sinfo"
+    assert output("sudo -i") == output("sudo su -") == "You are root already."
+    assert output("which sinfo") == "/usr/bin/sinfo"
+    assert output("sudo whoami") == "root"
     assert [e.line for e in typed("sinfo", "clear", "dmesg").shown] == ["dmesg"]
     assert [e.line for e in typed("sinfo", "clear", "dmesg").entries] == ["sinfo", "clear", "dmesg"]
 
@@ -293,8 +299,8 @@ def test_the_feedback_says_what_was_reached_and_what_did_harm() -> None:
     assert graded(["sinfo", "dmesg", DRAIN]).feedback.plain == (
         "Goal reached with 3 commands; 2 are enough. The diagnosis is right."
     )
-    assert graded(["reboot"], right=False).feedback.plain == (
-        "Goal not reached: 0 of 2 steps. Harmful: “reboot”. The diagnosis is not right."
+    assert graded(["shutdown -r now"], right=False).feedback.plain == (
+        "Goal not reached: 0 of 2 steps. Harmful: “shutdown -r now”. The diagnosis is not right."
     )
 
 
@@ -352,6 +358,7 @@ def test_authors_are_told_what_was_typed_first_and_where_learners_stopped() -> N
         "dmesg": 1,
         "nothing was typed": 1,
     }
+    assert tallies["Had no answer"] == {"top": 1}
 
 
 def test_its_wording_is_kept() -> None:

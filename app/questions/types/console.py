@@ -55,11 +55,12 @@ class OpenLab:
     draft: str
     completions: tuple[str, ...]
     longest: int = LONGEST_LINE
+    most: int = MOST_LINES
 
     @property
     def full(self) -> bool:
         """Return whether no more lines are taken."""
-        return len(self.lines) >= MOST_LINES
+        return len(self.lines) >= self.most
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class LabReview:
 
     session: LabSession
     way: tuple[LabCommand, ...]
-    harmful: tuple[LabCommand, ...]
+    harmful: tuple[LabEntry, ...]
     needless: tuple[str, ...]
 
 
@@ -140,7 +141,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         lines = _typed_lines(raw)
         session = replay(answer.lab, lines)
         goal = len(session.reached) / max(1, len(answer.lab.goals))
-        harm = len(_harmful_commands(answer.lab, session))
+        harm = len(_harmful_entries(answer.lab, session))
         score = _GOAL_SHARE * goal + (1 - _GOAL_SHARE) * chosen[0].right - _HARM * harm
         if partial == "off":
             score = float(score >= 1)
@@ -168,7 +169,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return LabReview(
             session,
             tuple(lab.commands[n] for n in way),
-            _harmful_commands(lab, session),
+            _harmful_entries(lab, session),
             tuple(dict.fromkeys(needless)),
         )
 
@@ -209,16 +210,25 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
                     yield f"Harmful in “{state}”: {command.name}", {"ran": ran, **right}
 
     def tallies(self, responses: Iterable[tuple[ConsoleAnswer, Raw]]) -> dict[str, Counter[str]]:
-        """Return what learners typed first, and after what those stopped who missed the goal."""
+        """Return what was typed first, where those stopped who missed the goal, what failed.
+
+        A line that had no answer counts once for each learner.
+        """
         first: Counter[str] = Counter()
         last: Counter[str] = Counter()
+        refused: Counter[str] = Counter()
         for answer, raw in responses:
             session = replay(answer.lab, _typed_lines(raw))
             names = [_entry_name(answer.lab, entry) for entry in session.entries]
             first.update(names[:1])
+            refused.update({entry.line for entry in session.entries if entry.refused})
             if len(session.reached) < len(answer.lab.goals):
                 last.update(names[-1:] or ["nothing was typed"])
-        return {"Typed first": first, "Stopped short of the goal after": last}
+        return {
+            "Typed first": first,
+            "Stopped short of the goal after": last,
+            "Had no answer": refused,
+        }
 
     def guess_rate(self, answer: ConsoleAnswer, partial: str) -> float:
         """Return the guess rate: without a command, the diagnosis is half of the points."""
@@ -229,10 +239,10 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         return 100 * self.guess_rate(answer, "")
 
 
-def _harmful_commands(lab: Lab, session: LabSession) -> tuple[LabCommand, ...]:
-    """Return the harmful commands that ran, each once."""
-    ran = dict.fromkeys(lab.commands[n] for n in session.runs)
-    return tuple(command for command in ran if command.harmful)
+def _harmful_entries(lab: Lab, session: LabSession) -> tuple[LabEntry, ...]:
+    """Return the lines that would have done harm, one for each harmful command."""
+    ran = {n: entry for entry in reversed(session.entries) for n in entry.commands}
+    return tuple(ran[n] for n in dict.fromkeys(session.runs) if lab.commands[n].harmful)
 
 
 def _entry_name(lab: Lab, entry: LabEntry) -> str:
@@ -253,6 +263,6 @@ def _describe_session(lab: Lab, session: LabSession, *, right: bool) -> str:
     text += f"; {least} are enough." if least < runs else "."
     if reached < goals:
         text = f"Goal not reached: {reached} of {goals} steps."
-    harm = [f"“{command.name}”" for command in _harmful_commands(lab, session)]
+    harm = [f"“{entry.line}”" for entry in _harmful_entries(lab, session)]
     text += f" Harmful: {', '.join(harm)}." if harm else ""
     return f"{text} The diagnosis is {'right' if right else 'not right'}."
