@@ -25,7 +25,7 @@ class LabCommand:
 
     It counts in `states`, or in all if there are none, and leads to the state `to`. `note` says
     what matters, and `cue` is the piece of the output that it points at. `line` is its place in
-    the file.
+    the file. Of the needed commands with the same `step`, the place of their block, one is enough.
     """
 
     spellings: tuple[RichText, ...]
@@ -37,6 +37,7 @@ class LabCommand:
     note: RichText = NO_TEXT
     cue: RichText = NO_TEXT
     line: int = 0
+    step: int = 0
 
     @property
     def name(self) -> str:
@@ -67,7 +68,14 @@ class Lab:
     @property
     def goals(self) -> tuple[str, ...]:
         """Return the goal states, and `#` with the index of each needed command."""
-        return (*self.goal, *(f"#{n}" for n, command in enumerate(self.commands) if command.needed))
+        needed = (n for n, command in enumerate(self.commands) if command.needed)
+        return (*self.goal, *dict.fromkeys(map(self.goal_of, needed)))
+
+    def goal_of(self, index: int) -> str:
+        """Return the goal that a needed command reaches: `#` and the first one of its block."""
+        step = self.commands[index].step
+        block = (n for n, command in enumerate(self.commands) if step and command.step == step)
+        return f"#{next(block, index)}"
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -222,7 +230,7 @@ def _answer_line(terminal: Terminal, session: LabSession, line: str) -> LabSessi
             indices.append(index)
             note = command.note if command.harmful else note
             state = command.to or state
-            reached |= {state, f"#{index}"} & set(terminal.lab.goals)
+            reached |= {state, terminal.lab.goal_of(index)} & set(terminal.lab.goals)
         outputs.append("" if pipeline.silent else _filter_output(text, filters))
     output = "\n".join(filter(None, outputs))
     entry = LabEntry(line, output, tuple(indices), note, refused)
@@ -314,7 +322,7 @@ def _walk(lab: Lab, *, harmful: bool) -> Iterator[_Way]:
         state, reached = way.goal
         for index in usable[state]:
             after = lab.commands[index].to or state
-            goal = (after, reached | ({after, f"#{index}"} & goals))
+            goal = (after, reached | ({after, lab.goal_of(index)} & goals))
             if goal not in seen:
                 seen.add(goal)
                 queue.append(_Way(goal, (*way.path, index)))

@@ -75,11 +75,12 @@ def _read_block(fence: Token, quote: list[Token], written: AuthoredItem) -> list
     base = LabCommand((), NO_TEXT, tuple(states), to, "needed" in flags, "harmful" in flags, note)
     made = list(_split_block(fence, base, sheet))
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
-    made = [_with_cue(command, spans) for command in made]
+    step = first_line(fence) if base.needed else 0
+    made = [dataclasses.replace(_with_cue(command, spans), step=step) for command in made]
     if not made:
         message = "This console block has no command."
         sheet.report("E89", line, 1, message, "Begin a line with $ and the command.")
-    elif len(made) > 1 and (base.to or flags):
+    elif len(made) > 1 and (base.to or base.harmful):
         message = f"This block has {len(made)} commands, and says what one does."
         hint = "Give each its own block; spellings of one command stand right below each other."
         sheet.report("E89", made[1].line, 1, message, hint)
