@@ -96,11 +96,7 @@ class LatencyResult:
     turns: int | None
     flips: int | None
     fits: bool
-
-    @property
-    def measurements(self) -> Measurements:
-        """Return the measurements that the times rest on."""
-        return find_measurements(self.placed)
+    measurements: Measurements
 
     def error_kind(self, part: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own."""
@@ -184,6 +180,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         turns=turns,
         flips=flips,
         fits=inputs.batch * each <= cache_capacity(placed),
+        measurements=find_measurements(placed),
     )
 
 

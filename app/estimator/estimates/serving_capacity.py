@@ -190,6 +190,7 @@ class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
 
     `met` is whether the targets are met, `memory` whether weights and one request fit.
+    `measurements` are those that the times rest on;
     `alone` is a single request if no load meets the targets; `enough` the fewest GPUs per
     replica for the weights if they do not fit.
     """
@@ -201,14 +202,10 @@ class CapacityResult:
     top: OperatingPoint | None
     met: bool
     memory: bool
+    measurements: Measurements
     simulated: SimulationResult | None = None
     alone: OperatingPoint | None = None
     enough: int | None = None
-
-    @property
-    def measurements(self) -> Measurements:
-        """Return the measurements that the times rest on."""
-        return find_measurements(self.profile.placed)
 
     @property
     def queued(self) -> float:
@@ -389,6 +386,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         top=top,
         met=bool(replicas) and settled is not None and targets.met(settled),
         memory=profile.most >= 1,
+        measurements=find_measurements(profile.placed),
         simulated=_simulate_replica(inputs, profile, settled),
         alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,

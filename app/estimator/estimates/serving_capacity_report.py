@@ -297,7 +297,7 @@ def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[
     """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
     others = format_term(timed.batch - 1)
-    answer, kept = profile.answer_steps, profile.draft.tokens_per_step
+    answer, kept = profile.answer_steps, profile.kept
     share, mixed = prefill_step_mix(timed, answer)
     value = profile.pace(timed)
     if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
@@ -412,7 +412,7 @@ def _build_notes(result: CapacityResult) -> list[str]:
         copies = "replica is" if inputs.spare == 1 else "replicas are"
         notes.append(f"{inputs.spare} spare {copies} counted in GPUs, nodes and cost.")
     if inputs.draft_tokens:
-        kept = format_number(result.profile.draft.tokens_per_step)
+        kept = format_number(result.profile.kept)
         notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
     if inputs.cached_share:
         notes.append("Prompts that are cached save reading; their memory is counted whole.")

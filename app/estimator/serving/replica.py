@@ -103,7 +103,7 @@ _ACCEPTED = 4096.0
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 # Standard deviations above the median by share of requests.
 _SPREAD = {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}
-_SEARCH = 24
+_SEARCH = 18
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class ReplicaProfile:
     `decode` and `prompt` are over the batch of a group, and `own` is the part of `decode`
     that depends on requests instead of rows. `most` sequences fit in memory on average,
     `full` if memory for each whole answer is reserved from the start; at 0 the weights do
-    not fit.
+    not fit. A step yields `kept` tokens of each answer.
     """
 
     placed: PlacedModel
@@ -177,16 +177,16 @@ class ReplicaProfile:
     own: tuple[float, ...]
     most: float
     full: float
-    draft: Speculation
+    kept: float
 
     @property
     def answer_steps(self) -> float:
         """Return the steps of an answer; speculation takes fewer than it has tokens."""
-        return self.traffic.requests.answer / self.draft.tokens_per_step
+        return self.traffic.requests.answer / self.kept
 
     def pace(self, timed: BatchTiming) -> float:
         """Return the time per token [s]."""
-        return time_per_token(timed, self.answer_steps) / self.draft.tokens_per_step
+        return time_per_token(timed, self.answer_steps) / self.kept
 
     @property
     def groups(self) -> int:
@@ -305,7 +305,7 @@ def profile_replica(
         own=tuple(step.own for step in steps),
         most=_sequences_within(placed, mean, usable),
         full=_sequences_within(placed, requests.prompt + requests.answer, usable),
-        draft=draft,
+        kept=draft.tokens_per_step,
     )
 
 

@@ -53,7 +53,7 @@ def simulate(
     running: list[tuple[int, int, _SimulatedRequest]] = []
     done: list[_SimulatedRequest] = []
     now, step, occupied, weight = 0.0, 0, 0.0, 0.0
-    most, each = max(1, int(profile.most)), profile.draft.tokens_per_step
+    most, each = max(1, int(profile.most)), profile.kept
     while len(done) < requests:
         if not running and not waiting and line:
             now = max(now, line[-1].arrival)
