@@ -99,10 +99,13 @@ class LatencyResult:
     measurements: Measurements
 
     def error_kind(self, part: str) -> str:
-        """Return the error interval of a part, decode or prefill; servers have their own."""
+        """Return the error interval of a part, decode or prefill; servers have their own.
+
+        No prompt without a server is among the measurements.
+        """
         if self.placed.engine.eager:
-            part = {"decode": "tpot", "prefill": "ttft"}[part]
-        return self.measurements.kind(part)
+            return self.measurements.kind({"decode": "tpot", "prefill": "ttft"}[part])
+        return "prefill" if part == "prefill" else self.measurements.kind(part)
 
     @property
     def memory_time(self) -> float:
