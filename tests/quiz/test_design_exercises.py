@@ -37,9 +37,7 @@ GOOD = {
     },
 }
 COUNTS = (
-    ("1", "2", "3", "4", "5", "8", "16", "32", "48", "64")
-    if FACTOR > 1
-    else ("1", "2", "3", "5", "64")
+    ("1", "2", "3", "4", "8", "16", "32", "48", "64") if FACTOR > 1 else (*("1", "2", "3", "64"),)
 )
 PRICE = {SERVING: "cost_per_month", TRAINING: "cost"}
 # What is changed in the good plan, which condition fails, and what is said of it.
