@@ -194,6 +194,41 @@ ask_engine = partial(
     choices=engine.list_engines(),
     help="Which measured engine the overheads are modeled on.",
 )
+ask_cached_share = partial(
+    ENGINE.ask_more,
+    default=0.0,
+    label="Prompt already cached",
+    unit="%",
+    limits=(0.0, 0.99),
+    help="Share of the prompt whose cache is there from earlier requests.",
+)
+ask_draft_tokens = partial(
+    ENGINE.ask_more,
+    default=0,
+    label="Draft tokens",
+    unit="token",
+    limits=(0, 32),
+    help="Tokens that a small model or a head for multi-token prediction proposes per step; "
+    "0: no speculation.",
+    term="speculative-decoding",
+)
+ask_acceptance = partial(
+    ENGINE.ask_more,
+    default=0.8,
+    label="Acceptance",
+    unit="%",
+    limits=(0.0, 1.0),
+    help="Probability that a proposed token is kept.",
+    term="speculative-decoding",
+)
+ask_draft_cost = partial(
+    ENGINE.ask_more,
+    default=0.05,
+    label="Draft step",
+    unit="%",
+    limits=(0.0, 1.0),
+    help="Time of one step of the small model as a share of the large one's.",
+)
 ask_price = partial(
     COST.ask,
     default=None,

@@ -63,6 +63,7 @@ CONTEXTS: dict[str, list[dict[str, Any]]] = {
         {"tensor_parallel": 12},
     ],
     "serving-capacity": [
+        {"draft_tokens": 4},
         {"requests_per_second": 5.0, "simulate": True},
         {"tensor_parallel": 16},
         {"requests_per_second": 30.0, "replicas": 4},

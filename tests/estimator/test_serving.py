@@ -317,3 +317,28 @@ def test_a_result_says_on_how_many_measurements_its_ranges_rest() -> None:
     for name in ("ttft_p50", "tpot_p50", "throughput"):
         near, wide = known[name], unknown[name]
         assert wide.high / wide.low > 1.05 * near.high / near.low
+
+
+def test_drafts_shorten_the_pause_until_the_batch_fills_the_gpu() -> None:
+    def gain(users: int) -> float:
+        plain, drafted = (
+            _served(concurrent=users, draft_tokens=n)["tpot_p50"].value for n in (0, 3)
+        )
+        return float(plain / drafted)
+
+    assert 1.5 < gain(1) < 3.0
+    assert gain(200) < gain(1)
+
+
+def test_drafts_that_are_never_kept_only_cost_time() -> None:
+    plain, drafted = (
+        _served(concurrent=8, draft_tokens=n, acceptance="0%")["tpot_p50"].value for n in (0, 3)
+    )
+    assert drafted > plain
+
+
+def test_a_cached_prompt_is_not_read_again() -> None:
+    cold, warm = (_served(concurrent=32, cached_share=share) for share in ("0%", "90%"))
+    for name in ("ttft_p50", "tpot_p50"):
+        assert warm[name].value < cold[name].value
+    assert warm["max_concurrent"].value == cold["max_concurrent"].value

@@ -43,6 +43,7 @@ _SETTINGS = {
         {"tensor_parallel": 16, "weights": "bf16"},
         {"concurrent": 100, "replicas": 1, "ttft_target": 0.3},
         {"simulate": True},
+        {"draft_tokens": 4, "acceptance": 0.4},
         {"model": "mixtral-8x7b"},
     ),
     "parallelism-plan": ({"gpus": 64}, {"gpus": 64, "objective": "cost"}),

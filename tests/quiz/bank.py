@@ -160,7 +160,7 @@ CLOZE = question(
 DESIGN = question(
     DesignAnswer(
         estimate="inference-memory",
-        given={"model": "70B", "weights": "fp16", "context": "8192"},
+        given={"model": "70B", "weights": "fp16", "context": "8192", "engine": "general"},
         choose=("gpu", "tensor_parallel"),
         accept=("fits", "free >= 10 GB", "free <= 3 * best(free)"),
     ),

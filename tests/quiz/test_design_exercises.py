@@ -43,7 +43,7 @@ PRICE = {SERVING: "cost_per_month", TRAINING: "cost"}
 # What is changed in the good plan, which condition fails, and what is said of it.
 MISSED = [
     (SERVING, {"replicas": "1"}, "Meets the targets", "Too slow."),
-    (SERVING, {"replicas": "1"}, "Meets the targets", "one every 88.3 ms"),
+    (SERVING, {"replicas": "1"}, "Meets the targets", "one every 91.6 ms"),
     (SERVING, {"weights": "bf16"}, "Meets the targets", "Does not fit."),
     (
         SERVING,

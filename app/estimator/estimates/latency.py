@@ -19,12 +19,13 @@ from app.estimator.serving.step_time import (
     TILE,
     InferenceStep,
     PlacedModel,
+    Speculation,
     StepBatch,
     decode_time,
     place_model,
     prefill_time,
+    speculative_time,
     step_time,
-    tokens_per_step,
 )
 from app.estimator.units import format_number
 
@@ -68,36 +69,10 @@ class LatencyInputs:
         "left empty: the whole prompt at once.",
         term="chunked-prefill",
     )
-    cached_share: float = ENGINE.ask_more(
-        0.0,
-        "Prompt already cached",
-        unit="%",
-        limits=(0.0, 0.99),
-        help="Share of the prompt whose cache is there from earlier requests.",
-    )
-    draft_tokens: int = ENGINE.ask_more(
-        0,
-        "Draft tokens",
-        unit="token",
-        limits=(0, 32),
-        help="Tokens a small model proposes per step; 0: no speculation.",
-        term="speculative-decoding",
-    )
-    acceptance: float = ENGINE.ask_more(
-        0.8,
-        "Acceptance",
-        unit="%",
-        limits=(0.0, 1.0),
-        help="Probability that a proposed token is kept.",
-        term="speculative-decoding",
-    )
-    draft_cost: float = ENGINE.ask_more(
-        0.05,
-        "Draft step",
-        unit="%",
-        limits=(0.0, 1.0),
-        help="Time of one step of the small model as a share of the large one's.",
-    )
+    cached_share: float = common_inputs.ask_cached_share()
+    draft_tokens: int = common_inputs.ask_draft_tokens()
+    acceptance: float = common_inputs.ask_acceptance()
+    draft_cost: float = common_inputs.ask_draft_cost()
     engine: str = common_inputs.ask_engine()
     network_rate: float = common_inputs.ask_network_rate()
     domain: int | None = common_inputs.ask_domain()
@@ -121,17 +96,16 @@ class LatencyResult:
     turns: int | None
     flips: int | None
     fits: bool
-
-    @property
-    def measurements(self) -> Measurements:
-        """Return the measurements that the times rest on."""
-        return find_measurements(self.placed)
+    measurements: Measurements
 
     def error_kind(self, part: str) -> str:
-        """Return the error interval of a part, decode or prefill; servers have their own."""
+        """Return the error interval of a part, decode or prefill; servers have their own.
+
+        No prompt without a server is among the measurements.
+        """
         if self.placed.engine.eager:
-            part = {"decode": "tpot", "prefill": "ttft"}[part]
-        return self.measurements.kind(part)
+            return self.measurements.kind({"decode": "tpot", "prefill": "ttft"}[part])
+        return "prefill" if part == "prefill" else self.measurements.kind(part)
 
     @property
     def memory_time(self) -> float:
@@ -188,9 +162,9 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     first = placed.front + prefill.total
     if inputs.chunk and inputs.chunk < new:
         first = _chunked_prefill_time(inputs, placed, inputs.chunk, new)
-    tokens = tokens_per_step(inputs.acceptance, inputs.draft_tokens)
-    verified = _speculative_step_time(inputs, placed, context, decode.total)
-    per_token = verified / tokens
+    draft = Speculation(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
+    tokens = draft.tokens_per_step
+    per_token = speculative_time(placed, draft, inputs.batch, context, decode.total) / tokens
     turns = flips = None
     if decode.weights > decode.compute:
         turns = turning_point(placed, context, inputs.batch, decode)
@@ -209,6 +183,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
         turns=turns,
         flips=flips,
         fits=inputs.batch * each <= cache_capacity(placed),
+        measurements=find_measurements(placed),
     )
 
 
@@ -231,17 +206,6 @@ def _chunked_prefill_time(
 
 # At most this many chunks are timed one by one; a larger number is scaled.
 _MOST_CHUNKS = 64
-
-
-def _speculative_step_time(
-    inputs: LatencyInputs, placed: PlacedModel, context: float, alone: float
-) -> float:
-    """Return the time of one verification step, including the draft model's steps [s]."""
-    if not inputs.draft_tokens:
-        return alone
-    rows = inputs.batch * (inputs.draft_tokens + 1.0)
-    wide = decode_time(placed, rows, context / (inputs.draft_tokens + 1))
-    return max(alone, wide.total) + inputs.draft_tokens * inputs.draft_cost * alone
 
 
 def turning_point(

@@ -30,7 +30,7 @@ from app.estimator.serving.replica import (
     settle_rate,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate
-from app.estimator.serving.step_time import place_model
+from app.estimator.serving.step_time import Speculation, place_model
 from app.estimator.units import format_number, format_value
 
 _TARGETS = InputGroup("Targets", "batching-and-latency")
@@ -170,6 +170,10 @@ class ServingCapacityInputs:
         help="An engine that looks for new requests at every step has 1; SGLang calls "
         "it scheduler-recv-interval.",
     )
+    cached_share: float = common_inputs.ask_cached_share()
+    draft_tokens: int = common_inputs.ask_draft_tokens()
+    acceptance: float = common_inputs.ask_acceptance()
+    draft_cost: float = common_inputs.ask_draft_cost()
     cost_per_gpu_hour: float | None = common_inputs.ask_price()
     network_rate: float = common_inputs.ask_network_rate()
     domain: int | None = common_inputs.ask_domain()
@@ -186,6 +190,7 @@ class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
 
     `met` is whether the targets are met, `memory` whether weights and one request fit.
+    `measurements` are those that the times rest on;
     `alone` is a single request if no load meets the targets; `enough` the fewest GPUs per
     replica for the weights if they do not fit.
     """
@@ -197,14 +202,10 @@ class CapacityResult:
     top: OperatingPoint | None
     met: bool
     memory: bool
+    measurements: Measurements
     simulated: SimulationResult | None = None
     alone: OperatingPoint | None = None
     enough: int | None = None
-
-    @property
-    def measurements(self) -> Measurements:
-        """Return the measurements that the times rest on."""
-        return find_measurements(self.profile.placed)
 
     @property
     def queued(self) -> float:
@@ -328,14 +329,16 @@ def profile_for(inputs: ServingCapacityInputs) -> ReplicaProfile:
     gpu = find_accelerator(inputs.gpu)
     fabric = gpu_interconnect(gpu, inputs.network_rate, domain=inputs.domain or 0)
     placed = place_model(find_model(inputs.model), gpu, fabric, serving_setup(inputs))
-    requests = RequestShape(inputs.prompt_tokens, inputs.output_tokens)
+    cached = inputs.prompt_tokens * inputs.cached_share
+    requests = RequestShape(inputs.prompt_tokens, inputs.output_tokens, cached)
     traffic = RequestTraffic(
         requests,
         inputs.prompt_variation,
         inputs.answer_variation,
         open_arrivals=inputs.requests_per_second is not None,
     )
-    return profile_replica(placed, traffic, inputs.memory_utilization)
+    draft = Speculation(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
+    return profile_replica(placed, traffic, inputs.memory_utilization, draft)
 
 
 def serving_setup(inputs: ServingCapacityInputs) -> ServingSetup:
@@ -383,6 +386,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         top=top,
         met=bool(replicas) and settled is not None and targets.met(settled),
         memory=profile.most >= 1,
+        measurements=find_measurements(profile.placed),
         simulated=_simulate_replica(inputs, profile, settled),
         alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
         enough=_fewest_gpus_per_replica(inputs, profile) if profile.most < 1 else None,

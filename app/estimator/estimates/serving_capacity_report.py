@@ -38,7 +38,6 @@ from app.estimator.serving.replica import (
     bracket_batch,
     operating_point,
     prefill_step_mix,
-    time_per_token,
 )
 from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.training.run_costs import usd_per_million_tokens
@@ -276,7 +275,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
             "inferencex",
             "batching-and-latency",
         ),
-        *_time_per_token_steps(profile, timed, result.inputs.output_tokens),
+        *_time_per_token_steps(profile, timed),
         FormulaStep(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
@@ -294,18 +293,17 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
     return tuple(steps)
 
 
-def _time_per_token_steps(
-    profile: ReplicaProfile, timed: BatchTiming, answer: int
-) -> tuple[FormulaStep, ...]:
+def _time_per_token_steps(profile: ReplicaProfile, timed: BatchTiming) -> tuple[FormulaStep, ...]:
     """Return the steps for engine steps with and without prompts, and the time per token."""
     step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
     others = format_term(timed.batch - 1)
+    answer, kept = profile.answer_steps, profile.kept
     share, mixed = prefill_step_mix(timed, answer)
-    value = time_per_token(timed, answer)
-    if timed.recorded == timed.step and mixed > timed.launching:
+    value = profile.pace(timed)
+    if timed.recorded == timed.step and (timed.batch == 1 or mixed > timed.launching):
         simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
         formula = "step + (requests − 1) × prompt ÷ answer"
-        return (_STEPS.line("tpot_p50", formula, simple, value, "inferencex"),)
+        return (_per_token_line(formula, simple, value, kept),)
     each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
     filled = profile.placed.engine.filled(timed.batch)
     full = profile.timed(filled * profile.groups).step
@@ -336,7 +334,14 @@ def _time_per_token_steps(
     part, alone = format_term(share), format_term(timed.recorded, "s")
     both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
-    return *lines, _STEPS.line("tpot_p50", formula, both, value, "inferencex")
+    return *lines, _per_token_line(formula, both, value, kept)
+
+
+def _per_token_line(formula: str, numbers: str, value: float, kept: float) -> FormulaStep:
+    """Return the line of the time per token; with speculation a step yields several."""
+    if kept > 1:
+        formula, numbers = f"({formula}) ÷ tokens kept", f"({numbers}) ÷ {format_term(kept)}"
+    return _STEPS.line("tpot_p50", formula, numbers, value, "inferencex")
 
 
 def _interpolation_text(values: tuple[float, ...], batch: float) -> str:
@@ -406,6 +411,11 @@ def _build_notes(result: CapacityResult) -> list[str]:
     if inputs.spare:
         copies = "replica is" if inputs.spare == 1 else "replicas are"
         notes.append(f"{inputs.spare} spare {copies} counted in GPUs, nodes and cost.")
+    if inputs.draft_tokens:
+        kept = format_number(result.profile.kept)
+        notes.append(f"{kept} tokens are kept of each step; an answer takes fewer steps by that.")
+    if inputs.cached_share:
+        notes.append("Prompts that are cached save reading; their memory is counted whole.")
     if result.queued:
         waiting = format_number(round(result.queued))
         notes.append(f"{waiting} requests of a replica wait until others leave the memory.")

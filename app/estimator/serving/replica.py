@@ -10,7 +10,14 @@ from app.estimator.memory.inference_runtime import ENGINES, peak_bytes
 from app.estimator.memory.kv_cache import elements_per_sequence, elements_per_token, recurrent_bytes
 from app.estimator.models.number_formats import padding_bytes, weight_table
 from app.estimator.serving.queueing import wait_quantile
-from app.estimator.serving.step_time import PlacedModel, StepBatch, decode_time, step_time
+from app.estimator.serving.step_time import (
+    PlacedModel,
+    Speculation,
+    StepBatch,
+    decode_time,
+    speculative_time,
+    step_time,
+)
 
 # Memory that the engine may use; its memory besides weights and cache is read from
 # startup logs of this engine.
@@ -20,10 +27,16 @@ _LOGGED = ENGINES["vllm-0.9"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestShape:
-    """Mean length of prompt and answer, in tokens."""
+    """Mean length of prompt and answer, in tokens; `cached` of the prompt need not be read."""
 
     prompt: float
     answer: float
+    cached: float = 0.0
+
+    @property
+    def unread(self) -> float:
+        """Return the tokens of the prompt that are read, at least 1."""
+        return max(1.0, self.prompt - self.cached)
 
     @property
     def mean_context(self) -> float:
@@ -37,10 +50,10 @@ def prompt_cost(placed: PlacedModel, requests: RequestShape, batch: float, alone
     A step of its own if the engine reads prompts in separate steps.
     """
     if placed.engine.separate:
-        own = StepBatch(requests.prompt, requests.prompt, 0.0, 0.0, 1.0)
+        own = StepBatch(requests.unread, requests.prompt, 0.0, 0.0, 1.0)
         return step_time(placed, own).total * placed.engine.prefill
     mean = requests.mean_context
-    both = StepBatch(requests.prompt, requests.prompt, batch, mean, batch + 1)
+    both = StepBatch(requests.unread, requests.prompt, batch, mean, batch + 1)
     added = step_time(placed, both).total - alone
     return max(0.0, added) * placed.engine.prefill
 
@@ -90,7 +103,7 @@ _ACCEPTED = 4096.0
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 # Standard deviations above the median by share of requests.
 _SPREAD = {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}
-_SEARCH = 24
+_SEARCH = 18
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -154,7 +167,7 @@ class ReplicaProfile:
     `decode` and `prompt` are over the batch of a group, and `own` is the part of `decode`
     that depends on requests instead of rows. `most` sequences fit in memory on average,
     `full` if memory for each whole answer is reserved from the start; at 0 the weights do
-    not fit.
+    not fit. A step yields `kept` tokens of each answer.
     """
 
     placed: PlacedModel
@@ -164,6 +177,16 @@ class ReplicaProfile:
     own: tuple[float, ...]
     most: float
     full: float
+    kept: float
+
+    @property
+    def answer_steps(self) -> float:
+        """Return the steps of an answer; speculation takes fewer than it has tokens."""
+        return self.traffic.requests.answer / self.kept
+
+    def pace(self, timed: BatchTiming) -> float:
+        """Return the time per token [s]."""
+        return time_per_token(timed, self.answer_steps) / self.kept
 
     @property
     def groups(self) -> int:
@@ -185,7 +208,7 @@ class ReplicaProfile:
 
     def tpot_at(self, batch: float) -> float:
         """Return the time per token with `batch` requests in the replica [s]."""
-        return time_per_token(self.timed(batch), self.traffic.requests.answer)
+        return self.pace(self.timed(batch))
 
     def ttft_at(self, batch: float) -> float:
         """Return the median time to first token with `batch` requests [s]."""
@@ -201,7 +224,7 @@ class ReplicaProfile:
         timed = self.timed(batch)
         answer = self.traffic.requests.answer
         first = first_token(self.placed, timed, self.traffic)
-        return batch / (first + answer * time_per_token(timed, answer)), first, timed
+        return batch / (first + answer * self.pace(timed)), first, timed
 
 
 def time_per_token(timed: BatchTiming, answer: float) -> float:
@@ -232,9 +255,10 @@ def prefill_step_mix(timed: BatchTiming, answer: float) -> tuple[float, float]:
     >>> [round(value, 3) for value in prefill_step_mix(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 5)]
     [0.865, 0.241]
     """
-    prompts = max(1e-9, (timed.batch - 1) / max(1.0, answer))
+    prompts = (timed.batch - 1) / max(1.0, answer)
     share = -math.expm1(-prompts)
-    return share, max(timed.step + prompts / share * timed.cost, timed.launching)
+    at_once = prompts / share if share else 1.0
+    return share, max(timed.step + at_once * timed.cost, timed.launching)
 
 
 def shortest_mixed_step(placed: PlacedModel, step: float) -> float:
@@ -259,22 +283,29 @@ def first_token(placed: PlacedModel, timed: BatchTiming, traffic: RequestTraffic
 
 
 def profile_replica(
-    placed: PlacedModel, traffic: RequestTraffic, usable: float = 0.9
+    placed: PlacedModel,
+    traffic: RequestTraffic,
+    usable: float = 0.9,
+    draft: Speculation | None = None,
 ) -> ReplicaProfile:
     """Time a replica at about a dozen batch sizes."""
-    requests = traffic.requests
+    requests, draft = traffic.requests, draft or Speculation()
     mean = requests.mean_context
     steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
-    decode = tuple(step.total for step in steps)
-    both = zip(_BATCHES, decode, strict=True)
+    decode = tuple(
+        speculative_time(placed, draft, b, mean, step.total)
+        for b, step in zip(_BATCHES, steps, strict=True)
+    )
+    both = zip(_BATCHES, steps, strict=True)
     return ReplicaProfile(
         placed=placed,
         traffic=traffic,
         decode=decode,
-        prompt=tuple(prompt_cost(placed, requests, b, alone) for b, alone in both),
+        prompt=tuple(prompt_cost(placed, requests, b, step.total) for b, step in both),
         own=tuple(step.own for step in steps),
         most=_sequences_within(placed, mean, usable),
         full=_sequences_within(placed, requests.prompt + requests.answer, usable),
+        kept=draft.tokens_per_step,
     )
 
 

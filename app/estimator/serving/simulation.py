@@ -53,7 +53,7 @@ def simulate(
     running: list[tuple[int, int, _SimulatedRequest]] = []
     done: list[_SimulatedRequest] = []
     now, step, occupied, weight = 0.0, 0, 0.0, 0.0
-    most = max(1, int(profile.most))
+    most, each = max(1, int(profile.most)), profile.kept
     while len(done) < requests:
         if not running and not waiting and line:
             now = max(now, line[-1].arrival)
@@ -67,7 +67,8 @@ def simulate(
         weight += length * alike
         for request in admitted:
             request.first = now
-            heapq.heappush(running, (step + request.answer, request.number, request))
+            steps = max(1, round(request.answer / each))
+            heapq.heappush(running, (step + steps, request.number, request))
         step += alike
         while running and running[0][0] <= step:
             request = heapq.heappop(running)[2]

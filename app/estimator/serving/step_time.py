@@ -374,3 +374,34 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
     if acceptance == 1:
         return draft_tokens + 1.0
     return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Speculation:
+    """Drafting: tokens proposed per step, the share of them that is kept, and what one costs.
+
+    `cost` is the time of a draft step as a share of the model's own [1].
+    """
+
+    draft_tokens: int = 0
+    acceptance: float = 0.8
+    cost: float = 0.05
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Return the tokens of a sequence that a step yields on average [token]."""
+        return tokens_per_step(self.acceptance, self.draft_tokens)
+
+
+def speculative_time(
+    placed: PlacedModel, draft: Speculation, sequences: float, context: float, alone: float
+) -> float:
+    """Time of one step that verifies drafts, with the drafting [s].
+
+    `alone` is the same step without them [s].
+    """
+    if not draft.draft_tokens:
+        return alone
+    each = draft.draft_tokens + 1.0
+    wide = decode_time(placed, sequences * each, context / each)
+    return max(alone, wide.total) + draft.draft_tokens * draft.cost * alone

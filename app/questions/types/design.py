@@ -245,10 +245,11 @@ def best_value(answer: DesignAnswer, output: str) -> Quantity | None:
     fields = input_specs(require_estimate(answer.estimate).inputs)
     for part in (0, 1, 2):
         plan = {name: values[len(values) * part // 4] for name, values in options.items()}
-        plan = search.improve(plan, lambda _: options)
-        plan = search.improve(plan, functools.partial(_neighbors, options), together=2)
-        between = {name: _counts_around(fields[name], value) for name, value in plan.items()}
-        search.improve(plan, lambda _, between=between: between)  # type: ignore[misc]
+        alone = search.improve(plan, lambda _: options)
+        traded = search.improve(alone, functools.partial(_neighbors, options), together=2)
+        for plan in (alone, traded):
+            between = {name: _counts_around(fields[name], value) for name, value in plan.items()}
+            search.improve(plan, lambda _, between=between: between)  # type: ignore[misc]
     return search.best
 
 
