@@ -205,12 +205,24 @@ def _put_in_brackets(line: str) -> str:
     return f"({line})" if " + " in line or " − " in line else line
 
 
-def format_training_flops(model: Architecture, training: float) -> str:
-    """Return the FLOPs to train on a token as a formula: weights and attention."""
-    weights = model.embedding_parameters + sum(
+def _multiplying_weights(model: Architecture) -> float:
+    """Return the active weights that multiply a token, with the output head."""
+    return model.embedding_parameters + sum(
         matrix.active_parameters * number
         for layer, number in model.runs
         for matrix in layer.matrices
     )
+
+
+def format_adapter_flops(model: Architecture, flops: float, adapters: float) -> str:
+    """Return the FLOPs to train adapters on a token as a formula."""
+    weights = _multiplying_weights(model)
+    attention = format_term(flops - 4 * weights - 6 * adapters, "FLOP")
+    return f"4 × {format_term(weights)} + 6 × {format_term(adapters)} + {attention}"
+
+
+def format_training_flops(model: Architecture, training: float) -> str:
+    """Return the FLOPs to train on a token as a formula: weights and attention."""
+    weights = _multiplying_weights(model)
     attention = format_term(training - 6 * weights, "FLOP")
     return f"6 × {format_term(weights)} + {attention}"
