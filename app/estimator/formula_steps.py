@@ -76,9 +76,14 @@ def format_term(value: float, unit: str = "") -> str:
     """Format a quantity within a line, with at least five digits.
 
     A result has fewer digits, so that the line evaluates to the result shown.
+
+    >>> format_term(1061.0023), format_term(1061.0)
+    ('1,061.0023', '1,061')
     """
     if not unit:
-        return format_number(value, 6)
+        text = format_number(value, 6)
+        looks_whole = "." not in text and value != int(value) and value < _WHOLE_DIGITS
+        return format_number(value, 8) if looks_whole else text
     for more in range(_DIGITS):
         text = format_value(value, unit, more)
         if sum(c.isdigit() for c in text.lstrip("0.")) >= _DIGITS:
@@ -87,6 +92,7 @@ def format_term(value: float, unit: str = "") -> str:
 
 
 _DIGITS = 5
+_WHOLE_DIGITS = 1e5  # Larger numbers have five digits without a fraction.
 
 
 def format_terms(values: Iterable[float], unit: str) -> str:
