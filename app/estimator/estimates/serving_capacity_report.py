@@ -426,6 +426,7 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("gpus", "throughput", "cost_per_million_tokens"),
+    main=("model", "gpu", "concurrent"),
     topic="batching-and-latency",
     is_search=True,
 )

@@ -445,5 +445,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("per_gpu", "states", "fewest_gpus"),
+    main=("model", "gpu", "gpus"),
     topic="training-memory",
 )

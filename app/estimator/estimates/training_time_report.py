@@ -370,5 +370,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("time", "mfu", "gpu_hours"),
+    main=("model", "gpu", "gpus"),
     topic="parallelism",
 )
