@@ -123,8 +123,8 @@ class OptionGroup:
 class FormField:
     """One input of a form, with the typed value and the error message.
 
-    `other` are the last entry of a list that takes other values too, an example of them,
-    and what they are.
+    `changed` is whether the typed value is not the default. `other` are the last entry of a
+    list that takes other values too, an example of them, and what they are.
     """
 
     name: str
@@ -142,6 +142,7 @@ class FormField:
     topic: str = ""
     term: str = ""
     error: str = ""
+    changed: bool = False
 
     @property
     def wide(self) -> bool:
@@ -170,7 +171,7 @@ class FormField:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FieldGroup:
-    """Fields under one heading; `unfolded` if somebody typed into one, or one has an error."""
+    """Fields under one heading; `unfolded` if somebody changed one, or one has an error."""
 
     title: str
     fields: tuple[FormField, ...]
@@ -273,6 +274,7 @@ def build_fields(
                 topic=spec.topic if spec.topic in course.topics else "",
                 term=spec.term if spec.term in course.terms else "",
                 error=wrong.get(name, ""),
+                changed=name in typed and (inputs is None or meant != defaults[name]),
             )
         )
     return tuple(fields)
@@ -376,8 +378,7 @@ def _arrange_fields(
         return (FieldGroup("", tuple(chosen or near)),), ()
     folded = _group_fields([f for f in fields if f not in near], spec)
     far = tuple(
-        dataclasses.replace(g, unfolded=any(f.error or f.name in typed for f in g.fields))
-        for g in folded
+        dataclasses.replace(g, unfolded=any(f.error or f.changed for f in g.fields)) for g in folded
     )
     if entry.main:
         return (FieldGroup("", tuple(near)),), far
