@@ -3,7 +3,9 @@
 Each name declares one input when it is called, with what an estimate changes of it.
 """
 
+import dataclasses
 from functools import partial
+from typing import Any
 
 from app.estimator.inputs import InputGroup, InputProblem, InvalidInputsError
 from app.estimator.models.number_formats import CACHE_CHOICES, PUBLISHED, PUBLISHED_CHOICES
@@ -92,6 +94,55 @@ ask_tensor_parallel = partial(
 )
 ask_gpus = partial(
     HARDWARE.ask, label="GPUs", unit="GPU", limits=(1, 1_000_000), help="All GPUs of the job."
+)
+
+
+def ask_gpus_of_method(usual: int, **spec: Any) -> Any:
+    """Declare the GPUs of a training job: `usual`, or one with adapters, if left empty.
+
+    The estimate fills in the number (`fill_in_gpus`), so that it is never None afterwards.
+    """
+    text = f"All GPUs of the job; left empty: {usual}, or 1 with adapters."
+    return ask_gpus(default=None, kind="count", help=text, **spec)
+
+
+def fill_in_gpus(inputs: Any, usual: int) -> Any:
+    """Return the inputs with the usual number of GPUs if none is given."""
+    if inputs.gpus is not None:
+        return inputs
+    return dataclasses.replace(inputs, gpus=usual if inputs.method == "full" else 1)
+
+
+ask_method = partial(
+    RECIPE.ask,
+    default="full",
+    label="Method",
+    choices=(
+        ("full", "All weights"),
+        ("lora", "LoRA: adapters of a frozen model"),
+        ("qlora", "QLoRA: adapters of a 4-bit model"),
+    ),
+    help="Adapters train a small part and keep the rest frozen.",
+    term="lora",
+)
+ask_rank = partial(
+    RECIPE.ask_more,
+    default=16,
+    label="Adapter rank",
+    limits=(1, 4096),
+    help="Rank of the adapters, for LoRA and QLoRA.",
+)
+ask_targets = partial(
+    RECIPE.ask_more,
+    default="all-linear",
+    label="Adapted matrices",
+    choices=(
+        ("all-linear", "All linear layers"),
+        ("attention", "Attention"),
+        ("qv", "Queries and values"),
+        ("mlp", "MLP"),
+    ),
+    help="Which matrices get an adapter.",
 )
 ask_network_rate = partial(
     NETWORK.ask,

@@ -76,9 +76,14 @@ def format_term(value: float, unit: str = "") -> str:
     """Format a quantity within a line, with at least five digits.
 
     A result has fewer digits, so that the line evaluates to the result shown.
+
+    >>> format_term(1061.0023), format_term(1061.0)
+    ('1,061.0023', '1,061')
     """
     if not unit:
-        return format_number(value, 6)
+        text = format_number(value, 6)
+        looks_whole = "." not in text and value != int(value) and value < _WHOLE_DIGITS
+        return format_number(value, 8) if looks_whole else text
     for more in range(_DIGITS):
         text = format_value(value, unit, more)
         if sum(c.isdigit() for c in text.lstrip("0.")) >= _DIGITS:
@@ -87,6 +92,7 @@ def format_term(value: float, unit: str = "") -> str:
 
 
 _DIGITS = 5
+_WHOLE_DIGITS = 1e5  # Larger numbers have five digits without a fraction.
 
 
 def format_terms(values: Iterable[float], unit: str) -> str:
@@ -205,12 +211,24 @@ def _put_in_brackets(line: str) -> str:
     return f"({line})" if " + " in line or " − " in line else line
 
 
-def format_training_flops(model: Architecture, training: float) -> str:
-    """Return the FLOPs to train on a token as a formula: weights and attention."""
-    weights = model.embedding_parameters + sum(
+def _multiplying_weights(model: Architecture) -> float:
+    """Return the active weights that multiply a token, with the output head."""
+    return model.embedding_parameters + sum(
         matrix.active_parameters * number
         for layer, number in model.runs
         for matrix in layer.matrices
     )
+
+
+def format_adapter_flops(model: Architecture, flops: float, adapters: float) -> str:
+    """Return the FLOPs to train adapters on a token as a formula."""
+    weights = _multiplying_weights(model)
+    attention = format_term(flops - 4 * weights - 6 * adapters, "FLOP")
+    return f"4 × {format_term(weights)} + 6 × {format_term(adapters)} + {attention}"
+
+
+def format_training_flops(model: Architecture, training: float) -> str:
+    """Return the FLOPs to train on a token as a formula: weights and attention."""
+    weights = _multiplying_weights(model)
     attention = format_term(training - 6 * weights, "FLOP")
     return f"6 × {format_term(weights)} + {attention}"

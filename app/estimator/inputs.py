@@ -34,6 +34,7 @@ class InputSpec:
     network (catalog names), text (long text such as a config.json). `unit` is
     the base unit of the value; `typed_unit` is the unit of a number typed without one
     ("GB"). `minimum` and `maximum` are inclusive and in base units (for text: characters).
+    A `clearable` input has a default and can be emptied, which means that there is none.
     `choices` are values with their labels; for a catalog, the entries that the list
     offers, all if empty. `count_field` is the field that takes the 8 of a GPU typed as
     `8x H100`.
@@ -51,6 +52,7 @@ class InputSpec:
     group: str = ""
     topic: str = ""
     optional: bool = False
+    clearable: bool = False
     advanced: bool = False
     count_field: str = ""
 
@@ -138,6 +140,8 @@ def parse_inputs(inputs: type, typed: Mapping[str, Any]) -> Any:
         field = fields.get(name)
         if field is None:
             problems.append(_unknown_field_problem(name, raw, fields))
+        elif raw == "" and field.clearable:
+            values[name] = None
         elif not _is_left_out(raw, field):
             try:
                 values[name] = _parse_value(field, raw)
@@ -156,8 +160,12 @@ def to_query(value: Any) -> dict[str, str]:
     text = {}
     for field in dataclasses.fields(value):
         current = getattr(value, field.name)
-        if current != field.default and current is not None:
+        if current == field.default:
+            continue
+        if current is not None:
             text[field.name] = format_input(field.metadata["input"], current)
+        elif field.metadata["input"].clearable:
+            text[field.name] = ""
     return text
 
 

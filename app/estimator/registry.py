@@ -26,8 +26,9 @@ class EstimateSpec:
     `name` is the name in URL, API, command and links (`training-memory`);
     `inputs` the frozen dataclass; `answer` the pure function; `topic` the slug
     of its concept page; `group` the heading it is listed under; `first` the most important
-    outputs, of which short results show the first three that are known; `is_search` is
-    whether it compares many computed candidates, so that it may take long.
+    outputs, of which short results show the first three that are known; `main` the inputs
+    that a form shows, all that are not advanced if empty; `is_search` is whether it
+    compares many computed candidates, so that it may take long.
     """
 
     name: str
@@ -39,6 +40,7 @@ class EstimateSpec:
     outputs: tuple[Output[Any], ...]
     topic: str = ""
     first: tuple[str, ...] = ()
+    main: tuple[str, ...] = ()
     is_search: bool = False
 
     def compute(self, inputs: Any) -> Estimate:

@@ -123,8 +123,8 @@ class OptionGroup:
 class FormField:
     """One input of a form, with the typed value and the error message.
 
-    `other` are the last entry of a list that takes other values too, an example of them,
-    and what they are.
+    `changed` is whether the typed value is not the default. `other` are the last entry of a
+    list that takes other values too, an example of them, and what they are.
     """
 
     name: str
@@ -142,6 +142,7 @@ class FormField:
     topic: str = ""
     term: str = ""
     error: str = ""
+    changed: bool = False
 
     @property
     def wide(self) -> bool:
@@ -154,6 +155,15 @@ class FormField:
         return self._longest > _WHOLE
 
     @property
+    def shown(self) -> str:
+        """Return the value as a person reads it; empty for a box that is not ticked."""
+        if self.widget == "tick":
+            return self.label if self.value == "yes" else ""
+        labels = dict(choice for group in self.options for choice in group.choices)
+        text = labels.get(self.value, self.value)
+        return f"{text} {self.unit}".strip() if text and len(text) <= _WHOLE else ""
+
+    @property
     def _longest(self) -> int:
         text = (text for group in self.options for _, text in group.choices)
         return max((len(some) for some in text), default=0)
@@ -161,8 +171,20 @@ class FormField:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FieldGroup:
+    """Fields under one heading; `unfolded` if somebody changed one, or one has an error."""
+
     title: str
     fields: tuple[FormField, ...]
+    unfolded: bool = False
+
+    @property
+    def brief(self) -> str:
+        """Return the values of its first fields in one line."""
+        values = [field.shown for field in self.fields if field.shown]
+        return ", ".join(values[:_BRIEF])
+
+
+_BRIEF = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -180,7 +202,6 @@ class CalculatorForm:
     sends: Literal["get", "post"]
     groups: tuple[FieldGroup, ...]
     folded: tuple[FieldGroup, ...]
-    unfolded: bool
     estimate: EstimateView | None
     problems: tuple[InputProblem, ...]
     link: str
@@ -209,7 +230,7 @@ def build_calculator_form(
     """
     inputs, view, other, problems = _answer_form(entry, typed, course, block=block)
     fields = build_fields(entry, typed, inputs, problems, id=id, course=course)
-    near, far = _arrange_fields(entry, fields, typed if block else None)
+    near, far = _arrange_fields(entry, fields, typed, block=block)
     query = view.query if view else urlencode({k: v for k, v in typed.items() if v})
     against = "&".join(part for part in (query, other) if part)
     return CalculatorForm(
@@ -220,7 +241,6 @@ def build_calculator_form(
         sends="post" if _has_text(near, far) else "get",
         groups=near,
         folded=far,
-        unfolded=any(f.error or f.name in typed for g in far for f in g.fields),
         estimate=view,
         problems=problems,
         link=calculator_url(entry.name, query),
@@ -254,6 +274,7 @@ def build_fields(
                 topic=spec.topic if spec.topic in course.topics else "",
                 term=spec.term if spec.term in course.terms else "",
                 error=wrong.get(name, ""),
+                changed=name in typed and (inputs is None or meant != defaults[name]),
             )
         )
     return tuple(fields)
@@ -344,16 +365,24 @@ def comparison_url(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: 
 
 
 def _arrange_fields(
-    entry: EstimateSpec, fields: Sequence[FormField], named: Mapping[str, str] | None
+    entry: EstimateSpec, fields: Sequence[FormField], typed: Mapping[str, str], *, block: bool
 ) -> tuple[tuple[FieldGroup, ...], tuple[FieldGroup, ...]]:
-    """Return the groups shown at once, and those behind “More inputs”."""
+    """Return the groups shown at once, and those that are folded.
+
+    A block within a text shows the fields in `typed` alone.
+    """
     spec = given_inputs.input_specs(entry.inputs)
-    near = [f for f in fields if not spec[f.name].advanced]
-    far = [f for f in fields if spec[f.name].advanced]
-    if named is not None:
-        chosen = [f for f in fields if f.name in named]
+    near = [f for f in fields if f.name in entry.main or not (entry.main or spec[f.name].advanced)]
+    if block:
+        chosen = [f for f in fields if f.name in typed]
         return (FieldGroup("", tuple(chosen or near)),), ()
-    return _group_fields(near, spec), _group_fields(far, spec)
+    folded = _group_fields([f for f in fields if f not in near], spec)
+    far = tuple(
+        dataclasses.replace(g, unfolded=any(f.error or f.changed for f in g.fields)) for g in folded
+    )
+    if entry.main:
+        return (FieldGroup("", tuple(near)),), far
+    return _group_fields(near, spec), far
 
 
 def _group_fields(

@@ -1,5 +1,6 @@
 """Cases of measured inference memory, and of the KV cache size that a server reports."""
 
+import json
 import re
 from typing import Any
 
@@ -48,6 +49,7 @@ _ENGINES = {
     "SGLang": "sglang",
 }
 _CACHES = {1: "fp8", 2: "bf16"}
+_WINDOWS = frozenset({"sliding_window", "layer_pattern", "layer_types"})
 _VISIBLE = re.compile(r"\(([\d.]+) GiB visible\)")
 
 
@@ -56,13 +58,18 @@ def kv_capacity_tokens(asked: CaseInputs) -> CalculatorQuery:
     asked.note("model_note", "max_model_len")
     blocks = asked.word("answer", {"blocks": True, "": False, "tokens": False})
     room = asked.any("available_kv_bytes") or asked.any("cpu_swap_bytes")
+    whole = "hybrid allocator off" in str(asked.case.inputs.get("engine", ""))
     engine = asked.word("engine", _ENGINES)
     memory = {"cache_memory": room} if room else _memory(asked, engine)
+    model = asked.model()
+    if whole:  # The engine keeps all tokens of every layer, as if there were no windows.
+        config = json.loads(model)
+        model = json.dumps({k: v for k, v in config.items() if k not in _WINDOWS})
     return query_calculator(
         "inference-memory",
         "cache_blocks" if blocks else "cache_tokens",
         engine=None if room else engine,
-        model=asked.model(),
+        model=model,
         weights=asked.word("weights", _WEIGHTS, "bf16"),
         cache=_CACHES[asked.whole("kv_dtype_bytes", 2)],
         tensor_parallel=asked.whole("tp", 1),

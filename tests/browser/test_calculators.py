@@ -15,9 +15,14 @@ PATH = "/calculators/inference-memory"
 
 @pytest.fixture
 def sheet(server: Server, page: Page) -> Page:
-    """One calculator with JavaScript."""
+    """One calculator with JavaScript, with the inputs of its load unfolded."""
     page.goto(server.url + PATH)
+    unfold(page, "Load")
     return page
+
+
+def unfold(page: Page, group: str) -> None:
+    page.locator("details.more > summary", has_text=group).click()
 
 
 def verdict(page: Page) -> str:
@@ -65,9 +70,11 @@ def test_degrees_are_stepped_by_doubling(sheet: Page) -> None:
 
 
 def test_a_size_of_ones_own_can_be_typed(sheet: Page) -> None:
-    own = sheet.get_by_label("Model, another size such as 33B")
+    own = sheet.get_by_label("Model, a size such as 33B")
     expect(own).to_be_hidden()
-    sheet.get_by_label("Model", exact=True).select_option(label="Another size…")
+    sheet.get_by_label("Model", exact=True).select_option(
+        label="Another: size, Hub name, config.json…"
+    )
     own.fill("13B")
     expect(sheet).to_have_url(re.compile("model=13B"))
 
@@ -82,6 +89,7 @@ def test_the_working_is_folded_by_its_key(sheet: Page) -> None:
 def test_without_an_answer_the_inputs_stay_and_the_page_says_so(server: Server, page: Page) -> None:
     sheet = by_hand(page)
     sheet.goto(server.url + PATH)
+    unfold(sheet, "Load")
     sheet.route("**/result?**", lambda route: route.abort())
     sheet.get_by_label("Context", exact=True).fill("16k")
     expect(sheet.get_by_text("No answer from the server.")).to_be_visible()
@@ -94,6 +102,7 @@ def test_without_an_answer_the_inputs_stay_and_the_page_says_so(server: Server, 
 def test_everything_works_without_javascript(server: Server, plain_page: Page) -> None:
     page = plain_page
     page.goto(server.url + PATH)
+    unfold(page, "Load")
     page.get_by_label("Context", exact=True).fill("100k")
     page.get_by_role("button", name="Calculate").click()
     assert "Does not fit." in verdict(page)

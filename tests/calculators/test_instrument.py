@@ -1,5 +1,6 @@
 """A calculator anywhere: the form from its declarations, and its reading."""
 
+import dataclasses
 import re
 
 import pytest
@@ -52,11 +53,19 @@ def test_fields_stand_under_their_groups_and_advanced_ones_are_folded():
     shown = build_calculator_form(ENTRY, {})
     assert [g.title for g in shown.groups] == ["Model", "Hardware", ""]
     assert [g.title for g in shown.folded] == ["More"]
-    assert not shown.unfolded
+    assert not shown.folded[0].unfolded
 
 
 def test_an_advanced_field_that_was_typed_into_is_unfolded():
-    assert build_calculator_form(ENTRY, {"note": "{}"}).unfolded
+    assert build_calculator_form(ENTRY, {"note": "{}"}).folded[0].unfolded
+
+
+def test_three_inputs_show_and_the_rest_says_in_its_fold_what_it_holds():
+    entry = dataclasses.replace(ENTRY, main=("model", "gpus", "weights"))
+    shown = build_calculator_form(entry, {})
+    assert [f.name for group in shown.groups for f in group.fields] == ["model", "weights", "gpus"]
+    assert [g.title for g in shown.folded] == ["Hardware", "", "More"]
+    assert shown.folded[0].brief.startswith("H100 SXM5 80GB")
 
 
 def test_an_untouched_form_shows_its_defaults_as_people_write_them():

@@ -133,7 +133,8 @@ def test_a_share_of_a_link_names_the_link_beside_its_likely_range(client):
 
 def test_a_long_choice_stands_below_its_label():
     shown = build_calculator_form(registry.find_estimate("training-memory"), {})
-    fields = {f.name: f for group in shown.groups for f in group.fields}
+    groups = (*shown.groups, *shown.folded)
+    fields = {f.name: f for group in groups for f in group.fields}
 
     assert fields["precision"].wide
     assert not fields["sequence"].wide

@@ -53,6 +53,7 @@ CONTEXTS: dict[str, list[dict[str, Any]]] = {
         {"tensor_parallel": 4, "recompute": "none", "gpus": 32},
     ],
     "training-time": [
+        {"method": "lora"},
         {"model": "mixtral-8x7b", "expert_parallel": 8},
         {"tensor_parallel": 4},
     ],

@@ -26,6 +26,7 @@ _SETTINGS = {
     "collectives": ({"gpus": 64},),
     "training-time": (
         {"gpus": 64},
+        {"method": "lora"},
         {
             "model": "qwen3-30b-a3b",
             "gpus": 64,
@@ -81,6 +82,8 @@ _OTHERS = {
     "sequence": 2048,
     "spare": 0,
     "other_time": 0.2,
+    "method": "lora",
+    "targets": "qv",
     "pue": 1.1,
 }
 
@@ -325,3 +328,33 @@ def test_what_crosses_the_network_explains_a_bus_bandwidth_above_its_rate() -> N
     assert "cross the network" in crossing
     assert "cross the network" not in inside
     assert "Bus bandwidth, as NCCL's tests print it" in inside
+
+
+def test_adapters_take_two_thirds_of_the_products_and_start_on_one_gpu() -> None:
+    run = {"model": "llama-3.1-8b", "tokens": "100M", "gpu": "H100"}
+    whole = registry.run_estimate("training-time", {**run, "gpus": 1})
+    lora = registry.run_estimate("training-time", {**run, "method": "lora"})
+    qlora = registry.run_estimate("training-time", {**run, "method": "qlora"})
+
+    assert lora["fits"].value
+    assert not whole["fits"].value
+    assert 0.6 < lora["flops_per_token"].value / whole["flops_per_token"].value < 0.72
+    assert lora["gpu_hours"].value == pytest.approx(lora["time"].value / 3600)
+    assert 0.55 < lora["time"].value / whole["time"].value < 0.85
+    assert qlora["time"].value > lora["time"].value
+    assert qlora["memory"].value < lora["memory"].value
+
+
+def test_memory_and_time_of_adapters_are_those_of_one_run() -> None:
+    run = {"model": "llama-3.1-8b", "gpu": "H100", "method": "lora", "recompute": "none"}
+    time, memory = (registry.run_estimate(n, run) for n in ("training-time", "training-memory"))
+
+    assert time["memory"].value == memory["per_gpu"].value
+
+
+def test_a_service_without_targets_is_answered() -> None:
+    long = {"model": "llama-3.1-70b", "prompt_tokens": 30000}
+    free = registry.run_estimate("serving-capacity", {**long, "ttft_target": "", "tpot_target": ""})
+
+    assert free.verdict.lead == "Keeps up, without targets."
+    assert free["replicas"].value

@@ -486,6 +486,7 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("gpus", "need", "token_time", "gpu_hours"),
+    main=("job", "model", "rank"),
     topic=TOPIC,
     is_search=True,
 )

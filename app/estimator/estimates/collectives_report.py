@@ -325,5 +325,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("time", "bus_bandwidth", "link_share"),
+    main=("message", "gpu", "gpus"),
     topic="interconnects",
 )

@@ -336,5 +336,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("owned_hour", "rented_hour", "break_even"),
+    main=("gpus", "utilisation", "rent"),
     topic=TOPIC,
 )

@@ -335,5 +335,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("switches", "cables", "power"),
+    main=("system", "nodes", "switch"),
     topic="interconnects",
 )

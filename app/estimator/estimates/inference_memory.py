@@ -391,8 +391,7 @@ def find_limits(
     else:
         longest, most = _solve_limits(model, inputs, load, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
-    width = CACHE_BITS[inputs.cache] / 8
-    each = elements_per_token(model, sharing_gpus(inputs, gpus), width) * width
+    each = _bytes_per_cached_token(model, inputs, sharing_gpus(inputs, gpus))
     blocks = int(cache_bytes // (each * inputs.block)) if each else None
     return InferenceLimits(
         usable=limit,
@@ -405,6 +404,24 @@ def find_limits(
         weights=_lighter_format(model, inputs, load, limit),
         attention=_fits_with_data_parallel(model, inputs, gpu, load.total <= limit),
     )
+
+
+def _bytes_per_cached_token(
+    model: Architecture, inputs: InferenceMemoryInputs, sharing: int
+) -> float:
+    """Return the bytes of a cached token on one GPU; 0 if no layer keeps one for each token.
+
+    Windows and recurrent states take a fixed amount for each sequence, so that a token of a
+    longer sequence takes less: with them it is the mean of a sequence of the given context.
+    """
+    width = CACHE_BITS[inputs.cache] / 8
+    state, windows = recurrent_bytes(model), any(a.mixer.window for a, _ in model.runs)
+    each = elements_per_token(model, sharing, width) * width
+    if not each or not (state or windows):
+        return each
+    tokens = whole_blocks(inputs.context, inputs.block)
+    elements = elements_per_sequence(model, tokens, sharing, width)
+    return (elements * width + state / sharing) / tokens
 
 
 def _solve_limits(

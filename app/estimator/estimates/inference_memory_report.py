@@ -502,5 +502,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("per_gpu", "max_concurrent", "fewest_gpus"),
+    main=("model", "gpu", "tensor_parallel"),
     topic="inference-memory",
 )

@@ -219,5 +219,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("total", "per_token", "per_gpu"),
+    main=("model", "context", "sequences"),
     topic="inference-memory",
 )

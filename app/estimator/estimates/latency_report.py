@@ -292,5 +292,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("ttft", "tpot", "throughput"),
+    main=("model", "gpu", "tensor_parallel"),
     topic="batching-and-latency",
 )

@@ -435,6 +435,7 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("time", "tokens_per_second_per_gpu", "mfu"),
+    main=("model", "gpu", "gpus"),
     topic="parallelism",
     is_search=True,
 )

@@ -334,5 +334,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("racks", "machines_power", "site_power"),
+    main=("system", "nodes", "rack_limit"),
     topic=TOPIC,
 )

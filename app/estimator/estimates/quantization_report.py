@@ -169,5 +169,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("total", "decode_speedup", "peak_ratio"),
+    main=("model", "weights", "gpu"),
     topic="number-formats",
 )

@@ -37,7 +37,9 @@ _TARGETS = InputGroup("Targets", "batching-and-latency")
 
 
 def _latency_target_field(default: float, label: str, help_text: str) -> Any:
-    return _TARGETS.ask(default, label, unit="ms", limits=(1e-4, 3600.0), help=help_text)
+    text = f"{help_text} Empty: no target."
+    limits = (1e-4, 3600.0)
+    return _TARGETS.ask(default, label, unit="ms", limits=limits, help=text, clearable=True)
 
 
 MOST_REPLICAS = 100_000

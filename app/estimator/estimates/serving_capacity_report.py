@@ -245,6 +245,8 @@ def _build_verdict(result: CapacityResult) -> Verdict:
     if not result.met:
         return Verdict("no", "Too slow.", text)
     busy = result.utilization or 0.0
+    if inputs.ttft_target is None and inputs.tpot_target is None:
+        return Verdict("tight" if busy > 0.9 else "fits", "Keeps up, without targets.", text)
     return Verdict(
         "tight" if busy > 0.9 else "fits",
         "Meets the targets, nearly full." if busy > 0.9 else "Meets the targets.",
@@ -434,6 +436,7 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("gpus", "throughput", "cost_per_million_tokens"),
+    main=("model", "gpu", "concurrent"),
     topic="batching-and-latency",
     is_search=True,
 )

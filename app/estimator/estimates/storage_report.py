@@ -335,5 +335,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("interval", "lost", "checkpoint"),
+    main=("model", "gpus", "write_bandwidth"),
     topic="cluster-components",
 )

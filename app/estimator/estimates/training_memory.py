@@ -37,6 +37,8 @@ from app.estimator.result import VerdictFlip
 from app.estimator.training.training_plan import FREE_PLACES
 from app.estimator.units import format_value
 
+USUAL_GPUS = 32
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingMemoryInputs:
@@ -59,7 +61,7 @@ class TrainingMemoryInputs:
         topic="number-formats",
     )
     gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
-    gpus: int = common_inputs.ask_gpus(default=32, topic="training-memory")
+    gpus: int = common_inputs.ask_gpus_of_method(USUAL_GPUS, topic="training-memory")
     zero: str = LAYOUT.ask(
         "3",
         "ZeRO stage",
@@ -138,31 +140,9 @@ class TrainingMemoryInputs:
         help="PyTorch's foreach optimizers copy all trained parameters in the step.",
         term="optimizer-state",
     )
-    method: str = RECIPE.ask(
-        "full",
-        "Method",
-        choices=(
-            ("full", "All weights"),
-            ("lora", "LoRA: adapters of a frozen model"),
-            ("qlora", "QLoRA: adapters of a 4-bit model"),
-        ),
-        help="Adapters train a small part and keep the rest frozen.",
-        term="lora",
-    )
-    rank: int = RECIPE.ask_more(
-        16, "Adapter rank", limits=(1, 4096), help="Rank of the adapters, for LoRA and QLoRA."
-    )
-    targets: str = RECIPE.ask_more(
-        "all-linear",
-        "Adapted matrices",
-        choices=(
-            ("all-linear", "All linear layers"),
-            ("attention", "Attention"),
-            ("qv", "Queries and values"),
-            ("mlp", "MLP"),
-        ),
-        help="Which matrices get an adapter.",
-    )
+    method: str = common_inputs.ask_method()
+    rank: int = common_inputs.ask_rank()
+    targets: str = common_inputs.ask_targets()
     offload: str = LAYOUT.ask_more(
         "none",
         "Offload to the host",

@@ -3,7 +3,9 @@
 import dataclasses
 from collections.abc import Callable
 
+from app.estimator.common_inputs import fill_in_gpus
 from app.estimator.estimates.training_memory import (
+    USUAL_GPUS,
     TrainingMemoryInputs,
     TrainingMemoryResult,
     fewest_gpus,
@@ -181,6 +183,7 @@ _STEPS = StepBuilder(OUTPUTS, "training-memory")
 
 def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     """Compare states, activations, logits and overhead with one GPU's memory."""
+    inputs = fill_in_gpus(inputs, USUAL_GPUS)
     model = find_model(inputs.model)
     gpu = find_accelerator(inputs.gpu)
     layout = requested_layout(inputs)
@@ -442,5 +445,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("per_gpu", "states", "fewest_gpus"),
+    main=("model", "gpu", "gpus"),
     topic="training-memory",
 )

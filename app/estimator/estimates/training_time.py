@@ -10,11 +10,22 @@ from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.hardware.facility import energy
 from app.estimator.inputs import InputGroup, InvalidInputsError
-from app.estimator.memory.model_states import bytes_per_parameter
+from app.estimator.memory.model_states import (
+    FineTuning,
+    bytes_per_parameter,
+    fine_tuning,
+    full_training,
+)
 from app.estimator.memory.parallel_layout import tensor_parallel_problem, usual_micro_batches
 from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
 from app.estimator.result import VerdictFlip
-from app.estimator.training.flops import flops_per_token, recomputed_flops, utilization
+from app.estimator.training.flops import (
+    adapter_flops,
+    flops_per_token,
+    recomputed_flops,
+    utilization,
+)
 from app.estimator.training.run_costs import goodput, job_mtbf, young_interval
 from app.estimator.training.step_time import StepTime, step_time
 from app.estimator.training.training_plan import (
@@ -45,6 +56,9 @@ def _batch_field(default: int | None, label: str, help_text: str, maximum: int) 
     )
 
 
+USUAL_GPUS = 64
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingTimeInputs:
     """A training run: model, GPUs, layout, and lost time."""
@@ -52,7 +66,10 @@ class TrainingTimeInputs:
     model: str = common_inputs.ask_model(default="llama-3.1-8b")
     tokens: float = common_inputs.ask_training_tokens(help="Tokens of the whole run.")
     gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
-    gpus: int = common_inputs.ask_gpus(default=64)
+    gpus: int = common_inputs.ask_gpus_of_method(USUAL_GPUS)
+    method: str = common_inputs.ask_method()
+    rank: int = common_inputs.ask_rank()
+    targets: str = common_inputs.ask_targets()
     tensor_parallel: int = common_inputs.ask_tensor_parallel()
     pipeline_parallel: int = common_inputs.ask_pipeline()
     context_parallel: int = common_inputs.ask_context_parallel()
@@ -70,7 +87,7 @@ class TrainingTimeInputs:
         None,
         "Global batch",
         "Sequences per optimizer step; left empty: about four million tokens, and a "
-        "micro-batch for each stage.",
+        "micro-batch for each stage; with adapters only the latter.",
         10**7,
     )
     number_format: str = common_inputs.ask_number_format()
@@ -196,6 +213,7 @@ _MOST_GPUS = 1_000_000
 
 
 def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
+    """Return the layout of the inputs, with the usual micro-batches by default."""
     group = inputs.tensor_parallel * inputs.pipeline_parallel * inputs.context_parallel
     data = inputs.gpus // group
     plan = TrainingPlan(
@@ -213,11 +231,21 @@ def requested_plan(inputs: TrainingTimeInputs) -> TrainingPlan:
         sequence_parallel=inputs.sequence_parallel,
         software=SOFTWARE[inputs.software],
         gradient_bytes=4 if inputs.gradients == "fp32" else 2,
+        tuning=_requested_tuning(inputs),
     )
-    batches = usual_micro_batches(plan_layout(plan), inputs.sequence, inputs.micro_batch)
+    batches = plan.pipeline
+    if not plan.tuning.is_partial:
+        batches = usual_micro_batches(plan_layout(plan), inputs.sequence, inputs.micro_batch)
     if inputs.global_batch:
         batches = max(1, round(inputs.global_batch / (data * inputs.micro_batch)))
     return dataclasses.replace(plan, micro_batches=batches)
+
+
+def _requested_tuning(inputs: TrainingTimeInputs) -> FineTuning:
+    if inputs.method == "full":
+        return full_training("none")
+    model = find_model(inputs.model)
+    return fine_tuning(model, inputs.method, inputs.rank, inputs.targets, "none")
 
 
 _RECOMPUTE: dict[str, Recompute] = {
@@ -259,6 +287,8 @@ def compute_run(
     memory = plan_memory(model, inputs, plan)
     watts = inputs.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
     flops = flops_per_token(model, plan.sequence)
+    if plan.tuning.is_partial:
+        flops = adapter_flops(model, plan.sequence, plan.tuning.adapters)
     again = recomputed_flops(model, plan.sequence, plan.recompute)
     rate = plan.tokens / step.total / plan.gpus
     mfu = utilization(flops, rate, gpu.peak(plan.number_format) or 1.0)

@@ -3,8 +3,10 @@
 import dataclasses
 from collections.abc import Callable
 
+from app.estimator.common_inputs import fill_in_gpus
 from app.estimator.data_files import modeled_rate, modeled_time
 from app.estimator.estimates.training_time import (
+    USUAL_GPUS,
     TrainingTimeInputs,
     TrainingTimeResult,
     compute_run,
@@ -19,6 +21,7 @@ from app.estimator.estimates.training_time import (
 from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
 from app.estimator.formula_steps import (
     StepBuilder,
+    format_adapter_flops,
     format_term,
     format_terms,
     format_training_flops,
@@ -164,6 +167,7 @@ _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 def estimate(inputs: TrainingTimeInputs) -> Estimate:
     """Compute the step time of the plan, and from it the whole run."""
+    inputs = fill_in_gpus(inputs, USUAL_GPUS)
     model, gpu = find_model(inputs.model), find_accelerator(inputs.gpu)
     validate_inputs(model, inputs, gpu)
     plan = requested_plan(inputs)
@@ -243,10 +247,14 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     return (
         _STEPS.line(
             "flops_per_token",
-            "6 × weights that multiply a token + causal attention",
-            format_training_flops(result.model, result.flops),
+            "4 × frozen weights + 6 × weights of the adapters + causal attention"
+            if plan.tuning.is_partial
+            else "6 × weights that multiply a token + causal attention",
+            format_adapter_flops(result.model, result.flops, plan.tuning.adapters)
+            if plan.tuning.is_partial
+            else format_training_flops(result.model, result.flops),
             result.flops,
-            "megatron-2021",
+            "lora" if plan.tuning.is_partial else "megatron-2021",
         ),
         _stage_step(result),
         step_time_steps(plan, step),
@@ -382,5 +390,6 @@ ENTRY = EstimateSpec(
     answer=estimate,
     outputs=OUTPUTS,
     first=("time", "mfu", "gpu_hours"),
+    main=("model", "gpu", "gpus"),
     topic="parallelism",
 )

@@ -86,6 +86,18 @@ def flops_per_token(model: Architecture, context: float, *, causal: bool = True)
     return 3 * (layers + 2 * model.embedding_parameters)
 
 
+def adapter_flops(model: Architecture, context: float, adapters: float) -> float:
+    """FLOPs to train adapters of a frozen model on one token [FLOP].
+
+    Frozen weights take part in the forward pass and pass gradients on, 4 for each instead
+    of 6; attention takes as much as in full training, and every weight of the adapters 6.
+    From lora.
+    """
+    whole = flops_per_token(model, context)
+    scores = sum(score_flops(layer.mixer, context) * n for layer, n in model.runs)
+    return whole - (whole / 3 - scores) + 6 * adapters
+
+
 def predicting_flops(model: Architecture, context: float) -> float:
     """FLOPs that multi-token prediction adds to training on a token [FLOP].
 

@@ -170,6 +170,8 @@ def _assemble_step(
     on_stage = sums.busy * stage + gather
     bubble = (stages - 1) / plan.chunks * (on_stage + head / stages)
     parameters = local_parameters(model, plan)
+    if plan.tuning.is_partial:
+        parameters = plan.tuning.adapters / (plan.tensor * stages)
     shards = plan.data * plan.context if plan.zero else 1
     return StepTime(
         matmul=times * sums.matmul * stage,
@@ -203,6 +205,7 @@ def layer_times(
         sums.matmul += number * forward * _forward_passes(plan)
         sums.attention += number * _attention_time(layer, tokens, engine, plan)
         sums.traffic += number * _traffic_time(model, layer, tokens, engine, plan)
+        sums.traffic += number * _unpack_time(layer, engine, plan)
         sums.launch += number * _launch_time(layer, plan)
         sums.tensor += number * tensor
         if plan.expert > 1 and layer.mlp.is_routed:
@@ -214,8 +217,9 @@ def layer_times(
 
 
 def _forward_passes(plan: TrainingPlan) -> float:
-    """Cost of the products of a step, in forward passes."""
-    return {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
+    """Cost of the products of a step, in forward passes; frozen weights get no gradients."""
+    passes = {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
+    return passes - 1.0 if plan.tuning.is_partial else passes
 
 
 def _product_time(
@@ -325,6 +329,18 @@ def _residual_passes(layer: Layer) -> float:
     return parts * (_NORMS / 2 + _MIXED * layer.mixer.streams)
 
 
+def _unpack_time(layer: Layer, engine: SustainedRates, plan: TrainingPlan) -> float:
+    """Time to write the weights of a 4-bit layer in 16 bit before each of its products [s]."""
+    if not plan.tuning.is_partial or plan.tuning.base >= _WHOLE:
+        return 0.0
+    passes = 3 if plan.recompute == "full" else 2
+    moved = layer.parameters / plan.tensor * (plan.tuning.base + _WHOLE)
+    return passes * moved / engine.bandwidth
+
+
+_WHOLE = 2.0  # Bytes of a weight in 16 bit.
+
+
 def _cast_passes(layer: Layer, hidden: float, width: float, heads: float) -> float:
     """Return the passes that convert inputs of products to a narrower format."""
     if not layer.mlp.is_routed:
@@ -378,7 +394,8 @@ def _head_time(model: Architecture, engine: SustainedRates, plan: TrainingPlan) 
     outputs = model.vocabulary / plan.tensor
     product = matmul_time(tokens, model.hidden, outputs, engine.matmul16, engine)
     logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
-    return 3 * product + tokens * outputs * logit / engine.bandwidth
+    products = (2 if plan.tuning.is_partial else 3) * product
+    return products + tokens * outputs * logit / engine.bandwidth
 
 
 def _gather_time(
@@ -389,9 +406,11 @@ def _gather_time(
         return 0.0
     ranks = plan.data * plan.context
     units = max(1.0, model.layers / plan.pipeline)
-    unit = 2 * local_parameters(model, plan) / units
+    width = plan.tuning.base if plan.tuning.is_partial else 2.0
+    unit = width * local_parameters(model, plan) / units
     one = 2 * collective_time("all_gather", ranks, unit, fabric, plan.tensor)
-    one += collective_time("reduce_scatter", ranks, unit, fabric, plan.tensor)
+    if not plan.tuning.is_partial:
+        one += collective_time("reduce_scatter", ranks, unit, fabric, plan.tensor)
     moving = one * units
     return max(0.0, moving - busy) + _GATHER_TRAFFIC * min(moving, busy)
 

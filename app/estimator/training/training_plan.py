@@ -6,7 +6,12 @@ import math
 from typing import Literal
 
 from app.estimator import data_files
-from app.estimator.memory.model_states import FRAMEWORKS, BytesPerParameter, bytes_per_parameter
+from app.estimator.memory.model_states import (
+    FRAMEWORKS,
+    BytesPerParameter,
+    FineTuning,
+    bytes_per_parameter,
+)
 from app.estimator.memory.parallel_layout import ParallelLayout
 from app.estimator.memory.training_memory import (
     StageMemory,
@@ -47,13 +52,17 @@ SOFTWARE: dict[str, TrainingSoftware] = {
 }
 
 
+ALL_WEIGHTS = FineTuning()
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrainingPlan:
     """One layout of a training step.
 
     Degrees of tensor, pipeline, data, context and expert parallelism; `chunks` are chunks of
     the model per pipeline stage; `sequence` length [token]; `micro_batch`
-    sequences at once and `micro_batches` of them per step and replica.
+    sequences at once and `micro_batches` of them per step and replica. `tuning` says which
+    part of the model is trained.
     """
 
     tensor: int = 1
@@ -71,6 +80,7 @@ class TrainingPlan:
     sequence_parallel: bool = True
     software: TrainingSoftware = SOFTWARE["tuned"]
     gradient_bytes: int = 2
+    tuning: FineTuning = ALL_WEIGHTS
 
     @property
     def gpus(self) -> int:
@@ -149,6 +159,7 @@ def fullest_stage_memory(
         plan_step(plan),
         states or usual_states(),
         usual_overhead(plan.gpus),
+        tuning=plan.tuning,
     )
     return fullest_stage(loads)
 
@@ -174,6 +185,6 @@ def plan_step(plan: TrainingPlan) -> TrainingStep:
         micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches,
         recompute=plan.recompute,
-        framework=FRAMEWORKS[plan.software.framework],
+        framework=FRAMEWORKS["torchtune" if plan.tuning.is_partial else plan.software.framework],
         fused_loss=plan.software.fused_loss,
     )
