@@ -9,6 +9,7 @@ from typing import Any
 from markdown_it.token import Token
 
 from app.content.answer_line_rules import check_answer_lines
+from app.content.foreign_markup import check_foreign_markup
 from app.content.front_matter import (
     PARTIAL,
     TYPES,
@@ -61,6 +62,7 @@ def build_item(
     if not draft.comment.id:
         return None
     scope.first, scope.last = draft.line, draft.line + draft.text.count("\n")
+    check_foreign_markup(draft.heading, sheet)
     check_blocks(draft.body, sheet)
     if not draft.heading.content.strip():
         hint = "Write the question, or the front of the card, behind the ###."

@@ -202,9 +202,20 @@ def _limit_rows(found: list[Any], key: str, sheet: SourceFile) -> list[Any]:
     return found[:MOST_ENTRIES]
 
 
+_EXAMPLES = {
+    "a list of texts in quotes": '["one", "two"]',
+    "a text in quotes": '"words"',
+    "true or false": "true",
+}
+
+
 def _refuse_value(key: str, wanted: str, sheet: SourceFile) -> None:
     place = value_location(key, sheet)
-    sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
+    example = _EXAMPLES.get(wanted, "")
+    if wanted.startswith("a whole number"):
+        example = "60"
+    hint = f"Write {key} = {example}" if example else ""
+    sheet.report("E13", *place, f"“{key}” has to be {wanted}.", hint)
 
 
 def read_sources(sheet: SourceFile) -> tuple[CitedSource, ...]:
@@ -335,7 +346,7 @@ def _whole_weight(rows: list[Any]) -> int:
 def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
     """Report E70: weights that do not add up to 100%."""
     total = sum(d.weight for d in domains)
-    if abs(total - 1) <= 0.005:
+    if abs(total - 1) <= 0.005 or not domains:  # without any, something else is reported
         return
     message = f"The weights of the domains add up to {total:.0%}, not to 100%."
     parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
@@ -380,7 +391,8 @@ def _read_domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Doma
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
         at = value_location("weight", sheet, dict(entry_lines(sheet)).get(number, 1))
-        sheet.report("E13", *at, "“weight” has to be a number from 0 to 100.")
+        message = "“weight” has to be a number from 0 to 100."
+        sheet.report("E13", *at, message, "Write it without quotes: weight = 40")
         weight = 0
     return Domain(number, _read_text(table, "title", sheet), weight / full, objectives)
 
@@ -458,11 +470,16 @@ HEAD = """\
 """
 
 
+_CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
+
+
 def read_lock(sheet: SourceFile) -> tuple[LockEntry, ...]:
     """Return the entries of ids.lock. Unreadable lines are reported."""
     found: dict[str, LockEntry] = {}
     for number, line in enumerate(sheet.lines, 1):
         if not line.strip() or line.startswith("#"):
+            continue
+        if _CONFLICT.match(line):  # reported as such
             continue
         try:
             entry = _read_lock_entry(line.split(), number)
