@@ -27,7 +27,8 @@ _FOREIGN = tuple(
         (r"^(?:\?\?\?\+?|!!!\+?)[ \t]+\w.*$|^\.\. [\w-]+::.*$|^:::+[ \t]*\S.*$", _BOX),
         (r"\\\((?!\s).*?\\\)", _FORMULA),
         (r"\\\[(?:(?!\\\]).)*?(?!\\\])[\\^_={}+](?:(?!\\\]).)*\\\]", _FORMULA),
-        (r"\\begin\{\w+\*?\}|\\[a-z]+\{[^{}]*\}", _FORMULA),
+        (r"\\begin\{\w+\*?\}|(?<![\w:\\/])\\[A-Za-z]{2,}(?:\{[^{}]*\})*", _FORMULA),
+        (r"(?<![\w(<\[/.])(?:https?://|www\.(?=[\w-]+\.))[^\s)>]+", "Write [words](https://…)."),
         (r"(?<![=\w])==(?=[^\s=])[^=\n]*?(?<=[^\s=])==(?![=\w])", _HIGHLIGHT),
         (r"(?<![|\w])\|\|(?=[^\s|])[^|\n]+?(?<=[^\s|])\|\|(?![|\w])", "Nothing hides text here."),
         (r"(?<![+\w])\+\+(?=\w)[^+\n]+?(?<=\w)\+\+(?![+\w])", _HIGHLIGHT),
@@ -54,10 +55,34 @@ _FOREIGN = tuple(
 
 # A state of a task, which in an item is an option that cannot be read.
 _TASK = (re.compile(r"^\[[-/<>!?~]\][ \t]", re.MULTILINE), "Write [ ] or [x] in the box.")
+_STARS = re.compile(r"(?<=\S)(?:\*\*|~~)|(?:\*\*|~~)(?=\S)")
+# What only Markdown shows as something else.
+_MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)|\[\^[^\]]+\]")
+
+
+def check_plain_text(key: str, text: str, place: tuple[int, int], sheet: SourceFile) -> None:
+    """Report markup in a value of front matter that is shown as plain text."""
+    if found := _MARKED.search(text):
+        message = f"“{found[0][:_MOST_SHOWN]}” is shown as it stands: “{key}” is plain text."
+        sheet.report("W89", *place, message, "Write the words alone.")
+
+
+def _check_stars(inline: Token, sheet: SourceFile) -> None:
+    """Report marks of bold or struck words that begin or end nothing."""
+    for child in inline.children or ():
+        found = _STARS.search(child.content) if child.type == "text" else None
+        if found and found[0] in inline.content and f"\\{found[0][0]}" not in inline.content:
+            first = first_line(inline)
+            place = sheet.find(found[0], first, first + inline.content.count("\n"))
+            message = f"“{found[0]}” is shown as it stands: it begins or ends nothing."
+            hint = f"Write it right beside the words, on both sides: {found[0]}words{found[0]}"
+            sheet.report("W89", *place, message, hint)
+            return
 
 
 def check_foreign_markup(inline: Token, sheet: SourceFile) -> None:
     """Report markup of other editors in a paragraph, a heading or a cell, each sign once."""
+    _check_stars(inline, sheet)
     text = _LITERAL.sub(_blank, inline.content)
     boxes = {p.line for p in sheet.problems if p.code == "E74"}
     told: set[int] = set()

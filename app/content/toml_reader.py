@@ -354,6 +354,9 @@ def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
     sheet.report("E70", *value_location("weight", sheet), message, hint)
 
 
+_CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
+
+
 def _refuse_twins(domains: tuple[Domain, ...], sheet: SourceFile) -> None:
     """Report E11: a number used for two domains or objectives."""
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
@@ -361,6 +364,9 @@ def _refuse_twins(domains: tuple[Domain, ...], sheet: SourceFile) -> None:
         lines = [line for name, line in entry_lines(sheet) if name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
+        if cut := [n for n, row in enumerate(sheet.lines, 1) if _CUT_NUMBER.match(row)]:
+            lines = [*lines[:1], *cut] if lines else [1, *cut]
+            hint = 'Write it in quotes, number = "1.10": without them 1.10 is 1.1.'
         sheet.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
@@ -434,6 +440,9 @@ def read_exam(sheet: SourceFile, slug: str) -> ExamBlueprint | None:
         message = f"The domains hold {total} questions, the exam says {questions}."
         sheet.report("E70", *place, message, "Make them equal.")
     title = _read_text(tables, "title", sheet, slug)
+    if "title" not in tables:
+        message = f"The mock exam has no title, and is called “{slug}”."
+        sheet.report("W38", 1, 1, message, 'Write title = "…" above its questions.')
     notes = _read_texts(tables, "notes", sheet)
     place_ = SourceLocation(sheet.path, 1)
     return ExamBlueprint(slug, title, questions, minutes, counts, place_, notes)

@@ -15,6 +15,9 @@ FOREIGN = {
     r"The force \(F\) here": r"\(F\)",
     r"Here \[ H = \frac{W}{F} \] is": r"\[ H = \frac{W}{F} \]",
     r"So \begin{align} a": r"\begin{align}",
+    r"The angle \alpha of it": r"\alpha",
+    "See https://example.org/a for it": "https://example.org/a",
+    "See www.example.org for it": "www.example.org",
     "A ==marked word== here": "==marked word==",
     "An ||unseen word|| here": "||unseen word||",
     "An ++underlined++ word": "++underlined++",
@@ -56,6 +59,7 @@ PLAIN = (
     "x^2 and 2^10 and ~5 of ~10",
     "\\[not a link\\] and \\[ \\]",
     "[words](https://example.org/{id}) and <https://example.org/==a==>",
+    r"C:\Users\name, a\b and \* and line\\",
     "**bold** and ~~struck~~ and [^key]",
     "A set {a, b} of {n} things",
     "#tag and 3 -- 4 --- 5",
@@ -139,3 +143,45 @@ def test_a_title_that_yaml_would_cut_is_named_and_kept(course: Path) -> None:
     assert [(p.line, p.code, p.hint) for p in found] == [
         (2, "E10", 'Write title: "Case #1 of two"')
     ]
+
+
+def test_marks_that_begin_or_end_nothing_are_named() -> None:
+    assert foreign("Some **bold **text") == ["**"]
+    assert foreign("Some ~~struck text") == ["~~"]
+    assert foreign(r"2 ** 3, \*\*kwargs and `**kwargs`") == []
+
+
+def test_markup_in_a_title_is_named(course: Path) -> None:
+    page = course / "topics" / "case" / "concept.md"
+    page.write_text(page.read_text().replace("title: Case", 'title: "A **case** of $x$"'))
+
+    assert ("topics/case/concept.md", 2, "W89") in problems(course)
+
+
+def test_options_on_a_card_are_named(course: Path) -> None:
+    page = course / "topics" / "case" / "concept.md"
+    page.write_text(page.read_text().replace("One of many.", "- [x] One\n- [ ] Many"))
+
+    found = [p for p in check_course(course, today=DAY) if p.code == "E24"]
+    assert [p.message for p in found] == ["A card reads no options in boxes."]
+
+
+def test_a_number_that_toml_cuts_is_told_with_its_line(course: Path) -> None:
+    syllabus = course / "syllabus.toml"
+    text = syllabus.read_text()
+    first = text.index("[[domains.objectives]]")
+    extra = '[[domains.objectives]]\nnumber = 1.10\ntitle = "T"\n\n'
+    syllabus.write_text(text[:first] + extra + text[first:])
+    line = text[:first].count("\n") + 2
+
+    found = [p for p in check_course(course, today=DAY) if p.code == "E11"]
+    assert [(p.path, p.line) for p in found] == [("syllabus.toml", line)]
+    assert 'number = "1.10"' in found[0].hint
+
+
+def test_a_mock_exam_without_a_title_is_named(course: Path) -> None:
+    exam = course / "exams" / "short.toml"
+    lines = [line for line in exam.read_text().splitlines() if not line.startswith("title")]
+    exam.write_text("\n".join(lines) + "\n")
+
+    assert ("exams/short.toml", 1, "W38") in problems(course)
