@@ -14,7 +14,7 @@ from app.content.library import load_library
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
 from app.markup.ids import bottom_k_sketch, jaccard_similarity
-from app.markup.scripts import part_letters
+from app.markup.scripts import BOUNDARY, part_letters
 from app.questions.variants import draw_variant
 from app.quiz.passages import find_passage
 from app.settings import Settings
@@ -138,6 +138,9 @@ def test_an_excerpt_of_a_text_without_spaces_is_short_and_marks_the_word() -> No
     shown = split_highlights(build_excerpt(marked))
 
     assert "".join(piece.text for piece in shown if piece.hit) == "発酵種"
+    assert build_excerpt(part_letters("大韓民國 대한민국의")).replace(BOUNDARY, "") == (
+        "大韓民國 대한민국의"
+    )
     assert 20 < sum(len(piece.text) for piece in shown) < 180
 
 
