@@ -138,7 +138,8 @@ def check_mentions(bank: ParsedCourse) -> list[ContentProblem]:
     known: dict[str, set[str]] = {
         "objective": bank.objectives(),
         "source": bank.source_keys(),
-        "topic": {r.topic.slug for r in bank.readings.values() if r.topic},
+        # One without a page is reported with its items.
+        "topic": {path.split("/")[1] for path, r in bank.readings.items() if r.topic or r.facts},
     }
     unread = {kind for kind, files in _REGISTERS.items() if not bank.is_known(files)}
     hints: dict[tuple[str, str], str] = {}

@@ -12,7 +12,13 @@ from markdown_it.token import Token
 from app.content.amounts import NO_AMOUNTS, read_amounts
 from app.content.front_matter import FileKind, FrontMatter, front_matter
 from app.content.item_reader import ParsedItem, build_item
-from app.content.item_rules import check_balance, check_item, check_prose, check_source
+from app.content.item_rules import (
+    check_balance,
+    check_blocks,
+    check_item,
+    check_prose,
+    check_source,
+)
 from app.content.item_splitter import (
     ProseRegion,
     Region,
@@ -621,6 +627,7 @@ def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
     _, text = front_matter(sheet)
     found = parse_markdown(text)
+    check_blocks(found, sheet)
     scope = RenderContext(sheet, folder="..")
     terms: list[GlossaryTerm] = []
     at = 0
@@ -737,6 +744,7 @@ def _read_source(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
 
 def _read_svg_file(sheet: SourceFile) -> ParsedFile:
     lines = 1, len(sheet.lines)
+    check_source(sheet)
     text = resolve_text_figures(sheet.text, SVG_FIGURE, sheet, *lines)
     return ParsedFile(sheet.path, drawing=read_drawing(text))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from app.content.file_reader import parse_file
 from app.content.parse_cache import LastGoodFiles, ParseCache
 from app.content.parsed_file import GlossaryNames, ParsedFile, glossary_names, term_anchors
+from app.markup.ids import closest_word
 from app.markup.model import SvgProblem
 from app.markup.problems import MOST_BYTES, make_problem
 
@@ -138,6 +139,7 @@ _GLOSSARIES = ("glossary.md", f"{SHARED}/glossary.md")
 TOPIC_FILES = ("concept.md", "quiz.md", "cards.md")
 _TOO_LARGE = ("it is larger than 2 MB", "Split it into several topics.")
 _EMPTY = ("it is empty", "Write it, or delete it.")
+_NEAR_NAME = 0.75  # similarity of “glossery.md” and “glossary.md”
 _FRESH_SECONDS = 0.1  # seconds in which a file may change again without a new timestamp
 
 Stamp = tuple[int, int, int]
@@ -193,6 +195,20 @@ def unread_files(folder: Path) -> list[str]:
         for file in found
         if _is_text(str(file)) and file.name.lower() != "readme.md"
     )
+
+
+def misnamed_files(folder: Path) -> dict[str, str]:
+    """Return what is named nearly like a file or folder of a course, with that name."""
+    known = {*_SINGLE, "topics", "exams"}
+    found = [f.name for f in folder.glob("[!.]*") if f.name not in known and _is_text(f.name)]
+    pairs = ((name, closest_word(name.lower(), known, _NEAR_NAME)) for name in sorted(found))
+    return {name: near for name, near in pairs if near}
+
+
+def nested_topics(folder: Path) -> list[str]:
+    """Return pages that lie deeper than those of topics."""
+    found = (str(file.relative_to(folder)) for file in folder.glob("topics/*/**/concept.md"))
+    return sorted(path for path in found if path.count("/") > 2 and _is_text(path))
 
 
 def empty_topic_folders(folder: Path) -> list[str]:

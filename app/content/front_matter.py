@@ -6,6 +6,7 @@ import math
 import re
 from typing import Literal
 
+from app.content.foreign_markup import check_plain_text
 from app.markup import strict_yaml
 from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.ids import LONGEST_ID, did_you_mean, is_slug
@@ -163,6 +164,9 @@ def front_matter(sheet: SourceFile, *, page: bool = True) -> tuple[FrontMatter, 
     fields = strict_yaml.read_mapping(match[1], sheet.report, 2)
     _refuse_unknown(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, sheet)
     _refuse_shapes(fields, sheet)
+    for key in ("title", "summary"):
+        if isinstance(node := fields.values.get(key), YamlText):
+            check_plain_text(key, node.text, (node.line, node.column), sheet)
     blank = "\n" * match[0].count("\n")
     front = FrontMatter(
         strict_yaml.single_text(fields.values.get("title")),

@@ -9,6 +9,7 @@ from typing import Any
 from markdown_it.token import Token
 
 from app.content.answer_line_rules import check_answer_lines
+from app.content.foreign_markup import check_foreign_markup
 from app.content.front_matter import (
     PARTIAL,
     TYPES,
@@ -61,6 +62,7 @@ def build_item(
     if not draft.comment.id:
         return None
     scope.first, scope.last = draft.line, draft.line + draft.text.count("\n")
+    check_foreign_markup(draft.heading, sheet)
     check_blocks(draft.body, sheet)
     if not draft.heading.content.strip():
         hint = "Write the question, or the front of the card, behind the ###."
@@ -85,6 +87,7 @@ def build_item(
     metadata = read_item_metadata(draft.comment, item_type, front, sheet, page=kind == "page")
     written = AuthoredItem(draft, parts, scope, computed is not None)
     if item_type == "card":
+        _check_boxes_of_card(draft, sheet)
         return ParsedItem(_build_flashcard(draft, metadata, scope), written)
     question = _build_question(written, KINDS[item_type], computed, metadata)
     unlink_figures(itertools.chain.from_iterable(explaining))  # other formats carry no links
@@ -97,6 +100,15 @@ def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFil
         message = f"A question of the type “{kind}” reads no options in boxes."
         hint = "Take them out, or change the type."
         sheet.report("E24", parts.list_line or draft.line, 1, message, hint)
+
+
+def _check_boxes_of_card(draft: ItemDraft, sheet: SourceFile) -> None:
+    """Report E24: options on a card, which would be shown with their boxes."""
+    for at, token in enumerate(draft.body):
+        if token.type == "bullet_list_open" and is_task_list(draft.body[at:]):
+            hint = "Take the boxes out; or make it a question: take type: card out, in quiz.md."
+            sheet.report("E24", first_line(token), 1, "A card reads no options in boxes.", hint)
+            return
 
 
 def _sort_parts(draft: ItemDraft, sheet: SourceFile) -> ItemParts:

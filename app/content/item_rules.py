@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from markdown_it.token import Token
 
+from app.content.foreign_markup import check_foreign_markup
 from app.markup import expressions as templates
 from app.markup.expressions import PLACEHOLDER, ExpressionError, compile_expression, map_texts
 from app.markup.html_renderer import KINDS, RenderContext, is_language
-from app.markup.ids import did_you_mean, normalize_text
+from app.markup.ids import closest_word, did_you_mean, normalize_text
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import ComputedParameters, Flashcard
 from app.markup.problems import A_COMBINATION, SourceFile, estimate_price
@@ -137,7 +138,10 @@ def _check_names(
             if name not in known:
                 place = sheet.find(f"{{{name}", *where)
                 message = f"The placeholder {{{name}}} is not defined."
-                sheet.report("E46", *place, message, f"Known: {', '.join(sorted(known))}.")
+                hint = f"Known: {', '.join(sorted(known))}."
+                if re.search(rf"[\\_^}}]\w*\{{{name}", sheet.lines[place[0] - 1]):
+                    hint += f" For a brace of a formula leave spaces: {{ {name} }}"
+                sheet.report("E46", *place, message, hint)
                 fine = False
             elif not _accepts_format(spec):
                 place = sheet.find(f"{{{name}:{spec}", *where)
@@ -399,20 +403,26 @@ def _split_sentences(children: Sequence[Token]) -> list[str]:
 
 
 _BLOCKS = ("calculator", "figure")
-_CONFLICT = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
+_CODE_HINT = (
+    "Write a language, calculator or figure bar there. Any other drawing is an SVG file "
+    "beside the page: ![what it shows](name.svg)"
+)
+CONFLICT = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
 # Invisible characters that change the direction of the following text.
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # The beginnings of the texts that `headroom new` writes.
 _STARTS = re.compile(
     r"^#+ (?:Starting point \d+: |Card \d+: what to recall about )"
     r"|^Begin with the number that matters, and why it does\."
+    r"|^\s*<title>Two parts and a line</title>"
 )
 _BOXLESS = re.compile(
     rf"^[\s>]*>\s*(?P<box>\[?!? ?(?P<name>{'|'.join(KINDS)})!?\]?:?)\s*$", re.IGNORECASE
 )
-# An alert in another program's syntax, or without its >.
+# An alert without its >, or in the syntax of another program.
 _FOREIGN_BOX = re.compile(
-    rf"^(?:\[!(?:{'|'.join(KINDS)})\]|!!! ?(\w+)|:::+ ?\{{?(\w+)).*", re.IGNORECASE
+    rf"^(?:\[!(?:{'|'.join(KINDS)})\]|(?:!!!|\?\?\?\+?) ?(\w+)|:::+ ?\{{?\.?([a-z-]+)).*",
+    re.IGNORECASE,
 )
 _CODED_BOX = re.compile(r"^\s*[-*+] \[[ \txX]\] ")
 # A check box that Markdown reads as text.
@@ -422,7 +432,7 @@ _NOTE = re.compile(r"\[\^[^\]]*\s[^\]]*\]")
 _BRACKETED = re.compile(r"\(\^(?P<key>[\w-]+)\)|\^\[(?P<other>[\w-]+)\]")
 _LINK = re.compile(r"\[[^\[\]]+\]\((?:\.{1,2}/|https?://|#)[^()\"]*\s[^()\"]*\)")
 _PICTURE = re.compile(r"!\[[^\[\]]*\]\([^\n]*")
-_MARKER = re.compile(rf"^\[!({'|'.join(KINDS)})\][ \t]*(.*)$", re.IGNORECASE)
+_MARKER = re.compile(r"^\[!([A-Za-z][\w-]*)\]([-+]?)[ \t]*(.*)$")
 _MAX_SHOWN = 60
 _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
@@ -431,10 +441,12 @@ def check_source(sheet: SourceFile) -> None:
     """Report E75, E76, W77: conflict markers, invisible characters, scaffold text."""
     merging = False
     for number, line in enumerate(sheet.lines, 1):
-        if _CONFLICT.match(line) and (line[0] == "<" or merging):
+        if CONFLICT.match(line) and (line[0] == "<" or merging):
             if not merging:
                 message = "An unfinished merge left its marks here."
                 hint = "Decide for one of the two texts, and delete the three marks."
+                if sheet.path == "ids.lock":
+                    hint = "Keep the lines of both sides, and delete the three marks."
                 sheet.report("E75", number, 1, message, hint)
             merging = line[0] != ">"
         if "\0" in line or "\ufffd" in line:
@@ -470,6 +482,7 @@ def check_blocks(found: Sequence[Token], sheet: SourceFile) -> None:
             _check_boxes(token, sheet)
             _check_unread(token, sheet)
             _check_unended(token, sheet)
+            check_foreign_markup(token, sheet)
 
 
 def _check_fence(token: Token, sheet: SourceFile) -> None:
@@ -483,7 +496,8 @@ def _check_fence(token: Token, sheet: SourceFile) -> None:
         return
     line = first_line(token)
     message = f"Nothing reads a block named “{name[:40]}”."
-    hint = did_you_mean(name, _BLOCKS) or "Write calculator, figure bar, or a language."
+    near = closest_word(name.strip("{.}"), _BLOCKS)
+    hint = f"Did you mean “{near}”?" if near else _CODE_HINT
     sheet.report("E74", line, 1, message, hint)
 
 
@@ -645,12 +659,20 @@ def _is_empty(found: list[Token], at: int) -> bool:
 def _report_marker(
     marker: re.Match[str], place: tuple[int, bool], quote: Token, sheet: SourceFile
 ) -> None:
-    name, words = marker[1].upper(), marker[2].strip()
+    name, words = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
     line, first = place
     is_inside = not first or bool(quote.meta.get("alert"))
-    if not is_inside:
+    if name not in KINDS:
+        message = f"“[!{marker[1][:_MAX_SHOWN]}]” is not a kind of box."
+        hint = did_you_mean(name, KINDS, 0.8)
+        if words:
+            hint += f" Its title is the first line of its text: > **{words}**"
+    elif not is_inside and not words:
+        message = f"“{marker[2]}” stands behind [!{name}]: boxes are not folded here."
+        hint = f"Write > [!{name}]"
+    elif not is_inside:
         message = f"Words stand behind [!{name}] on its line, so that it is no box."
-        hint = f"Write them on the next line: > {words[:_MAX_SHOWN]}"
+        hint = f"Write them on the next line: > {words}"
     else:
         message = f"[!{name}] stands inside of the box above it."
         hint = f"Leave a line empty before > [!{name}]"

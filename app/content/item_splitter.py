@@ -113,7 +113,8 @@ def _report_block(block: Sequence[Token], sheet: SourceFile) -> None:
     if found := _find_blank(token):
         kind, blank = found
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
-        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it."
+        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it. A link is "
+        hint += "[words](../topic/concept.md), a picture ![what it shows](name.svg)."
         sheet.report("E54", *sheet.find(blank, first, last), message, hint)
         return
     line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)

@@ -28,15 +28,11 @@ from app.content.course_rules import (
     check_reviews,
     check_topics,
 )
+from app.content.file_rules import check_absent_files
 from app.content.file_watcher import (
-    SHARED,
-    TOPIC_FILES,
     FileStamps,
     WatchedFiles,
-    empty_topic_folders,
-    list_undecodable_names,
     pause_garbage_collection,
-    unread_files,
 )
 from app.content.id_ownership import IdClaim
 from app.content.link_rules import find_drawings
@@ -121,11 +117,15 @@ def drop_draft_warnings(
         found.append((item.place.line, item.status == "live"))
     for found in starts.values():
         found.sort()
+    sketched = {item.topic for item in items if item.status != "live"}
     return [
         p
         for p in problems
         if p.code != "W77"
-        or not (_topic_of_problem(p) in drafts or _is_in_draft(p, starts.get(p.path, [])))
+        or not (
+            _topic_of_problem(p) in (drafts | sketched if p.path.endswith(".svg") else drafts)
+            or _is_in_draft(p, starts.get(p.path, []))
+        )
     ]
 
 
@@ -251,9 +251,11 @@ def _check_missing_objectives(
 def _check_homeless_items(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
     """Report files of items whose topic has no page."""
     found = []
+    told = set(pages)
     for path, reading in bank.readings.items():
         slug = path.split("/")[1] if path.startswith("topics/") else ""
-        if slug and slug not in pages and reading.facts:
+        if slug and slug not in told and reading.facts:
+            told.add(slug)
             message = f"The topic “{slug}” has no concept.md."
             hint = "Write its page: a title, a source and a paragraph are a start."
             found.append(make_problem((path, 1, 1), "E61", message, hint))
@@ -479,6 +481,8 @@ def _nearest_picture_hint(folder: Path, place: list[str]) -> str:
 def _picture_fault(file: Path, folder: Path) -> str:
     if file.resolve() != folder.resolve() / file.relative_to(folder):
         return "is a link to another file, which is not served"
+    if file.suffix.lower() in _KINDS and file.suffix not in _KINDS:
+        return f"has to end in {file.suffix.lower()}, in lower-case letters"
     if file.suffix not in _KINDS:
         return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
     with file.open("rb") as stream:
@@ -565,7 +569,7 @@ def assemble_library(
         {t.anchor: t for r in readings.values() for t in r.terms},
         {s.key: s for r in readings.values() for s in r.sources},
         {r.exam.slug: r.exam for r in readings.values() if r.exam},
-        tuple(drop_consequences([*_check_absent_files(readings, folder), *made.problems])),
+        tuple(drop_consequences([*check_absent_files(readings, folder), *made.problems])),
         tuple(path for path, reading in readings.items() if reading.outdated),
         made.authored,
     )
@@ -576,7 +580,7 @@ def find_problems(
 ) -> tuple[ContentProblem, ...]:
     """Return the problems that `assemble_library` would find, without building the library."""
     _, made = _assemble_readings(readings, folder, today)
-    return tuple(drop_consequences([*_check_absent_files(readings, folder), *made.problems]))
+    return tuple(drop_consequences([*check_absent_files(readings, folder), *made.problems]))
 
 
 def _assemble_readings(
@@ -636,15 +640,6 @@ def _fallback_candidates(
         )
 
 
-def _check_absent_files(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentProblem]:
-    return [
-        *_check_missing_files(readings),
-        *map(_unread_file_problem, unread_files(folder)),
-        *map(_empty_folder_problem, empty_topic_folders(folder)),
-        *map(_undecodable_name_problem, list_undecodable_names(folder)),
-    ]
-
-
 def _check_pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
     """Return the pictures that pages show, with what is wrong with each."""
     wanted = (
@@ -654,37 +649,6 @@ def _check_pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[st
         if mention.kind == "file"
     )
     return {name: image_problem(folder, name) for name in wanted}
-
-
-def _check_missing_files(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
-    return [
-        make_problem((name, 1, 1), "E00", f"The course has no {name}.", hint)
-        for name, hint in (
-            ("syllabus.toml", "Name the exam, its domains and the order of topics."),
-            ("sources.toml", "List what the pages rest on."),
-        )
-        if name not in readings and f"{SHARED}/{name}" not in readings
-    ]
-
-
-def _empty_folder_problem(path: str) -> ContentProblem:
-    hint = "Write its concept.md, or delete the folder."
-    return make_problem((path, 1, 1), "E00", "The folder of this topic is empty.", hint)
-
-
-def _unread_file_problem(path: str) -> ContentProblem:
-    hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
-    near = closest_word(path.rpartition("/")[2].lower(), TOPIC_FILES)
-    if near:
-        hint = f"Is it to be {near}? {hint}"
-    if path.startswith("exams/"):
-        hint = "A mock exam is a file with .toml at its end."
-    return make_problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
-
-
-def _undecodable_name_problem(path: str) -> ContentProblem:
-    hint = "Rename it in lower-case letters, digits and hyphens."
-    return make_problem((path, 1, 1), "E00", "This name is not UTF-8 text.", hint)
 
 
 class LiveLibrary:

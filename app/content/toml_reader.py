@@ -202,9 +202,20 @@ def _limit_rows(found: list[Any], key: str, sheet: SourceFile) -> list[Any]:
     return found[:MOST_ENTRIES]
 
 
+_EXAMPLES = {
+    "a list of texts in quotes": '["one", "two"]',
+    "a text in quotes": '"words"',
+    "true or false": "true",
+}
+
+
 def _refuse_value(key: str, wanted: str, sheet: SourceFile) -> None:
     place = value_location(key, sheet)
-    sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
+    example = _EXAMPLES.get(wanted, "")
+    if wanted.startswith("a whole number"):
+        example = "60"
+    hint = f"Write {key} = {example}" if example else ""
+    sheet.report("E13", *place, f"“{key}” has to be {wanted}.", hint)
 
 
 def read_sources(sheet: SourceFile) -> tuple[CitedSource, ...]:
@@ -335,12 +346,15 @@ def _whole_weight(rows: list[Any]) -> int:
 def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
     """Report E70: weights that do not add up to 100%."""
     total = sum(d.weight for d in domains)
-    if abs(total - 1) <= 0.005:
+    if abs(total - 1) <= 0.005 or not domains:  # without any, something else is reported
         return
     message = f"The weights of the domains add up to {total:.0%}, not to 100%."
     parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
     hint = f"They are {parts}. Correct one of them."
     sheet.report("E70", *value_location("weight", sheet), message, hint)
+
+
+_CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
 
 
 def _refuse_twins(domains: tuple[Domain, ...], sheet: SourceFile) -> None:
@@ -350,6 +364,9 @@ def _refuse_twins(domains: tuple[Domain, ...], sheet: SourceFile) -> None:
         lines = [line for name, line in entry_lines(sheet) if name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
+        if cut := [n for n, row in enumerate(sheet.lines, 1) if _CUT_NUMBER.match(row)]:
+            lines = [*lines[:1], *cut] if lines else [1, *cut]
+            hint = 'Write it in quotes, number = "1.10": without them 1.10 is 1.1.'
         sheet.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
@@ -380,7 +397,8 @@ def _read_domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Doma
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
         at = value_location("weight", sheet, dict(entry_lines(sheet)).get(number, 1))
-        sheet.report("E13", *at, "“weight” has to be a number from 0 to 100.")
+        message = "“weight” has to be a number from 0 to 100."
+        sheet.report("E13", *at, message, "Write it without quotes: weight = 40")
         weight = 0
     return Domain(number, _read_text(table, "title", sheet), weight / full, objectives)
 
@@ -422,6 +440,9 @@ def read_exam(sheet: SourceFile, slug: str) -> ExamBlueprint | None:
         message = f"The domains hold {total} questions, the exam says {questions}."
         sheet.report("E70", *place, message, "Make them equal.")
     title = _read_text(tables, "title", sheet, slug)
+    if "title" not in tables:
+        message = f"The mock exam has no title, and is called “{slug}”."
+        sheet.report("W38", 1, 1, message, 'Write title = "…" above its questions.')
     notes = _read_texts(tables, "notes", sheet)
     place_ = SourceLocation(sheet.path, 1)
     return ExamBlueprint(slug, title, questions, minutes, counts, place_, notes)
@@ -458,11 +479,16 @@ HEAD = """\
 """
 
 
+_CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
+
+
 def read_lock(sheet: SourceFile) -> tuple[LockEntry, ...]:
     """Return the entries of ids.lock. Unreadable lines are reported."""
     found: dict[str, LockEntry] = {}
     for number, line in enumerate(sheet.lines, 1):
         if not line.strip() or line.startswith("#"):
+            continue
+        if _CONFLICT.match(line):  # reported as such
             continue
         try:
             entry = _read_lock_entry(line.split(), number)

@@ -389,7 +389,7 @@ _HIT = re.compile(f"{OPEN}([^{CLOSE}]*)")
 _END = re.compile(rf"[{ENDS};][\"\u201d\u2019)\]{CLOSE}]*[\s{BOUNDARY}]*$")
 # Six letters of a script without spaces, or what stands between two spaces.
 _WORD_AND_GAP = re.compile(
-    rf"(?:[^\s{BOUNDARY}]*{BOUNDARY}+[^\s{BOUNDARY}{ENDS};]*(?![{ENDS};])){{3}}|[^\s{BOUNDARY}]+[\s{BOUNDARY}]*"
+    rf"(?:[^\s{BOUNDARY}]*{BOUNDARY}+[^\s{BOUNDARY}{ENDS};]*(?![{ENDS};])){{3}}[\s{BOUNDARY}]*|[^\s{BOUNDARY}]+[\s{BOUNDARY}]*"
 )
 
 

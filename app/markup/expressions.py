@@ -179,6 +179,9 @@ _ROUNDERS = ("round", "ceil", "floor", "min", "max")
 _QUANTITY = "quantity"
 
 
+_NO_VALUE = "Leave that value of the parameter out, or change the expression."
+
+
 class ExpressionError(ValueError):
     """An expression has no value: problem code and hint."""
 
@@ -347,13 +350,14 @@ def evaluate_expression(expression: Expression, names: Mapping[str, Value]) -> V
         if isinstance(error, ExpressionError):
             raise
         message = f"“{expression.text}” has no value: {error}."
-        raise ExpressionError("E47", message) from None
+        raise ExpressionError("E47", message, _NO_VALUE) from None
     except Exception as error:  # An authoring error must never become a server error.
         _log.exception("the expression “%s” could not be evaluated", expression.text)
         message = f"“{expression.text}” has no value."
         raise ExpressionError("E47", message) from error
     if not finite:
-        raise ExpressionError("E47", f"“{expression.text}” is not a finite number.")
+        message = f"“{expression.text}” is not a finite number."
+        raise ExpressionError("E47", message, _NO_VALUE)
     return value
 
 

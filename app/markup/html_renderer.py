@@ -366,6 +366,11 @@ class _HtmlRenderer(RendererHTML):
                 return ""
             scope.cited.append(key)
         if not scope.page:
+            message = f"“[^{key}]” is shown on pages only, and stands in an item or a term."
+            hint = (
+                f"Write the source into its comment or front matter, source: {key}, or delete it."
+            )
+            scope.report("W96", f"[^{key}]", message, hint, derived=True)
             return ""
         number = scope.cited.index(key) + 1
         name = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
@@ -403,6 +408,8 @@ class _HtmlRenderer(RendererHTML):
             scope.report("E60", f"]({source}", f"The image {source} has no text.", hint)
         if not lies_within(source):
             hint = "Put the picture into the folder of the topic and name it here."
+            if "\\" in source:
+                hint = f"Write / between folder and file: {source.replace(chr(92), '/')}"
             scope.report("E62", source, f"The image {source} is not a local file.", hint)
             return ""
         line, column = scope.sheet.find(source, scope.first, scope.last)

@@ -22,6 +22,7 @@ _SIGNED = re.compile(
     r"""(?P<head> *(?:- +)?(?P<key>[\w-]+): +)(?P<value>[&*!][^\s"'\[{][^"]*?) *"""
 )
 _BRACED = re.compile(r"(?P<head> *[\w-]+: +)(?P<value>\{\w+\}[^']*?) *")
+_CUT = re.compile(r"(?P<head> *(?P<key>title|summary): +)(?P<value>[^\s\"'#].*?[ \t]#.*?) *")
 _FREE = frozenset({"title", "summary"})  # Keys whose values are sentences.
 _MOST_CHARACTERS = 20_000
 _MOST_BRACKETS = 200
@@ -107,6 +108,12 @@ def _read_signs_as_text(text: str, report: Report, line: int, column: int) -> st
     for number, row in enumerate(rows):
         if found := _BRACED.fullmatch(row):
             rows[number] = f"{found['head']}'{found['value']}'"
+        if found := _CUT.fullmatch(row):
+            meant = found["value"].replace('"', "'")
+            at = row.index("#", found.start("value")) + (1 if number else column)
+            message = "“#” begins a comment here: the rest of the line is not read."
+            report("E10", line + number, at, message, f'Write {found["key"]}: "{meant[:60]}"')
+            rows[number] = f'{found["head"]}"{meant}"'
         found = _SIGNED.fullmatch(row)
         if found is None:
             continue

@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from fastapi import FastAPI
 
+from app.cli import main
 from app.content.check import check_course
 from app.content.library import load_library
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
 from app.markup.ids import bottom_k_sketch, jaccard_similarity
-from app.markup.scripts import part_letters
+from app.markup.scripts import BOUNDARY, part_letters
 from app.questions.variants import draw_variant
 from app.quiz.passages import find_passage
 from app.settings import Settings
@@ -136,6 +138,9 @@ def test_an_excerpt_of_a_text_without_spaces_is_short_and_marks_the_word() -> No
     shown = split_highlights(build_excerpt(marked))
 
     assert "".join(piece.text for piece in shown if piece.hit) == "発酵種"
+    assert build_excerpt(part_letters("大韓民國 대한민국의")).replace(BOUNDARY, "") == (
+        "大韓民國 대한민국의"
+    )
     assert 20 < sum(len(piece.text) for piece in shown) < 180
 
 
@@ -162,3 +167,17 @@ def test_the_passage_that_answers_is_found_in_every_script() -> None:
             found = find_passage(topic, sentence, sentence)
             assert found, folder
             assert found.anchor == section.anchor
+
+
+def test_topics_and_ids_of_any_script_are_begun(tmp_path: Path, capsys) -> None:
+    folder = tmp_path / "course"
+    assert main(["new", "course", str(folder), "--title", "Хлеб"]) == 0
+    assert main(["new", "topic", "хлеб", "--title", "Хлеб", "--dir", str(folder)]) == 0
+    quiz = folder / "topics" / "хлеб" / "quiz.md"
+    item = "\n### Чем кормят закваску?\n\n- [x] Мукой\n  > Да.\n- [ ] Солью\n  > Нет.\n"
+    quiz.write_text(quiz.read_text("utf-8") + item, "utf-8")
+    main(["check", "--fix", str(folder)])
+
+    assert "<!-- q: чем-кормят-закваску -->" in quiz.read_text("utf-8")
+    assert main(["new", "topic", "Хлеб", "--title", "Хлеб", "--dir", str(folder)]) == 2
+    assert "cannot stand in an address" in capsys.readouterr().err
