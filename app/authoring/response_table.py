@@ -113,6 +113,12 @@ class ResponseTable:
     certainty: tuple[CertaintyRow, ...]
     times: tuple[TimeRow, ...]
 
+    @property
+    def can_accept(self) -> bool:
+        """Whether there is a response that the author may accept."""
+        whole = (response.value for group in self.groups for response in group.responses)
+        return any(whole) or any(r.value for part in self.parts for r in part.responses)
+
 
 def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> ResponseTable:
     """Return the table of these answers, graded by the current key of `question`."""

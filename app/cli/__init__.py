@@ -21,7 +21,7 @@ _EPILOG = (
 IMPORT_FORMATS = ("aiken", "csv", "gift", "json", "moodle", "qti", "spreadsheet")
 EXPORT_FORMATS = (
     *("aiken", "apkg", "attempts-csv", "attempts-json", "csv"),
-    *("gift", "json", "moodle", "qti", "qti21"),
+    *("gift", "json", "moodle", "qti", "qti21", "xlsx"),
 )
 QUESTION_TYPES = (
     *("single", "multiple", "true-false", "numeric", "short", "order"),
@@ -251,7 +251,9 @@ def _add_regrade(regrade: argparse.ArgumentParser) -> None:
 def _add_import(command: argparse.ArgumentParser) -> None:
     command.add_argument("format", choices=IMPORT_FORMATS)
     command.add_argument("file", type=Path, metavar="FILE")
-    command.add_argument("--topic", required=True, metavar="SLUG")
+    command.add_argument(
+        "--topic", default="", metavar="SLUG", help="left out: the topic that each item names"
+    )
     command.add_argument("--dry-run", action="store_true", help="report only, and write nothing")
     command.add_argument("--content", type=Path, metavar="DIR", help="the course")
     _add_course(command)

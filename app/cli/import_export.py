@@ -17,16 +17,25 @@ from app.cli.database import read_settings
 from app.cli.launcher import CommandError
 from app.database.engine import hide_passwords, make_engine, redact_url
 from app.import_export.course_files import (
+    TopicUpdate,
     add_items,
     describe_course,
     export_items,
+    list_topics,
     read_target_topic,
     write_files,
 )
 from app.import_export.export_store import COLUMNS, list_attempts
 from app.import_export.formats.csv_json import write_table
 from app.import_export.formats.registry import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
-from app.import_export.items import Item, ItemRemark, UnusableFileError, list_losses
+from app.import_export.items import (
+    ImportResult,
+    Item,
+    ItemRemark,
+    UnusableFileError,
+    item_label,
+    list_losses,
+)
 from app.import_export.markdown_to_html import escape_braces
 from app.import_export.xml_files import MOST_BYTES
 
@@ -58,12 +67,13 @@ def import_or_export(options: argparse.Namespace) -> int:
 def import_file(
     file_format: str, path: Path, folder: Path, topic: str, *, dry: bool = False
 ) -> str:
-    """Import `path` into a topic of the course in `folder`; returns the report.
+    """Import `path` into the course in `folder`; returns the report.
 
-    With `dry`, nothing is written and the report says what would be. Raises
-    UnusableFileError and writes nothing if the file or the topic cannot be used.
+    Without a `topic`, each item goes into its own, and one that names none is refused. With `dry`,
+    nothing is written and the report says what would be. Raises UnusableFileError and writes
+    nothing if the file or the topic cannot be used.
     """
-    target = read_target_topic(folder, topic)
+    target = read_target_topic(folder, topic) if topic else None
     content = _read_content(path)
     try:
         result = READERS[file_format](content)
@@ -74,15 +84,51 @@ def import_file(
         ) from None
     if file_format not in WHOLE:  # our own format already has its placeholders filled
         result = dataclasses.replace(result, items=tuple(map(escape_braces, result.items)))
-    update = add_items(result, target)
-    if not dry:
-        write_files(folder, topic, update)
-    written = (*update.files, *update.pictures)
-    names = ", ".join(f"topics/{topic}/{name}" for name in written)
-    summary = f"{_format_count_noun(len(update.carried), 'item')} {'would be ' * dry}imported"
-    summary += f" into {names}." if names else "; nothing was written."
+    updates = {topic: add_items(result, target)} if target else _sort_into_topics(result, folder)
+    names: list[str] = []
+    for slug, update in updates.items():
+        if not dry:
+            write_files(folder, slug, update)
+        names += [f"topics/{slug}/{name}" for name in (*update.files, *update.pictures)]
+    count = sum(len(update.carried) for update in updates.values())
+    summary = f"{_format_count_noun(count, 'item')} {'would be ' * dry}imported"
+    summary += f" into {', '.join(names)}." if names else "; nothing was written."
     summary = "\n".join((summary, *result.notes))
-    return _format_report(summary, update.refused, update.lost, "; correct by hand what matters")
+    refused = [remark for update in updates.values() for remark in update.refused]
+    lost = [remark for update in updates.values() for remark in update.lost]
+    return _format_report(summary, refused, lost, "; correct by hand what matters")
+
+
+def _sort_into_topics(result: ImportResult, folder: Path) -> dict[str, TopicUpdate]:
+    """Return what to add to each topic that items name; raises UnusableFileError if none does."""
+    known = list_topics(folder)
+    slugs = sorted({item.topic for item in result.items} & known)
+    if not slugs:
+        raise UnusableFileError(
+            "No question names a topic of this course; name one with --topic. "
+            f"There are {', '.join(sorted(known)) or 'none'}."
+        )
+    refused = [
+        ItemRemark(
+            item_label(item),
+            item.line,
+            f"there is no topic “{item.topic}” here; name one with --topic"
+            if item.topic
+            else "it names no topic; name one with --topic",
+        )
+        for item in result.items
+        if item.topic not in known
+    ]
+    updates: dict[str, TopicUpdate] = {}
+    ids: frozenset[str] = frozenset()
+    for slug in slugs:
+        items = tuple(item for item in result.items if item.topic == slug)
+        target = read_target_topic(folder, slug)
+        target = dataclasses.replace(target, ids=target.ids | ids)
+        part = ImportResult(items, (*result.refused, *refused) if slug == slugs[0] else ())
+        updates[slug] = add_items(part, target)
+        ids |= {name for name, _ in updates[slug].carried}
+    return updates
 
 
 def export_file(file_format: str, path: Path, folder: Path, topic: str, seed: int) -> str:
@@ -175,7 +221,7 @@ def _format_report(
     if refused:
         lines += [f"{_format_count_noun(len(refused), 'item')} refused:", *_group_remarks(refused)]
     if lost:
-        items = {(remark.name, remark.line) for remark in lost}
+        items = {(remark.name, remark.place) for remark in lost}
         count = _format_count_noun(len(items), "item")
         lines += [f"{count} with a loss{advice}:", *_group_remarks(lost)]
     return "\n".join(lines)
@@ -196,7 +242,7 @@ def _group_remarks(remarks: Sequence[ItemRemark]) -> list[str]:
         else:
             count = Counter(remark.name for remark in group)
             names = ", ".join(
-                r.name if count[r.name] == 1 else f"{r.name} (line {r.line})" for r in group
+                f"{r.name} ({r.place})" if r.path or count[r.name] > 1 else r.name for r in group
             )
             lines.append(f"  {len(group)} items: {reason}: {names}")
     return lines

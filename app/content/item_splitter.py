@@ -369,15 +369,17 @@ def _report_parted(above: Region | None, below: ProseRegion, sheet: SourceFile) 
 def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> None:
     """Report E01: headings with answers but without an id.
 
-    In a quiz one check box is enough. On a page, a task list counts only if something
-    is ticked and a question is asked. In a cards file, any text is a back.
+    In a quiz one check box is enough, and so are a numbered list, a table or a blank below a
+    heading of a question's level. On a page, a task list counts only if something is ticked and a
+    question is asked. In a cards file, any text is a back.
     """
     heading = -1
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = -1 if _has_broken_comment(prose, at) else at
             back = kind == "cards" and _has_card_back(prose, at)
-            if heading >= 0 and (back or _nameless_below(prose, at)):
+            answers = back or (kind == "quiz" and _has_answer_form(prose, at))
+            if heading >= 0 and (answers or _nameless_below(prose, at)):
                 _report_nameless(prose, at, sheet)
                 heading = -1
         elif token.type == "paragraph_open" and match_glued_heading(prose[at + 1]):
@@ -426,6 +428,15 @@ def _has_card_back(prose: list[Token], at: int) -> bool:
     if below and below[0].type == "html_block":
         below = below[1:]
     return prose[at].tag >= "h3" and bool(below) and below[0].type != "heading_open"
+
+
+def _has_answer_form(prose: list[Token], at: int) -> bool:
+    """Return whether a list of steps, a table of pairs or a blank stands below the heading."""
+    if prose[at].tag < "h3":
+        return False
+    section = prose[at + 3 : end_of_section(prose, at)]
+    forms = ("ordered_list_open", "table_open")
+    return any((t.type in forms and not t.level) or "[[" in t.content for t in section)
 
 
 def _nameless_below(prose: list[Token], at: int) -> Token | None:

@@ -45,7 +45,8 @@ from app.web.request_limits import FairSlots
 
 _OURS = re.compile(r"own:[0-9a-f]{1,64}\Z")
 _OWN_DECK = re.compile(r"Headroom::.*?::own(?:::(?P<deck>.*))?\Z")
-_NOT_SCHEDULED = {3: "practice outside of the schedule"}
+_FILTERED = 3
+_NOT_SCHEDULED = {_FILTERED: "practice outside of the schedule"}
 _BY_HAND = "set or moved by hand, so no grade"
 _WORDLESS = "no words on one side without pictures and sounds"
 _MASKED = "image occlusion, which only Anki can draw over its picture"
@@ -211,7 +212,8 @@ def _imported_reviews(
 def _imported_review(
     row: RevlogEntry, card: PackageCard, *, is_last: bool
 ) -> ImportedReview | None:
-    if row.ease in _EASES and row.kind in _KINDS:
+    rescheduled = row.kind == _FILTERED and row.factor > 0  # early, in a filtered deck
+    if row.ease in _EASES and (row.kind in _KINDS or rescheduled):
         return ImportedReview(row.number, row.ease, row.time)
     if row.forgets:
         return ImportedReview(row.number, 0, 0, "forget")

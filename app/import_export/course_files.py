@@ -209,6 +209,14 @@ def _span_key(span: NumberRange | None) -> tuple[str, ...]:
 _FILES = ("quiz.md", "cards.md")
 
 
+def list_topics(folder: Path) -> frozenset[str]:
+    """Return the topics of a course that have a page."""
+    readings, _ = WatchedFiles(folder, None).read()
+    return frozenset(
+        path.split("/")[1] for path, parsed in readings.items() if parsed.topic is not None
+    )
+
+
 def read_target_topic(folder: Path, slug: str) -> TargetTopic:
     """Return a topic of a course; raises UnusableFileError if there is none."""
     readings, _ = WatchedFiles(folder, None).read()

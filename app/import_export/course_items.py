@@ -83,12 +83,10 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
         try:
             item = _convert_draft(first, second, front, source, seed)
         except ItemSkippedError as error:
-            refused.append(ItemRemark(name, line, str(error)))
+            refused.append(ItemRemark(name, line, str(error), path))
             continue
-        lost: tuple[str, ...] = (_ONE_DRAW,) if _is_computed_region(first) else ()
-        instead = _INSTEAD.get(first.comment.word("type"))
-        lost += (instead[1],) if instead else ()
-        items.append(dataclasses.replace(item, lost=lost))
+        lost = (_ONE_DRAW,) if _is_computed_region(first) else ()
+        items.append(dataclasses.replace(item, lost=(*lost, *item.lost), path=path))
     return ImportResult(tuple(items), tuple(refused))
 
 
@@ -176,6 +174,7 @@ def _convert_question(
         partial=question.partial,
         difficulty=question.difficulty,
         use=question.use,
+        lost=(instead[1],) if instead else (),
         **_answer_fields(parts, question, values),
     )
 
@@ -366,7 +365,7 @@ def _answer_lines(item: Item) -> list[str]:
     if item.kind == "match":
         return [_pair_table(item.titles, item.pairs)]
     if item.kind == "cloze":
-        return [_quiz_file_filled(item.text, item.blanks)]
+        return [fill_blanks(item.text, item.blanks)]
     if item.kind == "card":
         return [item.text]
     written = _quiz_file_word if item.kind == "short" else _quiz_file_choice
@@ -393,7 +392,7 @@ def _quiz_file_word(option: ItemOption) -> str:
 
 def _option_lines(mark: str, option: ItemOption) -> str:
     text = (
-        code_span(_write_range(option.span))
+        code_span(write_range(option.span))
         if option.span is not None
         else join_into_one_line(option.text)
     )
@@ -404,7 +403,7 @@ def _option_lines(mark: str, option: ItemOption) -> str:
     return "\n".join(lines)
 
 
-def _write_range(span: NumberRange) -> str:
+def write_range(span: NumberRange) -> str:
     """Return the range as it is authored: `140 GB ± 4.2`."""
     unit = f" {span.unit}" if span.unit else ""
     whole = span.center == int(span.center)
@@ -425,7 +424,8 @@ def _pair_table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:
     return "\n".join("| " + " | ".join(row[:columns]) + " |" for row in rows)
 
 
-def _quiz_file_filled(text: str, blanks: tuple[ItemBlank, ...]) -> str:
+def fill_blanks(text: str, blanks: tuple[ItemBlank, ...]) -> str:
+    """Return the text of a cloze with its blanks as they are authored."""
     pieces = text.split(BLANK)
     out = pieces[0]
     for blank, piece in zip(blanks, pieces[1:], strict=False):

@@ -102,7 +102,7 @@ class Item:
     `stem` is Markdown (the front of a card). `options` are choices, accepted and foreseen answers,
     or the distractors of an ordering question, whose `steps` are in the right order. `text` is the
     Markdown of a cloze with a `BLANK` for each of its `blanks`, or the back of a card. `topic` is
-    its source topic, `line` its line in the file, from 1. `use` is “exam” for questions reserved
+    its source topic, `path` its file in a course, `line` its line in the file, from 1. `use` is “exam” for questions reserved
     for mock exams, `level` “deeper” for content beyond the exam. `lost` says what was lost in
     conversion, one sentence each.
     """
@@ -133,6 +133,7 @@ class Item:
     topic: str = ""
     line: int = 0
     lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    path: str = dataclasses.field(default="", compare=False)
 
 
 BLANK = "\ue0ff"  # private-use character that marks a gap in the text of a cloze
@@ -140,14 +141,25 @@ BLANK = "\ue0ff"  # private-use character that marks a gap in the text of a cloz
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemRemark:
-    """A remark on a converted item: its name, its line, and a sentence."""
+    """A remark on a converted item: its name, its line, and a sentence.
+
+    `path` is its file, empty if only one file was read.
+    """
 
     name: str
     line: int
     reason: str
+    path: str = ""
+
+    @property
+    def place(self) -> str:
+        """Its file and line; empty without a line."""
+        if not self.line:
+            return ""
+        return f"{self.path}:{self.line}" if self.path else f"line {self.line}"
 
     def __str__(self) -> str:
-        where = f"line {self.line}: " if self.line else ""
+        where = f"{self.place}: " if self.place else ""
         return f"{where}{self.name}: {self.reason}"
 
 
@@ -218,4 +230,4 @@ def item_label(item: Item) -> str:
 
 def list_losses(item: Item) -> tuple[ItemRemark, ...]:
     """Return what an item lost in conversion, each with the item's name."""
-    return tuple(ItemRemark(item_label(item), item.line, what) for what in item.lost)
+    return tuple(ItemRemark(item_label(item), item.line, what, item.path) for what in item.lost)

@@ -340,6 +340,7 @@ def check_count(
     """
     wanted = "Add an option that is wrong and likely."
     if count < 2:
+        wanted += " If the answer is to be typed, write type: short or numeric into its comment."
         message = f"The question has {count} option{'s' * (count != 1)}."
         sheet.report("E22", line, 1, message, wanted)
     elif count < least and exam == "only":

@@ -12,7 +12,7 @@ def test_the_page_is_what_readers_see(client):
 
     assert "<h1>Weights in memory</h1>" in html
     assert 'action="/calculators/' in html
-    assert "Nothing to mend." in html
+    assert "Nothing to fix." in html
 
 
 def test_its_questions_answer_to_the_bench_and_not_to_the_records(client):

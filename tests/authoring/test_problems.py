@@ -31,7 +31,7 @@ def test_a_sound_course_says_so(client):
     html = client.get("/authoring").text
 
     assert "No errors" in html
-    assert "The check finds nothing to mend." in html
+    assert "The check finds nothing to fix." in html
 
 
 def test_a_problem_is_named_with_its_place_and_remedy(client, folder):

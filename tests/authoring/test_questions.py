@@ -116,7 +116,7 @@ def test_a_probable_wrong_key_comes_first_with_file_and_line(client, crowd, libr
     crowd.all_answer(library.questions.values(), crowd.join(60), wrong_key="k-trade")
 
     html = client.get("/authoring/questions").text
-    first = html.split("Mend these first")[1].split("</li>")[0]
+    first = html.split("Fix these first")[1].split("</li>")[0]
 
     assert "k-trade" in first
     assert "Probably a wrong key: strong learners choose “Accuracy for speed”." in first

@@ -52,3 +52,13 @@ def test_the_removed_rule_is_named_with_what_to_write_instead() -> None:
     (problem, *_) = parse_file(text, "topics/a/quiz.md").problems
 
     assert (problem.code, "partial: net" in problem.hint) == ("E13", True)
+
+
+@pytest.mark.parametrize("kind", ["single", "numeric", "order", "match", "cloze"])
+def test_a_question_without_a_comment_gets_an_id(kind: str) -> None:
+    text = f"{FRONT}### Which one of these?\n\n{FORMS[kind]}\n"
+
+    parsed = parse_file(text, "topics/a/quiz.md")
+
+    assert [p.code for p in parsed.problems] == ["E01"]
+    assert [item.title for item in parsed.unidentified] == ["Which one of these?"]

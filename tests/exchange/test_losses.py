@@ -25,11 +25,12 @@ FORMATS: dict[str, tuple[Write, Read]] = {
 # What a format says it loses, and the item without it.
 LOST: dict[str, Callable[[Item], Item]] = {
     "the titles of its columns are not exported": lambda i: dataclasses.replace(i, titles=("", "")),
-    "the wrong steps among the right ones are not exported": lambda i: dataclasses.replace(
-        i, options=()
+    "feedback on wrong steps is not exported": lambda i: dataclasses.replace(
+        i, options=tuple(dataclasses.replace(o, feedback="") for o in i.options)
     ),
 }
 KEPT = {
+    "the wrong steps are listed in the explanation, and not among the steps",
     "common mistakes and reasons are appended to the explanation",
     "the common mistake is appended to the explanation",
     "the reasons of the pairs are appended to the explanation",

@@ -198,6 +198,10 @@ def test_formulas_are_written_in_one_way(subtests: pytest.Subtests) -> None:
         ("[latex]$a$ and $$b$$[/latex]", r"\(a\) and \[b\]"),
         ("[$]a", "[$]a"),
         ("<anki-mathjax block=true>a<br>b</anki-mathjax>", r"\[a b\]"),
+        (r"\(E = <strong>m</strong> c\)", r"\(E = m c\)"),
+        (r"[latex]\begin{equation} a^2 \end{equation}[/latex]", r"\[a^2\]"),
+        (r"[latex]\begin{align*}a\end{align*}[/latex]", r"\[\begin{aligned}a\end{aligned}\]"),
+        (r"\(" * 20_000, r"\(" * 20_000),
         ("[$]" * 20_000, "[$]" * 20_000),
     ]:
         with subtests.test(anki=anki, ours=ours):

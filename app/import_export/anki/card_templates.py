@@ -153,6 +153,17 @@ _LATEX = re.compile(
     r"|\[latex\](?P<words>(?:(?!\[/?latex).){1,2000}?)\[/latex\]",
     re.IGNORECASE | re.DOTALL,
 )
+_TEX = re.compile(
+    r"\\\((?P<inline>(?:(?!\\[()\[\]]).){1,2000}?)\\\)"
+    r"|\\\[(?P<block>(?:(?!\\[()\[\]]).){1,2000}?)\\\]",
+    re.DOTALL,
+)
+_ENVIRONMENT = re.compile(
+    r"\\begin\{(?P<name>(?:equation|displaymath|math|align|gather)\*?)\}"
+    r"(?P<tex>(?:(?!\\begin|\\end).){1,2000})\\end\{(?P=name)\}",
+    re.DOTALL,
+)
+_READING = re.compile(r" ?([^ >\[\]]{1,200})\[(?!sound:)([^\[\]]{1,200})\]")
 _DOLLARS = re.compile(r"\$\$([^$]{1,2000})\$\$|\$([^$]{1,2000})\$")
 _SPECIAL = {"FrontSide", "Tags", "Type", "Deck", "Subdeck", "Card", "CardFlag"}
 _DEPTH = 6
@@ -166,7 +177,7 @@ class _UnsupportedTemplateError(Exception):
 def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
     """Return front and back of a card as the HTML of its note, not sanitized.
 
-    The back is the part below the front, so a repeated front is left out.
+    The back leaves out what repeats the front above the line `<hr id=answer>`.
     """
     values = dict(zip(kind.fields, fields, strict=False))
     template = kind.templates.get(0 if kind.cloze else ordinal)
@@ -175,7 +186,24 @@ def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tu
         back = _fill_template(template and template[1], values, ordinal, "back")
     except _UnsupportedTemplateError:
         return _plain_sides(kind, fields, ordinal)
-    return front, _RULE.split(back, maxsplit=1)[-1]
+    return front, _without_front(front, back)
+
+
+def _without_front(front: str, back: str) -> str:
+    """Return the back without what stands above its line and is read on the front too."""
+    above, *below = _RULE.split(back, maxsplit=1)
+    if not below:
+        return back
+    rest = above
+    if front.strip():  # not where a reading in brackets follows, which belongs to it
+        rest = re.sub(rf"{re.escape(front.strip())}(?!\[)", "", above, count=1)
+    if is_blank(rest) or _plain_words(rest) in _plain_words(front):
+        return below[0]
+    return f"<div>{rest.strip()}</div>{below[0]}"
+
+
+def _plain_words(html: str) -> str:
+    return " ".join(unescape(_TAG.sub(" ", _SOUND.sub("", html))).split())
 
 
 def _plain_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
@@ -240,15 +268,28 @@ def convert_formulas(html: str) -> str:
     html = _MATHJAX.sub(
         lambda m: _formula_markup(m["tex"], block="block" in m["how"].lower()), html
     )
-    return _LATEX.sub(_convert_latex, html)
+    return _TEX.sub(_convert_tex, _LATEX.sub(_convert_latex, html))
+
+
+def _convert_tex(match: re.Match[str]) -> str:
+    """Take tags, such as those around the answer of a cloze, out of a formula."""
+    tex = match["block"] or match["inline"]
+    return _formula_markup(tex, block=match["block"] is not None)
 
 
 def _convert_latex(match: re.Match[str]) -> str:
     if match["words"] is None:
         tex = match["block"] or match["inline"]
         return _formula_markup(tex, block=match["block"] is not None)
-    text: str = match["words"]
+    text = _ENVIRONMENT.sub(_convert_environment, match["words"])
     return _DOLLARS.sub(lambda m: _formula_markup(m[1] or m[2], block=m[1] is not None), text)
+
+
+def _convert_environment(match: re.Match[str]) -> str:
+    name, tex = match["name"].rstrip("*"), match["tex"]
+    if name in {"align", "gather"}:
+        tex = rf"\begin{{{name}ed}}{tex}\end{{{name}ed}}"
+    return _formula_markup(tex, block=name != "math")
 
 
 def _formula_markup(tex: str, *, block: bool) -> str:
@@ -361,6 +402,8 @@ def _apply_filter(word: str, value: str, number: int, side: Side) -> str:
         return _TAG.sub("", value)
     if word in {"cloze", "cloze-only"}:
         return render_cloze(value, number, side, alone=word == "cloze-only")
+    if word in {"kanji", "kana"}:
+        return _READING.sub(r"\1" if word == "kanji" else r"\2", value)
     if word in {"type", "hint", "nc"} and side == "front":
         return ""  # the learner types it or opens it, so it is hidden at first
     return value

@@ -26,7 +26,7 @@ from app.import_export.items import (
 
 VERSION = 1
 _ITEM = TypeAdapter(Item)
-_NOT_WRITTEN = {"line", "lost"}
+_NOT_WRITTEN = {"line", "lost", "path"}
 _TYPES = {f.name: f.type for f in dataclasses.fields(Item) if f.name not in _NOT_WRITTEN}
 _FIELDS = list(_TYPES)
 _MOST = 100_000

@@ -68,8 +68,14 @@ _LOSSES: tuple[tuple[str, Callable[[Item], object], str], ...] = (
     (
         "gift moodle",
         lambda i: i.kind == "order" and i.options,
-        "the wrong steps among the right ones are not exported",
+        "the wrong steps are listed in the explanation, and not among the steps",
     ),
+    (
+        "gift moodle",
+        lambda i: i.kind == "order" and any(option.feedback for option in i.options),
+        "feedback on wrong steps is not exported",
+    ),
+    ("xlsx", lambda i: i.pictures, "its pictures are not exported, only their descriptions"),
     (
         "gift moodle",
         lambda i: any(step.feedback for step in i.steps),
@@ -121,10 +127,10 @@ def convert_items(
         try:
             converted.append(write(item))
         except ItemSkippedError as error:
-            refused.append(ItemRemark(item_label(item), item.line, str(error)))
+            refused.append(ItemRemark(item_label(item), item.line, str(error), item.path))
             continue
         lost += [
-            ItemRemark(item_label(item), item.line, what)
+            ItemRemark(item_label(item), item.line, what, item.path)
             for what in list_export_losses(file_format, item)
         ]
     return ConvertedItems(tuple(converted), tuple(refused), tuple(lost))

@@ -4,7 +4,9 @@ import dataclasses
 import re
 from collections.abc import Iterable
 
-from app.import_export.items import Item
+from app.import_export.html_to_markdown import join_into_one_line
+from app.import_export.items import Item, ItemOption
+from app.markup.ids import SLUG
 
 _RULES = {"off", "net", "each", "lcs"}
 _SIDES = ("left", "right")
@@ -19,6 +21,7 @@ def item_tags(item: Item) -> list[str]:
     tags += [f"source:{s}" for s in item.sources]
     if item.difficulty != 3:
         tags.append(f"difficulty:{item.difficulty}")
+    tags += [f"topic:{item.topic}"] * bool(item.topic)
     tags += [f"level:{item.level}"] * bool(item.level)
     tags += [f"use:{item.use}"] * bool(item.use)
     if item.partial or item.kind == "multiple":
@@ -80,6 +83,8 @@ def _apply_field_tag(key: str, value: str, changes: dict[str, object]) -> bool:
         changes["shuffle"] = False
     elif (key, value) == ("case", "yes"):
         changes["case"] = True
+    elif key == "topic" and SLUG.match(value):
+        changes["topic"] = value
     else:
         return False
     return True
@@ -88,6 +93,7 @@ def _apply_field_tag(key: str, value: str, changes: dict[str, object]) -> bool:
 _REASONS = "**Why.**"
 _MISTAKE = "**Common mistake.**"
 _HINT = "**Hint.**"
+_WRONG_STEPS = "**No steps.**"
 
 
 def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
@@ -104,6 +110,9 @@ def explanation_with_extras(item: Item, *, mistake: bool = True, hints: bool = T
     reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
     if reasons:
         parts.append("\n".join((f"{_REASONS}\n", *reasons)))
+    if item.kind == "order" and item.options:
+        wrong = (f"- {join_into_one_line(option.text)}" for option in item.options)
+        parts.append("\n".join((f"{_WRONG_STEPS}\n", *wrong)))
     if mistake and item.mistake:
         parts.append(f"{_MISTAKE}\n\n{item.mistake}")
     return "\n\n".join(part for part in parts if part)
@@ -114,6 +123,11 @@ def restore_from_explanation(item: Item) -> Item:
     text, found, mistake = _split_at_label(item.explanation, _MISTAKE)
     if found:
         item = dataclasses.replace(item, explanation=text, mistake=mistake)
+    text, found, listed = _split_at_label(item.explanation, _WRONG_STEPS)
+    if found and item.kind == "order":
+        names = [line.removeprefix("- ") for line in listed.split("\n") if line.strip()]
+        wrong = tuple(ItemOption(name, right=False) for name in names)
+        item = dataclasses.replace(item, explanation=text, options=wrong)
     text, found, reasons = _split_at_label(item.explanation, _REASONS)
     if found and item.pairs:
         lines = [line.removeprefix("- ") for line in reasons.split("\n")]

@@ -11,6 +11,7 @@ from app.import_export.formats.qti_reader import read_qti
 from app.import_export.formats.qti_writer import write_qti
 from app.import_export.formats.spreadsheets import read_spreadsheet
 from app.import_export.formats.text_lists import read_aiken, write_aiken
+from app.import_export.formats.xlsx_table import write_xlsx
 from app.import_export.items import CourseInfo, ExportResult, ImportResult, Item
 from app.import_export.xml_files import decode_unicode
 
@@ -35,6 +36,7 @@ WRITERS: Mapping[str, Writer] = {
     "moodle": lambda items, about: write_moodle(items, about.title),
     "qti": lambda items, about: write_qti(items, "3.0", about.language),
     "qti21": lambda items, about: write_qti(items, "2.1", about.language),
+    "xlsx": lambda items, _about: write_xlsx(items),
 }
 WANTED: Mapping[str, str] = {
     "csv": "a table with the columns that “headroom export csv” writes",

@@ -28,6 +28,7 @@ from app.import_export.formats.text_lists import (
     tell_words,
 )
 from app.import_export.formats.workbook import UNREADABLE, read_workbook
+from app.import_export.formats.xlsx_table import QUESTION, read_row
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
     ImportResult,
@@ -181,6 +182,10 @@ class _SheetTable:
     def sources(self, prefix: str = "") -> Iterator[SourceItem]:
         """Yield the questions; `prefix` stands before their names in reports."""
         for row in self.rows:
+            if QUESTION in row.heads.cells:
+                title = " ".join(row.raw("question").split())[:50] or "(nameless)"
+                yield SourceItem(f"{prefix}{title}", row.line, row.own_item)
+                continue
             name = " ".join(row.raw("question").split())[:50] or "(nameless)"
             read = functools.partial(row.item, comma=self.comma, letters=self.letters)
             yield SourceItem(f"{prefix}{name}", row.line, read)
@@ -213,6 +218,11 @@ class _SheetRow:
             )
             raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
+
+    def own_item(self, _losses: ConversionLosses) -> Item:
+        """Return the question of a row of a table that we wrote."""
+        titles = enumerate(self.heads.cells)
+        return read_row({title: self._cell_at(place) for place, title in titles if title})
 
     def has_choices(self) -> bool:
         """Return whether any choice column has a value."""

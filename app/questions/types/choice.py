@@ -21,6 +21,7 @@ from app.questions.options import (
     check_feedback,
     is_last,
     option_choices,
+    option_code,
     option_score,
 )
 from app.questions.question_type import (
@@ -360,6 +361,8 @@ class MultipleChoiceType(ChoiceType):
         if len(answer.options) > 1 and all(o.right for o in answer.options) and not unread:
             line = written.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
+            if all(option_code(option) for option in written.parts.options):
+                hint = "If the answer is to be typed, write type: short into its comment."
             message = "Every option is marked right."
             sheet.report("E33", line, 1, message, hint)
 

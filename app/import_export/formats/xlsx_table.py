@@ -1,0 +1,270 @@
+"""Our own spreadsheet: one row per question, in columns that people can edit.
+
+Cells hold Markdown. The column `question (Markdown)` marks such a table; without it a table is read
+as a plain one. An order has its steps in A, B, C … and their letters in `answer`, a match its
+pairs as `left → right` and its titles in `answer`, a cloze its blanks in the question.
+"""
+
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast, get_args
+from xml.sax.saxutils import escape
+
+from app.import_export.converted_text import read_span
+from app.import_export.course_items import fill_blanks, write_range
+from app.import_export.formats.losses import convert_items
+from app.import_export.items import (
+    BLANK,
+    ExportResult,
+    Item,
+    ItemBlank,
+    ItemOption,
+    ItemPair,
+    ItemSkippedError,
+    Kind,
+)
+
+QUESTION = "question (Markdown)"
+_HEAD = ("id", "topic", "type", QUESTION, "answer")
+_TAIL = (
+    *("explanation", "mistake", "hint", "difficulty", "objective", "source", "tags"),
+    *("use", "level", "partial", "shuffle", "case"),
+)
+_KINDS = frozenset(get_args(Kind)) - {"card"}
+_ARROW = " → "
+_LONGEST_CELL = 32_767  # of Excel
+_CREDIT = re.compile(r"([A-Z]{1,2})(?:\s+(\d{1,3}(?:\.\d+)?)\s*%)?")
+_BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+Row = dict[str, str]
+
+
+def write_xlsx(items: tuple[Item, ...]) -> ExportResult:
+    """Return a workbook with one row per question."""
+    rows, refused, lost = convert_items(items, _item_row, "xlsx")
+    most = max((sum(len(name) < 3 and name.isupper() for name in row) for row in rows), default=0)
+    labels = [_label(number) for number in range(most)]
+    choices = [name for label in labels for name in (label, f"{label} feedback")]
+    columns = [*_HEAD, *choices, *_TAIL]
+    table = [columns, *([row.get(name, "") for name in columns] for row in rows)]
+    return ExportResult(_workbook(table), len(rows), refused, lost)
+
+
+def _item_row(item: Item) -> Row:
+    if item.kind == "card":
+        raise ItemSkippedError("a spreadsheet takes questions only")
+    row = {
+        "id": item.name,
+        "topic": item.topic,
+        "type": item.kind,
+        QUESTION: item.stem,
+        "explanation": item.explanation,
+        "mistake": item.mistake,
+        "hint": "\n\n---\n\n".join(item.hints),
+        "difficulty": str(item.difficulty),
+        "objective": ", ".join(item.objectives),
+        "source": ", ".join(item.sources),
+        "tags": ", ".join(item.tags),
+        "use": item.use,
+        "level": item.level,
+        "partial": item.partial,
+        "shuffle": "" if item.shuffle else "no",
+        "case": "yes" if item.case else "",
+        **_answer_cells(item),
+    }
+    if any(len(cell) > _LONGEST_CELL for cell in row.values()):
+        raise ItemSkippedError("it is longer than a cell of a spreadsheet")
+    return row
+
+
+def _answer_cells(item: Item) -> Row:
+    """Return the cells of the answer: the choices with their feedback, and the key."""
+    if item.kind == "cloze":
+        text = fill_blanks(item.text, item.blanks)
+        return {QUESTION: f"{item.stem}\n\n{text}", "answer": "in the question"}
+    if item.kind == "match":
+        cells = [(f"{pair.left}{_ARROW}{pair.right}".lstrip(), pair.why) for pair in item.pairs]
+        return {"answer": _ARROW.join(item.titles).strip(), **_choice_cells(cells)}
+    choices = (*item.steps, *item.options)
+    cells = [(write_range(o.span) if o.span else o.text, o.feedback) for o in choices]
+    right = [
+        _label(number) + (f" {100 * option.credit:.7g}%" if option.credit else "")
+        for number, option in enumerate(choices)
+        if number < len(item.steps) or (not item.steps and (option.right or option.credit))
+    ]
+    return {"answer": ", ".join(right), **_choice_cells(cells)}
+
+
+def _choice_cells(cells: Iterable[tuple[str, str]]) -> Row:
+    row = {}
+    for number, (text, feedback) in enumerate(cells):
+        row[_label(number)] = text
+        row[f"{_label(number)} feedback"] = feedback
+    return row
+
+
+def _label(number: int) -> str:
+    """Return the label of a choice: A to Z, then AA, AB and so on."""
+    letter = chr(ord("A") + number % 26)
+    return letter if number < 26 else _label(number // 26 - 1) + letter
+
+
+def read_row(cells: Mapping[str, str]) -> Item:
+    """Return the question of a row; raises ItemSkippedError."""
+    row = {name: cell.strip() for name, cell in cells.items()}
+    kind = row.get("type", "") or "single"
+    if kind not in _KINDS:
+        raise ItemSkippedError(f"its type “{kind[:20]}” is none of {', '.join(sorted(_KINDS))}")
+    difficulty = row.get("difficulty", "") or "3"
+    if difficulty not in {"1", "2", "3", "4", "5"}:
+        raise ItemSkippedError(f"its difficulty “{difficulty[:20]}” is not one of 1 to 5")
+    if not row.get(QUESTION):
+        raise ItemSkippedError("it has no question")
+    return Item(
+        row.get("id", ""),
+        cast(Kind, kind),
+        topic=row.get("topic", ""),
+        explanation=row.get("explanation", ""),
+        mistake=row.get("mistake", ""),
+        hints=tuple(filter(None, row.get("hint", "").split("\n\n---\n\n"))),
+        difficulty=int(difficulty),
+        objectives=_split(row, "objective"),
+        sources=_split(row, "source"),
+        tags=_split(row, "tags"),
+        use=row.get("use", ""),
+        level=row.get("level", ""),
+        partial=row.get("partial", ""),
+        shuffle=row.get("shuffle", "") != "no",
+        case=row.get("case", "") == "yes",
+        **_answer_fields(kind, row),
+    )
+
+
+def _split(row: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in row.get(name, "").split(",") if part.strip())
+
+
+def _answer_fields(kind: str, row: Mapping[str, str]) -> dict[str, Any]:
+    question = row[QUESTION]
+    if kind == "cloze":
+        stem, _, text = question.partition("\n\n")
+        blanks = tuple(_read_blank(found[1]) for found in _BLANK.finditer(text))
+        if not blanks:
+            raise ItemSkippedError("its question has no blank: write [[answer]] in its text")
+        return {"stem": stem, "text": _BLANK.sub(BLANK, text), "blanks": blanks}
+    choices = list(_filled_choices(row))
+    if kind == "match":
+        left, _, right = row.get("answer", "").partition(_ARROW.strip())
+        pairs = tuple(_read_pair(text, feedback) for _, text, feedback in choices)
+        return {"stem": question, "titles": (left.strip(), right.strip()), "pairs": pairs}
+    key = _read_key(row.get("answer", ""), [label for label, _, _ in choices])
+    if kind == "order":
+        made = {label: ItemOption(text, label in key, why) for label, text, why in choices}
+        wrong = tuple(option for label, option in made.items() if label not in key)
+        return {"stem": question, "steps": tuple(made[label] for label in key), "options": wrong}
+    options = tuple(
+        _read_option(kind, text, feedback, key.get(label)) for label, text, feedback in choices
+    )
+    return {"stem": question, "options": options}
+
+
+def _filled_choices(row: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield label, text and feedback of each choice."""
+    for name, cell in row.items():
+        if cell and _CREDIT.fullmatch(name):
+            yield name, cell, row.get(f"{name} feedback", "")
+
+
+def _read_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
+    """Return the labels that the answer names in order, each with its credit (1 for right)."""
+    key: dict[str, float] = {}
+    for part in filter(None, (part.strip() for part in re.split(r"[,;]", answer))):
+        found = _CREDIT.fullmatch(part)
+        if found is None or found[1] not in labels:
+            raise ItemSkippedError(f"its answer “{part[:40]}” names none of its choices")
+        key[found[1]] = float(found[2]) / 100 if found[2] else 1.0
+    if not key:
+        raise ItemSkippedError("it has no answer")
+    return key
+
+
+def _read_option(kind: str, text: str, feedback: str, worth: float | None) -> ItemOption:
+    right, credit = worth == 1, worth if worth is not None and worth < 1 else 0.0
+    if kind != "numeric":
+        return ItemOption(text, right, feedback, credit=credit)
+    span = read_span(text)
+    if span is None:
+        raise ItemSkippedError(f"its answer “{text[:40]}” is no number: write 140 GB ± 3")
+    return ItemOption("", right, feedback, span, credit)
+
+
+def _read_pair(text: str, why: str) -> ItemPair:
+    left, arrow, right = f" {text}".partition(_ARROW)
+    if not arrow:
+        raise ItemSkippedError(f"its pair “{text[:40]}” has no arrow: write left → right")
+    return ItemPair(left.strip(), right.strip(), why)
+
+
+def _read_blank(inside: str) -> ItemBlank:
+    """Return a blank from its authored form: answers, wrong words, a hint."""
+    body, _, hint = inside.partition("?")
+    accepted, *wrong = re.split(r"(?:^|\s)~(?:\s|$)", body)
+    return ItemBlank(
+        tuple(_unescape(a.strip()) for a in accepted.split("|") if a.strip()),
+        _unescape(hint.strip()),
+        tuple(_unescape(w.strip()) for w in wrong if w.strip()),
+    )
+
+
+def _unescape(markdown: str) -> str:
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown)
+
+
+_PARTS = {
+    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/'
+    'content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.'
+    'relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>'
+    '<Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-'
+    'officedocument.spreadsheetml.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" '
+    'ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/>'
+    "</Types>",
+    "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/'
+    'relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/'
+    '2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    ' xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>'
+    '<sheet name="Questions" sheetId="1" r:id="rId1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/'
+    '2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/'
+    'officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+}
+_XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_FIXED_TIME = (1980, 1, 1, 0, 0, 0)  # so that the same questions give the same file
+
+
+def _workbook(table: Sequence[Sequence[str]]) -> bytes:
+    """Return an XLSX file with one sheet of text cells; the first row stays in view."""
+    rows = "".join(
+        f'<row r="{number}">{"".join(map(_cell, row))}</row>' for number, row in enumerate(table, 1)
+    )
+    sheet = (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+        '<sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" '
+        'state="frozen"/></sheetView></sheetViews>'
+        f"<sheetData>{rows}</sheetData></worksheet>"
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in {**_PARTS, "xl/worksheets/sheet1.xml": sheet}.items():
+            entry = zipfile.ZipInfo(name, _FIXED_TIME)
+            archive.writestr(entry, _XML + content, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    if not text:
+        return "<c/>"
+    plain = escape(_ILLEGAL.sub("", text))
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{plain}</t></is></c>'
