@@ -258,7 +258,7 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.minutes_read(done)
             objectives.update(facts.objectives)
-    mock, placement = _missed_objectives(course, learner)
+    mock, placement = _missed_pages(course, learner)
     chosen: list[PageToRead] = []
     while unread and room > 0:
         fitting = [page for page in unread if page.minutes <= room + _PAGE_OVER * minutes]
@@ -275,8 +275,8 @@ def _choose_pages(
             unknown = 1 - estimate.objectives[own].known if estimate else 0.5
             return (
                 slug in read,
-                own in mock,
-                own in placement and not objectives[own],
+                slug in mock,
+                slug in placement,
                 unknown / (1 + objectives[own]),
             )
 
@@ -298,18 +298,18 @@ def _mean_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> 
     return sum(1 - estimate.objectives[o].known for o in objectives) / len(objectives)
 
 
-def _missed_objectives(course: CourseFacts, learner: LearnerFacts) -> tuple[set[str], set[str]]:
-    """Return the objectives missed in the last mock exam, and those missed in the placement test."""
+def _missed_pages(course: CourseFacts, learner: LearnerFacts) -> tuple[set[str], set[str]]:
+    """Return the pages with a question missed in the last mock exam, and in the placement test."""
     last = max((a.day for a in learner.answers if a.context == "exam"), default=None)
     mock, placement = set[str](), set[str]()
     for answer in learner.answers:
         if answer.score >= 1 or answer.question not in course.questions:
             continue
-        objectives = course.questions[answer.question].objectives
+        page = course.questions[answer.question].page
         if answer.context == "exam" and answer.day == last:
-            mock.update(objectives)
+            mock.add(page)
         elif answer.context == "placement":
-            placement.update(objectives)
+            placement.add(page)
     return mock, placement
 
 
