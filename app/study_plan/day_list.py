@@ -19,7 +19,6 @@ from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
 _QUESTION_SHARE = 0.25  # of the minutes
-_MOCK_SHARE = 0.85  # of the time that the exam allows
 _PAGE_OVER = 0.1  # of the day's minutes that a page may take more than the room left
 _MOST_OVER = 0.5  # the same for the shortest one, where no page fits
 _PAGES_SHARE = 0.72  # of the minutes before the exam; full pages that need more are read short
@@ -178,7 +177,7 @@ def make_day_list(
     if calendar.exam == day:
         return DayList(day, _without_empty(first), dict(learner.undone))
     if course.exam and calendar.due_mock(day, learner.last_sat):
-        first.append(Task("mock", course.exam_minutes * _MOCK_SHARE, exam=course.exam))
+        first.append(Task("mock", course.exam_minutes, exam=course.exam))
         return DayList(day, _without_empty(first), dict(learner.undone))
     known = estimate.pages if estimate else {}
     new = cards.count_new_cards(learner, calendar, minutes, amount)
