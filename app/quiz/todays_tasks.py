@@ -45,6 +45,8 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
     if task.kind == "read":
         pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
         short = bool(pages) and pages[0].short
+        if done and task.total > 1:
+            return TaskView("read", f"{format_count(task.total, 'page')} read", "", minutes, done)
         return TaskView(
             "read",
             "Read",
