@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -76,12 +77,13 @@ def load_card_details(desk: RequestContext, name: str) -> CardDetails:
     db, learner = desk.db, desk.learner.id
     held = review_log.load_card(db, learner, name)
     done = last_undoable(db, learner, desk.day) if learner else None
+    history = load_history(db, learner, name)
     return CardDetails(
         card=found.card,
         title=found.title,
         links=found.links,
-        facts=tuple(_card_facts(desk, held)),
-        log=tuple(_history_line(desk, row) for row in load_history(db, learner, name)),
+        facts=tuple(_card_facts(desk, held, history)),
+        log=tuple(_history_line(desk, row) for row in history),
         token=showing_token(name, held.turns),
         aside=held.suspended,
         own=parse_card_id(name)[0] == OWN,
@@ -91,9 +93,14 @@ def load_card_details(desk: RequestContext, name: str) -> CardDetails:
     )
 
 
-def _card_facts(desk: RequestContext, held: review_log.CardRecord) -> list[tuple[str, str]]:
+def _card_facts(
+    desk: RequestContext, held: review_log.CardRecord, history: Sequence[ReviewHistoryRow]
+) -> list[tuple[str, str]]:
     standing = held.standing
     facts = [("State", "put aside" if held.suspended else _describe_state(desk, held))]
+    acts = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
+    if standing is None and acts and max(acts) > desk.day.isoformat():
+        facts.append(("Skipped until", format_date_with_year(dt.date.fromisoformat(max(acts)))))
     if standing is not None:
         stability = days_label(max(1, round(standing.stability)))
         known = f"{round(retrievability(standing, desk.day) * 100)}%"

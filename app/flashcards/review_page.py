@@ -279,7 +279,7 @@ def _build_congrats(desk: RequestContext, stack: TodaysQueue, *, has_list: bool)
     learner, library, queue, limits = desk.learner.id, desk.library, stack.queue, stack.limits
     later = store.next_due(desk.db, learner, limits)
     standing = queue.first.standing if queue.first else None
-    unseen = find_unseen(desk, limits)
+    unseen = find_unseen(desk, limits, begun_first=has_list)
     new = choose_new(desk, limits, unseen, 1)
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
     return CongratsInfo(

@@ -212,7 +212,8 @@ def show_course(desk: Reader, route: Route | None = None) -> HTMLResponse:
         pages=[slug for slug in course_facts(library).pages if slug in pages],
         route=route,
         minutes={
-            r: sum(route_minutes(t, r) for t in library.topics.values()) for r in get_args(Route)
+            r: sum(route_minutes(library.topics[s], r) for s in course_facts(library).pages)
+            for r in get_args(Route)
         },
         has_routes=has_short_route(library.topics.values()),
     )

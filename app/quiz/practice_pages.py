@@ -323,7 +323,12 @@ def show_run_result(desk: Reader, run: RowNumber) -> HTMLResponse:
         tasks=[view_task(task, desk.library) for task in (plan.tasks if plan else ())],
         run=run_frame(found, 0),
         rows=rows,
-        summary=summarize_run(desk.library, scores, list(found.items)),
+        summary=summarize_run(
+            desk.library,
+            scores,
+            list(found.items),
+            [page.slug for task in (plan.tasks if plan else ()) for page in task.task.pages],
+        ),
         learned=store.count_missed_before(desk.db, desk.learner.id, found.id, right),
         returning=sum(not card.aside for card in added),
         token=new_token(),

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from app.content.blueprint import domain_by_objective
 from app.content.library import Library
@@ -50,7 +50,7 @@ class MissedQuestion:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunSummary:
-    """`to_read` are the topics with the most misses, at most three; `strong` those without any.
+    """`to_read` are the topics to read next, at most three; `strong` those without a miss.
 
     `missed` is in the order to learn it. `costly` is the domain whose misses cost most in the
     exam, None if nothing was missed.
@@ -62,15 +62,24 @@ class RunSummary:
     costly: DomainResult | None = None
 
 
-def summarize_run(library: Library, scores: Mapping[str, float], items: list[str]) -> RunSummary:
-    """Return the summary; `scores` has the answered questions, `items` all in their order."""
+def summarize_run(
+    library: Library, scores: Mapping[str, float], items: list[str], listed: Sequence[str] = ()
+) -> RunSummary:
+    """Return the summary; `scores` has the answered questions, `items` all in their order.
+
+    Of the topics to read, those `listed` for today come first, in that order.
+    """
     ordered = learning_order(library, scores)
     topics = [
         _topic_result(library, slug, [scores[item] for item in group])
         for slug, group in itertools.groupby(ordered, lambda item: library.questions[item].topic)
     ]
     missed = [item for item in ordered if scores[item] < 1]
-    weakest = sorted((topic for topic in topics if topic.missed), key=lambda topic: -topic.missed)
+    order = {slug: place for place, slug in enumerate(listed)}
+    weakest = sorted(
+        (topic for topic in topics if topic.missed),
+        key=lambda topic: (order.get(topic.slug, len(order)), -topic.missed),
+    )
     return RunSummary(
         to_read=tuple(weakest[:_STEPS]),
         strong=tuple(topic for topic in topics if not topic.missed),

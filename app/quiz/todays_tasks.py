@@ -33,17 +33,20 @@ _REASONS = {
 }
 
 
-def _reason(page: PageToRead) -> str:
-    return _REASONS[page.reason] + (" · essentials only" if page.short else "")
+def _read_detail(task: TickedTask, page: PageToRead) -> str:
+    parts = [f"{task.done} of {task.total} read"] if task.done else []
+    parts += [_REASONS[page.reason]] + (["essentials only"] if page.short else [])
+    return " · ".join(parts)
 
 
 def view_task(task: TickedTask, library: Library) -> TaskView:
-    """Return a task for the page, those of its pages first that are not read yet."""
+    """Return a task for the page; until it is done, with those of its pages that are not read."""
     minutes, done = round_minutes(task.task.minutes), task.is_done
     if task.kind == "read":
-        pages = [page for page in task.task.pages if page.slug in library.topics]
-        pages.sort(key=lambda page: page not in task.unread)
+        pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
         short = bool(pages) and pages[0].short
+        if done and task.total > 1:
+            return TaskView("read", f"{format_count(task.total, 'page')} read", "", minutes, done)
         return TaskView(
             "read",
             "Read",
@@ -51,7 +54,7 @@ def view_task(task: TickedTask, library: Library) -> TaskView:
             minutes,
             done,
             tuple(library.topics[page.slug].title for page in pages),
-            "" if done or not pages else _reason(pages[0]),
+            "" if done or not pages else _read_detail(task, pages[0]),
             f"/concepts/{pages[0].slug}{'?route=short' if short else ''}" if pages else "/course",
         )
     if task.kind == "mock":

@@ -141,7 +141,7 @@ def todays_queue(
         else:
             minutes = desk.learner.minutes_a_day
             allowed = new_cards_allowed(minutes, found.whole, choice.more, pace)
-        unseen = find_unseen(desk, limits) if allowed else {}
+        unseen = find_unseen(desk, limits, begun_first=listed is not None) if allowed else {}
         new = choose_new(desk, limits, unseen, 1)
         fresh = min(allowed, sum(unseen.values()))
     left = CardsLeft(
@@ -173,9 +173,21 @@ def choose_new(
     return tuple(chosen.values())
 
 
-def find_unseen(desk: RequestContext, limits: QueueQuery) -> dict[str, int]:
-    """Return how many cards of each topic were never started, topics in course order."""
-    return queue.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)
+def find_unseen(
+    desk: RequestContext, limits: QueueQuery, *, begun_first: bool = False
+) -> dict[str, int]:
+    """Return how many cards of each topic were never started, topics in course order.
+
+    With a list of the day those of which a card was started come first: their pages are read.
+    """
+    topics, unseen = (
+        desk.library.topics,
+        queue.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits),
+    )
+    if begun_first:
+        order = sorted(unseen, key=lambda topic: unseen[topic] == len(topics[topic].cards))
+        unseen = {topic: unseen[topic] for topic in order}
+    return unseen
 
 
 def _listed_new(desk: RequestContext, listed: ListedCards) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from app.study_plan.score import ScoreEstimate
 
 MOST_QUESTIONS, _FEWEST_QUESTIONS = 20, 5
 _QUESTION_SHARE = 0.25  # of the minutes
-_MOCK_SHARE = 0.85  # of the time that the exam allows
 _PAGE_OVER = 0.1  # of the day's minutes that a page may take more than the room left
 _MOST_OVER = 0.5  # the same for the shortest one, where no page fits
 _PAGES_SHARE = 0.72  # of the minutes before the exam; full pages that need more are read short
@@ -178,7 +177,7 @@ def make_day_list(
     if calendar.exam == day:
         return DayList(day, _without_empty(first), dict(learner.undone))
     if course.exam and calendar.due_mock(day, learner.last_sat):
-        first.append(Task("mock", course.exam_minutes * _MOCK_SHARE, exam=course.exam))
+        first.append(Task("mock", course.exam_minutes, exam=course.exam))
         return DayList(day, _without_empty(first), dict(learner.undone))
     known = estimate.pages if estimate else {}
     new = cards.count_new_cards(learner, calendar, minutes, amount)
@@ -258,7 +257,7 @@ def _choose_pages(
         if (facts := course.pages.get(slug)) is not None:
             reading[facts.domain] += facts.minutes_read(done)
             objectives.update(facts.objectives)
-    mock, placement = _missed_objectives(course, learner)
+    mock, placement = _missed_pages(course, learner)
     chosen: list[PageToRead] = []
     while unread and room > 0:
         fitting = [page for page in unread if page.minutes <= room + _PAGE_OVER * minutes]
@@ -275,8 +274,8 @@ def _choose_pages(
             unknown = 1 - estimate.objectives[own].known if estimate else 0.5
             return (
                 slug in read,
-                own in mock,
-                own in placement and not objectives[own],
+                slug in mock,
+                slug in placement,
                 unknown / (1 + objectives[own]),
             )
 
@@ -298,18 +297,18 @@ def _mean_unknown(objectives: Sequence[str], estimate: ScoreEstimate | None) -> 
     return sum(1 - estimate.objectives[o].known for o in objectives) / len(objectives)
 
 
-def _missed_objectives(course: CourseFacts, learner: LearnerFacts) -> tuple[set[str], set[str]]:
-    """Return the objectives missed in the last mock exam, and those missed in the placement test."""
+def _missed_pages(course: CourseFacts, learner: LearnerFacts) -> tuple[set[str], set[str]]:
+    """Return the pages with a question missed in the last mock exam, and in the placement test."""
     last = max((a.day for a in learner.answers if a.context == "exam"), default=None)
     mock, placement = set[str](), set[str]()
     for answer in learner.answers:
         if answer.score >= 1 or answer.question not in course.questions:
             continue
-        objectives = course.questions[answer.question].objectives
+        page = course.questions[answer.question].page
         if answer.context == "exam" and answer.day == last:
-            mock.update(objectives)
+            mock.add(page)
         elif answer.context == "placement":
-            placement.update(objectives)
+            placement.add(page)
     return mock, placement
 
 

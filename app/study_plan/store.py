@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, func, or_, select
 from sqlmodel import Session
 
 from app.accounts.current_learner import LearnerProfile
@@ -170,7 +170,13 @@ def _last_sat(db: Session, learner: LearnerProfile, exam: str) -> dt.date | None
 
 
 _REVIEWED = select(MEMORY.c.card).where(
-    MEMORY.c.learner_id == _learner, MEMORY.c.last_day >= bindparam("day")
+    MEMORY.c.learner_id == _learner,
+    or_(
+        MEMORY.c.last_day >= bindparam("day"),
+        # Put aside, or skipped until a later day: nothing is left to do with it.
+        MEMORY.c.suspended,
+        MEMORY.c.set_day > bindparam("day"),
+    ),
 )
 _ANSWERED = (
     select(ATTEMPT.c["item"])

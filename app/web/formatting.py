@@ -6,15 +6,18 @@ from app.clock import round_minutes
 
 NBSP = "\u00a0"
 
+_FAR = 300  # days, from which a date says its year
+
 
 def format_date_with_year(day: dt.date) -> str:
     """Return a date with its year, e.g. “May 28, 2026”."""
     return f"{day:%B}{NBSP}{day.day}, {day.year}"
 
 
-def format_weekday(day: dt.date) -> str:
-    """Return a date of this year with its weekday, e.g. “Tuesday, June 9”."""
-    return f"{day:%A}, {format_date(day)}"
+def format_weekday(day: dt.date, today: dt.date | None = None) -> str:
+    """Return a date with its weekday, e.g. “Tuesday, June 9”; with its year if `today` is far."""
+    is_far = today is not None and abs((day - today).days) > _FAR
+    return f"{day:%A}, {format_date_with_year(day) if is_far else format_date(day)}"
 
 
 def format_date(day: dt.date) -> str:

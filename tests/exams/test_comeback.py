@@ -99,7 +99,7 @@ def test_the_report_says_how_many_come_back(rosa, right) -> None:
 
     html = rosa.get(f"{sitting}/report").text
 
-    assert "<p>4 come back as" in html
+    assert "<p>4 now in" in html
     assert 'href="/flashcards/deck#own"' in html
 
 
@@ -117,7 +117,7 @@ def test_a_question_left_out_in_the_solution_is_not_counted(rosa, session: Sessi
     )
 
     assert answer.headers["location"] == f"{sitting}/questions/1"
-    assert "<p>4 come back as" in rosa.get(f"{sitting}/report").text
+    assert "<p>4 now in" in rosa.get(f"{sitting}/report").text
 
 
 def test_a_card_whose_question_is_being_sat_stays_away(

@@ -308,3 +308,16 @@ def test_the_reviews_of_the_list_end_before_its_new_cards(reader: TestClient):
         '<input type="hidden" name="task" value="new">'
         in reader.get("/flashcards?task=new&show=1").text
     )
+
+
+def test_a_card_that_was_skipped_leaves_nothing_to_do(reader: TestClient, session: Session):
+    reader.get("/")
+    tasks = json.loads(lists(session)[0].tasks)["tasks"]
+    cards = next(task["cards"] for task in tasks if task["kind"] == "new")
+    for card in cards:
+        skipped = {"act": "bury", "token": f"{card}.0", "task": "new"}
+        assert reader.post(f"/flashcards/{card}/acts", data=skipped).status_code == 303
+
+    assert "Skipped until" in reader.get(f"/flashcards/{cards[0]}/more").text
+    assert f"{len(cards)} card" in reader.get("/").text.replace("\xa0", " ")
+    assert "/flashcards?task=new" not in reader.get("/").text
