@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.items import Item, ItemOption
-from app.markup.ids import SLUG
+from app.markup.ids import is_slug
 
 _RULES = {"off", "net", "each", "lcs"}
 _SIDES = ("left", "right")
@@ -83,7 +83,7 @@ def _apply_field_tag(key: str, value: str, changes: dict[str, object]) -> bool:
         changes["shuffle"] = False
     elif (key, value) == ("case", "yes"):
         changes["case"] = True
-    elif key == "topic" and SLUG.match(value):
+    elif key == "topic" and is_slug(value):
         changes["topic"] = value
     else:
         return False
