@@ -28,7 +28,7 @@ from app.web.dependencies import public_base_url
 from app.web.render import render_page
 
 # Leave out the layers, which are internal to the estimator; their sums are included.
-_INNER = frozenset({"stack", "encoder", "runs", "tower", "quantization"})
+_INNER = frozenset({"stack", "encoder", "runs", "tower", "quantization", "predicting"})
 
 
 def catalog_json(kind: str) -> dict[str, Any]:

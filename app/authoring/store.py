@@ -416,9 +416,10 @@ def regradable_attempts(
 
 _SUBMITTED = (
     select(ATTEMPT.c.seed, ATTEMPT.c.raw)
+    .select_from(GRADED)
     .where(
         ATTEMPT.c["item"] == bindparam("item"),
-        ATTEMPT.c.revision == bindparam("revision"),
+        bindparam("revision") == REVISION,
         ATTEMPT.c.first,
         ATTEMPT.c.learner_id.in_(_IN_COURSE),
     )

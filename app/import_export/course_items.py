@@ -215,7 +215,7 @@ def _lab_transcript(lab: Lab) -> str:
     """Return the shortest way to the goal of a lab as a code block."""
     way = [lab.commands[index] for index in shortest_way(lab) or ()]
     lines = [f"$ {c.sample}\n{c.output.plain}".rstrip() for c in way]
-    return "\n".join(["```console", *lines, "```"])
+    return "\n".join(["```", *lines, "```"])
 
 
 def _choice_options(parts: ItemParts, texts: Sequence[str] = ()) -> tuple[ItemOption, ...]:

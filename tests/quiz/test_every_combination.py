@@ -16,7 +16,8 @@ from app.questions.variants import count_combinations, draw_variant
 
 @pytest.fixture(scope="module")
 def computed(shipped: Library) -> list[Question]:
-    return [q for q in shipped.questions.values() if q.computed]
+    """The computed questions that ask for a number; labs only draw names."""
+    return [q for q in shipped.questions.values() if q.computed and q.type == "numeric"]
 
 
 @pytest.fixture(scope="module")

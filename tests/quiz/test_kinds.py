@@ -68,5 +68,5 @@ def test_every_type_of_a_comment_is_a_kind_or_refused_by_name() -> None:
     text = "### A?\n<!-- q: a\ntype: riddle\n-->\n\n- [x] B\n"
 
     assert [str(r) for r in read_authored(text, "topics/t/quiz.md").refused] == [
-        "line 1: a: the check refuses it"
+        "topics/t/quiz.md:1: a: the check refuses it"
     ]

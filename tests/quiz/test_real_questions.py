@@ -6,11 +6,13 @@ import pytest
 
 from app.content.library import Library, load_library
 from app.questions.grading import grade
+from app.questions.lab import shortest_way
 from app.questions.model import Question, Variant
 from app.questions.result import GradeResult, UnreadableResponse
 from app.questions.types import Answer
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.cloze import ClozeAnswer
+from app.questions.types.console import ConsoleAnswer
 from app.questions.types.design import DesignAnswer
 from app.questions.types.hotspot import HotspotAnswer
 from app.questions.types.matching import MatchAnswer
@@ -49,6 +51,9 @@ def right_row(answer: Answer) -> dict[str, list[str]]:
         return {f"pair.{p.key}": [p.answer] for p in answer.pairs if p.left.html}
     if isinstance(answer, HotspotAnswer):
         return {"answer": [r.key for r in answer.regions if r.right]}
+    if isinstance(answer, ConsoleAnswer):
+        way = [answer.lab.commands[number].sample for number in shortest_way(answer.lab) or ()]
+        return {"ran": way, "answer": [o.key for o in answer.diagnoses if o.right]}
     assert isinstance(answer, ClozeAnswer)
     return {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks}
 
