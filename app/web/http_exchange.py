@@ -37,6 +37,7 @@ _POLICY = (
     "form-action 'self'; "
     "frame-ancestors 'none'"
 )
+_OF_PAGES = {b"permissions-policy", b"cross-origin-opener-policy"}  # they mean nothing on a file
 _REFUSED = ("camera", "geolocation", "microphone", "payment", "usb", "browsing-topics")
 
 
@@ -168,8 +169,10 @@ class HttpExchange:
     async def _start(self, status: int, headers: Headers) -> None:
         """Send the head, with the security headers that the route has not set itself."""
         self.status = status
-        own = {name for name, _ in headers}
-        headers = headers + [pair for pair in self._security if pair[0] not in own]
+        without = {name for name, _ in headers}
+        if self.path.startswith("/static/"):
+            without |= _OF_PAGES
+        headers = headers + [pair for pair in self._security if pair[0] not in without]
         headers = [(name, self._public_value(name, value)) for name, value in headers]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 

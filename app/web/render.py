@@ -42,7 +42,6 @@ _BUNDLES = {
     "js/headroom.js": (
         "js/preferences.js",
         "js/buttons.js",
-        "js/terminal.js",
         "js/keys.js",
         "js/overlay.js",
         "js/reading.js",

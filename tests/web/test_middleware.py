@@ -53,6 +53,14 @@ def test_every_page_forbids_what_it_does_not_need(client: TestClient):
     assert "camera=()" in headers["permissions-policy"]
 
 
+def test_a_file_has_the_headers_that_mean_something_on_it(client: TestClient):
+    headers = client.get("/static/img/icon.svg").headers
+
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "permissions-policy" not in headers
+
+
 def test_an_error_is_guarded_as_well(client: TestClient):
     assert "content-security-policy" in client.get("/nowhere").headers
 
