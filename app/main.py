@@ -16,7 +16,7 @@ from app import accounts, flashcards, progress, quiz
 from app.accounts import author_access, personal_data
 from app.accounts.downloads import DownloadQueue
 from app.api import course, estimates
-from app.authoring import pages as bench
+from app.authoring import pages as authoring_pages
 from app.authoring.statistics_cache import StatisticsCache
 from app.calculators import hardware_pages, pages
 from app.clock import utc_now
@@ -76,7 +76,7 @@ def create_app(
     app.state.courses = courses = open_courses(settings, library)
     app.state.library = courses.libraries[courses.first]
     app.state.static, app.state.templates = load_assets()
-    app.state.doorkeeper = create_session_cookies(settings)
+    app.state.session_cookies = create_session_cookies(settings)
     app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
     app.state.rates = RateLimiter(settings.rates)
     app.state.prices = price_list(settings.prices)
@@ -180,7 +180,7 @@ def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
     together.include_router(course.router)
     if authoring:
         together.include_router(author_access.router)
-        together.include_router(bench.authoring_router)
+        together.include_router(authoring_pages.authoring_router)
     return tuple(together.routes)
 
 
@@ -189,7 +189,7 @@ def edge_config(app: FastAPI) -> EdgeConfig:
     return EdgeConfig(
         static=state.static,
         courses=state.courses,
-        cookies=state.doorkeeper,
+        cookies=state.session_cookies,
         intake=BodyBuffer(BodyTimeouts(settings.request_seconds)),
         slots={name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()},
         rates=state.rates,

@@ -76,8 +76,8 @@ def forget_author_cookie(request: Request, answer: Response) -> None:
 
 
 def _cookie_name(request: Request) -> str:
-    keeper: SessionCookies = request.app.state.doorkeeper
-    return keeper.author_cookie(request.state.visitor)
+    cookies: SessionCookies = request.app.state.session_cookies
+    return cookies.author_cookie(request.state.visitor)
 
 
 async def _read_author(request: Request) -> SignedInAuthor | None:

@@ -52,8 +52,8 @@ async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
     if learner is not None and not learner.revoked:
         return learner
     if learner is not None:
-        keeper: SessionCookies = request.app.state.doorkeeper
-        visitor = keeper.newcomer(visitor)
+        cookies: SessionCookies = request.app.state.session_cookies
+        visitor = cookies.newcomer(visitor)
         request.state.visitor = visitor
     return _new_learner(visitor, course, visitor.zone or "UTC")
 
@@ -222,8 +222,8 @@ async def run_reading(request: Request, work: Callable[[RequestContext], Result]
     the page after it or instead of it.
     """
     async with read_only_session(request) as db:
-        desk = await build_request_context(request, await read_learner(request, db), db)
-        return await run_in_threadpool(work, desk)
+        ctx = await build_request_context(request, await read_learner(request, db), db)
+        return await run_in_threadpool(work, ctx)
 
 
 async def run_writing(request: Request, work: Callable[[RequestContext], Result]) -> Result:
@@ -232,5 +232,5 @@ async def run_writing(request: Request, work: Callable[[RequestContext], Result]
     All other writers wait in the meantime, so it should take a few milliseconds.
     """
     async with write_dependencies(request) as (db, learner):
-        desk = await build_request_context(request, learner, db)
-        return await run_in_threadpool(work, desk)
+        ctx = await build_request_context(request, learner, db)
+        return await run_in_threadpool(work, ctx)

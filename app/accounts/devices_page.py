@@ -243,8 +243,8 @@ def _session_digest(request: Request, code: str) -> str:
 
 
 def _session_cookies(request: Request) -> SessionCookies:
-    keeper: SessionCookies = request.app.state.doorkeeper
-    return keeper
+    cookies: SessionCookies = request.app.state.session_cookies
+    return cookies
 
 
 def _current_visitor(request: Request) -> Visitor:

@@ -169,8 +169,8 @@ async def erase_my_data(
 ) -> Response:
     """Erase all data in parts, so that other requests can write in between."""
     if word.strip().casefold() != CONFIRMATION_WORD:
-        return await run_reading(request, lambda desk: _refuse_erasure(desk, word))
-    home = await run_reading(request, lambda desk: desk.learner.home)
+        return await run_reading(request, lambda ctx: _refuse_erasure(ctx, word))
+    home = await run_reading(request, lambda ctx: ctx.learner.home)
     turn: Turn = request.app.state.turn
     more = bool(home)
     while more:
@@ -181,15 +181,15 @@ async def erase_my_data(
     response = RedirectResponse("/settings/erased", 303, headers=CLEAR_SITE_DATA)
     # Runs after the commit, without delaying the response.
     response.background = BackgroundTask(request.app.state.log_truncation.request)
-    keeper: SessionCookies = request.app.state.doorkeeper
-    response.raw_headers.append((b"set-cookie", keeper.forget_line(request.state.visitor)))
+    cookies: SessionCookies = request.app.state.session_cookies
+    response.raw_headers.append((b"set-cookie", cookies.forget_line(request.state.visitor)))
     return response
 
 
-def _refuse_erasure(desk: RequestContext, word: str) -> HTMLResponse:
+def _refuse_erasure(ctx: RequestContext, word: str) -> HTMLResponse:
     message = f"Type “{CONFIRMATION_WORD}” to go on; “{word.strip()}” erases nothing."
     problems = [{"field": "word", "message": message}]
-    return _render_erase_form(desk.request, desk.learner, desk.db, word, problems)
+    return _render_erase_form(ctx.request, ctx.learner, ctx.db, word, problems)
 
 
 @router.get("/erased")

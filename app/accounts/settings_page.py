@@ -226,7 +226,7 @@ def settings_page(
     request: Request,
     learner: LearnerProfile,
     db: Session,
-    typed: SettingsForm,
+    form: SettingsForm,
     problems: Problems,
 ) -> HTMLResponse:
     """Render the settings page with the submitted values; 422 if there are problems."""
@@ -236,7 +236,7 @@ def settings_page(
         "learners/settings.html",
         status=422 if problems else 200,
         learner=learner,
-        typed=typed,
+        typed=form,
         problems=problems,
         weekdays=WEEKDAYS,
         hours=[(str(hour), f"{hour:02}:00") for hour in range(24)],
@@ -263,14 +263,14 @@ def show_settings(request: Request, learner: CurrentLearner, db: DbSession) -> H
 @router.post("/settings")
 def change_settings(
     request: Request,
-    typed: Annotated[SettingsForm, Form()],
+    form: Annotated[SettingsForm, Form()],
     learner: EnrolledLearner,
     db: DbSession,
     now: Now,
 ) -> Response:
-    values, problems = typed.read(learner.study_day(now), learner.exam_day)
+    values, problems = form.read(learner.study_day(now), learner.exam_day)
     if problems:
-        return settings_page(request, learner, db, typed, problems)
+        return settings_page(request, learner, db, form, problems)
     learner_store.change_settings(db, learner.id, values)
     return RedirectResponse("/settings?kept=yes", 303)
 

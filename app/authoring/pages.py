@@ -209,10 +209,10 @@ _MAX_PROBLEMS = 300
 
 
 @problems_router.get("")
-def show_problem_list(context: Reader, wanted: ProblemQuery) -> HTMLResponse:
+def show_problem_list(context: Reader, query: ProblemQuery) -> HTMLResponse:
     """The problems in the content, with the source of the selected one."""
     listing = build_problem_list(
-        context.library, ProblemFilter(wanted.severity, wanted.file), wanted.at
+        context.library, ProblemFilter(query.severity, query.file), query.at
     )
     chosen = listing.chosen
     folder = context.request.state.live.folder
@@ -223,7 +223,7 @@ def show_problem_list(context: Reader, wanted: ProblemQuery) -> HTMLResponse:
         shown=listing.problems[:_MAX_PROBLEMS],
         chosen=chosen,
         lines=lines_around(folder, chosen.path, chosen.line) if chosen else [],
-        wanted=wanted,
+        wanted=query,
         name_of=problem_key,
         topic_of=topic_of_path,
         reports=store.list_learner_reports(context.db, context.learner.course),
@@ -260,16 +260,16 @@ Item = Annotated[Question, Depends(read_item)]
 
 
 @questions_router.get("/questions")
-def show_statistics(statistics: CurrentStatistics, context: Reader, wanted: TableQuery) -> Response:
+def show_statistics(statistics: CurrentStatistics, context: Reader, query: TableQuery) -> Response:
     """The statistics of the bank: the table, what to fix first, the mock exams."""
     rows = _statistics_rows(statistics, context)
-    descending = wanted.sort.startswith("-")
-    by = wanted.sort.removeprefix("-")
+    descending = query.sort.startswith("-")
+    by = query.sort.removeprefix("-")
     by = by if by in statistics_tables.SORTS else "discrimination"
     rows = statistics_tables.sort_rows(rows, by, descending=descending)
-    if wanted.format == "csv":
+    if query.format == "csv":
         return _csv_response(statistics_tables.format_csv(rows), "questions.csv")
-    if wanted.format == "exams-csv":
+    if query.format == "exams-csv":
         return _csv_response(statistics_tables.exams_as_csv(statistics.exams), "exams.csv")
     items = statistics_tables.items_to_fix(context.library, rows, statistics.lapsed_cards)
     reasons = {item.item: item.reasons[0].text for item in items}
@@ -278,15 +278,15 @@ def show_statistics(statistics: CurrentStatistics, context: Reader, wanted: Tabl
         "answered": [row for row in rows if row.statistics],
         "all": rows,
     }
-    group = wanted.show or ("look" if groups["look"] else "answered")
+    group = query.show or ("look" if groups["look"] else "answered")
     return context.page(
         "authoring/questions.html",
         library=context.library,
         items=items,
         reasons=reasons,
         group_sizes={name: len(group) for name, group in groups.items()},
-        rows=groups[group][wanted.start :][:_ROWS],
-        start=wanted.start,
+        rows=groups[group][query.start :][:_ROWS],
+        start=query.start,
         page_size=_ROWS,
         group=group,
         by=by,
@@ -482,7 +482,7 @@ _POLICY_LABELS = {
 
 
 @regrading_router.get("/questions/{item}/regrading")
-def show_regrading(context: Reader, item: str, wanted: RegradeQuery) -> HTMLResponse:
+def show_regrading(context: Reader, item: str, query: RegradeQuery) -> HTMLResponse:
     """The changes if earlier answers were regraded."""
     question = find_question(context.library, item)
     return context.page(
@@ -495,10 +495,10 @@ def show_regrading(context: Reader, item: str, wanted: RegradeQuery) -> HTMLResp
             context.db,
             context.learner.course,
             question,
-            reworded=wanted.reworded,
-            policy=wanted.policy,
+            reworded=query.reworded,
+            policy=query.policy,
         ),
-        wanted=wanted,
+        wanted=query,
         policies=_POLICY_LABELS,
         other_words=RegradeRefusal.WORDS,
     )
@@ -511,7 +511,7 @@ async def grade_again(
     library: CurrentLibrary,
     author: CurrentAuthor,
     now: Now,
-    wanted: RegradeForm,
+    form: RegradeForm,
 ) -> RedirectResponse:
     """Regrade earlier answers by the current key.
 
@@ -519,7 +519,7 @@ async def grade_again(
     writers can wait.
     """
     question = find_question(library, item)
-    if wanted.revision != question.revision:
+    if form.revision != question.revision:
         raise ConflictError(
             "The question was edited while this page was open. Nothing was graded.",
             "Look again at what its key changes now.",
@@ -532,14 +532,14 @@ async def grade_again(
                 db,
                 course,
                 question,
-                reworded=wanted.reworded,
-                policy=wanted.policy,
+                reworded=form.reworded,
+                policy=form.policy,
             )
         )
     write_session: Turn = request.app.state.turn
     async with write_session() as db:
         count = await run_in_threadpool(confirm_regrade, db, course, regrading, author.id, now)
-    query = f"graded={count}&policy={wanted.policy}{'&reworded=true' if wanted.reworded else ''}"
+    query = f"graded={count}&policy={form.policy}{'&reworded=true' if form.reworded else ''}"
     return RedirectResponse(f"/authoring/questions/{quote(item)}/regrading?{query}", 303)
 
 

@@ -59,10 +59,12 @@ class ProblemList:
         return self.problems[self.place] if self.problems else None
 
 
-def build_problem_list(library: Library, wanted: ProblemFilter, at: str = "") -> ProblemList:
+def build_problem_list(
+    library: Library, problem_filter: ProblemFilter, at: str = ""
+) -> ProblemList:
     """Return the problems of a course that pass a filter; `at` is `name_of` the selected one."""
     every = sorted(library.problems, key=lambda p: (p.severity, p))
-    shown = tuple(p for p in every if wanted.matches_problem(p))
+    shown = tuple(p for p in every if problem_filter.matches_problem(p))
     names = [problem_key(p) for p in shown]
     errors = sum(p.severity == "error" for p in every)
     return ProblemList(
@@ -137,13 +139,13 @@ def read_authoring_guide(path: Path = PATH) -> AuthoringGuide:
     return AuthoringGuide(plain_text(title), parts, tuple(sheet.problems))
 
 
-def _split_chapters(found: list[Token]) -> list[list[Token]]:
+def _split_chapters(tokens: list[Token]) -> list[list[Token]]:
     """Return the title, the text after it, and each chapter from its heading on."""
-    starts = [i for i, t in enumerate(found) if t.type == "heading_open"]
-    starts = [i for i in starts if found[i].tag == "h2" and not found[i].level]
-    after = closing_index(found, 0) + 1
-    cuts = [0, after, *starts, len(found)]
-    return [found[a:b] for a, b in itertools.pairwise(cuts)]
+    starts = [i for i, t in enumerate(tokens) if t.type == "heading_open"]
+    starts = [i for i in starts if tokens[i].tag == "h2" and not tokens[i].level]
+    after = closing_index(tokens, 0) + 1
+    cuts = [0, after, *starts, len(tokens)]
+    return [tokens[a:b] for a, b in itertools.pairwise(cuts)]
 
 
 def _build_guide_section(chapter: list[Token], scope: RenderContext) -> GuideSection:

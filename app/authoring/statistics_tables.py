@@ -363,11 +363,11 @@ class VariantRow:
 
 def wording_statistics(
     question: Question,
-    seen: Sequence[SeenWording],
+    wordings: Sequence[SeenWording],
     items: Mapping[tuple[str, str], ItemStatistics],
 ) -> list[WordingStatistics]:
     """Return the revisions of a question, oldest first; the current one is always included."""
-    since = {wording.revision: wording.since for wording in seen}
+    since = {wording.revision: wording.since for wording in wordings}
     answered = [revision for item, revision in items if item == question.id]
     return [
         WordingStatistics(
@@ -381,11 +381,11 @@ def wording_statistics(
 
 
 def unique_wordings(
-    question: Question, seen: Iterable[SeenWording], canonical: CanonicalRevisions
+    question: Question, wordings: Iterable[SeenWording], canonical: CanonicalRevisions
 ) -> list[SeenWording]:
     """Return the revisions with different content, each with the date it was first shown."""
     unique: dict[str, SeenWording] = {}
-    for wording in seen:
+    for wording in wordings:
         revision = canonical.get((question.id, wording.revision), wording.revision)
         unique.setdefault(revision, dataclasses.replace(wording, revision=revision))
     return list(unique.values())

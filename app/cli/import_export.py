@@ -215,15 +215,15 @@ def _write_output(path: Path, content: bytes) -> None:
 
 
 def _format_report(
-    summary: str, refused: Sequence[ItemRemark], lost: Sequence[ItemRemark], advice: str = ""
+    summary: str, refused: Sequence[ItemRemark], losses: Sequence[ItemRemark], advice: str = ""
 ) -> str:
     lines = [summary]
     if refused:
         lines += [f"{_format_count_noun(len(refused), 'item')} refused:", *_group_remarks(refused)]
-    if lost:
-        items = {(remark.name, remark.place) for remark in lost}
+    if losses:
+        items = {(remark.name, remark.place) for remark in losses}
         count = _format_count_noun(len(items), "item")
-        lines += [f"{count} with a loss{advice}:", *_group_remarks(lost)]
+        lines += [f"{count} with a loss{advice}:", *_group_remarks(losses)]
     return "\n".join(lines)
 
 

@@ -33,29 +33,31 @@ _MOST_SHOWN = 40
 _LITERAL = ("fence", "code_block", "html_block", "math_block", "table_open")
 
 
-def check_answer_lines(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
+def check_answer_lines(
+    draft: ItemDraft, parts: ItemParts, kind: str, source_file: SourceFile
+) -> None:
     """Report lines that look like an option, a step or a table row but are read as text.
 
     Otherwise, because of a typo, they would appear as part of the line above.
     """
     if kind == "card":
         return
-    read = {p.line for p in sheet.problems if p.severity == "error"}
+    read = {p.line for p in source_file.problems if p.severity == "error"}
     read |= {option.line for option in parts.options} | _block_lines(draft, *_LITERAL)
     if kind == "order":
         read |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
-    lines = {*_matching_lines(_OPTION, draft, sheet, read)}
+    lines = {*_matching_lines(_OPTION, draft, source_file, read)}
     if parts.options:
-        lines |= _near_options(draft) & {*_matching_lines(_BESIDE, draft, sheet, read)}
-        lines |= _second_lists(draft, parts, sheet) - read
-    _report_lines(sorted(lines), "E24", sheet)
+        lines |= _near_options(draft) & {*_matching_lines(_BESIDE, draft, source_file, read)}
+        lines |= _second_lists(draft, parts, source_file) - read
+    _report_lines(sorted(lines), "E24", source_file)
     if parts.options:
-        _check_reasons(draft, parts, sheet, read | lines)
+        _check_reasons(draft, parts, source_file, read | lines)
     read |= _block_lines(draft, "blockquote_open")
     if kind == "order":
-        _report_lines(_matching_lines(_STEP, draft, sheet, read), "E50", sheet)
+        _report_lines(_matching_lines(_STEP, draft, source_file, read), "E50", source_file)
     elif kind == "match" and parts.block:
-        _report_lines(_matching_lines(_ROW, draft, sheet, read), "E52", sheet)
+        _report_lines(_matching_lines(_ROW, draft, source_file, read), "E52", source_file)
 
 
 _WORDS = {
@@ -65,21 +67,21 @@ _WORDS = {
 }
 
 
-def _report_lines(lines: Iterable[int], code: str, sheet: SourceFile) -> None:
+def _report_lines(lines: Iterable[int], code: str, source_file: SourceFile) -> None:
     what, hint = _WORDS[code]
     for line in lines:
-        words = sheet.lines[line - 1].strip()[:_MOST_SHOWN]
+        words = source_file.lines[line - 1].strip()[:_MOST_SHOWN]
         message = f"“{words}” is read as text, not as {what}."
-        sheet.report(code, line, 1, message, hint)
+        source_file.report(code, line, 1, message, hint)
 
 
 def _matching_lines(
-    pattern: re.Pattern[str], draft: ItemDraft, sheet: SourceFile, read: set[int]
+    pattern: re.Pattern[str], draft: ItemDraft, source_file: SourceFile, read: set[int]
 ) -> Iterator[int]:
     """Yield the matching lines below the item's comment, except those in `read`."""
     last = draft.line + draft.text.count("\n")
     for line in range(last - draft.below.count("\n"), last + 1):
-        words = unicodedata.normalize("NFKC", html.unescape(sheet.lines[line - 1]))
+        words = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
         if line not in read and pattern.match(words):
             yield line
 
@@ -92,7 +94,7 @@ def _near_options(draft: ItemDraft) -> set[int]:
     return above | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
 
 
-def _second_lists(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> set[int]:
+def _second_lists(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> set[int]:
     """Return items of lists without options that directly adjoin a list of options."""
     options = {option.line for option in parts.options}
     lists = [
@@ -100,17 +102,19 @@ def _second_lists(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> set[
         for t in draft.body
         if t.type in {"bullet_list_open", "ordered_list_open"} and t.level == 0
     ]
-    filled = [{n for n in lines if sheet.lines[n - 1].strip()} for lines in lists]
+    filled = [{n for n in lines if source_file.lines[n - 1].strip()} for lines in lists]
     found: set[int] = set()
     for one, other in itertools.pairwise(filled):
-        between = sheet.lines[max(one) : min(other) - 1]
+        between = source_file.lines[max(one) : min(other) - 1]
         if all(map(str.strip, between)) and bool(one & options) != bool(other & options):
             found |= other if one & options else one
     items = (t for t in draft.body if t.type == "list_item_open" and t.level == 1)
     return found & {first_line(t) for t in items}
 
 
-def _check_reasons(draft: ItemDraft, parts: ItemParts, sheet: SourceFile, read: set[int]) -> None:
+def _check_reasons(
+    draft: ItemDraft, parts: ItemParts, source_file: SourceFile, read: set[int]
+) -> None:
     """Report E24 for lines that Markdown reads as part of the option above them.
 
     A line that is not indented may be another option; one with a sign like > was
@@ -126,13 +130,13 @@ def _check_reasons(draft: ItemDraft, parts: ItemParts, sheet: SourceFile, read: 
         for line in range(first_line(t) + 1, last_line(t) + 1)
     }
     for line in sorted(own - read):
-        raw = sheet.lines[line - 1]
+        raw = source_file.lines[line - 1]
         words = unicodedata.normalize("NFKC", html.unescape(raw))
         loose = raw.strip() and not raw[0].isspace()
         if loose or (line not in quotes and _REASON.match(words)):
             message = f"“{raw.strip()[:_MOST_SHOWN]}” is read as part of the option"
             hint = "Begin a reason with two spaces and >, and an option with - [ ]."
-            sheet.report("E24", line, 1, f"{message} above it.", hint)
+            source_file.report("E24", line, 1, f"{message} above it.", hint)
 
 
 def _block_lines(draft: ItemDraft, *kinds: str) -> set[int]:

@@ -174,8 +174,8 @@ def _updated_lock(
     return FileChange(LOCK, old, write_lock(entries.values()) if whole else old or "")
 
 
-def _is_error(found: ContentProblem) -> bool:
-    return found.severity == "error"
+def _is_error(problem: ContentProblem) -> bool:
+    return problem.severity == "error"
 
 
 def _with_review_date(

@@ -97,9 +97,9 @@ class ParsedCourse:
         return [(p, f) for p, r in self.in_order() for f in r.facts]
 
 
-def accepted_owners(bank: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
+def accepted_owners(course: ParsedCourse, accepted: Collection[str] = ()) -> IdOwners:
     """Return the owner of each id; see `find_owners`."""
-    return find_owners(bank.facts(), bank.readings, accepted)
+    return find_owners(course.facts(), course.readings, accepted)
 
 
 def map_locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
@@ -133,24 +133,24 @@ _REGISTERS = {
 }
 
 
-def check_mentions(bank: ParsedCourse) -> list[ContentProblem]:
+def check_mentions(course: ParsedCourse) -> list[ContentProblem]:
     """Report E14, E86, E61, W95 and drawing problems: references to unknown names."""
     known: dict[str, set[str]] = {
-        "objective": bank.objectives(),
-        "source": bank.source_keys(),
+        "objective": course.objectives(),
+        "source": course.source_keys(),
         # One without a page is reported with its items.
-        "topic": {path.split("/")[1] for path, r in bank.readings.items() if r.topic or r.facts},
+        "topic": {path.split("/")[1] for path, r in course.readings.items() if r.topic or r.facts},
     }
-    unread = {kind for kind, files in _REGISTERS.items() if not bank.is_known(files)}
+    unread = {kind for kind, files in _REGISTERS.items() if not course.is_known(files)}
     hints: dict[tuple[str, str], str] = {}
-    renamed = bank.renamed()
+    renamed = course.renamed()
     found: list[ContentProblem] = []
-    for path, reading in bank.readings.items():
+    for path, reading in course.readings.items():
         for mention in reading.mentions:
             if mention.kind in unread:
                 continue
             if mention.kind not in known:
-                found += _check_mention_path(path, mention, bank)
+                found += _check_mention_path(path, mention, course)
             elif mention.value not in known[mention.kind]:
                 words = known[mention.kind]
                 hint = _moved_topic_hint(path, mention, renamed) or _nearest_hint(
@@ -170,28 +170,28 @@ def _moved_topic_hint(path: str, mention: CrossReference, renamed: Mapping[str, 
 
 
 def _check_mention_path(
-    path: str, mention: CrossReference, bank: ParsedCourse
+    path: str, mention: CrossReference, course: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Check references that are not looked up in a register."""
     if mention.kind == "day":
-        yield from _check_future_date(path, mention, bank.today)
+        yield from _check_future_date(path, mention, course.today)
     elif mention.kind == "calculator":
-        yield from _calculators_off_problem(path, mention, bank)
+        yield from _calculators_off_problem(path, mention, course)
     elif mention.kind == "file":
-        yield from check_picture(path, mention, bank.files)
+        yield from check_picture(path, mention, course.files)
     elif mention.kind in {"drawing", "picture"}:
-        yield from check_drawing(path, mention, bank.readings)
+        yield from check_drawing(path, mention, course.readings)
     elif mention.kind == "term":
-        yield from check_related(path, mention, bank.readings)
+        yield from check_related(path, mention, course.readings)
     else:
-        yield from check_link(path, mention, bank.readings)
+        yield from check_link(path, mention, course.readings)
 
 
 def _calculators_off_problem(
-    path: str, mention: CrossReference, bank: ParsedCourse
+    path: str, mention: CrossReference, course: ParsedCourse
 ) -> Iterable[ContentProblem]:
     """Report W95: a calculator in a course that offers none."""
-    if not bank.syllabus.calculators:
+    if not course.syllabus.calculators:
         message = f"This needs the calculator “{mention.value}”, and the course has none."
         hint = "Take it out, or take calculators = false out of syllabus.toml."
         place = (path, mention.line, mention.column)
@@ -231,17 +231,17 @@ def _check_future_date(
         yield make_problem((path, mention.line, mention.column), "E13", message, hint)
 
 
-def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
+def check_dates(course: ParsedCourse) -> list[ContentProblem]:
     """Report W18: pages and sources that were not reviewed for a year."""
     found = []
-    for path, reading in bank.readings.items():
+    for path, reading in course.readings.items():
         topic = reading.topic
-        if topic and topic.reviewed and bank.today - topic.reviewed > _STALE_AFTER:
+        if topic and topic.reviewed and course.today - topic.reviewed > _STALE_AFTER:
             message = f"The page was last reviewed on {topic.reviewed}."
             hint = "Read it again and write the date of today."
             found.append(make_problem((path, 1, 1), "W18", message, hint))
         for source in reading.sources:
-            if source.read and bank.today - source.read > _STALE_AFTER:
+            if source.read and course.today - source.read > _STALE_AFTER:
                 message = f"The source “{source.key}” was last read on {source.read}."
                 hint = "See whether it still says so, and write the date of today."
                 line = dict(reading.entries).get(source.key, 1)
@@ -249,11 +249,11 @@ def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
     return found
 
 
-def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
+def check_stems(course: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
     """Report W72: two questions with nearly the same stem, numbers included."""
     stems = [
         (path, fact, frozenset(normalize_text(part_letters(questions[fact.id].stem.plain)).split()))
-        for path, fact in bank.facts()
+        for path, fact in course.facts()
         if fact.id in questions and fact.asks
     ]
     common = Counter(word for _, _, words in stems for word in words)
@@ -285,19 +285,21 @@ def _have_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
     return not any(len(w) < 3 or any(c.isdigit() for c in w) for w in different)
 
 
-def check_order(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
+def check_order(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
     """Report W36, W37, E39, E03, E11: order, titles, cycles and former slugs of topics."""
     return [
-        *_check_topic_order(bank, pages),
+        *_check_topic_order(course, pages),
         *_check_titles(pages),
         *_check_aliases(pages),
-        *(p for slug in pages for p in _check_prerequisite_cycle(slug, pages, bank)),
+        *(p for slug in pages for p in _check_prerequisite_cycle(slug, pages, course)),
     ]
 
 
-def _check_topic_order(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
-    register = bank.readings.get("syllabus.toml")
-    order = bank.syllabus.topics
+def _check_topic_order(
+    course: ParsedCourse, pages: Mapping[str, Topic]
+) -> Iterator[ContentProblem]:
+    register = course.readings.get("syllabus.toml")
+    order = course.syllabus.topics
     if register is None or not order:
         return
     lines = {m.value: (m.line, m.column) for m in register.mentions}
@@ -306,7 +308,7 @@ def _check_topic_order(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterat
             message = f"“{topic}” stands {count} times in the order."
             place = ("syllabus.toml", *lines.get(topic, (1, 1)))
             yield make_problem(place, "W36", message, "Keep one of them.")
-    moved = set(bank.renamed().values())  # reported elsewhere, with the hint to update the order
+    moved = set(course.renamed().values())  # reported elsewhere, with the hint to update the order
     for topic in pages:
         if topic not in {*order, *moved} and pages[topic].status == "live":
             message = f"The topic “{topic}” is not in the order of the syllabus."
@@ -339,11 +341,11 @@ def _check_titles(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
 
 
 def _check_prerequisite_cycle(
-    slug: str, pages: Mapping[str, Topic], bank: ParsedCourse
+    slug: str, pages: Mapping[str, Topic], course: ParsedCourse
 ) -> Iterator[ContentProblem]:
     """Report E39: a topic that requires itself, directly or through others."""
     page = pages[slug]
-    mentions = bank.readings[page.place.path].mentions
+    mentions = course.readings[page.place.path].mentions
     for wanted in page.requires:
         way = _prerequisite_path(wanted, slug, pages)
         if not way:
@@ -370,11 +372,11 @@ def _prerequisite_path(start: str, end: str, pages: Mapping[str, Topic]) -> tupl
     return ()
 
 
-def check_drafts(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
+def check_drafts(course: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     """Report E61: links from live pages to pages that are not live."""
     hidden = {slug: p.status for slug, p in pages.items() if p.status != "live"}
     for page in pages.values():
-        for mention in bank.readings[page.place.path].mentions if hidden else ():
+        for mention in course.readings[page.place.path].mentions if hidden else ():
             slug = mention.value.removeprefix("/concepts/").partition("#")[0]
             known = mention.kind in {"page", "topic"} and slug in hidden
             if known and page.status == "live":
@@ -403,18 +405,18 @@ _NAMED = 3  # drafts that are named in a message
 
 
 def check_coverage(
-    bank: ParsedCourse, questions: Iterable[Question], cards: Iterable[Flashcard]
+    course: ParsedCourse, questions: Iterable[Question], cards: Iterable[Flashcard]
 ) -> list[ContentProblem]:
     """Report exams that cannot be filled and objectives without items.
 
     `questions` and `cards` include drafts, which do not count but are mentioned.
     """
     asked = list(questions)
-    pages = [r.topic for r in bank.readings.values() if r.topic]
+    pages = [r.topic for r in course.readings.values() if r.topic]
     learned = [c for c in cards if not c.is_reverse]
     return [
-        *_check_blueprints(bank, asked),
-        *_check_objective_coverage(bank, pages, asked, learned),
+        *_check_blueprints(course, asked),
+        *_check_objective_coverage(course, pages, asked, learned),
     ]
 
 
@@ -426,20 +428,20 @@ def count_drafts_hint(drafts: Sequence[str]) -> str:
 
 
 def _check_objective_coverage(
-    bank: ParsedCourse,
+    course: ParsedCourse,
     pages: Sequence[Topic],
     questions: Sequence[Question],
     cards: Sequence[Flashcard],
 ) -> Iterable[ContentProblem]:
     """Report W73: objectives without a live page, live questions or live cards."""
-    register = bank.readings.get("syllabus.toml")
+    register = course.readings.get("syllabus.toml")
     lines = dict(register.entries) if register else {}
     classes: dict[str, Sequence[Topic | Question | Flashcard]] = {
         "page": pages,
         "questions": questions,
         "cards": cards,
     }
-    for number in sorted(bank.objectives()):
+    for number in sorted(course.objectives()):
         serving = {
             name: [item for item in items if number in item.objectives]
             for name, items in classes.items()
@@ -463,18 +465,18 @@ def _check_objective_coverage(
 
 
 def _check_blueprints(
-    bank: ParsedCourse, questions: Iterable[Question]
+    course: ParsedCourse, questions: Iterable[Question]
 ) -> Iterable[ContentProblem]:
     """Report E70, E71: exams that use unknown domains or need more questions than exist."""
-    domain_of = {o.number: o.domain for d in bank.syllabus.domains for o in d.objectives}
+    domain_of = {o.number: o.domain for d in course.syllabus.domains for o in d.objectives}
     drawn = [(q.home(domain_of), q) for q in questions if q.drawable]
     held = Counter(domain for domain, q in drawn if q.status == "live")
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for domain, question in drawn:
         if question.status != "live":
             drafts[domain][question.place.path] += 1
-    domains = {d.number for d in bank.syllabus.domains}
-    for path, reading in bank.readings.items():
+    domains = {d.number for d in course.syllabus.domains}
+    for path, reading in course.readings.items():
         lines = dict(reading.entries)
         for number, wanted in reading.exam.domains.items() if reading.exam else ():
             place = (path, lines.get(number, 1), 1)

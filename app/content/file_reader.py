@@ -134,15 +134,15 @@ def lay_out_page(
     linker: GlossaryLinker,
 ) -> PageLayout:
     """Lay out a page. Broken items are left out; failing blocks are reported."""
-    scope.sheet.item = ""
-    desk = _PageBuilder(scope, linker)
+    scope.source_file.item = ""
+    ctx = _PageBuilder(scope, linker)
     for region in regions:
         if isinstance(region, ItemDraft):
-            desk.embed(items.get((region.comment.id, region.line)))
+            ctx.embed(items.get((region.comment.id, region.line)))
         else:
-            desk.lay(_shown_tokens(region.tokens))
-    desk.close()
-    return PageLayout(tuple(desk.sections), desk.notes, tuple(desk.alerts))
+            ctx.lay(_shown_tokens(region.tokens))
+    ctx.close()
+    return PageLayout(tuple(ctx.sections), ctx.notes, tuple(ctx.alerts))
 
 
 def _shown_tokens(prose: list[Token]) -> list[Token]:
@@ -220,11 +220,11 @@ class _PageBuilder:
         if level == 1:
             hint = "The title comes from the front matter; begin with ##."
             message = "A page has no heading of the first level."
-            self.scope.sheet.report("W64", line, 1, message, hint)
+            self.scope.source_file.report("W64", line, 1, message, hint)
         elif level > self.level + 1:
             hint = f"Write {'#' * (self.level + 1)} here."
             message = f"The heading skips from level {self.level} to {level}."
-            self.scope.sheet.report("W64", line, 1, message, hint)
+            self.scope.source_file.report("W64", line, 1, message, hint)
         self.level = level
 
     def _add_special_block(self, block: list[Token]) -> None:
@@ -238,7 +238,7 @@ class _PageBuilder:
                     "The heading has no words.",
                     "Write its title behind it.",
                 )
-                self.scope.sheet.report("W64", first_line(block[0]), 1, message, hint)
+                self.scope.source_file.report("W64", first_line(block[0]), 1, message, hint)
             self.open = _OpenSection(address, title, self.numbered)
             self.scope.section = title
             self.scope.worked = False
@@ -254,7 +254,7 @@ class _PageBuilder:
         if key in self.notes:
             message = f"“[^{key}]:” stands on this page a second time."
             hint = "Keep one of the two; the text may cite it more than once."
-            self.scope.sheet.report("E11", first_line(block[0]), 1, message, hint)
+            self.scope.source_file.report("E11", first_line(block[0]), 1, message, hint)
         self.notes[key] = render_tokens(block[1:2], self.scope)
 
     def _picture(self, image: Token, block: list[Token]) -> None:
@@ -263,12 +263,12 @@ class _PageBuilder:
         file = str(image.attrs.get("src", ""))
         caption = str(image.attrs.get("title", ""))
         lines = first_line(block[0]), last_line(block[0])
-        caption = resolve_text_figures(caption, FIGURE_LINK, self.scope.sheet, *lines)
+        caption = resolve_text_figures(caption, FIGURE_LINK, self.scope.source_file, *lines)
         self.open.pieces.append(ImageBlock(file, caption, text.html))
         self.open.words.append(f"{text.plain}\n{caption}".strip())
-        sheet = self.scope.sheet
-        place = sheet.find(file, *lines)
-        sheet.add_mention("picture", file, *place)
+        source_file = self.scope.source_file
+        place = source_file.find(file, *lines)
+        source_file.add_mention("picture", file, *place)
 
     def _add_tokens(self, tokens: list[Token]) -> None:
         if not tokens:
@@ -281,19 +281,19 @@ class _PageBuilder:
             self.open.words.append(text.plain)
 
     def _add_calculator(self, token: Token) -> None:
-        sheet = self.scope.sheet
+        source_file = self.scope.source_file
         name = token.info.strip().partition(" ")[2].strip()
         line = first_line(token)
-        fields = strict_yaml.read_mapping(token.content, sheet.report, line + 1)
+        fields = strict_yaml.read_mapping(token.content, source_file.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
-        sheet.spend_effort(estimate_price(name), token.info + token.content)
+        source_file.spend_effort(estimate_price(name), token.info + token.content)
         try:
             compute_estimate(name, inputs)
         except FigureError as error:
             place = _locate_message(error.message, fields, line)
-            sheet.report(error.code, *place, error.message, error.hint)
+            source_file.report(error.code, *place, error.message, error.hint)
             return
-        sheet.add_mention("calculator", name.replace("_", "-"), line, 1)
+        source_file.add_mention("calculator", name.replace("_", "-"), line, 1)
         self.open.pieces.append(CalculatorBlock(name.replace("_", "-"), inputs))
         self.open.minutes += _CALCULATOR_MINUTES
 
@@ -340,18 +340,20 @@ _EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 
-def read_topic_file(sheet: SourceFile, where: PurePosixPath, names: GlossaryNames) -> ParsedFile:
+def read_topic_file(
+    source_file: SourceFile, where: PurePosixPath, names: GlossaryNames
+) -> ParsedFile:
     """Parse a page, a quiz or cards, depending on the file name."""
     kind = _KINDS.get(where.name, "quiz")
     slug = where.parts[1] if len(where.parts) > 2 else where.stem
-    front, text = front_matter(sheet, page=kind == "page")
-    regions = read_regions(text, sheet, kind)
-    scope = RenderContext(sheet, folder=slug)
+    front, text = front_matter(source_file, page=kind == "page")
+    regions = read_regions(text, source_file, kind)
+    scope = RenderContext(source_file, folder=slug)
     items, facts = _build_items(regions, kind, front, scope)
-    check_balance(items.values(), sheet)
-    parsed = ParsedFile(sheet.path, facts=tuple(facts))
+    check_balance(items.values(), source_file)
+    parsed = ParsedFile(source_file.path, facts=tuple(facts))
     if kind == "page":
-        return _add_page(parsed, (regions, items, front, slug), sheet, names)
+        return _add_page(parsed, (regions, items, front, slug), source_file, names)
     return dataclasses.replace(
         parsed,
         questions=tuple(i for i in items.values() if isinstance(i, Question)),
@@ -365,22 +367,22 @@ def _build_items(
     """Return the valid items by id and line, and the fingerprints of all items."""
     items: Items = {}
     facts: list[ItemFingerprint] = []
-    sheet = scope.sheet
-    for draft in _limit_items([r for r in regions if isinstance(r, ItemDraft)], sheet):
-        before = sheet.mark = len(sheet.problems)
+    source_file = scope.source_file
+    for draft in _limit_items([r for r in regions if isinstance(r, ItemDraft)], source_file):
+        before = source_file.mark = len(source_file.problems)
         built, stopped = _build_item_or_stop(draft, kind, front, scope)
-        errors = any(p.severity == "error" for p in sheet.problems[before:])
+        errors = any(p.severity == "error" for p in source_file.problems[before:])
         broken = draft.broken or errors or built is None
         if draft.comment.id:
-            facts.append(_item_fingerprint(draft, built, sheet, broken=broken))
+            facts.append(_item_fingerprint(draft, built, source_file, broken=broken))
         elif _lacks_id(draft):
-            sheet.unidentified.append(_unidentified_item(draft, sheet))
+            source_file.unidentified.append(_unidentified_item(draft, source_file))
         if built is not None and not broken:
             items[built.item.id, draft.line] = built.item
             _add_reverse(built, items)
         if stopped:
             break
-    sheet.item = ""
+    source_file.item = ""
     return items, facts
 
 
@@ -390,9 +392,9 @@ def _lacks_id(draft: ItemDraft) -> bool:
     return isinstance(node, YamlText) and not node.text
 
 
-def _unidentified_item(draft: ItemDraft, sheet: SourceFile) -> UnidentifiedItem:
+def _unidentified_item(draft: ItemDraft, source_file: SourceFile) -> UnidentifiedItem:
     key = draft.comment.fields.keys["q"]
-    rest = sheet.lines[key.line - 1][key.column - 1 :]
+    rest = source_file.lines[key.line - 1][key.column - 1 :]
     old = (_EMPTY_KEY.match(rest) or [""])[0]
     title = without_figure_links(draft.heading.content)
     return UnidentifiedItem(
@@ -409,13 +411,13 @@ def _unidentified_item(draft: ItemDraft, sheet: SourceFile) -> UnidentifiedItem:
     )
 
 
-def _limit_items(drafts: list[ItemDraft], sheet: SourceFile) -> list[ItemDraft]:
+def _limit_items(drafts: list[ItemDraft], source_file: SourceFile) -> list[ItemDraft]:
     """Return the items up to the limit, reporting the first beyond it."""
     if len(drafts) > MOST_ITEMS:
-        sheet.item = ""
+        source_file.item = ""
         message = f"The file has {len(drafts):,} items; the limit is {MOST_ITEMS:,}."
         hint = "Split it into several topics."
-        sheet.report("E88", drafts[MOST_ITEMS].line, 1, message, hint)
+        source_file.report("E88", drafts[MOST_ITEMS].line, 1, message, hint)
     return drafts[:MOST_ITEMS]
 
 
@@ -426,17 +428,17 @@ def _build_item_or_stop(
 
     An exception is reported as a problem of the item, so that the others are served.
     """
-    sheet = scope.sheet
-    sheet.line = draft.line
+    source_file = scope.source_file
+    source_file.line = draft.line
     try:
         built = build_item(draft, kind, front, scope)
         if built is not None:
-            check_item(built.item, built.written, sheet, exam=kind == "quiz")
+            check_item(built.item, built.written, source_file, exam=kind == "quiz")
     except LimitExceededError as error:
-        sheet.give_up(error, "", draft.line)
+        source_file.give_up(error, "", draft.line)
         return None, True
     except Exception as error:  # noqa: BLE001 - one item must not break the others
-        sheet.give_up(error, "This item", draft.line)
+        source_file.give_up(error, "This item", draft.line)
         return None, False
     return built, False
 
@@ -456,7 +458,7 @@ def _add_reverse(built: ParsedItem, items: Items) -> None:
 
 
 def _item_fingerprint(
-    draft: ItemDraft, built: ParsedItem | None, sheet: SourceFile, *, broken: bool
+    draft: ItemDraft, built: ParsedItem | None, source_file: SourceFile, *, broken: bool
 ) -> ItemFingerprint:
     item = built.item if built is not None else None
     kind = draft.comment.word("type") or "unknown"
@@ -487,27 +489,27 @@ def _item_fingerprint(
         hash_words(heading),
         hash_words(draft.below),
         bottom_k_sketch(draft.text),
-        _locate_id(draft, sheet),
+        _locate_id(draft, source_file),
     )
 
 
-def _locate_id(draft: ItemDraft, sheet: SourceFile) -> tuple[int, int]:
+def _locate_id(draft: ItemDraft, source_file: SourceFile) -> tuple[int, int]:
     """Return line and column of the id, after a quotation mark if there is one."""
     line, column = draft.comment.place("q")
-    at = sheet.lines[line - 1].find(draft.comment.id, column - 1)
+    at = source_file.lines[line - 1].find(draft.comment.id, column - 1)
     return line, max(at + 1, column)
 
 
 def _add_page(
     parsed: ParsedFile,
     read: tuple[Sequence[Region], Items, FrontMatter, str],
-    sheet: SourceFile,
+    source_file: SourceFile,
     names: GlossaryNames,
 ) -> ParsedFile:
     """Return the file with its page, and with each question's section set."""
     regions, items, front, slug = read
     linker = FirstMentionLinker(names)
-    scope = RenderContext(sheet, page=True, folder=slug)
+    scope = RenderContext(source_file, page=True, folder=slug)
     # A card is part of the page's text. It is shown only with the same status as the
     # page.
     shown = {
@@ -537,30 +539,30 @@ def _add_page(
 def _build_topic(
     page: PageLayout, front: FrontMatter, scope: RenderContext, linked: tuple[str, ...]
 ) -> Topic:
-    sheet = scope.sheet
-    unread = any(p.code in {"E10", "E12"} and not p.item for p in sheet.problems)
+    source_file = scope.source_file
+    unread = any(p.code in {"E10", "E12"} and not p.item for p in source_file.problems)
     if not front.title and not unread:
         hint = "Begin the file with --- and a line “title: …”."
-        sheet.report("E10", 1, 1, "The page has no title in its front matter.", hint)
+        source_file.report("E10", 1, 1, "The page has no title in its front matter.", hint)
     cited = tuple(dict.fromkeys((*scope.cited, *front.sources)))
     if not cited:
         hint = "Name sources in the front matter, and where they are used: [^key]."
-        sheet.report("E16", 1, 1, "The page names no source.", hint, derived=True)
-    _check_notes(page, cited, sheet)
+        source_file.report("E16", 1, 1, "The page names no source.", hint, derived=True)
+    _check_notes(page, cited, source_file)
     return Topic(
         scope.folder,
         front.title or scope.folder,
         front.summary,
         front.objectives,
-        _mark_essential(page.sections, front, sheet),
+        _mark_essential(page.sections, front, source_file),
         cited,
         front.requires,
         front.reviewed,
         round(sum(s.minutes for s in page.sections), 1),
         (),
         (),
-        SourceLocation(sheet.path, 1),
-        content_hash(sheet.text),
+        SourceLocation(source_file.path, 1),
+        content_hash(source_file.text),
         linked,
         page.notes,
         front.level,
@@ -570,7 +572,7 @@ def _build_topic(
 
 
 def _mark_essential(
-    sections: Sequence[Section], front: FrontMatter, sheet: SourceFile
+    sections: Sequence[Section], front: FrontMatter, source_file: SourceFile
 ) -> tuple[Section, ...]:
     """Return the sections, marked for the short route. Reports E61: unknown anchors.
 
@@ -584,24 +586,24 @@ def _mark_essential(
     for anchor in front.essential:
         if anchor not in known:
             message = f"“{anchor}” is no section of this page."
-            line, _ = sheet.find("essential:", 1, len(sheet.lines))
-            place = sheet.find(anchor, line, len(sheet.lines))
+            line, _ = source_file.find("essential:", 1, len(source_file.lines))
+            place = source_file.find(anchor, line, len(source_file.lines))
             hint = did_you_mean(anchor, known)
-            sheet.report("E61", *place, message, hint)
+            source_file.report("E61", *place, message, hint)
     return tuple(
         dataclasses.replace(s, essential=s.anchor in front.essential or not (s.anchor and s.plain))
         for s in sections
     )
 
 
-def _check_notes(page: PageLayout, cited: Collection[str], sheet: SourceFile) -> None:
+def _check_notes(page: PageLayout, cited: Collection[str], source_file: SourceFile) -> None:
     """Report W96: explanations of footnotes that the page does not use."""
     for key in page.notes:
         if key not in cited:
-            place = sheet.find(f"[^{key}]:", 1, len(sheet.lines))
+            place = source_file.find(f"[^{key}]:", 1, len(source_file.lines))
             message = f"“[^{key}]:” explains a footnote that the page does not have."
             hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
-            sheet.report("W96", *place, message, hint)
+            source_file.report("W96", *place, message, hint)
 
 
 def _embedding_sections(page: PageLayout) -> dict[str, str]:
@@ -623,12 +625,12 @@ _COMMA = re.compile("[,\u060c\u3001\uff0c]")  # also Arabic, Japanese and Chines
 _SEE = re.compile(r"^See[:\uff1a]\s*(.+)$", re.DOTALL)
 
 
-def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
+def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
-    _, text = front_matter(sheet)
+    _, text = front_matter(source_file)
     found = parse_markdown(text)
-    check_blocks(found, sheet)
-    scope = RenderContext(sheet, folder="..")
+    check_blocks(found, source_file)
+    scope = RenderContext(source_file, folder="..")
     terms: list[GlossaryTerm] = []
     at = 0
     while at < len(found):
@@ -636,22 +638,22 @@ def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
         if found[at].type == "heading_open" and found[at].tag != "h1":
             if len(terms) == MOST_TERMS:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
-                sheet.report("E88", first_line(found[at]), 1, message, "Keep fewer.")
+                source_file.report("E88", first_line(found[at]), 1, message, "Keep fewer.")
                 break
             terms.append(_build_term(found[at:end], scope))
         elif found[at].type == "heading_open" and at and found[at].tag == "h1":
             words = plain_text(found[at + 1 : at + 2])[:60]
             message = f"“{words}” is a title, and no term."
-            sheet.report("W64", first_line(found[at]), 1, message, f"Write ## {words}")
+            source_file.report("W64", first_line(found[at]), 1, message, f"Write ## {words}")
         at = end
-    return _drop_duplicate_terms([t for t in terms if t.meaning.html], sheet)
+    return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
 
 
-def _next_heading(found: list[Token], start: int) -> int:
-    for at in range(start, len(found)):
-        if found[at].type == "heading_open" and not found[at].level:
+def _next_heading(tokens: list[Token], start: int) -> int:
+    for at in range(start, len(tokens)):
+        if tokens[at].type == "heading_open" and not tokens[at].level:
             return at
-    return len(found)
+    return len(tokens)
 
 
 def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
@@ -660,22 +662,22 @@ def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     line = first_line(block[0])
     body, related = _part_see(block[3:])
     for other in related:
-        near = scope.sheet.find("See:", line, line + _MAX_TERM_LENGTH)[0]
-        at = scope.sheet.find(other, near, near + _MAX_TERM_LENGTH)
-        scope.sheet.add_mention("term", other, *at)
+        near = scope.source_file.find("See:", line, line + _MAX_TERM_LENGTH)[0]
+        at = scope.source_file.find(other, near, near + _MAX_TERM_LENGTH)
+        scope.source_file.add_mention("term", other, *at)
     if not name:
         hint = "Write the term behind the ##."
-        scope.sheet.report("E10", line, 1, "A term has no name.", hint)
+        scope.source_file.report("E10", line, 1, "A term has no name.", hint)
     for token in body:
         if token.type == "inline" and (no_heading := match_glued_heading(token)):
-            report_glued("E10", first_line(token), no_heading, scope.sheet)
+            report_glued("E10", first_line(token), no_heading, scope.source_file)
     meaning = render_tokens(body, scope) if body else NO_TEXT
     if not meaning.html:
         hint = "Write one paragraph below the heading."
-        scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
+        scope.source_file.report("E10", line, 1, f"“{name}” has no meaning.", hint)
     see = [slugify(other) for other in related]
     see += re.findall(r'<a href="(/[^"]+)"', meaning.html)
-    place = SourceLocation(scope.sheet.path, line)
+    place = SourceLocation(scope.source_file.path, line)
     return GlossaryTerm(pinned or slugify(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
 
@@ -692,7 +694,9 @@ def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
     return body, []
 
 
-def _drop_duplicate_terms(terms: list[GlossaryTerm], sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
+def _drop_duplicate_terms(
+    terms: list[GlossaryTerm], source_file: SourceFile
+) -> tuple[GlossaryTerm, ...]:
     kept: dict[str, GlossaryTerm] = {}
     for term in terms:
         first = kept.get(term.anchor)
@@ -700,7 +704,7 @@ def _drop_duplicate_terms(terms: list[GlossaryTerm], sheet: SourceFile) -> tuple
             kept[term.anchor] = term
         else:
             message = f"“{term.name}” is defined in line {first.place.line} already."
-            sheet.report("W66", term.place.line, 1, message, "Keep one meaning.")
+            source_file.report("W66", term.place.line, 1, message, "Keep one meaning.")
     return tuple(kept.values())
 
 
@@ -714,54 +718,56 @@ def parse_file(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> Parsed
     """
     clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
-    sheet = SourceFile(path, valid)
+    source_file = SourceFile(path, valid)
     try:
-        parsed = _read_source(sheet, names)
+        parsed = _read_source(source_file, names)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
-        sheet.item = ""
-        sheet.give_up(error, "This file")
-        sheet.mentions.clear()
-        sheet.edits.clear()
-        sheet.unidentified.clear()
+        source_file.item = ""
+        source_file.give_up(error, "This file")
+        source_file.mentions.clear()
+        source_file.edits.clear()
+        source_file.unidentified.clear()
         parsed = ParsedFile(path)
-    return _with_notes(sheet, parsed)
+    return _with_notes(source_file, parsed)
 
 
-def _read_source(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
-    where = PurePosixPath(sheet.path)
+def _read_source(source_file: SourceFile, names: GlossaryNames) -> ParsedFile:
+    where = PurePosixPath(source_file.path)
     if where.suffix == ".svg":
-        return _read_svg_file(sheet)
-    if len(sheet.lines) > MOST_LINES:
-        message = f"The file has {len(sheet.lines):,} lines; the limit is {MOST_LINES:,}."
+        return _read_svg_file(source_file)
+    if len(source_file.lines) > MOST_LINES:
+        message = f"The file has {len(source_file.lines):,} lines; the limit is {MOST_LINES:,}."
         raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
     if where.parts[:1] == ("exams",):
-        exam = read_exam(sheet, where.stem)
-        return ParsedFile(sheet.path, exam=exam, entries=_domain_count_lines(sheet))
-    check_source(sheet)
-    read = _READERS.get(sheet.path)
-    return read(sheet) if read else read_topic_file(sheet, where, names)
+        exam = read_exam(source_file, where.stem)
+        return ParsedFile(source_file.path, exam=exam, entries=_domain_count_lines(source_file))
+    check_source(source_file)
+    read = _READERS.get(source_file.path)
+    return read(source_file) if read else read_topic_file(source_file, where, names)
 
 
-def _read_svg_file(sheet: SourceFile) -> ParsedFile:
-    lines = 1, len(sheet.lines)
-    check_source(sheet)
-    text = resolve_text_figures(sheet.text, SVG_FIGURE, sheet, *lines)
-    return ParsedFile(sheet.path, drawing=read_drawing(text))
+def _read_svg_file(source_file: SourceFile) -> ParsedFile:
+    lines = 1, len(source_file.lines)
+    check_source(source_file)
+    text = resolve_text_figures(source_file.text, SVG_FIGURE, source_file, *lines)
+    return ParsedFile(source_file.path, drawing=read_drawing(text))
 
 
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
 
 
-def _domain_count_lines(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
+def _domain_count_lines(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
     """Return the (number, line) of each domain in a mock exam's [domains] table."""
-    lines = [text.strip() for text in sheet.lines]
+    lines = [text.strip() for text in source_file.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
     found = enumerate(map(_COUNT.match, lines[first:]), first + 1)
     return tuple((match[1], line) for line, match in found if match)
 
 
-def _read_source_register(sheet: SourceFile) -> ParsedFile:
-    return ParsedFile(sheet.path, sources=read_sources(sheet), entries=entry_lines(sheet))
+def _read_source_register(source_file: SourceFile) -> ParsedFile:
+    return ParsedFile(
+        source_file.path, sources=read_sources(source_file), entries=entry_lines(source_file)
+    )
 
 
 _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
@@ -776,16 +782,18 @@ _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
 }
 
 
-def _with_notes(sheet: SourceFile, parsed: ParsedFile) -> ParsedFile:
+def _with_notes(source_file: SourceFile, parsed: ParsedFile) -> ParsedFile:
     """Add what was collected while reading: problems, edits, references."""
-    text = hashlib.sha256(sheet.text.encode())
+    text = hashlib.sha256(source_file.text.encode())
     return dataclasses.replace(
         parsed,
-        amounts=read_amounts(sheet.text) if sheet.path.endswith((".md", ".svg")) else NO_AMOUNTS,
+        amounts=read_amounts(source_file.text)
+        if source_file.path.endswith((".md", ".svg"))
+        else NO_AMOUNTS,
         digest=text.hexdigest()[:16],
-        mentions=tuple(sheet.mentions),
-        edits=tuple(sheet.edits),
-        claims=tuple(dict.fromkeys(sheet.claims)),
-        unidentified=tuple(sheet.unidentified),
-        problems=tuple(sorted(set(sheet.problems))),
+        mentions=tuple(source_file.mentions),
+        edits=tuple(source_file.edits),
+        claims=tuple(dict.fromkeys(source_file.claims)),
+        unidentified=tuple(source_file.unidentified),
+        problems=tuple(sorted(set(source_file.problems))),
     )

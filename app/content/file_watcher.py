@@ -256,9 +256,11 @@ def take_stamps(folder: Path, names: list[str]) -> FileStamps:
 class WatchedFiles:
     """Parses each file once per content. A broken file keeps its last good version."""
 
-    def __init__(self, folder: Path, cache: Path | None, kept: LastGoodFiles | None = None) -> None:
+    def __init__(
+        self, folder: Path, cache: Path | None, last_good: LastGoodFiles | None = None
+    ) -> None:
         self.folder = folder
-        self.kept = kept
+        self.kept = last_good
         self.cache = ParseCache(cache) if cache else None
         self.readings: dict[str, tuple[tuple[bytes, str], ParsedFile]] = {}
         self.good: dict[str, ParsedFile] = {}

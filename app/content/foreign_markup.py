@@ -60,42 +60,42 @@ _STARS = re.compile(r"(?<=\S)(?:\*\*|~~)|(?:\*\*|~~)(?=\S)")
 _MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)|\[\^[^\]]+\]")
 
 
-def check_plain_text(key: str, text: str, place: tuple[int, int], sheet: SourceFile) -> None:
+def check_plain_text(key: str, text: str, place: tuple[int, int], source_file: SourceFile) -> None:
     """Report markup in a value of front matter that is shown as plain text."""
     if found := _MARKED.search(text):
         message = f"“{found[0][:_MOST_SHOWN]}” is shown as it stands: “{key}” is plain text."
-        sheet.report("W74", *place, message, "Write the words alone.")
+        source_file.report("W74", *place, message, "Write the words alone.")
 
 
-def _check_stars(inline: Token, sheet: SourceFile) -> None:
+def _check_stars(inline: Token, source_file: SourceFile) -> None:
     """Report marks of bold or struck words that begin or end nothing."""
     for child in inline.children or ():
         found = _STARS.search(child.content) if child.type == "text" else None
         if found and found[0] in inline.content and f"\\{found[0][0]}" not in inline.content:
             first = first_line(inline)
-            place = sheet.find(found[0], first, first + inline.content.count("\n"))
+            place = source_file.find(found[0], first, first + inline.content.count("\n"))
             message = f"“{found[0]}” is shown as it stands: it begins or ends nothing."
             hint = f"Write it right beside the words, on both sides: {found[0]}words{found[0]}"
-            sheet.report("W74", *place, message, hint)
+            source_file.report("W74", *place, message, hint)
             return
 
 
-def check_foreign_markup(inline: Token, sheet: SourceFile) -> None:
+def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
     """Report markup of other editors in a paragraph, a heading or a cell, each sign once."""
-    _check_stars(inline, sheet)
+    _check_stars(inline, source_file)
     text = _LITERAL.sub(_blank, inline.content)
-    boxes = {p.line for p in sheet.problems if p.code == "E74"}
+    boxes = {p.line for p in source_file.problems if p.code == "E74"}
     told: set[int] = set()
-    for pattern, remedy in _FOREIGN if sheet.item else (*_FOREIGN, _TASK):
+    for pattern, remedy in _FOREIGN if source_file.item else (*_FOREIGN, _TASK):
         for found in pattern.finditer(text):
             line = first_line(inline) + text.count("\n", 0, found.start())
             if line in boxes or not told.isdisjoint(range(*found.span())):
                 continue
             told.update(range(*found.span()))
             shown = inline.content[found.start() : found.end()].strip().split("\n")[0]
-            place = sheet.find(shown, line, line)
+            place = source_file.find(shown, line, line)
             message = f"“{shown[:_MOST_SHOWN]}” is shown as it stands: it means nothing here."
-            sheet.report("W74", *place, message, remedy)
+            source_file.report("W74", *place, message, remedy)
 
 
 def _blank(literal: re.Match[str]) -> str:

@@ -149,42 +149,42 @@ class ItemMetadata:
     use: Literal["", "exam"]
 
 
-def front_matter(sheet: SourceFile, *, page: bool = True) -> tuple[FrontMatter, str]:
+def front_matter(source_file: SourceFile, *, page: bool = True) -> tuple[FrontMatter, str]:
     """Return the front matter, and the text with its lines blanked.
 
     Files other than a `page` contain only items, so the keys of a topic are not
     allowed.
     """
-    match = _FRONT.match(sheet.text)
+    match = _FRONT.match(source_file.text)
     if match is None:
-        if sheet.text.startswith("---"):
+        if source_file.text.startswith("---"):
             message = "The front matter is never closed."
-            sheet.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
-        return FrontMatter(), sheet.text
-    fields = strict_yaml.read_mapping(match[1], sheet.report, 2)
-    _refuse_unknown(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, sheet)
-    _refuse_shapes(fields, sheet)
+            source_file.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
+        return FrontMatter(), source_file.text
+    fields = strict_yaml.read_mapping(match[1], source_file.report, 2)
+    _refuse_unknown(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, source_file)
+    _refuse_shapes(fields, source_file)
     for key in ("title", "summary"):
         if isinstance(node := fields.values.get(key), YamlText):
-            check_plain_text(key, node.text, (node.line, node.column), sheet)
+            check_plain_text(key, node.text, (node.line, node.column), source_file)
     blank = "\n" * match[0].count("\n")
     front = FrontMatter(
         strict_yaml.single_text(fields.values.get("title")),
-        _read_mentions(fields, "objective", sheet),
-        _read_mentions(fields, "source", sheet),
+        _read_mentions(fields, "objective", source_file),
+        _read_mentions(fields, "source", source_file),
         strict_yaml.single_text(fields.values.get("summary")),
-        _read_date(fields, sheet),
-        _read_requires(fields, sheet),
+        _read_date(fields, source_file),
+        _read_requires(fields, source_file),
         _read_words(fields, "essential") if "essential" in fields.values else None,
         _read_words(fields, "aliases"),
         _read_words(fields, "tags"),
-        _read_level(fields, sheet),
-        _read_status(fields, sheet) or "live",
+        _read_level(fields, source_file),
+        _read_status(fields, source_file) or "live",
     )
-    return front, blank + sheet.text[match.end() :]
+    return front, blank + source_file.text[match.end() :]
 
 
-def _refuse_unknown(fields: YamlMapping, known: tuple[str, ...], sheet: SourceFile) -> None:
+def _refuse_unknown(fields: YamlMapping, known: tuple[str, ...], source_file: SourceFile) -> None:
     for name, key in fields.keys.items():
         if name not in known:
             hint = did_you_mean(name, known, _NEAR_NAME_CUTOFF)
@@ -193,10 +193,10 @@ def _refuse_unknown(fields: YamlMapping, known: tuple[str, ...], sheet: SourceFi
             elif known is ITEM_KEYS or name in FRONT_KEYS:
                 hint = _ELSEWHERE.get(name.lower(), hint)
             message = f"“{name}” is not a key here."
-            sheet.report("E12", key.line, key.column, message, hint)
+            source_file.report("E12", key.line, key.column, message, hint)
 
 
-def _refuse_shapes(fields: YamlMapping, sheet: SourceFile) -> None:
+def _refuse_shapes(fields: YamlMapping, source_file: SourceFile) -> None:
     """Report E10: a list instead of a value, or a mapping instead of words. Drops the key."""
     for name, node in [*fields.values.items()]:
         message, hint = "", ""
@@ -207,7 +207,7 @@ def _refuse_shapes(fields: YamlMapping, sheet: SourceFile) -> None:
             message = f"“{name}” is a word or a list of words."
             hint = f"Write {name}: one, or {name}: [one, two]."
         if message:
-            sheet.report("E10", node.line, node.column, message, hint)
+            source_file.report("E10", node.line, node.column, message, hint)
             del fields.values[name], fields.keys[name]
 
 
@@ -217,7 +217,7 @@ def _is_words(node: strict_yaml.Node) -> bool:
 
 
 def _read_mentions(
-    fields: YamlMapping, name: Literal["objective", "source"], sheet: SourceFile
+    fields: YamlMapping, name: Literal["objective", "source"], source_file: SourceFile
 ) -> tuple[str, ...]:
     """Return the names in `objective(s)` or `source(s)`, and record them as references."""
     found: list[str] = []
@@ -229,20 +229,20 @@ def _read_mentions(
         if node is not None and not any(scalar.text for scalar in scalars):
             message = f"“{key}” names nothing."
             hint = "Write at least one, or leave the line out to take the page's."
-            sheet.report("E13", node.line, node.column, message, hint)
+            source_file.report("E13", node.line, node.column, message, hint)
             continue
         for scalar in scalars:
-            sheet.add_mention(name, scalar.text, scalar.line, scalar.column)
+            source_file.add_mention(name, scalar.text, scalar.line, scalar.column)
             found.append(scalar.text)
     return tuple(dict.fromkeys(found))
 
 
-def _read_level(fields: YamlMapping, sheet: SourceFile) -> Level:
+def _read_level(fields: YamlMapping, source_file: SourceFile) -> Level:
     """Return the level; anything but `deeper` is reported."""
-    return "deeper" if _read_keyword(fields, "level", "deeper", sheet) else ""
+    return "deeper" if _read_keyword(fields, "level", "deeper", source_file) else ""
 
 
-def _read_status(fields: YamlMapping, sheet: SourceFile) -> Status | None:
+def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
     """Return the status, None without one. Reports an unknown value and treats it as draft."""
     node = fields.values.get("status")
     if node is None:
@@ -251,18 +251,18 @@ def _read_status(fields: YamlMapping, sheet: SourceFile) -> Status | None:
     if found is None:
         message = f"“{strict_yaml.single_text(node)[:20]}” is not a status."
         hint = "Write status: draft, review or live."
-        sheet.report("E13", node.line, node.column, message, hint)
+        source_file.report("E13", node.line, node.column, message, hint)
     return found or "draft"
 
 
-def _read_keyword(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -> bool:
+def _read_keyword(fields: YamlMapping, key: str, word: str, source_file: SourceFile) -> bool:
     """Return whether a key has its only valid value."""
     node = fields.values.get(key)
     if node is None or strict_yaml.single_text(node) == word:
         return node is not None
     message = f"“{strict_yaml.single_text(node)[:20]}” is not a value of “{key}”."
     hint = f"Write {key}: {word}, or leave it out."
-    sheet.report("E13", node.line, node.column, message, hint)
+    source_file.report("E13", node.line, node.column, message, hint)
     return False
 
 
@@ -270,14 +270,14 @@ def _read_words(fields: YamlMapping, key: str) -> tuple[str, ...]:
     return tuple(w.text for w in strict_yaml.text_list(fields.values.get(key)))
 
 
-def _read_requires(fields: YamlMapping, sheet: SourceFile) -> tuple[str, ...]:
+def _read_requires(fields: YamlMapping, source_file: SourceFile) -> tuple[str, ...]:
     scalars = strict_yaml.text_list(fields.values.get("requires"))
     for scalar in scalars:
-        sheet.add_mention("topic", scalar.text, scalar.line, scalar.column)
+        source_file.add_mention("topic", scalar.text, scalar.line, scalar.column)
     return tuple(s.text for s in scalars)
 
 
-def _read_date(fields: YamlMapping, sheet: SourceFile) -> dt.date | None:
+def _read_date(fields: YamlMapping, source_file: SourceFile) -> dt.date | None:
     node = fields.values.get("reviewed")
     if not isinstance(node, YamlText):
         return None
@@ -285,40 +285,40 @@ def _read_date(fields: YamlMapping, sheet: SourceFile) -> dt.date | None:
         day = dt.date.fromisoformat(node.text)
     except ValueError:
         message = f"“{node.text}” is not a date."
-        sheet.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
+        source_file.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
         return None
-    sheet.add_mention("day", node.text, node.line, node.column)
+    source_file.add_mention("day", node.text, node.line, node.column)
     return day
 
 
 def read_item_metadata(
-    comment: ItemComment, kind: str, front: FrontMatter, sheet: SourceFile, *, page: bool
+    comment: ItemComment, kind: str, front: FrontMatter, source_file: SourceFile, *, page: bool
 ) -> ItemMetadata:
     """Return the item's metadata from its comment, with defaults from the front matter.
 
     Reports E12, E13: keys that do not apply to this type or to a `page`.
     """
     fields = comment.fields
-    _refuse_foreign(comment, kind, sheet)
+    _refuse_foreign(comment, kind, source_file)
     asks = page or kind != "card"
-    for_exam = asks and _read_keyword(fields, "use", "exam", sheet)
+    for_exam = asks and _read_keyword(fields, "use", "exam", source_file)
     if page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
-        sheet.report("E13", *comment.place("use"), message, "Put it into quiz.md.")
+        source_file.report("E13", *comment.place("use"), message, "Put it into quiz.md.")
     tags = tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags")))
     return ItemMetadata(
-        _read_mentions(fields, "objective", sheet) or front.objectives,
-        _read_mentions(fields, "source", sheet) or front.sources,
+        _read_mentions(fields, "objective", source_file) or front.objectives,
+        _read_mentions(fields, "source", source_file) or front.sources,
         tags or front.tags,
-        _read_level(fields, sheet) or front.level,
-        _read_status(fields, sheet) or front.status,
+        _read_level(fields, source_file) or front.level,
+        _read_status(fields, source_file) or front.status,
         "exam" if for_exam else "",
     )
 
 
-def read_comment(content: str, line: int, sheet: SourceFile) -> ItemComment:
+def read_comment(content: str, line: int, source_file: SourceFile) -> ItemComment:
     """Parse `<!-- q: id …-->`. The id is empty if it is missing or malformed."""
-    sheet.item = ""
+    source_file.item = ""
     lead = content.index("<!--") + 4
     inner, _, rest = content[lead:].partition("-->")
     stripped = inner.lstrip(" \t")
@@ -327,21 +327,21 @@ def read_comment(content: str, line: int, sheet: SourceFile) -> ItemComment:
         line, column, stripped = line + 1, 1, stripped[1:]
     name = re.match(r"q\s*:\s*([^\s#]+)", stripped)
     if name and is_slug(name[1]):
-        sheet.item = name[1]
-    fields = strict_yaml.read_mapping(stripped, sheet.report, line, column)
-    _refuse_unknown(fields, ITEM_KEYS, sheet)
-    _refuse_shapes(fields, sheet)
-    _refuse_maybe(fields, sheet)
+        source_file.item = name[1]
+    fields = strict_yaml.read_mapping(stripped, source_file.report, line, column)
+    _refuse_unknown(fields, ITEM_KEYS, source_file)
+    _refuse_shapes(fields, source_file)
+    _refuse_maybe(fields, source_file)
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."
-        sheet.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
-    found = _read_item_id(fields, sheet, (line, column))
+        source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
+    found = _read_item_id(fields, source_file, (line, column))
     if not found:
-        sheet.claim_id(content, line)
+        source_file.claim_id(content, line)
     return ItemComment(found, fields, line, column)
 
 
-def _refuse_maybe(fields: YamlMapping, sheet: SourceFile) -> None:
+def _refuse_maybe(fields: YamlMapping, source_file: SourceFile) -> None:
     """Report E13: a value other than yes or no."""
     for key in _SWITCHES:
         node = fields.values.get(key)
@@ -349,10 +349,10 @@ def _refuse_maybe(fields: YamlMapping, sheet: SourceFile) -> None:
         if node is not None and said not in {"yes", "no", "true", "false"}:
             message = f"“{said[:20]}” is not a value of “{key}”."
             hint = f"Write {key}: yes or {key}: no."
-            sheet.report("E13", node.line, node.column, message, hint)
+            source_file.report("E13", node.line, node.column, message, hint)
 
 
-def _refuse_foreign(comment: ItemComment, kind: str, sheet: SourceFile) -> None:
+def _refuse_foreign(comment: ItemComment, kind: str, source_file: SourceFile) -> None:
     """Report E12: a key of another type, which has no effect here."""
     own = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
     if kind == "card":
@@ -363,22 +363,22 @@ def _refuse_foreign(comment: ItemComment, kind: str, sheet: SourceFile) -> None:
     for name, key in comment.fields.keys.items():
         if name in ITEM_KEYS and name not in own:
             message = f"“{name}” has no meaning for an item of the type “{kind}”."
-            sheet.report("E12", key.line, key.column, message, "Leave the line out.")
+            source_file.report("E12", key.line, key.column, message, "Leave the line out.")
 
 
-def _read_item_id(fields: YamlMapping, sheet: SourceFile, where: tuple[int, int]) -> str:
+def _read_item_id(fields: YamlMapping, source_file: SourceFile, where: tuple[int, int]) -> str:
     node = fields.values.get("q")
     if node is None:
         return ""
     if isinstance(node, YamlText) and not node.text:
         message = "The id after “q:” is missing."
-        sheet.report("E01", *where, message, "Run the check with --fix to write one.")
+        source_file.report("E01", *where, message, "Run the check with --fix to write one.")
         return ""
     text = strict_yaml.single_text(node)
     if not is_slug(text) or len(text) > LONGEST_ID:
         hint = "Use lower-case letters, digits and single hyphens: kv-cache-size."
         message = f"“{text[:60]}” is not an id."
-        sheet.report("E03", node.line, node.column, message, hint)
+        source_file.report("E03", node.line, node.column, message, hint)
         return ""
     return text
 
@@ -398,72 +398,72 @@ _NUMBER = re.compile(r"^-?(?!0\d)\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
 _MOST_VALUES = 10_000
 
 
-def read_computed(comment: ItemComment, sheet: SourceFile) -> ComputedParameters | None:
+def read_computed(comment: ItemComment, source_file: SourceFile) -> ComputedParameters | None:
     """Return the parameters of a computed question; None if it has none."""
     values = comment.fields.values
     if "params" not in values and "let" not in values:
         return None
     params: dict[str, tuple[str | float, ...]] = {}
-    for name, node in _read_mapping(values.get("params"), "params", sheet).items():
-        _check_name(name, node, sheet)
-        params[name] = _read_values(name, node, sheet)
+    for name, node in _read_mapping(values.get("params"), "params", source_file).items():
+        _check_name(name, node, source_file)
+        params[name] = _read_values(name, node, source_file)
     lets: list[tuple[str, str]] = []
     named: list[str] = []
-    for name, node in _read_mapping(values.get("let"), "let", sheet).items():
-        _check_name(name, node, sheet)
+    for name, node in _read_mapping(values.get("let"), "let", source_file).items():
+        _check_name(name, node, source_file)
         if name in params:
             message = f"“{name}” is a parameter already."
-            sheet.report("E11", node.line, node.column, message, "Use another name.")
+            source_file.report("E11", node.line, node.column, message, "Use another name.")
         known = {*params, *named}  # a name with a faulty expression is reported only once
         named.append(name)
-        text = _read_expression(node, known, sheet)
+        text = _read_expression(node, known, source_file)
         if text:
             lets.append((name, text))
     return ComputedParameters(params, tuple(lets))
 
 
-def _read_mapping(node: Node | None, what: str, sheet: SourceFile) -> dict[str, Node]:
+def _read_mapping(node: Node | None, what: str, source_file: SourceFile) -> dict[str, Node]:
     if isinstance(node, YamlMapping):
         if len(node.values) > MOST_PARAMETERS:
             message = f"“{what}” has {len(node.values)} names."
             hint = f"Use at most {MOST_PARAMETERS}."
-            sheet.report("E88", node.line, node.column, message, hint)
+            source_file.report("E88", node.line, node.column, message, hint)
             return {}
         return node.values
     if node is not None:
         hint = f"Write {what}: and below it, indented, “name: value”."
         message = f"“{what}” is not a list of names."
-        sheet.report("E10", node.line, node.column, message, hint)
+        source_file.report("E10", node.line, node.column, message, hint)
     return {}
 
 
-def _check_name(name: str, node: Node, sheet: SourceFile) -> None:
+def _check_name(name: str, node: Node, source_file: SourceFile) -> None:
     if not NAME.match(name):
         hint = "Use letters, digits and underscores."
         message = f"“{name}” cannot be used as a name in expressions."
-        sheet.report("E45", node.line, node.column, message, hint)
+        source_file.report("E45", node.line, node.column, message, hint)
 
 
-def _read_values(name: str, node: Node, sheet: SourceFile) -> tuple[str | float, ...]:
+def _read_values(name: str, node: Node, source_file: SourceFile) -> tuple[str | float, ...]:
     if slip := _find_list_mistake(name, node):
-        sheet.report(slip[0], node.line, node.column, *slip[1:])
+        source_file.report(slip[0], node.line, node.column, *slip[1:])
         return (0,)
     found: tuple[str | float, ...] = ()
     if isinstance(node, YamlList):
         found = tuple(parse_value(n.text) for n in node.items if isinstance(n, YamlText))
     elif isinstance(node, YamlText) and ".." in node.text:
-        found = _read_range(name, node, sheet)
+        found = _read_range(name, node, source_file)
     elif isinstance(node, YamlText):
         found = (parse_value(node.text),)
     large = [v for v in found if not isinstance(v, str) and not math.isfinite(v)]
     if large:
         message = f"A value of the parameter “{name}” is too large to compute with."
-        sheet.report("E45", node.line, node.column, message, "Write less than 1e308.")
+        source_file.report("E45", node.line, node.column, message, "Write less than 1e308.")
         return (0,)
     if not found:
         hint = "Write a list [1, 8, 32] or a range 2048..8192 step 2048."
         message = f"The parameter “{name}” has no values."
-        sheet.report("E45", node.line, node.column, message, hint)
+        source_file.report("E45", node.line, node.column, message, hint)
     return found or (0,)
 
 
@@ -498,7 +498,7 @@ def parse_value(text: str) -> str | float:
     return int(number) if whole else number
 
 
-def _read_range(name: str, node: YamlText, sheet: SourceFile) -> tuple[float, ...]:
+def _read_range(name: str, node: YamlText, source_file: SourceFile) -> tuple[float, ...]:
     match = _RANGE.match(node.text.strip())
     if match is None:
         return ()
@@ -512,7 +512,7 @@ def _read_range(name: str, node: YamlText, sheet: SourceFile) -> tuple[float, ..
     if step <= 0 or high < low or (high - low) / step >= _MOST_VALUES:
         message = f"The range of “{name}” is empty or has over 10,000 values."
         hint = "Write the least value first: 1..8, or 2048..8192 step 2048."
-        sheet.report("E45", node.line, node.column, message, hint)
+        source_file.report("E45", node.line, node.column, message, hint)
         return (0,)
     places = max(len((match[k] or "").partition(".")[2]) for k in ("low", "high", "step"))
     count = int((high - low) / step + 1e-9) + 1
@@ -520,19 +520,19 @@ def _read_range(name: str, node: YamlText, sheet: SourceFile) -> tuple[float, ..
     return tuple(int(v) if v == int(v) else v for v in values)
 
 
-def _read_expression(node: Node, known: set[str], sheet: SourceFile) -> str:
+def _read_expression(node: Node, known: set[str], source_file: SourceFile) -> str:
     if not isinstance(node, YamlText):
         message = "An expression has to be written as text."
-        sheet.report("E45", node.line, node.column, message)
+        source_file.report("E45", node.line, node.column, message)
         return ""
     try:
         compiled = compile_expression(node.text)
     except ExpressionError as error:
-        sheet.report(error.code, node.line, node.column, error.message, error.hint)
+        source_file.report(error.code, node.line, node.column, error.message, error.hint)
         return ""
     unknown = sorted(compiled.names - known)
     for name in unknown:
         hint = did_you_mean(name, known)
         message = f"“{name}” is neither a parameter nor defined above."
-        sheet.report("E44", node.line, node.column, message, hint)
+        source_file.report("E44", node.line, node.column, message, hint)
     return "" if unknown else node.text

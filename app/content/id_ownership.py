@@ -94,77 +94,79 @@ class IdEvidence:
         topics = reading.syllabus.topics if reading and reading.syllabus else ()
         return path.startswith("topics/") and path.split("/")[1] in topics
 
-    def entry_resemblance(self, entry: LockEntry, words: ItemWords) -> float:
+    def entry_resemblance(self, entry: LockEntry, wording: ItemWords) -> float:
         """Return how similar an item is to a line of ids.lock, from 0 to 3."""
-        same = entry.heading == words.heading != "", entry.body == words.body != ""
-        return _similarity_to_entry(entry, words) + sum(same)
+        same = entry.heading == wording.heading != "", entry.body == wording.body != ""
+        return _similarity_to_entry(entry, wording) + sum(same)
 
-    def is_replaced(self, entry: LockEntry, words: ItemWords) -> bool:
+    def is_replaced(self, entry: LockEntry, wording: ItemWords) -> bool:
         """Return whether an item's text is quite different from its line."""
-        if entry in self._with_same(words):
+        if entry in self._with_same(wording):
             return False
-        return bool(entry.sketch) and _similarity_to_entry(entry, words) < _REPLACED
+        return bool(entry.sketch) and _similarity_to_entry(entry, wording) < _REPLACED
 
-    def closest_rival(self, own: LockEntry, words: ItemWords) -> LockEntry | None:
+    def closest_rival(self, own: LockEntry, wording: ItemWords) -> LockEntry | None:
         """Return another line that an item clearly resembles more than its own; else None."""
-        if (own.heading, own.body) == (words.heading, words.body):
+        if (own.heading, own.body) == (wording.heading, wording.body):
             return None
-        like = _similarity_to_entry(own, words)
-        others = self._partly_same(words)
+        like = _similarity_to_entry(own, wording)
+        others = self._partly_same(wording)
         if like < COPIED:
-            others += self._entries_like(words, self.entries)
-        best = self._nearest_entries([e for e in others if e.id != own.id], words)
+            others += self._entries_like(wording, self.entries)
+        best = self._nearest_entries([e for e in others if e.id != own.id], wording)
         if best is None:
             return None
         # The same heading is stronger evidence than the same answers, such as True and
         # False.
-        least = like - _SLIGHT_MARGIN if best.heading == words.heading else like
-        if _similarity_to_entry(best, words) <= least:
+        least = like - _SLIGHT_MARGIN if best.heading == wording.heading else like
+        if _similarity_to_entry(best, wording) <= least:
             return None
-        lead = self.entry_resemblance(best, words) - self.entry_resemblance(own, words)
+        lead = self.entry_resemblance(best, wording) - self.entry_resemblance(own, wording)
         return best if lead >= CLEAR_MARGIN else None
 
-    def lost(self, words: ItemWords, named: Collection[str] = ()) -> LockEntry | None:
+    def lost(self, wording: ItemWords, named: Collection[str] = ()) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
         said = [self.gone[name] for name in named if name in self.gone]
-        others = [e for e in self._partly_same(words) if e.id in self.gone]
-        return self._nearest_entries(said or others + self._entries_like(words, self.gone), words)
+        others = [e for e in self._partly_same(wording) if e.id in self.gone]
+        return self._nearest_entries(
+            said or others + self._entries_like(wording, self.gone), wording
+        )
 
-    def nearest_gone(self, words: ItemWords) -> LockEntry | None:
+    def nearest_gone(self, wording: ItemWords) -> LockEntry | None:
         """Return the line of a missing id that the item resembles most."""
-        return self._nearest_entries([*self.gone.values()], words)
+        return self._nearest_entries([*self.gone.values()], wording)
 
-    def _nearest_entries(self, found: Sequence[LockEntry], words: ItemWords) -> LockEntry | None:
-        return max(found, key=lambda e: self.entry_resemblance(e, words), default=None)
+    def _nearest_entries(self, found: Sequence[LockEntry], wording: ItemWords) -> LockEntry | None:
+        return max(found, key=lambda e: self.entry_resemblance(e, wording), default=None)
 
-    def _with_same(self, words: ItemWords) -> list[LockEntry]:
+    def _with_same(self, wording: ItemWords) -> list[LockEntry]:
         """Return the lines with the same heading or body, if there are only a few."""
         found = []
-        for text in (f"#{words.heading}", words.body):
+        for text in (f"#{wording.heading}", wording.body):
             same = self._alike.get(text, [])
             found += same if len(same) <= _MAX_EQUAL_LINES else []
         return found
 
-    def _partly_same(self, words: ItemWords) -> list[LockEntry]:
+    def _partly_same(self, wording: ItemWords) -> list[LockEntry]:
         """Return those of them whose text is not entirely different."""
-        same = self._with_same(words)
-        return [e for e in same if _similarity_to_entry(e, words) >= _REPLACED]
+        same = self._with_same(wording)
+        return [e for e in same if _similarity_to_entry(e, wording) >= _REPLACED]
 
-    def _entries_like(self, words: ItemWords, among: Mapping[str, LockEntry]) -> list[LockEntry]:
+    def _entries_like(self, wording: ItemWords, among: Mapping[str, LockEntry]) -> list[LockEntry]:
         """Return the lines with similar text, comparing only a few candidates."""
-        sampled = {*words.sketch, *words.full_sketch}
+        sampled = {*wording.sketch, *wording.full_sketch}
         rare = (self._sampled.get(number, ()) for number in sampled)
         shared = Counter(name for names in rare if len(names) <= _RARE for name in names)
         near = [among[name] for name, _ in shared.most_common() if name in among]
-        return [e for e in near[:_MOST_COMPARED] if _similarity_to_entry(e, words) >= COPIED]
+        return [e for e in near[:_MOST_COMPARED] if _similarity_to_entry(e, wording) >= COPIED]
 
 
-def _similarity_to_entry(entry: LockEntry, words: ItemWords) -> float:
+def _similarity_to_entry(entry: LockEntry, wording: ItemWords) -> float:
     """Return the similarity of an item to a line of ids.lock, from 0 to 1."""
-    like = jaccard_similarity(entry.sketch, words.sketch)
+    like = jaccard_similarity(entry.sketch, wording.sketch)
     if entry.heading or entry.body:
         return like
-    return max(like, jaccard_similarity(entry.sketch, words.full_sketch))  # an older line
+    return max(like, jaccard_similarity(entry.sketch, wording.full_sketch))  # an older line
 
 
 def _hides_items(reading: ParsedFile) -> bool:

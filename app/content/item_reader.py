@@ -57,21 +57,21 @@ def build_item(
     draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
 ) -> ParsedItem | None:
     """Build one item; None if its comment or type is invalid."""
-    sheet = scope.sheet
-    sheet.item = draft.comment.id
+    source_file = scope.source_file
+    source_file.item = draft.comment.id
     if not draft.comment.id:
         return None
     scope.first, scope.last = draft.line, draft.line + draft.text.count("\n")
-    check_foreign_markup(draft.heading, sheet)
-    check_blocks(draft.body, sheet)
+    check_foreign_markup(draft.heading, source_file)
+    check_blocks(draft.body, source_file)
     if not draft.heading.content.strip():
         hint = "Write the question, or the front of the card, behind the ###."
-        sheet.report("E32", draft.line, 1, "The item has no words to ask with.", hint)
-    computed = read_computed(draft.comment, sheet)
+        source_file.report("E32", draft.line, 1, "The item has no words to ask with.", hint)
+    computed = read_computed(draft.comment, source_file)
     if computed:
         expressions.protect_placeholders([draft.heading, *draft.body], computed)
-    parts = _sort_parts(draft, sheet)
-    item_type = _declared_type(draft, parts, kind, sheet)
+    parts = _sort_parts(draft, source_file)
+    item_type = _declared_type(draft, parts, kind, source_file)
     # What is asked shows no link to its answer; what explains it is rendered with links.
     explaining = [parts.explanation, parts.mistake, *(o.feedback for o in parts.options)]
     explained = {id(t) for tokens in explaining for t in tokens} if item_type != "card" else set()
@@ -79,39 +79,41 @@ def build_item(
     unlink_figures(
         [t for t in (draft.heading, *draft.body, *options) if id(t) not in explained], scope
     )
-    check_answer_lines(draft, parts, item_type, sheet)
-    _limit_parts(draft, parts, sheet)
+    check_answer_lines(draft, parts, item_type, source_file)
+    _limit_parts(draft, parts, source_file)
     if not item_type:
         return None
-    _check_taken(draft, parts, item_type, sheet)
-    metadata = read_item_metadata(draft.comment, item_type, front, sheet, page=kind == "page")
+    _check_taken(draft, parts, item_type, source_file)
+    metadata = read_item_metadata(draft.comment, item_type, front, source_file, page=kind == "page")
     written = AuthoredItem(draft, parts, scope, computed is not None)
     if item_type == "card":
-        _check_boxes_of_card(draft, sheet)
+        _check_boxes_of_card(draft, source_file)
         return ParsedItem(_build_flashcard(draft, metadata, scope), written)
     question = _build_question(written, KINDS[item_type], computed, metadata)
     unlink_figures(itertools.chain.from_iterable(explaining))  # other formats carry no links
     return ParsedItem(question, written)
 
 
-def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
+def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, source_file: SourceFile) -> None:
     """Report E24: options in a question type that takes none."""
     if parts.options and kind in KINDS and not KINDS[kind].boxed:
         message = f"A question of the type “{kind}” reads no options in boxes."
         hint = "Take them out, or change the type."
-        sheet.report("E24", parts.list_line or draft.line, 1, message, hint)
+        source_file.report("E24", parts.list_line or draft.line, 1, message, hint)
 
 
-def _check_boxes_of_card(draft: ItemDraft, sheet: SourceFile) -> None:
+def _check_boxes_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
     """Report E24: options on a card, which would be shown with their boxes."""
     for at, token in enumerate(draft.body):
         if token.type == "bullet_list_open" and is_task_list(draft.body[at:]):
             hint = "Take the boxes out; or make it a question: take type: card out, in quiz.md."
-            sheet.report("E24", first_line(token), 1, "A card reads no options in boxes.", hint)
+            source_file.report(
+                "E24", first_line(token), 1, "A card reads no options in boxes.", hint
+            )
             return
 
 
-def _sort_parts(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
+def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
     wanted = draft.comment.word("type")
@@ -124,9 +126,9 @@ def _sort_parts(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
         role = _ROLES.get(body[at].meta.get("alert", ""))
         if role and wanted != "card":
             _add_alert(role, block[1:-1], parts)
-        elif _take_answer(block, wanted, parts, sheet):
+        elif _take_answer(block, wanted, parts, source_file):
             answered = True
-        elif _take_reason(block, body[at - 1] if at else None, parts, sheet):
+        elif _take_reason(block, body[at - 1] if at else None, parts, source_file):
             pass
         else:
             (parts.explanation if answered else parts.stem).extend(block)
@@ -134,7 +136,7 @@ def _sort_parts(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
     return parts
 
 
-def _limit_parts(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> None:
+def _limit_parts(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> None:
     """Report and drop options and hints beyond the limits."""
     for what, most, found in (
         ("options", MOST_OPTIONS, parts.options),
@@ -142,7 +144,7 @@ def _limit_parts(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> None:
     ):
         if len(found) > most:
             message = f"The question has {len(found):,} {what}."
-            sheet.report("E88", draft.line, 1, message, f"Use at most {most}.")
+            source_file.report("E88", draft.line, 1, message, f"Use at most {most}.")
             del found[most:]
 
 
@@ -155,7 +157,9 @@ def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
         parts.mistake.extend(inside)
 
 
-def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: SourceFile) -> bool:
+def _take_answer(
+    block: list[Token], wanted: str, parts: ItemParts, source_file: SourceFile
+) -> bool:
     """Store a block if it is part of the answer. Returns whether it was."""
     kind = block[0].type
     if kind == "fence":
@@ -164,7 +168,7 @@ def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: Sourc
         return False
     if kind == "bullet_list_open" and is_task_list(block):
         parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
-        parts.options.extend(read_options(block, sheet))
+        parts.options.extend(read_options(block, source_file))
         return True
     takes = wanted in KINDS and KINDS[wanted].block == kind
     if takes and KINDS[wanted].repeated:
@@ -174,8 +178,8 @@ def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: Sourc
         if not parts.options:
             message = "The options are numbered."
             hint = "Write - [ ] text for each of them."
-            sheet.report("E24", first_line(block[0]), 1, message, hint)
-        parts.options.extend(read_options(block, sheet))
+            source_file.report("E24", first_line(block[0]), 1, message, hint)
+        parts.options.extend(read_options(block, source_file))
         return True
     if takes and not parts.block:
         parts.block = block
@@ -184,7 +188,7 @@ def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: Sourc
 
 
 def _take_reason(
-    block: list[Token], before: Token | None, parts: ItemParts, sheet: SourceFile
+    block: list[Token], before: Token | None, parts: ItemParts, source_file: SourceFile
 ) -> bool:
     """Report W25, and use a quote right below an option as its reason without indentation."""
     below = before is not None and before.type == "bullet_list_close"
@@ -198,7 +202,7 @@ def _take_reason(
     message = "This reason is not indented, so that it stands below no option."
     option = textwrap.shorten(parts.options[-1].words, 40, placeholder="…")
     hint = f"Write two spaces before its >; it is taken for “{option}”."
-    sheet.report("W25", first_line(block[0]), 1, message, hint)
+    source_file.report("W25", first_line(block[0]), 1, message, hint)
     return True
 
 
@@ -238,20 +242,24 @@ def _take_inferred_block(parts: ItemParts, opening: str) -> None:
         return
 
 
-def _declared_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
+def _declared_type(
+    draft: ItemDraft, parts: ItemParts, kind: FileKind, source_file: SourceFile
+) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
     said = draft.comment.word("type")
     if said and said not in TYPES:
         place = draft.comment.place("type")
         hint = did_you_mean(said, TYPES)
-        sheet.report("E13", *place, f"“{said}” is not a type.", hint)
+        source_file.report("E13", *place, f"“{said}” is not a type.", hint)
         return ""
     if said:
         return said
-    return _inferred_type(draft, parts, kind, sheet)
+    return _inferred_type(draft, parts, kind, source_file)
 
 
-def _inferred_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
+def _inferred_type(
+    draft: ItemDraft, parts: ItemParts, kind: FileKind, source_file: SourceFile
+) -> str:
     """Infer the type of an item without one."""
     if kind == "cards" and not parts.options:
         return "card"
@@ -260,7 +268,9 @@ def _inferred_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: So
     if meant and KINDS[meant].block and unticked:
         message = "Is this a list of steps with distractors, or a choice without a tick?"
         hint = f"Write type: {meant} into its comment, or tick the right option."
-        sheet.report("E13", draft.comment.line, draft.comment.column, message, hint, derived=True)
+        source_file.report(
+            "E13", draft.comment.line, draft.comment.column, message, hint, derived=True
+        )
         return ""
     if meant:
         _take_inferred_block(parts, KINDS[meant].block)
@@ -269,7 +279,7 @@ def _inferred_type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: So
         return choice_type(parts.options)
     message = "This question has no answers."
     hint = "Write options as - [ ] and - [x], a numbered list, a table, or a blank: [[answer]]."
-    sheet.report("E13", draft.comment.line, draft.comment.column, message, hint, derived=True)
+    source_file.report("E13", draft.comment.line, draft.comment.column, message, hint, derived=True)
     return ""
 
 
@@ -279,18 +289,18 @@ def _build_flashcard(draft: ItemDraft, metadata: ItemMetadata, scope: RenderCont
     if back.plain.strip() and normalize_text(back.plain) == normalize_text(front.plain):
         hint = "Write the answer, or what the term means."
         message = f"The back of “{front.plain[:60]}” says the same as its front."
-        scope.sheet.report("E57", draft.line, 1, message, hint)
+        scope.source_file.report("E57", draft.line, 1, message, hint)
     if not back.html:
         hint = "Write the answer as text below the comment."
         message = f"The card “{front.plain[:60]}” has no back."
-        scope.sheet.report("E57", draft.line, 1, message, hint)
+        scope.source_file.report("E57", draft.line, 1, message, hint)
     return Flashcard(
         draft.comment.id,
         scope.folder,
         front,
         back,
         metadata.objectives,
-        SourceLocation(scope.sheet.path, draft.line),
+        SourceLocation(scope.source_file.path, draft.line),
         content_hash(draft.text),
         metadata.sources,
         metadata.tags,
@@ -310,7 +320,7 @@ def _build_question(
     scope.cited.clear()
     answer = kind.parse(written)
     if not kind.weighed:
-        check_credits(parts.options, kind.name, scope.sheet)
+        check_credits(parts.options, kind.name, scope.source_file)
     stem = _build_stem(written, kind)
     question = Question(
         draft.comment.id,
@@ -319,15 +329,15 @@ def _build_question(
         stem,
         answer,
         metadata.objectives,
-        SourceLocation(scope.sheet.path, draft.line),
+        SourceLocation(scope.source_file.path, draft.line),
         content_hash(draft.text),
-        _read_difficulty(draft, scope.sheet),
+        _read_difficulty(draft, scope.source_file),
         metadata.sources,
         metadata.tags,
         tuple(render_tokens(hint, scope) for hint in parts.hints),
         _rich_text(parts.explanation, scope),
         _rich_text(parts.mistake, scope),
-        _read_partial(draft, kind, scope.sheet),
+        _read_partial(draft, kind, scope.source_file),
         computed,
         level=metadata.level,
         use=metadata.use,
@@ -357,7 +367,7 @@ def _build_stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     return RichText(f"<p>{heading.html}</p>\n{more}", f"{heading.plain}\n{rest.plain}")
 
 
-def _read_difficulty(draft: ItemDraft, sheet: SourceFile) -> int:
+def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
     said = draft.comment.word("difficulty")
     if "difficulty" not in draft.comment.fields.values:
         return 3
@@ -365,22 +375,22 @@ def _read_difficulty(draft: ItemDraft, sheet: SourceFile) -> int:
         return int(said)
     place = draft.comment.place("difficulty")
     message = f"Difficulty “{said[:20]}” is not a whole number from 1 to 5."
-    sheet.report("E15", *place, message, "Write difficulty: 3.")
+    source_file.report("E15", *place, message, "Write difficulty: 3.")
     return 3
 
 
-def _read_partial(draft: ItemDraft, kind: QuestionType[Any], sheet: SourceFile) -> Partial:
+def _read_partial(draft: ItemDraft, kind: QuestionType[Any], source_file: SourceFile) -> Partial:
     said = draft.comment.word("partial")
     found = PARTIAL.get(said)
     place = draft.comment.place("partial")
     if found and kind.in_parts and found not in kind.credits:
         message = f"“{said}” is no way of partial credit for the type “{kind.name}”."
         hint = f"Known: {', '.join(kind.credits)}."
-        sheet.report("E13", *place, message, hint)
+        source_file.report("E13", *place, message, hint)
     if found is not None:
         return found
     hint = did_you_mean(said, [p for p in PARTIAL if p])
     if said == "coverage":
         hint = "This rule was removed. Write partial: net, which counts hits less wrong ticks."
-    sheet.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)
+    source_file.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)
     return ""

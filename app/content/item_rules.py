@@ -25,15 +25,15 @@ _WORDS = re.compile(r"\w+")
 _LINES = 1_000  # maximum lines of an item
 
 
-def check_computed(question: Question, comment: ItemComment, sheet: SourceFile) -> None:
+def check_computed(question: Question, comment: ItemComment, source_file: SourceFile) -> None:
     """Check a computed question: E46, E47, W48, W49, and its type's rules per combination."""
     computed = question.computed
     if computed is None:
         return
-    if not _check_names(question, computed, comment, sheet):
+    if not _check_names(question, computed, comment, source_file):
         return
-    sheet.spend_effort(_count_effort(question, computed))
-    if not _check_combinations(question, computed, (comment, sheet)):
+    source_file.spend_effort(_count_effort(question, computed))
+    if not _check_combinations(question, computed, (comment, source_file)):
         return
     places = variants.variant_seeds(question)
     rights = (
@@ -44,14 +44,14 @@ def check_computed(question: Question, comment: ItemComment, sheet: SourceFile) 
     if first and len(places) > 1 and all(other == first for other in rights):
         message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
         hint = "Correct the expression, or ask without parameters."
-        sheet.report("W49", *comment.place("let"), message, hint)
+        source_file.report("W49", *comment.place("let"), message, hint)
 
 
 def _check_combinations(
     question: Question, computed: ComputedParameters, where: tuple[ItemComment, SourceFile]
 ) -> bool:
     """Return whether every combination has an answer. Stops after three kinds of faults."""
-    comment, sheet = where
+    comment, source_file = where
     told: set[str] = set()
     for index in variants.variant_seeds(question):
         chosen = variants.nth_combination(computed, index)
@@ -63,7 +63,7 @@ def _check_combinations(
             place = comment.place("params")
             if code != "W48":  # it is caused by a parameter, not an answer
                 place = _locate_message(message, question, computed, where)
-            sheet.report(code, *place, f"With {given}: {message}", hint)
+            source_file.report(code, *place, f"With {given}: {message}", hint)
         if len(told) >= 3:
             break
     return not told
@@ -76,7 +76,7 @@ def _locate_message(
     where: tuple[ItemComment, SourceFile],
 ) -> tuple[int, int]:
     """Return the position of the expression that a message quotes, or of a computed answer."""
-    comment, sheet = where
+    comment, source_file = where
     quoted = [text for _, text in computed.lets if f"“{text}”" in message]
     words = set(_QUOTED.findall(message)) if not quoted else set()
     quoted += [text for _, text in computed.lets if words & set(_WORDS.findall(text))]
@@ -85,7 +85,7 @@ def _locate_message(
     answers += kind.templates(question.answer)
     computes = [t for t in answers if templates.PLACEHOLDER.search(t)]
     for text in (*quoted, *reversed(computes)):
-        place = sheet.find(text, question.place.line, question.place.line + _LINES)
+        place = source_file.find(text, question.place.line, question.place.line + _LINES)
         if place != (question.place.line, 1):
             return place
     return comment.place("params")
@@ -124,7 +124,7 @@ def _value_word(value: str | float) -> str:
 
 
 def _check_names(
-    question: Question, computed: ComputedParameters, comment: ItemComment, sheet: SourceFile
+    question: Question, computed: ComputedParameters, comment: ItemComment, source_file: SourceFile
 ) -> bool:
     """Report E46: undefined placeholders and unused parameters."""
     known = {*computed.params, *(n for n, _ in computed.lets)}
@@ -132,27 +132,27 @@ def _check_names(
     fine = True
     where = (question.place.line, 10**6)
     for text in _all_templates(question):
-        fine = _check_broken(text, known, where, sheet) and fine
+        fine = _check_broken(text, known, where, source_file) and fine
         for name, spec in dict.fromkeys(templates.find_placeholders(text)):
             used.add(name)
             if name not in known:
-                place = sheet.find(f"{{{name}", *where)
+                place = source_file.find(f"{{{name}", *where)
                 message = f"The placeholder {{{name}}} is not defined."
                 hint = f"Known: {', '.join(sorted(known))}."
-                if re.search(rf"[\\_^}}]\w*\{{{name}", sheet.lines[place[0] - 1]):
+                if re.search(rf"[\\_^}}]\w*\{{{name}", source_file.lines[place[0] - 1]):
                     hint += f" For a brace of a formula leave spaces: {{ {name} }}"
-                sheet.report("E46", *place, message, hint)
+                source_file.report("E46", *place, message, hint)
                 fine = False
             elif not _accepts_format(spec):
-                place = sheet.find(f"{{{name}:{spec}", *where)
+                place = source_file.find(f"{{{name}:{spec}", *where)
                 message = f"“{spec}” is not a number format."
-                sheet.report("E46", *place, message, "Use , or .2f or .3g.")
+                source_file.report("E46", *place, message, "Use , or .2f or .3g.")
                 fine = False
     expressions = " ".join(text for _, text in computed.lets)
     for name in computed.params:
         if name not in used and not _expressions_mention(expressions, name):
             message = f"The parameter “{name}” is never used."
-            sheet.report("E46", *comment.place("params"), message, "Use or delete it.")
+            source_file.report("E46", *comment.place("params"), message, "Use or delete it.")
             fine = False
     return fine
 
@@ -162,13 +162,15 @@ def _expressions_mention(expressions: str, name: str) -> bool:
     return name in words.split()
 
 
-def _check_broken(text: str, known: set[str], where: tuple[int, int], sheet: SourceFile) -> bool:
+def _check_broken(
+    text: str, known: set[str], where: tuple[int, int], source_file: SourceFile
+) -> bool:
     """Report E46: text that looks like a placeholder but is none."""
     broken = templates.broken_placeholders(text, known)
     for words in broken:
         message = f"“{words[:40]}” is not a placeholder, and is shown as it is."
         hint = "Write {name} or {name:.3g}, and compute in let."
-        sheet.report("E46", *sheet.find(words, *where), message, hint)
+        source_file.report("E46", *source_file.find(words, *where), message, hint)
     return not broken
 
 
@@ -206,46 +208,47 @@ _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
 def check_item(
-    question: Question | Flashcard, written: AuthoredItem, sheet: SourceFile, *, exam: bool
+    question: Question | Flashcard, written: AuthoredItem, source_file: SourceFile, *, exam: bool
 ) -> None:
     """Check one item. `exam`: it can be drawn for mock exams."""
-    _check_notes(written.draft, sheet)
+    _check_notes(written.draft, source_file)
     if isinstance(question, Flashcard):
-        _check_braces(written.draft, sheet, card=True)
+        _check_braces(written.draft, source_file, card=True)
         return
     types.type_of(question).check(question.answer, written, exam=exam)
     broken = written.draft.broken or any(
-        p.severity == "error" and p.item == question.id for p in sheet.problems[sheet.mark :]
+        p.severity == "error" and p.item == question.id
+        for p in source_file.problems[source_file.mark :]
     )
     if question.computed and not broken:
-        check_computed(question, written.comment, sheet)
+        check_computed(question, written.comment, source_file)
     elif not question.computed:
-        _check_braces(written.draft, sheet)
-    _check_wording(question, written.draft.heading, sheet)
+        _check_braces(written.draft, source_file)
+    _check_wording(question, written.draft.heading, source_file)
 
 
-def _check_wording(question: Question, heading: Token, sheet: SourceFile) -> None:
+def _check_wording(question: Question, heading: Token, source_file: SourceFile) -> None:
     """Report W29, W65, W67 and the type's own wording rules."""
     line = first_line(heading)
-    _check_negation(heading, line, sheet)
-    types.type_of(question).check_words(question.answer, question.stem, line, sheet)
+    _check_negation(heading, line, source_file)
+    types.type_of(question).check_words(question.answer, question.stem, line, source_file)
     count = count_words(question.stem.plain)
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
-        sheet.report("W65", line, 1, message, "Shorten it.")
-    _check_hints(question, line, sheet)
+        source_file.report("W65", line, 1, message, "Shorten it.")
+    _check_hints(question, line, source_file)
 
 
-def _check_notes(draft: ItemDraft, sheet: SourceFile) -> None:
+def _check_notes(draft: ItemDraft, source_file: SourceFile) -> None:
     """Report W96: a footnote's explanation inside an item, where it is not shown."""
     for token in draft.body:
         if token.type == "note_open":
             message = f"“[^{token.content}]:” stands in an item, where nothing shows it."
             hint = f"Move it to the page, or write source: {token.content} in the item."
-            sheet.report("W96", first_line(token), 1, message, hint)
+            source_file.report("W96", first_line(token), 1, message, hint)
 
 
-def _check_braces(draft: ItemDraft, sheet: SourceFile, *, card: bool = False) -> None:
+def _check_braces(draft: ItemDraft, source_file: SourceFile, *, card: bool = False) -> None:
     """Report E46: a placeholder in an item without parameters."""
     for token in (draft.heading, *draft.body):
         first = first_line(token) if token.type == "inline" else 0
@@ -253,17 +256,17 @@ def _check_braces(draft: ItemDraft, sheet: SourceFile, *, card: bool = False) ->
             found = PLACEHOLDER.search(child.content) if child.type == "text" else None
             if found is None or f"\\{found[0]}" in token.content:
                 continue
-            place = sheet.find(found[0], first, first + token.content.count("\n"))
+            place = source_file.find(found[0], first, first + token.content.count("\n"))
             what = "card" if card else "item"
             code = f"as code, `{found[0]}`, or \\{found[0]}."
             message = f"“{found[0]}” is shown as it stands: the {what} has no params."
             hint = f"Define {found[1]} in params, or write it {code}"
             hint = f"Write it {code}" if card else hint
-            sheet.report("E46", *place, message, hint, derived=True)
+            source_file.report("E46", *place, message, hint, derived=True)
             return
 
 
-def _check_negation(heading: Token, line: int, sheet: SourceFile) -> None:
+def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
     """Report W29: an unemphasized "not", which readers easily miss."""
     strong = 0
     plain = ""
@@ -279,18 +282,18 @@ def _check_negation(heading: Token, line: int, sheet: SourceFile) -> None:
     if found and found[-1].islower():
         message = f"The question turns on “{found[-1]}”, which has no emphasis."
         hint = f"Ask for what is so, or write **{found[-1]}**."
-        sheet.report("W29", line, 1, message, hint)
+        source_file.report("W29", line, 1, message, hint)
 
 
-def _check_hints(question: Question, line: int, sheet: SourceFile) -> None:
+def _check_hints(question: Question, line: int, source_file: SourceFile) -> None:
     hints = [f" {normalize_text(hint.plain)} " for hint in question.hints]
     answers = _right_answers(question)
-    sheet.spend_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
+    source_file.spend_effort(len(answers) * sum(map(len, hints)) * _SEARCHING)
     for answer in answers:
         for number, hint in enumerate(hints, 1):
             if f" {answer} " in hint:
                 message = f"Hint {number} contains the answer “{answer}”."
-                sheet.report("W67", line, 1, message, "Point the way; do not arrive.")
+                source_file.report("W67", line, 1, message, "Point the way; do not arrive.")
                 return
 
 
@@ -300,7 +303,7 @@ def _right_answers(question: Question) -> list[str]:
     return [t for t in found if len(t) >= 3]
 
 
-def check_balance(items: Iterable[Question | Flashcard], sheet: SourceFile) -> None:
+def check_balance(items: Iterable[Question | Flashcard], source_file: SourceFile) -> None:
     """Report W30: one position has most of the correct options of eight or more questions."""
     found = [
         (place, item.place.line)
@@ -314,9 +317,9 @@ def check_balance(items: Iterable[Question | Flashcard], sheet: SourceFile) -> N
     most = max(set(places), key=places.count)
     share = places.count(most) / len(places)
     if share > _MOST_ALIKE:
-        sheet.item = ""
+        source_file.item = ""
         message = f"The right option is number {most + 1} in {share:.0%} of the questions."
-        sheet.report("W30", found[0][1], 1, message, "Vary its position.")
+        source_file.report("W30", found[0][1], 1, message, "Vary its position.")
 
 
 # “8B” counts parameters and “16 bits” is the width of a format: neither is an amount.
@@ -347,7 +350,7 @@ _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 
 def check_prose(passages: Iterable[Sequence[Token]], scope: RenderContext) -> None:
     """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
-    scope.sheet.item = ""
+    scope.source_file.item = ""
     for passage in passages:
         _check_blocks(passage, scope)
 
@@ -372,13 +375,13 @@ def _check_inline(inline: Token, scope: RenderContext) -> None:
             continue
         for match in _NUMBER.finditer(sentence):
             first, last = first_line(inline), last_line(inline)
-            line, column = scope.sheet.find(match[0], first, last)
+            line, column = scope.source_file.find(match[0], first, last)
             message = f"“{match[0]}” is neither computed nor sourced."
             hint = (
                 "End its sentence with the [^key] of a source; in a course with "
                 f"calculators one can compute it: [{match[0]}](calc:…#output)."
             )
-            scope.sheet.report("W85", line, column, message, hint)
+            scope.source_file.report("W85", line, column, message, hint)
 
 
 def _split_sentences(children: Sequence[Token]) -> list[str]:
@@ -437,60 +440,60 @@ _MAX_SHOWN = 60
 _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 
-def check_source(sheet: SourceFile) -> None:
+def check_source(source_file: SourceFile) -> None:
     """Report E75, E76, W77: conflict markers, invisible characters, scaffold text."""
     merging = False
-    for number, line in enumerate(sheet.lines, 1):
+    for number, line in enumerate(source_file.lines, 1):
         if CONFLICT.match(line) and (line[0] == "<" or merging):
             if not merging:
                 message = "An unfinished merge left its marks here."
                 hint = "Decide for one of the two texts, and delete the three marks."
-                if sheet.path == "ids.lock":
+                if source_file.path == "ids.lock":
                     hint = "Keep the lines of both sides, and delete the three marks."
-                sheet.report("E75", number, 1, message, hint)
+                source_file.report("E75", number, 1, message, hint)
             merging = line[0] != ">"
         if "\0" in line or "\ufffd" in line:
             at = max(line.find("\0"), line.find("\ufffd"))
             message = "A character stands here that is no text."
-            sheet.report("E76", number, at + 1, message, "Delete it, or type it anew.")
+            source_file.report("E76", number, at + 1, message, "Delete it, or type it anew.")
         elif found := _TURNING.search(line):
             message = f"A character (U+{ord(found[0]):04X}) turns what follows around."
             hint = "Delete it; it is not seen."
-            sheet.report("E76", number, found.start() + 1, message, hint)
+            source_file.report("E76", number, found.start() + 1, message, hint)
         if _STARTS.match(line):
             message = f"“{line.strip('# ')[:50]}” is text to begin with."
-            sheet.report("W77", number, 1, message, "Write what is meant here.")
+            source_file.report("W77", number, 1, message, "Write what is meant here.")
 
 
-def check_blocks(found: Sequence[Token], sheet: SourceFile) -> None:
+def check_blocks(tokens: Sequence[Token], source_file: SourceFile) -> None:
     """Report E10, E24, E61, E74, E86, W68, W69: typos that turn markup into text or cut it."""
-    blocks = list(found)
+    blocks = list(tokens)
     for at, token in enumerate(blocks):
         if token.type == "fence":
-            _check_fence(token, sheet)
+            _check_fence(token, source_file)
         elif token.type == "blockquote_open":
-            _check_alert(token, sheet)
-            _check_marker(blocks, at, sheet)
+            _check_alert(token, source_file)
+            _check_marker(blocks, at, source_file)
         elif token.type == "table_open":
-            _check_table(token, sheet)
+            _check_table(token, source_file)
         elif token.type == "code_block":
-            _check_code(token, sheet)
+            _check_code(token, source_file)
         elif token.type == "inline":
             if token.level == 1:
-                _check_foreign(token, sheet)
-            _check_dollars(token, sheet)
-            _check_boxes(token, sheet)
-            _check_unread(token, sheet)
-            _check_unended(token, sheet)
-            check_foreign_markup(token, sheet)
+                _check_foreign(token, source_file)
+            _check_dollars(token, source_file)
+            _check_boxes(token, source_file)
+            _check_unread(token, source_file)
+            _check_unended(token, source_file)
+            check_foreign_markup(token, source_file)
 
 
-def _check_fence(token: Token, sheet: SourceFile) -> None:
+def _check_fence(token: Token, source_file: SourceFile) -> None:
     name = (token.info.split() or [""])[0]
-    if not _is_closed(token, sheet):
+    if not _is_closed(token, source_file):
         message = "The block that begins here is never closed: it takes all that follows."
         hint = f"Write {token.markup} on a line of its own behind it."
-        sheet.report("E10", first_line(token), 1, message, hint, hides_rest=True)
+        source_file.report("E10", first_line(token), 1, message, hint, hides_rest=True)
         return
     if name in _BLOCKS or is_language(name):
         return
@@ -498,31 +501,31 @@ def _check_fence(token: Token, sheet: SourceFile) -> None:
     message = f"Nothing reads a block named “{name[:40]}”."
     near = closest_word(name.strip("{.}"), _BLOCKS)
     hint = f"Did you mean “{near}”?" if near else _CODE_HINT
-    sheet.report("E74", line, 1, message, hint)
+    source_file.report("E74", line, 1, message, hint)
 
 
-def _check_code(token: Token, sheet: SourceFile) -> None:
+def _check_code(token: Token, source_file: SourceFile) -> None:
     """Report E24: options indented so far that they are code."""
     for number, line in enumerate(token.content.split("\n")):
         if _CODED_BOX.match(line):
             message = f"“{line.strip()[:40]}” is indented so far that it is code."
             hint = "Take the spaces before it away."
-            sheet.report("E24", first_line(token) + number, 1, message, hint)
+            source_file.report("E24", first_line(token) + number, 1, message, hint)
             return
 
 
-def _check_foreign(inline: Token, sheet: SourceFile) -> None:
+def _check_foreign(inline: Token, source_file: SourceFile) -> None:
     """Report E10, E74: a comment's end or an alert that is read as text."""
     for number, line in enumerate(inline.content.split("\n")):
         place = (first_line(inline) + number, 1)
         if MISBEGUN.match(line):
             message = f"“{line[:40]}” does not begin a comment."
             hint = f"Write <!-- {line[line.index('q') :].removesuffix('-->').strip()}"
-            sheet.report("E10", *place, message, hint)
+            source_file.report("E10", *place, message, hint)
             return
         if line.strip() == "-->":
             message = "The end of a comment stands here, and none is open."
-            sheet.report("E10", *place, message, "Delete it, or the one above it.")
+            source_file.report("E10", *place, message, "Delete it, or the one above it.")
         elif found := _FOREIGN_BOX.match(line):
             kind = (found[1] or found[2] or "").upper()
             kind = kind if kind in KINDS else "NOTE"
@@ -530,30 +533,30 @@ def _check_foreign(inline: Token, sheet: SourceFile) -> None:
             hint = f"Write > [!{kind}], and > before each line of its text."
             if line.startswith("[!"):
                 hint = f"Write > {line[:40]}, and > before each line of its text."
-            sheet.report("E74", *place, message, hint)
+            source_file.report("E74", *place, message, hint)
 
 
-def _is_closed(fence: Token, sheet: SourceFile) -> bool:
+def _is_closed(fence: Token, source_file: SourceFile) -> bool:
     """Return whether a fence is closed, and not ended by the end of the file or list."""
     first, last = fence.map or (0, 0)
-    ending = sheet.lines[min(last, len(sheet.lines)) - 1].rstrip()
+    ending = source_file.lines[min(last, len(source_file.lines)) - 1].rstrip()
     return last - first > 1 and ending.endswith(fence.markup)
 
 
-def _check_alert(token: Token, sheet: SourceFile) -> None:
+def _check_alert(token: Token, source_file: SourceFile) -> None:
     name = token.meta.get("alert", "")
-    if not name and (found := _BOXLESS.match(sheet.lines[first_line(token) - 1])):
+    if not name and (found := _BOXLESS.match(source_file.lines[first_line(token) - 1])):
         message = f"“{found['box']}” is not a kind of box."
         hint = f"Write > [!{found['name'].upper()}]"
-        sheet.report("E74", first_line(token), 1, message, hint)
+        source_file.report("E74", first_line(token), 1, message, hint)
         return
     if name and name not in KINDS:
         message = f"“[!{name[:40]}]” is not a kind of box."
         hint = did_you_mean(name, KINDS) or f"Known: {', '.join(KINDS)}."
-        sheet.report("E74", first_line(token), 1, message, hint)
+        source_file.report("E74", first_line(token), 1, message, hint)
 
 
-def _check_unread(inline: Token, sheet: SourceFile) -> None:
+def _check_unread(inline: Token, source_file: SourceFile) -> None:
     """Report E61, E86, W68: links, footnotes and tables that are read as text."""
     first = first_line(inline)
     last = first + inline.content.count("\n")
@@ -563,23 +566,23 @@ def _check_unread(inline: Token, sheet: SourceFile) -> None:
         if found := _NOTE.search(child.content):
             message = f"“{found[0][:40]}” is read as text, not as a footnote."
             hint = "Write the key of a source without spaces: [^key]."
-            sheet.report("E86", *sheet.find(found[0], first, last), message, hint)
+            source_file.report("E86", *source_file.find(found[0], first, last), message, hint)
         if found := _BRACKETED.search(child.content):
             message = f"“{found[0][:40]}” is read as text, not as a footnote."
             hint = f"Write [^{found['key'] or found['other']}]"
-            sheet.report("E86", *sheet.find(found[0], first, last), message, hint)
+            source_file.report("E86", *source_file.find(found[0], first, last), message, hint)
         if found := _LINK.search(child.content):
             message = f"“{found[0][:60]}” is read as text, not as a link."
             hint = "Take the spaces out of its address."
-            sheet.report("E61", *sheet.find(found[0], first, last), message, hint)
+            source_file.report("E61", *source_file.find(found[0], first, last), message, hint)
     rows = [line.strip() for line in inline.content.split("\n")]
     if len(rows) > 1 and all(r[:1] == "|" and r[-1:] == "|" for r in rows):
         message = "These lines are read as text, not as a table."
         hint = "Write a line such as |---|---| below the first one, of as many cells."
-        sheet.report("W68", first, 1, message, hint, derived=True)
+        source_file.report("W68", first, 1, message, hint, derived=True)
 
 
-def _check_boxes(inline: Token, sheet: SourceFile) -> None:
+def _check_boxes(inline: Token, source_file: SourceFile) -> None:
     """Report E24: a check box that starts no option."""
     for number, line in enumerate(inline.content.split("\n")):
         lost = _LOST_BOX.match(line) if number or not inline.level > 1 else None
@@ -589,19 +592,19 @@ def _check_boxes(inline: Token, sheet: SourceFile) -> None:
             if not lost:
                 message = f"“{line[:40]}” holds two boxes."
             hint = "Write each option on a line of its own, as - [ ] text."
-            sheet.report("E24", *place, message, hint)
+            source_file.report("E24", *place, message, hint)
 
 
-def _check_table(token: Token, sheet: SourceFile) -> None:
+def _check_table(token: Token, source_file: SourceFile) -> None:
     first, last = token.map or (0, 0)
     wanted = 0
     for number in range(first, last):
-        cells = _count_cells(sheet.lines[number])
+        cells = _count_cells(source_file.lines[number])
         wanted = wanted or cells
         if cells != wanted:
             message = f"The row has {_format_cell_count(cells)}, the head of the table {wanted}."
             hint = "Give each row as many cells as the head; write \\| for a bar."
-            sheet.report("W68", number + 1, 1, message, hint)
+            source_file.report("W68", number + 1, 1, message, hint)
 
 
 def _count_cells(line: str) -> int:
@@ -615,49 +618,49 @@ def _format_cell_count(cells: int) -> str:
     return f"{cells} cell{'s' * (cells != 1)}"
 
 
-def _check_dollars(inline: Token, sheet: SourceFile) -> None:
+def _check_dollars(inline: Token, source_file: SourceFile) -> None:
     for child in inline.children or ():
         found = _OPENING.search(child.content) if child.type == "text" else None
         if found:
             near = child.content[found.start() : found.start() + 20]
-            line, column = sheet.find(
+            line, column = source_file.find(
                 near,
                 first_line(inline),
                 first_line(inline) + inline.content.count("\n"),
             )
             message = "A dollar sign begins a formula here, and none ends it."
             hint = "Write the second one, or \\$ for the sign itself."
-            sheet.report("W69", line, column, message, hint)
+            source_file.report("W69", line, column, message, hint)
 
 
-def _check_marker(found: list[Token], at: int, sheet: SourceFile) -> None:
+def _check_marker(tokens: list[Token], at: int, source_file: SourceFile) -> None:
     """Report E74: an alert without text, or whose marker is not on its own line."""
-    quote, inline = found[at], found[at + 2] if at + 2 < len(found) else None
+    quote, inline = tokens[at], tokens[at + 2] if at + 2 < len(tokens) else None
     if inline is None or inline.type != "inline":
         return
     line = first_line(quote)
-    if sheet.lines[line - 1].startswith(">>>>>>>"):
+    if source_file.lines[line - 1].startswith(">>>>>>>"):
         return  # a conflict marker, which is reported as such
-    if quote.meta.get("alert") in KINDS and _is_empty(found, at):
+    if quote.meta.get("alert") in KINDS and _is_empty(tokens, at):
         message = f"The box [!{quote.meta['alert']}] is empty."
         hint = "Begin each of its lines with >, and leave no line empty before them."
-        sheet.report("E74", line, 1, message, hint)
+        source_file.report("E74", line, 1, message, hint)
     if quote.meta.get("alert"):
         line += 1
     for number, words in enumerate(inline.content.split("\n")):
         if marker := _MARKER.match(words):
-            _report_marker(marker, (line + number, number == 0), quote, sheet)
+            _report_marker(marker, (line + number, number == 0), quote, source_file)
             return
 
 
-def _is_empty(found: list[Token], at: int) -> bool:
+def _is_empty(tokens: list[Token], at: int) -> bool:
     """Return whether an alert contains only its marker."""
-    closing = found[at + 4].type if at + 4 < len(found) else "blockquote_close"
-    return not found[at + 2].content.strip() and closing == "blockquote_close"
+    closing = tokens[at + 4].type if at + 4 < len(tokens) else "blockquote_close"
+    return not tokens[at + 2].content.strip() and closing == "blockquote_close"
 
 
 def _report_marker(
-    marker: re.Match[str], place: tuple[int, bool], quote: Token, sheet: SourceFile
+    marker: re.Match[str], place: tuple[int, bool], quote: Token, source_file: SourceFile
 ) -> None:
     name, words = marker[1].upper(), marker[3].strip()[:_MAX_SHOWN]
     line, first = place
@@ -676,10 +679,10 @@ def _report_marker(
     else:
         message = f"[!{name}] stands inside of the box above it."
         hint = f"Leave a line empty before > [!{name}]"
-    sheet.report("E74", line, 1, message, hint, derived=is_inside)
+    source_file.report("E74", line, 1, message, hint, derived=is_inside)
 
 
-def _check_unended(inline: Token, sheet: SourceFile) -> None:
+def _check_unended(inline: Token, source_file: SourceFile) -> None:
     """Report E61, W69: an unclosed picture or display formula."""
     first = first_line(inline)
     last = first + inline.content.count("\n")
@@ -692,9 +695,9 @@ def _check_unended(inline: Token, sheet: SourceFile) -> None:
             hint = "Write ![what it shows](file.svg), with no space in the name."
             if found[0].count('"') % 2:
                 hint = 'The quotation mark of its caption is not closed: write ") there.'
-            sheet.report("E61", *sheet.find(found[0], first, last), message, hint)
+            source_file.report("E61", *source_file.find(found[0], first, last), message, hint)
         if "$$" in child.content and "$$" in inline.content:
             message = "“$$” begins a formula of its own here, and none ends it."
             hint = "Write $$ before and behind the formula, on lines of their own."
-            sheet.report("W69", *sheet.find("$$", first, last), message, hint)
+            source_file.report("W69", *source_file.find("$$", first, last), message, hint)
             return

@@ -90,7 +90,7 @@ def is_lost_comment(token: Token) -> bool:
     return bool(_COMMENT.match(text) or MISBEGUN.match(text))
 
 
-def report_lost(prose: Sequence[Token], sheet: SourceFile, *, page: bool) -> None:
+def report_lost(prose: Sequence[Token], source_file: SourceFile, *, page: bool) -> None:
     """Report E10, E24, E54: answers without a question, unless an error is already reported."""
     for block in find_stray_answers(prose, page=page):
         above = block.start
@@ -98,29 +98,29 @@ def report_lost(prose: Sequence[Token], sheet: SourceFile, *, page: bool) -> Non
             above -= 1
         last = max(last_line(prose[at]) for at in block)
         told = range(first_line(prose[above]), last + 1)
-        if not any(p.line in told for p in sheet.problems if p.severity == "error"):
-            _report_block(prose[block.start : block.stop], sheet)
+        if not any(p.line in told for p in source_file.problems if p.severity == "error"):
+            _report_block(prose[block.start : block.stop], source_file)
 
 
-def _report_block(block: Sequence[Token], sheet: SourceFile) -> None:
+def _report_block(block: Sequence[Token], source_file: SourceFile) -> None:
     token = next(t for t in block if _tells_answer(t, asked=True))
     first, last = first_line(token), last_line(token)
     if _COMMENT.match(token.content):
         message = "The comment of a question is read as text."
         hint = "Write <!-- before q: and --> behind it."
-        sheet.report("E10", first, 1, message, hint)
+        source_file.report("E10", first, 1, message, hint)
         return
     if found := _find_blank(token):
         kind, blank = found
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
         hint = f"Write <!-- q: some-id and type: {kind} below a heading above it. A link is "
         hint += "[words](../topic/concept.md), a picture ![what it shows](name.svg)."
-        sheet.report("E54", *sheet.find(blank, first, last), message, hint)
+        source_file.report("E54", *source_file.find(blank, first, last), message, hint)
         return
     line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
     message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
     hint = "Write ### and the question, <!-- q: some-id --> below it, then - [x] text."
-    sheet.report("E24", *sheet.find(line, first, last), message, hint)
+    source_file.report("E24", *source_file.find(line, first, last), message, hint)
 
 
 def _tells_answer(token: Token, asked: bool) -> bool:
@@ -181,27 +181,27 @@ class ProseRegion:
 Region = ProseRegion | ItemDraft
 
 
-def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
+def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Region]:
     """Split a text into regions, and report everything wrong between its items."""
-    regions = split_into_items(text, sheet)
+    regions = split_into_items(text, source_file)
     for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, ProseRegion):
-            if kind == "cards" or not _report_parted(above, region, sheet):
-                _report_unnamed(region.tokens, kind, sheet)
-            sheet.item = ""
-            check_blocks(region.tokens, sheet)
-            report_lost(region.tokens, sheet, page=kind == "page")
+            if kind == "cards" or not _report_parted(above, region, source_file):
+                _report_unnamed(region.tokens, kind, source_file)
+            source_file.item = ""
+            check_blocks(region.tokens, source_file)
+            report_lost(region.tokens, source_file, page=kind == "page")
             for token in region.tokens:
                 if is_lost_comment(token):
-                    sheet.claim_id(token.content, first_line(token))
+                    source_file.claim_id(token.content, first_line(token))
             if kind == "quiz":
-                _report_unread(region.tokens, sheet)
+                _report_unread(region.tokens, source_file)
     return regions
 
 
-def split_into_items(text: str, sheet: SourceFile) -> list[Region]:
+def split_into_items(text: str, source_file: SourceFile) -> list[Region]:
     """Split a text without front matter. Misplaced comments are reported."""
-    found = parse_markdown(_blank_unclosed_comments(text, sheet))
+    found = parse_markdown(_blank_unclosed_comments(text, source_file))
     regions: list[Region] = []
     prose: list[Token] = []
     at = 0
@@ -211,11 +211,11 @@ def split_into_items(text: str, sheet: SourceFile) -> list[Region]:
                 regions.append(ProseRegion(prose))
                 prose = []
             end = _end_of_item(found, at)
-            regions.append(_build_draft(found, at, end, sheet))
+            regions.append(_build_draft(found, at, end, source_file))
             at = end
             continue
         if _is_comment(found[at]):
-            _report_homeless(found[at], prose, sheet)
+            _report_homeless(found[at], prose, source_file)
         prose.append(found[at])
         at += 1
     if prose:
@@ -227,7 +227,7 @@ def _is_comment(token: Token) -> bool:
     return token.type == "html_block" and bool(_REGION_COMMENT.match(token.content))
 
 
-def _blank_unclosed_comments(text: str, sheet: SourceFile) -> str:
+def _blank_unclosed_comments(text: str, source_file: SourceFile) -> str:
     """Empty the opening of an unclosed comment, which would swallow the following items."""
     if "<!--" not in text:
         return text
@@ -241,11 +241,11 @@ def _blank_unclosed_comments(text: str, sheet: SourceFile) -> str:
         if "-->" in line:
             opened = -1
         elif line.startswith("##") and re.match(r"#{2,6} ", line):
-            _report_unclosed(opened, sheet)
+            _report_unclosed(opened, source_file)
             _drop_unclosed_comment(lines, opened)
             opened = -1
     if opened >= 0:
-        _report_unclosed(opened, sheet)
+        _report_unclosed(opened, source_file)
         _drop_unclosed_comment(lines, opened)
     return "\n".join(lines)
 
@@ -259,17 +259,17 @@ def _drop_unclosed_comment(lines: list[str], opened: int) -> None:
         lines[index] = ""
 
 
-def _report_unclosed(index: int, sheet: SourceFile) -> None:
-    sheet.item = ""
-    sheet.claim_id("\n".join(sheet.lines[index : index + 3]), index + 1)
-    sheet.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
+def _report_unclosed(index: int, source_file: SourceFile) -> None:
+    source_file.item = ""
+    source_file.claim_id("\n".join(source_file.lines[index : index + 3]), index + 1)
+    source_file.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
 
 
-def _report_homeless(token: Token, above: list[Token], sheet: SourceFile) -> None:
+def _report_homeless(token: Token, above: list[Token], source_file: SourceFile) -> None:
     """Report E02: a comment that is not right below a heading."""
-    sheet.item = ""
-    sheet.claim_id(token.content, first_line(token))
-    if _report_glued_above(token, sheet):
+    source_file.item = ""
+    source_file.claim_id(token.content, first_line(token))
+    if _report_glued_above(token, source_file):
         return
     hint = "Put the question's first line above it as a heading: ### What …?"
     message = "The question comment has no heading right above it."
@@ -279,76 +279,76 @@ def _report_homeless(token: Token, above: list[Token], sheet: SourceFile) -> Non
             f"Move it up, right below the heading in line {first_line(heading)}; or, "
             "if it is of another question, write that above it as a heading: ### What …"
         )
-    sheet.report("E02", first_line(token), 1, message, hint)
+    source_file.report("E02", first_line(token), 1, message, hint)
 
 
-def _report_glued_above(token: Token, sheet: SourceFile) -> bool:
+def _report_glued_above(token: Token, source_file: SourceFile) -> bool:
     """Report E02: the line above a comment lacks the space of a heading."""
     above = first_line(token) - 1
-    while above > 0 and not sheet.lines[above - 1].strip():
+    while above > 0 and not source_file.lines[above - 1].strip():
         above -= 1
-    line = sheet.lines[above - 1] if above > 0 else ""
+    line = source_file.lines[above - 1] if above > 0 else ""
     found = _GLUED.fullmatch(line.strip())
     if found:
-        report_glued("E02", above, found, sheet)
+        report_glued("E02", above, found, source_file)
     return bool(found)
 
 
-def report_glued(code: str, line: int, found: re.Match[str], sheet: SourceFile) -> None:
+def report_glued(code: str, line: int, match: re.Match[str], source_file: SourceFile) -> None:
     """Report once that a line lacks the space after its hashes to be a heading."""
-    hashes, words = found.groups()
+    hashes, words = match.groups()
     short = words if len(words) <= _MAX_REGION_SHOWN else f"{words[:_MAX_REGION_SHOWN]}…"
     message = f"“{hashes}{short}” is no heading: a space is missing after {hashes}."
-    if any(p.line == line and p.message == message for p in sheet.problems):
+    if any(p.line == line and p.message == message for p in source_file.problems):
         return
-    sheet.report(code, line, 1, message, f"Write {hashes} {short}")
+    source_file.report(code, line, 1, message, f"Write {hashes} {short}")
 
 
-def _is_item(found: list[Token], at: int) -> bool:
-    if found[at].type != "heading_open" or found[at].level:
+def _is_item(tokens: list[Token], at: int) -> bool:
+    if tokens[at].type != "heading_open" or tokens[at].level:
         return False
     after = at + 3
-    return after < len(found) and _is_comment(found[after])
+    return after < len(tokens) and _is_comment(tokens[after])
 
 
-def _end_of_item(found: list[Token], at: int) -> int:
-    level = found[at].tag
-    for index in range(at + 4, len(found)):
-        token = found[index]
+def _end_of_item(tokens: list[Token], at: int) -> int:
+    level = tokens[at].tag
+    for index in range(at + 4, len(tokens)):
+        token = tokens[index]
         heading = token.type == "heading_open" and not token.level
-        if heading and (token.tag <= level or _is_item(found, index)):
+        if heading and (token.tag <= level or _is_item(tokens, index)):
             return index
-    return len(found)
+    return len(tokens)
 
 
-def _build_draft(found: list[Token], at: int, end: int, sheet: SourceFile) -> ItemDraft:
-    line = first_line(found[at])
-    last = first_line(found[end]) - 1 if end < len(found) else len(sheet.lines)
-    before = len(sheet.problems)
-    comment = read_comment(found[at + 3].content, first_line(found[at + 3]), sheet)
-    broken = any(p.severity == "error" for p in sheet.problems[before:])
+def _build_draft(tokens: list[Token], at: int, end: int, source_file: SourceFile) -> ItemDraft:
+    line = first_line(tokens[at])
+    last = first_line(tokens[end]) - 1 if end < len(tokens) else len(source_file.lines)
+    before = len(source_file.problems)
+    comment = read_comment(tokens[at + 3].content, first_line(tokens[at + 3]), source_file)
+    broken = any(p.severity == "error" for p in source_file.problems[before:])
     # A figure counts as its words, so that its link makes no new revision.
-    text = without_figure_links("\n".join(sheet.lines[line - 1 : last]))
-    below = without_figure_links("\n".join(sheet.lines[last_line(found[at + 3]) : last]))
-    for token in found[at + 4 : end]:
+    text = without_figure_links("\n".join(source_file.lines[line - 1 : last]))
+    below = without_figure_links("\n".join(source_file.lines[last_line(tokens[at + 3]) : last]))
+    for token in tokens[at + 4 : end]:
         if _is_comment(token):
-            _report_second(token, sheet)
+            _report_second(token, source_file)
             broken = True
-    level = int(found[at].tag[1])
-    body = found[at + 4 : end]
-    return ItemDraft(found[at + 1], comment, body, line, level, text, broken, below)
+    level = int(tokens[at].tag[1])
+    body = tokens[at + 4 : end]
+    return ItemDraft(tokens[at + 1], comment, body, line, level, text, broken, below)
 
 
-def _report_second(token: Token, sheet: SourceFile) -> None:
-    sheet.claim_id(token.content, first_line(token))
-    if _report_glued_above(token, sheet):
+def _report_second(token: Token, source_file: SourceFile) -> None:
+    source_file.claim_id(token.content, first_line(token))
+    if _report_glued_above(token, source_file):
         return
     hint = "An item has one comment: keep the id that it had first."
     message = "The item has a second question comment."
-    sheet.report("E02", first_line(token), 1, message, hint)
+    source_file.report("E02", first_line(token), 1, message, hint)
 
 
-def _report_parted(above: Region | None, below: ProseRegion, sheet: SourceFile) -> bool:
+def _report_parted(above: Region | None, below: ProseRegion, source_file: SourceFile) -> bool:
     """Report E24 if the answers are below a separate heading. Returns whether they are."""
     if not isinstance(above, ItemDraft) or not above.comment.id:
         return False
@@ -359,14 +359,14 @@ def _report_parted(above: Region | None, below: ProseRegion, sheet: SourceFile) 
         return False
     if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _boxes_at(prose, 3)):
         return False
-    sheet.item = above.comment.id
+    source_file.item = above.comment.id
     message = f"The answers of the question in line {above.line} stand apart from it."
     hint = "Delete this heading, or give it more # than the question has."
-    sheet.report("E24", first_line(prose[0]), 1, message, hint)
+    source_file.report("E24", first_line(prose[0]), 1, message, hint)
     return True
 
 
-def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> None:
+def _report_unnamed(prose: list[Token], kind: FileKind, source_file: SourceFile) -> None:
     """Report E01: headings with answers but without an id.
 
     In a quiz one check box is enough, and so are a numbered list, a table or a blank below a
@@ -380,7 +380,7 @@ def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> No
             back = kind == "cards" and _has_card_back(prose, at)
             answers = back or (kind == "quiz" and _has_answer_form(prose, at))
             if heading >= 0 and (answers or _nameless_below(prose, at)):
-                _report_nameless(prose, at, sheet)
+                _report_nameless(prose, at, source_file)
                 heading = -1
         elif token.type == "paragraph_open" and match_glued_heading(prose[at + 1]):
             heading = at + 1
@@ -388,23 +388,23 @@ def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> No
             boxes = _boxes_at(prose, at)
             ticked = any("x" in box.lower() for box in boxes)
             if boxes and (kind != "page" or (ticked and is_question(prose, heading))):
-                _report_nameless(prose, heading, sheet)
+                _report_nameless(prose, heading, source_file)
                 heading = -1
 
 
-def _report_unread(prose: list[Token], sheet: SourceFile) -> None:
+def _report_unread(prose: list[Token], source_file: SourceFile) -> None:
     """Report E01: text below a heading in quiz.md that is no item."""
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or not _has_card_back(prose, at):
             continue
         section = prose[at : end_of_section(prose, at)]
         lines = range(first_line(token), max(map(last_line, section)) + 1)
-        if not any(p.line in lines for p in sheet.problems if p.severity == "error"):
-            sheet.item = ""
+        if not any(p.line in lines for p in source_file.problems if p.severity == "error"):
+            source_file.item = ""
             message = "This heading has no id, and nothing reads what stands below it."
             hint = "Write <!-- q: some-id --> below it; or, as a note to other authors, "
             hint += "put all of it between <!-- and -->."
-            sheet.report("E01", first_line(token), 1, message, hint)
+            source_file.report("E01", first_line(token), 1, message, hint)
 
 
 def match_glued_heading(inline: Token) -> re.Match[str] | None:
@@ -452,33 +452,33 @@ def _boxes_at(prose: list[Token], at: int) -> list[str]:
     return [box for t in inside if t.level == 3 and (box := find_box(t))]
 
 
-def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
+def _report_nameless(prose: list[Token], at: int, source_file: SourceFile) -> None:
     """Report E01 for a heading. `--fix` adds an id if there was none."""
-    sheet.item = ""
+    source_file.item = ""
     heading, below = prose[at], _nameless_below(prose, at)
     if below is not None:
-        sheet.claim_id(below.content, first_line(below))
+        source_file.claim_id(below.content, first_line(below))
         message = "The comment of this question has no id."
         hint = "Begin it with q: and an id: <!-- q: some-id"
-        sheet.report("E01", first_line(below), 1, message, hint)
+        source_file.report("E01", first_line(below), 1, message, hint)
         return
     found = match_glued_heading(heading)
     if found:
-        report_glued("E01", first_line(heading), found, sheet)
+        report_glued("E01", first_line(heading), found, source_file)
         return
-    if stray := _stray_comment(prose, at, sheet):
-        words = sheet.lines[stray - 1].strip()[:40]
+    if stray := _stray_comment(prose, at, source_file):
+        words = source_file.lines[stray - 1].strip()[:40]
         message = f"“{words}” is not the comment of this question."
         hint = "Write <!-- q: and the id right below the heading, and --> behind them."
-        sheet.report("E10", stray, 1, message, hint)
+        source_file.report("E10", stray, 1, message, hint)
         return
     hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
     message = "This heading has answers but no id."
-    sheet.report("E01", first_line(heading), 1, message, hint)
-    sheet.unidentified.append(_unidentified_item(prose, at, sheet))
+    source_file.report("E01", first_line(heading), 1, message, hint)
+    source_file.unidentified.append(_unidentified_item(prose, at, source_file))
 
 
-def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
+def _stray_comment(prose: list[Token], at: int, source_file: SourceFile) -> int:
     """Return the line that looks like the heading's comment; 0 if there is none."""
     section = prose[at : end_of_section(prose, at)]
     end = max(map(last_line, section))
@@ -489,24 +489,24 @@ def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
         for line in range(first_line(t), last_line(t) + 1)
     }
     for line in range(last_line(section[0]) + 1, end + 1):
-        words = unicodedata.normalize("NFKC", html.unescape(sheet.lines[line - 1]))
+        words = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
         if line not in code and _STRAY.match(words):
             return line
     return 0
 
 
-def _unidentified_item(prose: list[Token], at: int, sheet: SourceFile) -> UnidentifiedItem:
+def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> UnidentifiedItem:
     """Describe the item of a heading without a comment."""
     section = prose[at : end_of_section(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
-    below = without_figure_links("\n".join(sheet.lines[first:end]))
+    below = without_figure_links("\n".join(source_file.lines[first:end]))
     title = without_figure_links(section[1].content)
     comments = [t.content for t in section if t.type == "html_block"]
     return UnidentifiedItem(
         first,
         1,
-        sheet.lines[first - 1],
-        f"{sheet.lines[first - 1]}\n<!-- q: ",
+        source_file.lines[first - 1],
+        f"{source_file.lines[first - 1]}\n<!-- q: ",
         " -->",
         title,
         tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
@@ -525,11 +525,11 @@ def page_without_items(text: str) -> str:
     Answers whose question lost its comment are removed too, as on the rendered page.
     Comments are notes among authors.
     """
-    sheet = SourceFile("", text)
-    body = front_matter(sheet)[1]
+    source_file = SourceFile("", text)
+    body = front_matter(source_file)[1]
     lines = body.split("\n")
     gone: set[int] = set()
-    for region in split_into_items(body, sheet):
+    for region in split_into_items(body, source_file):
         if isinstance(region, ItemDraft):
             gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue

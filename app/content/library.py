@@ -129,14 +129,14 @@ def drop_draft_warnings(
     ]
 
 
-def _topic_of_problem(found: ContentProblem) -> str:
-    parts = found.path.split("/")
+def _topic_of_problem(problem: ContentProblem) -> str:
+    parts = problem.path.split("/")
     return parts[1] if len(parts) > 2 else ""
 
 
-def _is_in_draft(found: ContentProblem, starts: list[tuple[int, bool]]) -> bool:
+def _is_in_draft(problem: ContentProblem, starts: list[tuple[int, bool]]) -> bool:
     """Return whether the last item at or above a problem is not live."""
-    at = bisect.bisect_right(starts, (found.line, True)) - 1
+    at = bisect.bisect_right(starts, (problem.line, True)) - 1
     return at >= 0 and not starts[at][1]
 
 
@@ -158,73 +158,73 @@ class AssembledCourse:
     authored: CourseWithDrafts = NOTHING
 
 
-def assemble_course(bank: ParsedCourse) -> AssembledCourse:
+def assemble_course(course: ParsedCourse) -> AssembledCourse:
     """Assemble the files. Items with errors are left out."""
-    owners = course_rules.accepted_owners(bank)
-    pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
-    questions, cards = _owned_items(bank, pages, owners.items)
+    owners = course_rules.accepted_owners(course)
+    pages = {r.topic.slug: r.topic for r in course.readings.values() if r.topic}
+    questions, cards = _owned_items(course, pages, owners.items)
     found = [
-        *_check_across_files(bank, pages, questions, cards),
-        *_check_unreviewed(bank, owners.items),
+        *_check_across_files(course, pages, questions, cards),
+        *_check_unreviewed(course, owners.items),
     ]
-    homeless = _check_homeless_items(bank, pages)
+    homeless = _check_homeless_items(course, pages)
     found += homeless
     out = _items_kept_out(found)
-    out |= {(fact.id, p.path) for p in homeless for fact in bank.readings[p.path].facts}
+    out |= {(fact.id, p.path) for p in homeless for fact in course.readings[p.path].facts}
     questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
     cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
-    authored = CourseWithDrafts(_ordered_topics(bank, pages, questions, cards), questions, cards)
+    authored = CourseWithDrafts(_ordered_topics(course, pages, questions, cards), questions, cards)
     questions, cards, shown = only_live(questions), only_live(cards), only_live(pages)
-    topics = _ordered_topics(bank, shown, questions, cards)
+    topics = _ordered_topics(course, shown, questions, cards)
     found += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
     # good version, so its current problems must not remove items.
-    found += [p for r in bank.readings.values() for p in r.problems]
-    found += check_coverage(bank, authored.questions.values(), authored.cards.values())
-    found += check_topics(topics, bank.readings, authored.questions, authored.cards)
+    found += [p for r in course.readings.values() for p in r.problems]
+    found += check_coverage(course, authored.questions.values(), authored.cards.values())
+    found += check_topics(topics, course.readings, authored.questions, authored.cards)
     told = tuple(sorted(set(drop_draft_warnings(found, authored))))
     return AssembledCourse(topics, questions, cards, told, authored)
 
 
 def _check_across_files(
-    bank: ParsedCourse,
+    course: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
     cards: Mapping[str, Flashcard],
 ) -> Iterator[ContentProblem]:
     """Check rules across files, except for ids and counts."""
-    yield from course_rules.check_mentions(bank)
-    if bank.syllabus.calculators:
-        yield from check_amounts({p: r.amounts for p, r in bank.readings.items()})
-    yield from course_rules.check_dates(bank)
-    yield from course_rules.check_stems(bank, questions)
+    yield from course_rules.check_mentions(course)
+    if course.syllabus.calculators:
+        yield from check_amounts({p: r.amounts for p, r in course.readings.items()})
+    yield from course_rules.check_dates(course)
+    yield from course_rules.check_stems(course, questions)
     yield from check_fronts(cards)
-    yield from check_order(bank, pages)
-    yield from check_drafts(bank, pages)
+    yield from check_order(course, pages)
+    yield from check_drafts(course, pages)
     yield from _check_missing_objectives(questions, pages)
     yield from (_unsourced_problem(q) for q in questions.values() if not q.sources)
 
 
 def _check_unreviewed(
-    bank: ParsedCourse, owners: Mapping[str, IdClaim]
+    course: ParsedCourse, owners: Mapping[str, IdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
-    for found in check_reviews(bank.readings, bank.today):
+    for found in check_reviews(course.readings, course.today):
         if _is_owner_at(owners.get(found.item), found.path, found.line):
             yield found
 
 
-def _items_kept_out(found: list[ContentProblem]) -> set[tuple[str, str]]:
+def _items_kept_out(problems: list[ContentProblem]) -> set[tuple[str, str]]:
     """Return the items that errors leave out, as (id, path)."""
-    refused = [p for p in found if p.item and p.severity == "error"]
+    refused = [p for p in problems if p.item and p.severity == "error"]
     return {(p.item, path) for p in refused for path in _files_using(p)}
 
 
-def _files_using(found: ContentProblem) -> tuple[str, ...]:
+def _files_using(problem: ContentProblem) -> tuple[str, ...]:
     """Return the files that may contain a problem's item. A drawing may be used by several."""
-    if not found.path.endswith(".svg"):
-        return (found.path,)
-    folder = found.path.split("/")[:2]
+    if not problem.path.endswith(".svg"):
+        return (problem.path,)
+    folder = problem.path.split("/")[:2]
     names = "concept.md", "quiz.md", "cards.md"
     return tuple("/".join([*folder, name]) for name in names)
 
@@ -248,11 +248,11 @@ def _check_missing_objectives(
             yield make_problem((pages[slug].place.path, 1, 1), "E14", message, hint, derived=True)
 
 
-def _check_homeless_items(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
+def _check_homeless_items(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
     """Report files of items whose topic has no page."""
     found = []
     told = set(pages)
-    for path, reading in bank.readings.items():
+    for path, reading in course.readings.items():
         slug = path.split("/")[1] if path.startswith("topics/") else ""
         if slug and slug not in told and reading.facts:
             told.add(slug)
@@ -263,16 +263,16 @@ def _check_homeless_items(bank: ParsedCourse, pages: Mapping[str, Topic]) -> lis
 
 
 def _owned_items(
-    bank: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
+    course: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
 ) -> tuple[dict[str, Question], dict[str, Flashcard]]:
     """Return the owners of all ids, with defaults from their pages."""
-    renamed = _renamed_keys(bank, owners)
+    renamed = _renamed_keys(course, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
-    for path, reading in bank.in_order():
+    for path, reading in course.in_order():
         for question in reading.questions:
             if _is_owner_at(owners.get(question.id), path, question.place.line):
-                heir = _with_drawings(_inherit_from_page(question, pages), bank)
+                heir = _with_drawings(_inherit_from_page(question, pages), course)
                 questions[question.id] = _with_counted_keys(heir, renamed.get(question.id, {}))
         for card in reading.cards:
             owner = owners.get(card.id.removesuffix(REVERSE))
@@ -303,12 +303,12 @@ def _inherit_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
     )
 
 
-def _with_drawings(question: Question, bank: ParsedCourse) -> Question:
+def _with_drawings(question: Question, course: ParsedCourse) -> Question:
     """Return a question with its drawings, which are part of it."""
     kind = types.type_of(question)
     folder = question.place.path.rpartition("/")[0]
     readings = {
-        name: bank.readings.get(f"{folder}/{name}") for name in kind.drawings(question.answer)
+        name: course.readings.get(f"{folder}/{name}") for name in kind.drawings(question.answer)
     }
     found = {
         name: reading.drawing
@@ -322,8 +322,8 @@ def _with_drawings(question: Question, bank: ParsedCourse) -> Question:
     return dataclasses.replace(question, answer=answer, revision=words)
 
 
-def _renamed_keys(bank: ParsedCourse, owners: Mapping[str, IdClaim]) -> Renamed:
-    lock = bank.readings.get("ids.lock")
+def _renamed_keys(course: ParsedCourse, owners: Mapping[str, IdClaim]) -> Renamed:
+    lock = course.readings.get("ids.lock")
     return {
         e.id: names
         for e in (lock.lock if lock else ())
@@ -340,13 +340,13 @@ def _with_counted_keys(question: Question, names: Mapping[str, str]) -> Question
 
 
 def _ordered_topics(
-    bank: ParsedCourse,
+    course: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
     cards: Mapping[str, Flashcard],
 ) -> dict[str, Topic]:
     """Return the topics with their items, in syllabus order, unlisted ones last."""
-    order = [s for s in bank.syllabus.topics if s in pages]
+    order = [s for s in course.syllabus.topics if s in pages]
     order += [s for s in pages if s not in order]
     asked: dict[str, list[str]] = {slug: [] for slug in order}
     learned: dict[str, list[str]] = {slug: [] for slug in order}
@@ -357,7 +357,7 @@ def _ordered_topics(
     return {
         slug: dataclasses.replace(
             pages[slug],
-            sections=_live_sections(pages[slug], questions, bank),
+            sections=_live_sections(pages[slug], questions, course),
             questions=tuple(asked[slug]),
             cards=tuple(learned[slug]),
         )
@@ -366,7 +366,7 @@ def _ordered_topics(
 
 
 def _live_sections(
-    page: Topic, questions: Mapping[str, Question], bank: ParsedCourse
+    page: Topic, questions: Mapping[str, Question], course: ParsedCourse
 ) -> tuple[Section, ...]:
     """Return the sections without omitted questions, with their drawings."""
     folder = page.place.path.rpartition("/")[0]
@@ -377,7 +377,7 @@ def _live_sections(
         for piece in section.pieces:
             if isinstance(piece, ImageBlock):
                 shown[piece.file] += 1
-                found = find_drawings(bank.readings, f"{folder}/{piece.file}")
+                found = find_drawings(course.readings, f"{folder}/{piece.file}")
                 pieces.append(HtmlBlock(render_figure(piece, found, shown[piece.file])))
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
@@ -437,10 +437,10 @@ def add_image_sizes(topic: Topic, folder: Path) -> Topic:
         return topic
     own = folder / "topics" / topic.slug
 
-    def sized(found: re.Match[str]) -> str:
-        size = _image_size(own / unescape(found["file"]))
+    def sized(match: re.Match[str]) -> str:
+        size = _image_size(own / unescape(match["file"]))
         sides = f' width="{size[0]}" height="{size[1]}"' if size else ""
-        return f"{found[0]}{sides}"
+        return f"{match[0]}{sides}"
 
     return dataclasses.replace(
         topic,
@@ -598,25 +598,25 @@ def _assemble_readings(
 
 
 def _assemble_without_file(
-    bank: ParsedCourse, error: Exception, earlier: Mapping[str, ParsedFile]
+    course: ParsedCourse, error: Exception, earlier: Mapping[str, ParsedFile]
 ) -> tuple[ParsedCourse, AssembledCourse]:
     """Assemble the course without the current version of the one file that fails.
 
     If several files fail, the whole previous course is used.
     """
-    for path, others in _fallback_candidates(bank.readings, earlier):
-        spared = dataclasses.replace(bank, readings=others)
+    for path, others in _fallback_candidates(course.readings, earlier):
+        spared = dataclasses.replace(course, readings=others)
         try:
             made = assemble_course(spared)
         except Exception:  # noqa: BLE001, S112 - another file is at fault
             continue
-        own = bank.readings[path].problems if path in bank.readings else ()
-        what = "This file" if path in bank.readings else "The course"
+        own = course.readings[path].problems if path in course.readings else ()
+        what = "This file" if path in course.readings else "The course"
         found = internal_error_problem((path or "syllabus.toml", 1, 1), what, error)
         problems = {*made.problems, *own, found}
         return spared, dataclasses.replace(made, problems=tuple(sorted(problems)))
     found = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
-    empty = dataclasses.replace(bank, readings={})
+    empty = dataclasses.replace(course, readings={})
     return empty, AssembledCourse({}, {}, {}, (found,))
 
 

@@ -106,30 +106,30 @@ _OBJECTIVE_KEYS = ("number", "short", "title")
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
 
-def read_toml(sheet: SourceFile) -> dict[str, Any]:
+def read_toml(source_file: SourceFile) -> dict[str, Any]:
     """Parse a TOML file. Reports E10 if it is invalid, and returns no tables."""
     try:
-        deep = _DOTTED.search(sheet.text) is not None
-        tables = {} if deep else tomllib.loads(sheet.text)
+        deep = _DOTTED.search(source_file.text) is not None
+        tables = {} if deep else tomllib.loads(source_file.text)
     except RecursionError:
         deep, tables = True, {}
     except (tomllib.TOMLDecodeError, ValueError) as error:
         message = str(error)
         at = re.search(r"at line (\d+), column (\d+)", message)
-        line, column = (int(at[1]), int(at[2])) if at else (len(sheet.lines), 1)
+        line, column = (int(at[1]), int(at[2])) if at else (len(source_file.lines), 1)
         what = _DECLARED.sub(r"“\1” is written twice", message.partition(" (at ")[0])
         twice = re.search(r"overwrite|twice", what, re.IGNORECASE)
         hint = 'Write key = "text", one to a line, below a [heading].'
         if twice:
             hint = "Keep one; of what may stand several times, write [[two brackets]]."
         code = "E11" if twice else "E10"
-        said, remedy = describe_toml_error(what, sheet.lines[line - 1])
+        said, remedy = describe_toml_error(what, source_file.lines[line - 1])
         message = said or f"The file cannot be read: {what}."
-        sheet.report(code, line, column, message, remedy or hint)
+        source_file.report(code, line, column, message, remedy or hint)
         return {}
     if deep:
         message = "The keys, lists or tables of this file are nested too deeply."
-        sheet.report("E88", 1, 1, message, "Write plain values, or lists of them.")
+        source_file.report("E88", 1, 1, message, "Write plain values, or lists of them.")
     return tables
 
 
@@ -140,40 +140,44 @@ _MAX_WHOLE_NUMBER = 10**15
 _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
 
-def entry_lines(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
+def entry_lines(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
     """Return the (name, line) of each number and key in a register."""
     return tuple(
         (match[1] or match[2], line)
-        for line, text in enumerate(sheet.lines, 1)
+        for line, text in enumerate(source_file.lines, 1)
         if (match := _ENTRY.match(text))
     )
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], sheet: SourceFile) -> None:
+def _refuse_unknown(
+    table: Mapping[str, Any], known: tuple[str, ...], source_file: SourceFile
+) -> None:
     for name in table:
         if name not in known:
             hint = did_you_mean(name, known)
-            place = sheet.find(name, 1, len(sheet.lines))
-            sheet.report("E12", *place, f"“{name}” is not a key here.", hint)
+            place = source_file.find(name, 1, len(source_file.lines))
+            source_file.report("E12", *place, f"“{name}” is not a key here.", hint)
 
 
-def _read_texts(table: Mapping[str, Any], key: str, sheet: SourceFile) -> tuple[str, ...]:
+def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> tuple[str, ...]:
     """Return a list of texts. Other values are reported and left out."""
     found = table.get(key, [])
     if not isinstance(found, list):
-        _refuse_value(key, "a list of texts in quotes", sheet)
+        _refuse_value(key, "a list of texts in quotes", source_file)
         return ()
     words = [word for value in found if (word := _plain_text_value(value)) is not None]
     if len(words) < len(found):
-        _refuse_value(key, "a list of texts in quotes", sheet)
-    return tuple(_limit_rows(words, key, sheet))
+        _refuse_value(key, "a list of texts in quotes", source_file)
+    return tuple(_limit_rows(words, key, source_file))
 
 
-def _read_text(table: Mapping[str, Any], key: str, sheet: SourceFile, otherwise: str = "") -> str:
+def _read_text(
+    table: Mapping[str, Any], key: str, source_file: SourceFile, otherwise: str = ""
+) -> str:
     """Return the text of a key. Other values are reported."""
     word = _plain_text_value(table.get(key, otherwise))
     if word is None:
-        _refuse_value(key, "a text in quotes", sheet)
+        _refuse_value(key, "a text in quotes", source_file)
         return otherwise
     return word
 
@@ -185,20 +189,20 @@ def _plain_text_value(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int | float | dt.date) else None
 
 
-def _read_rows(table: Mapping[str, Any], key: str, sheet: SourceFile) -> list[Any]:
+def _read_rows(table: Mapping[str, Any], key: str, source_file: SourceFile) -> list[Any]:
     """Return the tables of an array of tables."""
     found = table.get(key, [])
     rows = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
     if not isinstance(found, list) or len(rows) < len(found):
-        _refuse_value(key, f"written as [[{key}]]", sheet)
-    return _limit_rows(rows, key, sheet)
+        _refuse_value(key, f"written as [[{key}]]", source_file)
+    return _limit_rows(rows, key, source_file)
 
 
-def _limit_rows(found: list[Any], key: str, sheet: SourceFile) -> list[Any]:
+def _limit_rows(found: list[Any], key: str, source_file: SourceFile) -> list[Any]:
     if len(found) > MOST_ENTRIES:
-        place = value_location(key, sheet)
+        place = value_location(key, source_file)
         message = f"“{key}” has {len(found):,} entries."
-        sheet.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
+        source_file.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
     return found[:MOST_ENTRIES]
 
 
@@ -209,131 +213,136 @@ _EXAMPLES = {
 }
 
 
-def _refuse_value(key: str, wanted: str, sheet: SourceFile) -> None:
-    place = value_location(key, sheet)
+def _refuse_value(key: str, wanted: str, source_file: SourceFile) -> None:
+    place = value_location(key, source_file)
     example = _EXAMPLES.get(wanted, "")
     if wanted.startswith("a whole number"):
         example = "60"
     hint = f"Write {key} = {example}" if example else ""
-    sheet.report("E13", *place, f"“{key}” has to be {wanted}.", hint)
+    source_file.report("E13", *place, f"“{key}” has to be {wanted}.", hint)
 
 
-def read_sources(sheet: SourceFile) -> tuple[CitedSource, ...]:
+def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
     """Return the sources. An entry without a title is reported and left out."""
     found = []
-    lines = dict(entry_lines(sheet))
-    tables = read_toml(sheet)
-    for key in _limit_rows(list(tables), "sources", sheet):
+    lines = dict(entry_lines(source_file))
+    tables = read_toml(source_file)
+    for key in _limit_rows(list(tables), "sources", source_file):
         table, place = tables[key], (lines.get(key, 1), 1)
         if not isinstance(table, dict):
             message = f"“{key}” stands outside of an entry."
             hint = "Write it below the [key] of a source."
             if isinstance(table, list):
                 message, hint = f"“{key}” has two brackets.", f"Write [{key}]."
-            at = sheet.find(key, 1, len(sheet.lines))
-            sheet.report("E10", *at, message, hint)
+            at = source_file.find(key, 1, len(source_file.lines))
+            source_file.report("E10", *at, message, hint)
             continue
         if not is_slug(key):
             hint = "Use lower-case letters, digits and hyphens."
-            sheet.report("E03", *place, f"“{key}” is not a key of a source.", hint)
+            source_file.report("E03", *place, f"“{key}” is not a key of a source.", hint)
             continue
-        _refuse_unknown(table, _SOURCE_KEYS, sheet)
+        _refuse_unknown(table, _SOURCE_KEYS, source_file)
         if not table.get("title"):
             message = f"The source “{key}” has no title."
-            sheet.report("E10", *place, message, 'Write title = "…" below it.')
+            source_file.report("E10", *place, message, 'Write title = "…" below it.')
             continue
-        found.append(_read_source(key, table, place, sheet))
+        found.append(_read_source(key, table, place, source_file))
     return tuple(found)
 
 
 def _read_source(
-    key: str, table: Mapping[str, Any], place: tuple[int, int], sheet: SourceFile
+    key: str, table: Mapping[str, Any], place: tuple[int, int], source_file: SourceFile
 ) -> CitedSource:
-    address, isbn = _read_text(table, "address", sheet), _read_text(table, "isbn", sheet)
+    address, isbn = (
+        _read_text(table, "address", source_file),
+        _read_text(table, "isbn", source_file),
+    )
     if isbn and not is_isbn(isbn):
-        at = value_location("isbn", sheet, place[0])
+        at = value_location("isbn", source_file, place[0])
         message = f"“{isbn}” is not an ISBN: its check digit does not fit."
-        sheet.report("E13", *at, message, "Copy it from the book, 10 or 13 digits.")
+        source_file.report("E13", *at, message, "Copy it from the book, 10 or 13 digits.")
     if not address.startswith("https://") and (address or not isbn):
         message = f"The source “{key}” has no https address."
         hint = 'Write address = "https://…", or isbn = "978…" for a book.'
-        sheet.report("W17", *place, message, hint)
+        source_file.report("W17", *place, message, hint)
     read = table.get("read")
-    at = value_location("read", sheet, place[0])
+    at = value_location("read", source_file, place[0])
     if isinstance(read, dt.date):
-        sheet.add_mention("day", str(read)[:10], *at)
+        source_file.add_mention("day", str(read)[:10], *at)
     elif read is not None:
         message = f"“{read}” is not a date."
         hint = "Write it without quotes: read = 2026-11-20."
-        sheet.report("E13", *at, message, hint)
+        source_file.report("E13", *at, message, hint)
     return CitedSource(
         key,
-        _read_text(table, "title", sheet, key),
-        _read_text(table, "publisher", sheet),
+        _read_text(table, "title", source_file, key),
+        _read_text(table, "publisher", source_file),
         address if address.startswith(("https://", "http://")) else "",
         read if isinstance(read, dt.date) else None,
-        _read_text(table, "year", sheet),
-        _read_text(table, "note", sheet),
-        sheet.path,
+        _read_text(table, "year", source_file),
+        _read_text(table, "note", source_file),
+        source_file.path,
         isbn,
     )
 
 
-def read_syllabus(sheet: SourceFile) -> Syllabus:
+def read_syllabus(source_file: SourceFile) -> Syllabus:
     """Return the exam's domains and objectives, and the order of the topics."""
-    tables = read_toml(sheet)
-    _refuse_unknown(tables, _SYLLABUS_KEYS, sheet)
-    rows = _read_rows(tables, "domains", sheet)
+    tables = read_toml(source_file)
+    _refuse_unknown(tables, _SYLLABUS_KEYS, source_file)
+    rows = _read_rows(tables, "domains", source_file)
     full = _whole_weight(rows)
-    domains = tuple(_read_domain(r, full, sheet) for r in rows)
-    _refuse_twins(domains, sheet)
-    if not domains and not sheet.problems:
+    domains = tuple(_read_domain(r, full, source_file) for r in rows)
+    _refuse_twins(domains, source_file)
+    if not domains and not source_file.problems:
         hint = "Name each domain of the exam below a line [[domains]]."
-        sheet.report("E10", 1, 1, "The syllabus has no domains.", hint)
-    if tables and not any("weight" in p.message for p in sheet.problems):
-        _add_up(domains, full, sheet)
-    _expect_title(tables, domains, sheet)
-    order = _read_texts(tables, "order", sheet)
+        source_file.report("E10", 1, 1, "The syllabus has no domains.", hint)
+    if tables and not any("weight" in p.message for p in source_file.problems):
+        _add_up(domains, full, source_file)
+    _expect_title(tables, domains, source_file)
+    order = _read_texts(tables, "order", source_file)
     for name in order:
-        sheet.add_mention("topic", name, *sheet.find(f'"{name}"', 1, len(sheet.lines)))
+        source_file.add_mention(
+            "topic", name, *source_file.find(f'"{name}"', 1, len(source_file.lines))
+        )
     return Syllabus(
-        _read_text(tables, "exam", sheet),
-        _read_text(tables, "title", sheet),
+        _read_text(tables, "exam", source_file),
+        _read_text(tables, "title", source_file),
         domains,
         order,
-        _read_texts(tables, "notes", sheet),
-        _read_text(tables, "license", sheet) if "license" in tables else "",
-        _read_switch(tables, "calculators", sheet),
-        _read_language(tables, sheet),
+        _read_texts(tables, "notes", source_file),
+        _read_text(tables, "license", source_file) if "license" in tables else "",
+        _read_switch(tables, "calculators", source_file),
+        _read_language(tables, source_file),
     )
 
 
 def _expect_title(
-    tables: Mapping[str, Any], domains: tuple[Domain, ...], sheet: SourceFile
+    tables: Mapping[str, Any], domains: tuple[Domain, ...], source_file: SourceFile
 ) -> None:
     if domains and not tables.get("title") and not tables.get("exam"):
         hint = 'Write title = "…" and exam = "…" above the first domain.'
-        sheet.report("E10", 1, 1, "The course has no title.", hint)
+        source_file.report("E10", 1, 1, "The course has no title.", hint)
 
 
-def _read_switch(table: Mapping[str, Any], key: str, sheet: SourceFile) -> bool:
+def _read_switch(table: Mapping[str, Any], key: str, source_file: SourceFile) -> bool:
     """Return a boolean key, True by default."""
     found = table.get(key, True)
     if not isinstance(found, bool):
-        _refuse_value(key, "true or false", sheet)
+        _refuse_value(key, "true or false", source_file)
         return True
     return found
 
 
-def _read_language(table: Mapping[str, Any], sheet: SourceFile) -> str:
+def _read_language(table: Mapping[str, Any], source_file: SourceFile) -> str:
     """Return the course's language tag, English by default."""
-    found = _read_text(table, "language", sheet, _ENGLISH)
+    found = _read_text(table, "language", source_file, _ENGLISH)
     tag = language_tag(found)
     if not tag:
-        place = value_location("language", sheet)
+        place = value_location("language", source_file)
         message = f"“{found}” is not the tag of a language."
         hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
-        sheet.report("E13", *place, message, hint)
+        source_file.report("E13", *place, message, hint)
     return tag or _ENGLISH
 
 
@@ -343,7 +352,7 @@ def _whole_weight(rows: list[Any]) -> int:
     return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
 
 
-def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
+def _add_up(domains: tuple[Domain, ...], full: int, source_file: SourceFile) -> None:
     """Report E70: weights that do not add up to 100%."""
     total = sum(d.weight for d in domains)
     if abs(total - 1) <= 0.005 or not domains:  # without any, something else is reported
@@ -351,123 +360,125 @@ def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
     message = f"The weights of the domains add up to {total:.0%}, not to 100%."
     parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
     hint = f"They are {parts}. Correct one of them."
-    sheet.report("E70", *value_location("weight", sheet), message, hint)
+    source_file.report("E70", *value_location("weight", source_file), message, hint)
 
 
 _CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
 
 
-def _refuse_twins(domains: tuple[Domain, ...], sheet: SourceFile) -> None:
+def _refuse_twins(domains: tuple[Domain, ...], source_file: SourceFile) -> None:
     """Report E11: a number used for two domains or objectives."""
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
-        lines = [line for name, line in entry_lines(sheet) if name == number]
+        lines = [line for name, line in entry_lines(source_file) if name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
-        if cut := [n for n, row in enumerate(sheet.lines, 1) if _CUT_NUMBER.match(row)]:
+        if cut := [n for n, row in enumerate(source_file.lines, 1) if _CUT_NUMBER.match(row)]:
             lines = [*lines[:1], *cut] if lines else [1, *cut]
             hint = 'Write it in quotes, number = "1.10": without them 1.10 is 1.1.'
-        sheet.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
+        source_file.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
-def _read_domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Domain:
-    number = _read_text(table, "number", sheet)
-    _refuse_unknown(table, _DOMAIN_KEYS, sheet)
-    _expect_number_and_title("domain", table, sheet)
+def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -> Domain:
+    number = _read_text(table, "number", source_file)
+    _refuse_unknown(table, _DOMAIN_KEYS, source_file)
+    _expect_number_and_title("domain", table, source_file)
     if number and "weight" not in table:
-        place = sheet.find(f'"{number}"', 1, len(sheet.lines))
+        place = source_file.find(f'"{number}"', 1, len(source_file.lines))
         message = f"The domain “{number}” has no weight."
-        sheet.report("E10", *place, message, "Write weight = 40 below it.")
-    for row in _read_rows(table, "objectives", sheet):
-        _refuse_unknown(row, _OBJECTIVE_KEYS, sheet)
-        _expect_number_and_title("objective", row, sheet)
+        source_file.report("E10", *place, message, "Write weight = 40 below it.")
+    for row in _read_rows(table, "objectives", source_file):
+        _refuse_unknown(row, _OBJECTIVE_KEYS, source_file)
+        _expect_number_and_title("objective", row, source_file)
     objectives = tuple(
         Objective(
-            _read_text(r, "number", sheet),
-            _read_text(r, "title", sheet),
+            _read_text(r, "number", source_file),
+            _read_text(r, "title", source_file),
             number,
-            _read_short_name(r, sheet),
+            _read_short_name(r, source_file),
         )
-        for r in _read_rows(table, "objectives", sheet)
+        for r in _read_rows(table, "objectives", source_file)
     )
     if not objectives:
-        place = sheet.find(f'"{number}"', 1, len(sheet.lines))
+        place = source_file.find(f'"{number}"', 1, len(source_file.lines))
         hint = "Write its objectives below it, each after [[domains.objectives]]."
-        sheet.report("E10", *place, f"Domain {number} has no objectives.", hint)
+        source_file.report("E10", *place, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
     if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
-        at = value_location("weight", sheet, dict(entry_lines(sheet)).get(number, 1))
+        at = value_location("weight", source_file, dict(entry_lines(source_file)).get(number, 1))
         message = "“weight” has to be a number from 0 to 100."
-        sheet.report("E13", *at, message, "Write it without quotes: weight = 40")
+        source_file.report("E13", *at, message, "Write it without quotes: weight = 40")
         weight = 0
-    return Domain(number, _read_text(table, "title", sheet), weight / full, objectives)
+    return Domain(number, _read_text(table, "title", source_file), weight / full, objectives)
 
 
-def _expect_number_and_title(what: str, table: Mapping[str, Any], sheet: SourceFile) -> None:
+def _expect_number_and_title(what: str, table: Mapping[str, Any], source_file: SourceFile) -> None:
     """Report E10: a domain or an objective without a number or a title."""
     for key, other in (("number", "title"), ("title", "number")):
         if not table.get(key):
             known = str(table.get(other, ""))
-            place = sheet.find(f'"{known}"', 1, len(sheet.lines)) if known else (1, 1)
+            place = source_file.find(f'"{known}"', 1, len(source_file.lines)) if known else (1, 1)
             message = f"The {what} “{known[:60]}” has no {key}."
-            sheet.report("E10", *place, message, f'Write {key} = "…" below it.')
+            source_file.report("E10", *place, message, f'Write {key} = "…" below it.')
 
 
-def _read_short_name(table: Mapping[str, Any], sheet: SourceFile) -> str:
+def _read_short_name(table: Mapping[str, Any], source_file: SourceFile) -> str:
     """Return the short name of an objective. One as long as a sentence is reported."""
-    short = _read_text(table, "short", sheet)
+    short = _read_text(table, "short", source_file)
     if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:
         wanted = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
-        _refuse_value("short", wanted, sheet)
+        _refuse_value("short", wanted, source_file)
     return short
 
 
-def read_exam(sheet: SourceFile, slug: str) -> ExamBlueprint | None:
+def read_exam(source_file: SourceFile, slug: str) -> ExamBlueprint | None:
     """Return a mock exam; None if it is incomplete."""
-    tables = read_toml(sheet)
-    _refuse_unknown(tables, _EXAM_KEYS, sheet)
-    counts = _read_counts(tables, sheet)
-    questions = _read_whole_number(tables, "questions", MOST_ENTRIES, sheet)
-    minutes = _read_whole_number(tables, "minutes", MOST_MINUTES, sheet)
+    tables = read_toml(source_file)
+    _refuse_unknown(tables, _EXAM_KEYS, source_file)
+    counts = _read_counts(tables, source_file)
+    questions = _read_whole_number(tables, "questions", MOST_ENTRIES, source_file)
+    minutes = _read_whole_number(tables, "minutes", MOST_MINUTES, source_file)
     if not questions or not minutes or not counts:
         if tables:
             hint = "Write questions = 50, minutes = 60 and [domains] with a count each."
-            sheet.report("E10", 1, 1, "The mock exam is incomplete.", hint, derived=True)
+            source_file.report("E10", 1, 1, "The mock exam is incomplete.", hint, derived=True)
         return None
-    if sum(counts.values()) != questions and not sheet.problems:
-        place = value_location("questions", sheet)
+    if sum(counts.values()) != questions and not source_file.problems:
+        place = value_location("questions", source_file)
         total = sum(counts.values())
         message = f"The domains hold {total} questions, the exam says {questions}."
-        sheet.report("E70", *place, message, "Make them equal.")
-    title = _read_text(tables, "title", sheet, slug)
+        source_file.report("E70", *place, message, "Make them equal.")
+    title = _read_text(tables, "title", source_file, slug)
     if "title" not in tables:
         message = f"The mock exam has no title, and is called “{slug}”."
-        sheet.report("W38", 1, 1, message, 'Write title = "…" above its questions.')
-    notes = _read_texts(tables, "notes", sheet)
-    place_ = SourceLocation(sheet.path, 1)
+        source_file.report("W38", 1, 1, message, 'Write title = "…" above its questions.')
+    notes = _read_texts(tables, "notes", source_file)
+    place_ = SourceLocation(source_file.path, 1)
     return ExamBlueprint(slug, title, questions, minutes, counts, place_, notes)
 
 
-def _read_counts(tables: Mapping[str, Any], sheet: SourceFile) -> dict[str, int]:
+def _read_counts(tables: Mapping[str, Any], source_file: SourceFile) -> dict[str, int]:
     """Return the number of questions per domain, without domains that have none."""
     domains = tables.get("domains")
     if not isinstance(domains, dict):
         return {}
     names = [n for n in domains if domains[n] != 0]
     counts = {
-        n: _read_whole_number(domains, n, MOST_ENTRIES, sheet)
-        for n in _limit_rows(names, "domains", sheet)
+        n: _read_whole_number(domains, n, MOST_ENTRIES, source_file)
+        for n in _limit_rows(names, "domains", source_file)
     }
     return {name: count for name, count in counts.items() if count}
 
 
-def _read_whole_number(table: Mapping[str, Any], key: str, most: int, sheet: SourceFile) -> int:
+def _read_whole_number(
+    table: Mapping[str, Any], key: str, most: int, source_file: SourceFile
+) -> int:
     """Return a positive whole number. Anything else is reported and returns 0."""
     value = table.get(key, 0)
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most:
         return value
     if key in table:
-        _refuse_value(key, f"a whole number from 1 to {most:,}", sheet)
+        _refuse_value(key, f"a whole number from 1 to {most:,}", source_file)
     return 0
 
 
@@ -482,10 +493,10 @@ HEAD = """\
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
 
 
-def read_lock(sheet: SourceFile) -> tuple[LockEntry, ...]:
+def read_lock(source_file: SourceFile) -> tuple[LockEntry, ...]:
     """Return the entries of ids.lock. Unreadable lines are reported."""
     found: dict[str, LockEntry] = {}
-    for number, line in enumerate(sheet.lines, 1):
+    for number, line in enumerate(source_file.lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         if _CONFLICT.match(line):  # reported as such
@@ -494,13 +505,13 @@ def read_lock(sheet: SourceFile) -> tuple[LockEntry, ...]:
             entry = _read_lock_entry(line.split(), number)
         except (ValueError, IndexError):
             hint = "Restore the line, or delete it and run the check with --fix."
-            sheet.report("E10", number, 1, "This line cannot be read.", hint)
+            source_file.report("E10", number, 1, "This line cannot be read.", hint)
             continue
         first = found.setdefault(entry.id, entry)
         if first is not entry:
             message = f"“{entry.id}” stands in line {first.line} already."
             hint = "Keep the newer line; or the one with two dates, if it is retired."
-            sheet.report("E11", number, 1, message, hint)
+            source_file.report("E11", number, 1, message, hint)
     return tuple(found.values())
 
 

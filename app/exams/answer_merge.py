@@ -45,8 +45,8 @@ class MergedAnswer:
 
 def merge_answers(
     saved: AnswerState,
-    shown: AnswerState,
-    sent: AnswerState,
+    displayed: AnswerState,
+    submitted: AnswerState,
     *,
     newer: bool,
     independent: bool,
@@ -56,11 +56,11 @@ def merge_answers(
     If the answer was also changed in between, the form's answer counts if it is `newer`. The fields
     of a response are one answer, or `independent` of each other.
     """
-    names = {*saved.raw, *shown.raw, *sent.raw}
+    names = {*saved.raw, *displayed.raw, *submitted.raw}
     raw: dict[str, Sequence[str]] = {}
     replaced = refused = False
     for group in [{name} for name in sorted(names)] if independent else [names]:
-        before, base, now = (_entered_fields(s.raw, group) for s in (saved, shown, sent))
+        before, base, now = (_entered_fields(s.raw, group) for s in (saved, displayed, submitted))
         touched = not _are_same_responses(now, base)
         conflict = (
             touched
@@ -69,17 +69,19 @@ def merge_answers(
         )
         replaced |= conflict and newer
         refused |= conflict and not newer
-        source = sent if touched and (newer or not conflict) else saved
+        source = submitted if touched and (newer or not conflict) else saved
         raw |= {name: source.raw[name] for name in group if name in source.raw}
     state = AnswerState(
         raw,
-        sent.flagged if sent.flagged != shown.flagged else saved.flagged,
-        _merged_strikes(saved.struck, shown.struck, sent.struck),
+        submitted.flagged if submitted.flagged != displayed.flagged else saved.flagged,
+        _merged_strikes(saved.struck, displayed.struck, submitted.struck),
     )
     changed = not _are_same_responses(
         _entered_fields(raw, raw), _entered_fields(saved.raw, saved.raw)
     )
-    return MergedAnswer(state, changed, replaced, refused, stale=not _are_same_states(state, sent))
+    return MergedAnswer(
+        state, changed, replaced, refused, stale=not _are_same_states(state, submitted)
+    )
 
 
 def is_entered(raw: Raw) -> bool:

@@ -175,7 +175,7 @@ def asks_missed(slug: str) -> bool:
 
 
 def derived_exams(
-    exam: ExamBlueprint, domains: Collection[Domain], bank: QuestionPool
+    exam: ExamBlueprint, domains: Collection[Domain], pool: QuestionPool
 ) -> Iterator[ExamBlueprint]:
     """Yield every paper that can be derived from an exam now, at its pace."""
     if not is_long(exam):
@@ -183,11 +183,11 @@ def derived_exams(
     count = short_count(exam)
     yield short_exam(exam)
     for domain in domains:
-        held = min(count, bank.all.get(domain.number, 0))
+        held = min(count, pool.all.get(domain.number, 0))
         if domain.number in exam.domains and held:
             way = f"domain-{domain.number}"
             yield derive_exam(exam, way, f"{domain.title} only", {domain.number: held})
-    missed = {d: n for d, n in bank.missed.items() if d in exam.domains and n}
+    missed = {d: n for d, n in pool.missed.items() if d in exam.domains and n}
     if sum(missed.values()) > exam.questions:
         missed = apportion(missed, exam.questions)
     if missed:

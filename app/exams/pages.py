@@ -85,33 +85,33 @@ class ExamOffer:
     questions: Sequence[Question]
 
 
-def build_exam_home(desk: RequestContext, running: SittingState | None) -> dict[str, Any]:
+def build_exam_home(ctx: RequestContext, running: SittingState | None) -> dict[str, Any]:
     """Return the template variables of the exam home."""
-    whole = sorted(desk.library.exams.values(), key=lambda e: (-e.questions, e.slug))
-    finished = [_build_past_sitting(desk.library, *one) for one in _list_finished_sittings(desk)]
-    held = _build_question_pool(desk)
+    whole = sorted(ctx.library.exams.values(), key=lambda e: (-e.questions, e.slug))
+    finished = [_build_past_sitting(ctx.library, *one) for one in _list_finished_sittings(ctx)]
+    held = _build_question_pool(ctx)
     return {
         "whole": whole,
-        "cuts": list(_derived_exams(desk, whole[0], held)) if whole else [],
+        "cuts": list(_derived_exams(ctx, whole[0], held)) if whole else [],
         "missed": held.missed_of(whole[0]) if whole else 0,
         "running": running,
         "finished": finished,
-        "trend": score_trend(finished, desk.learner.target, desk.learner.study_day),
+        "trend": score_trend(finished, ctx.learner.target, ctx.learner.study_day),
     }
 
 
-def require_exam_offer(desk: RequestContext, slug: str) -> ExamOffer:
+def require_exam_offer(ctx: RequestContext, slug: str) -> ExamOffer:
     """Return the exam in the URL, or the derived one; raises NotFoundError."""
-    there = askable_questions(desk.library)
-    exam = desk.library.exams.get(slug)
+    there = askable_questions(ctx.library)
+    exam = ctx.library.exams.get(slug)
     if exam is None:
-        base = desk.library.exams.get(assembly.whole_exam_slug(slug))
-        made = _derived_exams(desk, base, _build_question_pool(desk)) if base else ()
+        base = ctx.library.exams.get(assembly.whole_exam_slug(slug))
+        made = _derived_exams(ctx, base, _build_question_pool(ctx)) if base else ()
         exam = next((cut for cut in made if cut.slug == slug), None)
     if exam is None:
         raise NotFoundError(f"There is no mock exam “{slug}”.")
     return ExamOffer(
-        exam, _list_missed_questions(desk, there) if assembly.asks_missed(slug) else there
+        exam, _list_missed_questions(ctx, there) if assembly.asks_missed(slug) else there
     )
 
 
@@ -122,43 +122,43 @@ def exam_title(library: Library, slug: str) -> str:
 
 
 def _derived_exams(
-    desk: RequestContext, exam: ExamBlueprint, bank: assembly.QuestionPool
+    ctx: RequestContext, exam: ExamBlueprint, pool: assembly.QuestionPool
 ) -> Iterator[ExamBlueprint]:
-    return assembly.derived_exams(exam, desk.library.syllabus.domains, bank)
+    return assembly.derived_exams(exam, ctx.library.syllabus.domains, pool)
 
 
-def _build_question_pool(desk: RequestContext) -> assembly.QuestionPool:
-    there, domains = askable_questions(desk.library), domain_by_objective(desk.library)
+def _build_question_pool(ctx: RequestContext) -> assembly.QuestionPool:
+    there, domains = askable_questions(ctx.library), domain_by_objective(ctx.library)
     held, missed = (
         {domain: len(mine) for domain, mine in drawable_questions(pool, domains).items()}
-        for pool in (there, _list_missed_questions(desk, there))
+        for pool in (there, _list_missed_questions(ctx, there))
     )
     return assembly.QuestionPool(held, missed)
 
 
-def _list_missed_questions(desk: RequestContext, there: Sequence[Question]) -> list[Question]:
-    past = load_history(desk.db, desk.learner.id)
+def _list_missed_questions(ctx: RequestContext, there: Sequence[Question]) -> list[Question]:
+    past = load_history(ctx.db, ctx.learner.id)
     return [q for q in there if q.id in past and past[q.id].missed]
 
 
-def _list_finished_sittings(desk: RequestContext) -> list[tuple[SittingState, float, int]]:
-    return store.finished_sittings(desk.db, desk.learner.id) if desk.learner.id else []
+def _list_finished_sittings(ctx: RequestContext) -> list[tuple[SittingState, float, int]]:
+    return store.finished_sittings(ctx.db, ctx.learner.id) if ctx.learner.id else []
 
 
 def _build_past_sitting(
-    library: Library, sat: SittingState, score: float, answered: int
+    library: Library, sitting: SittingState, score: float, answered: int
 ) -> PastSitting:
-    used = ((sat.closed_at or sat.deadline) - sat.started_at).total_seconds()
+    used = ((sitting.closed_at or sitting.deadline) - sitting.started_at).total_seconds()
     return PastSitting(
-        number=sat.id,
-        title=exam_title(library, sat.exam),
-        whole=sat.exam in library.exams,
-        started=sat.started_at,
+        number=sitting.id,
+        title=exam_title(library, sitting.exam),
+        whole=sitting.exam in library.exams,
+        started=sitting.started_at,
         score=score,
-        questions=len(sat.slots),
+        questions=len(sitting.slots),
         answered=answered,
         minutes=used / 60,
-        by_clock=sat.closed_by == "time",
+        by_clock=sitting.closed_by == "time",
     )
 
 
@@ -166,48 +166,48 @@ router = APIRouter(prefix="/exams", include_in_schema=False)
 
 
 @router.get("")
-def list_exams(desk: Reader) -> HTMLResponse:
+def list_exams(ctx: Reader) -> HTMLResponse:
     """The mock exams of the course, and the learner's sittings."""
-    return desk.page(
+    return ctx.page(
         "exams/index.html",
         asks_missed=asks_missed,
         token=new_token(),
-        **build_exam_home(desk, _find_running_sitting(desk)),
+        **build_exam_home(ctx, _find_running_sitting(ctx)),
     )
 
 
 @router.get("/{exam}")
-def show_exam(desk: Reader, exam: str) -> HTMLResponse:
+def show_exam(ctx: Reader, exam: str) -> HTMLResponse:
     """The description of an exam, before the clock starts."""
-    paper = require_exam_offer(desk, exam)
-    return _start_page(desk, paper, StartExamDraft(new_token()), [], 200)
+    paper = require_exam_offer(ctx, exam)
+    return _start_page(ctx, paper, StartExamDraft(new_token()), [], 200)
 
 
 def _start_page(
-    desk: RequestContext,
+    ctx: RequestContext,
     paper: ExamOffer,
     typed: StartExamDraft,
     problems: list[dict[str, str]],
     status: int,
 ) -> HTMLResponse:
     exam = paper.exam
-    domains = domain_by_objective(desk.library)
+    domains = domain_by_objective(ctx.library)
     there = paper.questions
     if typed.kinds != EVERY_KIND:
         there = match_exam_types(there, domains, exam.domains)
     held = drawable_questions(there, domains)
     bank = {domain: len(held.get(domain, ())) for domain in exam.domains}
-    return desk.page(
+    return ctx.page(
         "exams/start.html",
         status=status,
         exam=exam,
         missed=asks_missed(exam.slug),
-        domains=[d for d in desk.library.syllabus.domains if d.number in bank],
+        domains=[d for d in ctx.library.syllabus.domains if d.number in bank],
         bank=bank,
         short=any(bank[d] < wanted for d, wanted in exam.domains.items()),
         kinds=[("", "Single and multiple choice"), (EVERY_KIND, "All kinds")],
         factors=[(f"{f:g}", _factor_words(f, exam)) for f in FACTORS],
-        running=_find_running_sitting(desk),
+        running=_find_running_sitting(ctx),
         typed=typed,
         problems=problems,
     )
@@ -219,36 +219,34 @@ async def add_sitting(request: Request, exam: str, typed: Begun) -> Response:
 
     The paper is drawn before the write transaction, because that reads all earlier papers.
     """
-    drawn = await run_reading(request, lambda desk: _draw_or_refuse(desk, exam, typed))
+    drawn = await run_reading(request, lambda ctx: _draw_or_refuse(ctx, exam, typed))
     if isinstance(drawn, Response):
         return drawn
-    number = await run_writing(request, lambda desk: _begin_sitting(desk, drawn))
+    number = await run_writing(request, lambda ctx: _begin_sitting(ctx, drawn))
     return _redirect_to_first(number)
 
 
-def _draw_or_refuse(
-    desk: RequestContext, exam: str, typed: StartExamDraft
-) -> NewSitting | Response:
+def _draw_or_refuse(ctx: RequestContext, exam: str, typed: StartExamDraft) -> NewSitting | Response:
     """Return a paper to start; or the response, if a sitting is in progress or none can be drawn."""
-    paper = require_exam_offer(desk, exam)
-    running = _find_running_sitting(desk)
+    paper = require_exam_offer(ctx, exam)
+    running = _find_running_sitting(ctx)
     if running is not None:
         return _redirect_to_first(running.id)
-    if not desk.library.questions:
+    if not ctx.library.questions:
         raise ConflictError("This course has no questions yet.")
     if problems := typed.problems:
-        return _start_page(desk, paper, typed, problems, 422)
-    target = math.ceil((desk.learner.target or 0) * paper.exam.questions / 100) or None
+        return _start_page(ctx, paper, typed, problems, 422)
+    target = math.ceil((ctx.learner.target or 0) * paper.exam.questions / 100) or None
     wanted = SittingRequest(paper.exam, paper.questions, typed.wish, target)
-    return draw_sitting(desk.db, desk.library, desk.learner.id, wanted)
+    return draw_sitting(ctx.db, ctx.library, ctx.learner.id, wanted)
 
 
-def _begin_sitting(desk: RequestContext, drawn: NewSitting) -> int:
+def _begin_sitting(ctx: RequestContext, sitting: NewSitting) -> int:
     """Start the sitting, unless another tab has started one since the paper was drawn."""
-    running = store.running_sitting(desk.db, desk.learner.id)
+    running = store.running_sitting(ctx.db, ctx.learner.id)
     if running is not None:
         return running.id
-    return start_sitting(desk.db, desk.library, desk.learner.id, drawn, desk.now)
+    return start_sitting(ctx.db, ctx.library, ctx.learner.id, sitting, ctx.now)
 
 
 def _redirect_to_first(sitting: int) -> RedirectResponse:
@@ -257,7 +255,7 @@ def _redirect_to_first(sitting: int) -> RedirectResponse:
 
 @router.get("/sittings/{sitting}/questions/{number}")
 def show_exam_question(
-    desk: Reader,
+    ctx: Reader,
     sitting: RowNumber,
     number: RowNumber,
     reported: bool = False,
@@ -267,28 +265,28 @@ def show_exam_question(
 
     `told` is the message code about an answer that was just sent.
     """
-    sat = _require_sitting(desk, sitting)
+    sat = _require_sitting(ctx, sitting)
     slot = _require_slot(sat, number)
     if sat.closed_at is not None:
-        return _render_solution(desk, sat, slot, reported=reported)
-    frame = _build_exam_frame(desk, sat, number, ReviewNote(told))
-    return desk.page(
-        "exams/question.html", asked=_open_exam_question(desk, sat, slot, frame), **frame
+        return _render_solution(ctx, sat, slot, reported=reported)
+    frame = _build_exam_frame(ctx, sat, number, ReviewNote(told))
+    return ctx.page(
+        "exams/question.html", asked=_open_exam_question(ctx, sat, slot, frame), **frame
     )
 
 
 @router.post("/sittings/{sitting}/answers/{number}")
-def keep_answer(desk: Writer, sitting: RowNumber, number: RowNumber, form: Answered) -> Response:
+def keep_answer(ctx: Writer, sitting: RowNumber, number: RowNumber, form: Answered) -> Response:
     """Save what was changed in a question; after the end nothing changes."""
-    sat = _require_sitting_to_write(desk, sitting)
+    sat = _require_sitting_to_write(ctx, sitting)
     slot = _require_slot(sat, number)
     if sat.closed_at is not None:
-        return _render_too_late(desk, sat)
-    done = store.save_answer(desk.db, sat, _build_answer_change(desk, slot, form), desk.now)
-    frame = _build_exam_frame(desk, sat, number, ReviewNote(done.told, done.saved_at))
-    if is_htmx_request(desk.request):
+        return _render_too_late(ctx, sat)
+    done = store.save_answer(ctx.db, sat, _build_answer_change(ctx, slot, form), ctx.now)
+    frame = _build_exam_frame(ctx, sat, number, ReviewNote(done.told, done.saved_at))
+    if is_htmx_request(ctx.request):
         status = 409 if done.refused else 200
-        return render_page(desk.request, "exams/_saved.html", status=status, **frame)
+        return render_page(ctx.request, "exams/_saved.html", status=status, **frame)
     if done.replaced or done.refused:
         onward = f"{_next_exam_url(sat, number, '')}?told={done.told}"
     elif done.changed and number in frame["unreadable"]:
@@ -301,21 +299,21 @@ def keep_answer(desk: Writer, sitting: RowNumber, number: RowNumber, form: Answe
 
 
 @router.get("/sittings/{sitting}/review")
-def review_answers(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
+def review_answers(ctx: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
     """The review screen before the end: what is unanswered, what is flagged."""
-    sat = _require_sitting(desk, sitting)
+    sat = _require_sitting(ctx, sitting)
     if sat.closed_at is not None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
-    kept = store.load_answers(desk.db, sat.id)
+    kept = store.load_answers(ctx.db, sat.id)
     words = {
         slot.number: excerpt(
-            draw_variant(drawn_question(desk.db, desk.library, slot), slot.seed).stem
+            draw_variant(drawn_question(ctx.db, ctx.library, slot), slot.seed).stem
         )
         for slot in sat.slots
     }
-    frame = _build_exam_frame(desk, sat, 0)
+    frame = _build_exam_frame(ctx, sat, 0)
     everything = build_paper_rows(sat.slots, kept, words, frame["unreadable"])
-    return desk.page(
+    return ctx.page(
         "exams/review.html",
         show=show,
         rows=[row for row in everything if row.matches(show)],
@@ -324,107 +322,107 @@ def review_answers(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Re
 
 
 @router.post("/sittings/{sitting}/submission")
-def submit_exam(desk: Writer, sitting: RowNumber) -> Response:
+def submit_exam(ctx: Writer, sitting: RowNumber) -> Response:
     """Submit the exam; a second submission changes nothing and says so."""
-    sat = _require_sitting_to_write(desk, sitting)
+    sat = _require_sitting_to_write(ctx, sitting)
     if sat.closed_at is not None:
-        return _render_too_late(desk, sat)
-    close_sitting(desk.db, desk.library, sat, "learner", desk.now)
+        return _render_too_late(ctx, sat)
+    close_sitting(ctx.db, ctx.library, sat, "learner", ctx.now)
     return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
 
 
 @router.get("/sittings/{sitting}/report")
-def show_score_report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
+def show_score_report(ctx: Reader, sitting: RowNumber, late: bool = False) -> Response:
     """The score report, after the end."""
-    sat = _require_sitting(desk, sitting)
+    sat = _require_sitting(ctx, sitting)
     if sat.closed_at is None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)
-    paper = graded_items(desk.db, desk.library, sat)
+    paper = graded_items(ctx.db, ctx.library, sat)
     earlier = [
         (other, score)
-        for other, score, _ in store.finished_sittings(desk.db, desk.learner.id)
+        for other, score, _ in store.finished_sittings(ctx.db, ctx.learner.id)
         if other.exam == sat.exam and other.started_at < sat.started_at
     ]
     report = sum_up_exam(paper)
-    again = _in_learning_order(desk, report.again)
+    again = _in_learning_order(ctx, report.again)
     seeds = {slot.item: slot.seed for slot in sat.slots}
-    return desk.page(
+    return ctx.page(
         "exams/report.html",
         sat=sat,
-        title=exam_title(desk.library, sat.exam),
+        title=exam_title(ctx.library, sat.exam),
         report=report,
         drawn=draw_report(report, paper, sat.target, sat.seconds),
         paper=paper,
-        coming=_count_missed_cards(desk, paper),
+        coming=_count_missed_cards(ctx, paper),
         again=again,
         titles={
-            row.item: question_title(desk.library.questions[row.item], seeds[row.item])
+            row.item: question_title(ctx.library.questions[row.item], seeds[row.item])
             for row in again
-            if row.item in desk.library.questions
+            if row.item in ctx.library.questions
         },
-        syllabus=desk.library.syllabus,
-        topics=topics_by_objective(desk.library),
-        names=objective_names(desk.library),
-        page_titles={slug: topic.title for slug, topic in desk.library.topics.items()},
+        syllabus=ctx.library.syllabus,
+        topics=topics_by_objective(ctx.library),
+        names=objective_names(ctx.library),
+        page_titles={slug: topic.title for slug, topic in ctx.library.topics.items()},
         earlier=earlier[:5],
         late=late,
         token=new_token(),
     )
 
 
-def _in_learning_order(desk: RequestContext, rows: Sequence[GradedItem]) -> list[GradedItem]:
+def _in_learning_order(ctx: RequestContext, rows: Sequence[GradedItem]) -> list[GradedItem]:
     """Return the questions in the order in which the course teaches what they ask.
 
     Those that are no longer in the course come last.
     """
-    order = learning_order(desk.library, [row.item for row in rows])
+    order = learning_order(ctx.library, [row.item for row in rows])
     places = {item: place for place, item in enumerate(order)}
     return sorted(rows, key=lambda row: places.get(row.item, len(places)))
 
 
-def _count_missed_cards(desk: RequestContext, paper: Sequence[GradedItem]) -> int:
+def _count_missed_cards(ctx: RequestContext, paper: Sequence[GradedItem]) -> int:
     """Return how many of the missed questions became cards of the learner."""
     missed = [question_card_id(m.item) for m in paper if m.score < 1]
-    added = added_cards(desk.db, desk.learner.id, missed).values()
-    return sum(not a.aside and exists_in_course(desk.library, a.card) for a in added)
+    added = added_cards(ctx.db, ctx.learner.id, missed).values()
+    return sum(not a.aside and exists_in_course(ctx.library, a.card) for a in added)
 
 
-def _require_sitting(desk: RequestContext, sitting: int) -> SittingState:
-    return _close_if_overdue(desk, store.load_sitting(desk.db, desk.learner.id, sitting))
+def _require_sitting(ctx: RequestContext, sitting: int) -> SittingState:
+    return _close_if_overdue(ctx, store.load_sitting(ctx.db, ctx.learner.id, sitting))
 
 
-def _require_sitting_to_write(desk: RequestContext, sitting: int) -> SittingState:
+def _require_sitting_to_write(ctx: RequestContext, sitting: int) -> SittingState:
     """Return the sitting for a route that writes, closed if its time is up."""
-    sat = store.load_sitting(desk.db, desk.learner.id, sitting)
-    return close_if_over(desk.db, desk.library, sat, desk.now)
+    sat = store.load_sitting(ctx.db, ctx.learner.id, sitting)
+    return close_if_over(ctx.db, ctx.library, sat, ctx.now)
 
 
-def _find_running_sitting(desk: RequestContext) -> SittingState | None:
-    sat = store.running_sitting(desk.db, desk.learner.id)
+def _find_running_sitting(ctx: RequestContext) -> SittingState | None:
+    sat = store.running_sitting(ctx.db, ctx.learner.id)
     if sat is None:
         return None
-    sat = _close_if_overdue(desk, sat)
+    sat = _close_if_overdue(ctx, sat)
     return sat if sat.closed_at is None else None
 
 
-def _close_if_overdue(desk: RequestContext, sat: SittingState) -> SittingState:
+def _close_if_overdue(ctx: RequestContext, sitting: SittingState) -> SittingState:
     """Return the sitting, closed if its time is up, for a route that only reads."""
-    if sat.closed_at is not None or not is_over(sat.deadline, desk.now):
-        return sat
+    if sitting.closed_at is not None or not is_over(sitting.deadline, ctx.now):
+        return sitting
     # Not in the current read transaction, whose data may be out of date.
     from_thread.run(
         write_in_own_transaction,
-        desk.request,
-        lambda db: close_if_over(db, desk.library, sat, desk.now),
+        ctx.request,
+        lambda db: close_if_over(db, ctx.library, sitting, ctx.now),
     )
-    desk.db.rollback()
-    return store.load_sitting(desk.db, desk.learner.id, sat.id)
+    ctx.db.rollback()
+    return store.load_sitting(ctx.db, ctx.learner.id, sitting.id)
 
 
-def _require_slot(sat: SittingState, number: int) -> PaperItem:
-    if not 1 <= number <= len(sat.slots):
-        raise NotFoundError(f"This paper has questions 1 to {len(sat.slots)}, no {number}.")
-    return sat.slots[number - 1]
+def _require_slot(sitting: SittingState, number: int) -> PaperItem:
+    if not 1 <= number <= len(sitting.slots):
+        raise NotFoundError(f"This paper has questions 1 to {len(sitting.slots)}, no {number}.")
+    return sitting.slots[number - 1]
 
 
 def _factor_words(factor: float, exam: ExamBlueprint) -> str:
@@ -433,9 +431,9 @@ def _factor_words(factor: float, exam: ExamBlueprint) -> str:
 
 
 def _build_answer_change(
-    desk: RequestContext, slot: PaperItem, form: ExamAnswerForm
+    ctx: RequestContext, slot: PaperItem, form: ExamAnswerForm
 ) -> AnswerChange:
-    variant = draw_variant(drawn_question(desk.db, desk.library, slot), slot.seed)
+    variant = draw_variant(drawn_question(ctx.db, ctx.library, slot), slot.seed)
     return AnswerChange(
         number=slot.number,
         sent=_answer_state(variant, form),
@@ -454,61 +452,61 @@ def _answer_state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
     return AnswerState(raw, form.flagged, form.struck)
 
 
-def _next_exam_url(sat: SittingState, number: int, go: str) -> str:
+def _next_exam_url(sitting: SittingState, number: int, go: str) -> str:
     """Return the URL for the button that was pressed."""
-    last = len(sat.slots)
+    last = len(sitting.slots)
     if go == "review" or (go == "next" and number == last):
-        return f"/exams/sittings/{sat.id}/review"
+        return f"/exams/sittings/{sitting.id}/review"
     target = {"next": number + 1, "previous": number - 1}.get(go, number)
     if go.isascii() and go.isdigit():
         target = int(go)
-    return f"/exams/sittings/{sat.id}/questions/{min(max(target, 1), last)}"
+    return f"/exams/sittings/{sitting.id}/questions/{min(max(target, 1), last)}"
 
 
-def _render_too_late(desk: RequestContext, sat: SittingState) -> Response:
-    if is_htmx_request(desk.request):
-        return render_page(desk.request, "exams/_closed.html", status=409, sat=sat)
-    return RedirectResponse(f"/exams/sittings/{sat.id}/report?late=1", 303)
+def _render_too_late(ctx: RequestContext, sitting: SittingState) -> Response:
+    if is_htmx_request(ctx.request):
+        return render_page(ctx.request, "exams/_closed.html", status=409, sat=sitting)
+    return RedirectResponse(f"/exams/sittings/{sitting.id}/report?late=1", 303)
 
 
 def _open_exam_question(
-    desk: RequestContext, sat: SittingState, slot: PaperItem, frame: Mapping[str, Any]
+    ctx: RequestContext, sitting: SittingState, slot: PaperItem, frame: Mapping[str, Any]
 ) -> OpenQuestion:
     kept: SavedAnswer = frame["kept"]
     why: UnreadableResponse | None = frame["unreadable"].get(slot.number)
     return OpenQuestion(
-        variant=draw_variant(drawn_question(desk.db, desk.library, slot), slot.seed),
+        variant=draw_variant(drawn_question(ctx.db, ctx.library, slot), slot.seed),
         token="",
         context="exam",
         place=slot.number,
-        since=to_milliseconds(desk.now),
+        since=to_milliseconds(ctx.now),
         typed=kept.raw if kept.answered else {},
         refused=why.message if why else "",
-        at=f"/exams/sittings/{sat.id}/answers/{slot.number}",
+        at=f"/exams/sittings/{sitting.id}/answers/{slot.number}",
     )
 
 
 def _build_exam_frame(
-    desk: RequestContext, sat: SittingState, number: int, note: ReviewNote = NOTHING
+    ctx: RequestContext, sitting: SittingState, number: int, note: ReviewNote = NOTHING
 ) -> dict[str, Any]:
     """Return the template variables of the exam bar, the palette and the note of a question."""
-    kept = store.load_answers(desk.db, sat.id)
-    unreadable = find_unreadable(desk.db, desk.library, sat, kept)
-    palette = build_paper_rows(sat.slots, kept, {}, unreadable)
+    kept = store.load_answers(ctx.db, sitting.id)
+    unreadable = find_unreadable(ctx.db, ctx.library, sitting, kept)
+    palette = build_paper_rows(sitting.slots, kept, {}, unreadable)
     answered = sum(row.answered for row in palette)
     mine = kept.get(number) or SavedAnswer(number, {})
     return {
-        "sat": sat,
-        "title": exam_title(desk.library, sat.exam),
+        "sat": sitting,
+        "title": exam_title(ctx.library, sitting.exam),
         "number": number,
         "palette": palette,
         "answered": answered,
         "unreadable": unreadable,
         "flagged": sum(row.flagged for row in palette),
         "saved": max((k.at for k in kept.values() if k.at), default=None),
-        "left": max(0, int((sat.deadline - desk.now).total_seconds())),
-        "since": to_milliseconds(desk.now),
-        "pace": compute_exam_pace(sat, answered, desk.now),
+        "left": max(0, int((sitting.deadline - ctx.now).total_seconds())),
+        "since": to_milliseconds(ctx.now),
+        "pace": compute_exam_pace(sitting, answered, ctx.now),
         "kept": mine,
         "shown": write_shown(mine.state),
         "note": note,
@@ -516,20 +514,20 @@ def _build_exam_frame(
 
 
 def _render_solution(
-    desk: RequestContext, sat: SittingState, slot: PaperItem, *, reported: bool
+    ctx: RequestContext, sitting: SittingState, slot: PaperItem, *, reported: bool
 ) -> HTMLResponse:
-    refuse_during_exam(desk, drawn_question(desk.db, desk.library, slot))
-    paper = {row.number: row for row in graded_items(desk.db, desk.library, sat)}
-    missed = _in_learning_order(desk, sum_up_exam(list(paper.values())).again)
+    refuse_during_exam(ctx, drawn_question(ctx.db, ctx.library, slot))
+    paper = {row.number: row for row in graded_items(ctx.db, ctx.library, sitting)}
+    missed = _in_learning_order(ctx, sum_up_exam(list(paper.values())).again)
     numbers = [row.number for row in missed]
     place = numbers.index(slot.number) if slot.number in numbers else -1
-    return desk.page(
+    return ctx.page(
         "exams/solution.html",
-        outcome=add_comeback(desk, _answer_feedback(desk, sat, slot)),
+        outcome=add_comeback(ctx, _answer_feedback(ctx, sitting, slot)),
         reported=reported,
-        sat=sat,
+        sat=sitting,
         number=slot.number,
-        palette=[paper[s.number] for s in sat.slots],
+        palette=[paper[s.number] for s in sitting.slots],
         result=paper[slot.number].result,
         place=place + 1,
         missed=len(numbers),
@@ -538,11 +536,11 @@ def _render_solution(
     )
 
 
-def _answer_feedback(desk: RequestContext, sat: SittingState, slot: PaperItem) -> AnswerFeedback:
-    given = store.item_scores(desk.db, sat).get(slot.item)
-    kept = store.load_answers(desk.db, sat.id).get(slot.number) or SavedAnswer(slot.number, {})
+def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem) -> AnswerFeedback:
+    given = store.item_scores(ctx.db, sitting).get(slot.item)
+    kept = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
     graded = slot_as_graded(slot, given)
-    question = drawn_question(desk.db, desk.library, graded)
+    question = drawn_question(ctx.db, ctx.library, graded)
     answer = RecordedAttempt(
         given.attempt if given else 0,
         slot.item,
@@ -557,9 +555,9 @@ def _answer_feedback(desk: RequestContext, sat: SittingState, slot: PaperItem) -
         0,
         regraded=given is not None and given.before is not None,
     )
-    here = f"/exams/sittings/{sat.id}/questions/{slot.number}"
+    here = f"/exams/sittings/{sitting.id}/questions/{slot.number}"
     way = NextLinks(here=here, token=new_token())
-    outcome = build_feedback(desk.db, desk.library, answer, way)
+    outcome = build_feedback(ctx.db, ctx.library, answer, way)
     if given is None:
         verdict = grade_blank(outcome.variant)
         return dataclasses.replace(outcome, verdict=verdict)

@@ -50,13 +50,13 @@ class SittingRequest:
 
 
 def draw_sitting(
-    db: Session, library: Library, learner_id: int, wanted: SittingRequest
+    db: Session, library: Library, learner_id: int, sitting_request: SittingRequest
 ) -> NewSitting:
     """Draw a paper. Start it in a separate, shorter transaction."""
     seed = secrets.randbits(48)
-    blueprint, wish = wanted.exam, wanted.wish
+    blueprint, wish = sitting_request.exam, sitting_request.wish
     domains = domain_by_objective(library)
-    there: Sequence[Question] = list(filter(can_be_asked, wanted.questions))
+    there: Sequence[Question] = list(filter(can_be_asked, sitting_request.questions))
     if not wish.every_kind:
         there = match_exam_types(there, domains, blueprint.domains)
     last, met = store.met_items(db, learner_id)
@@ -67,20 +67,20 @@ def draw_sitting(
         seed=seed,
         paper=paper,
         factor=wish.factor,
-        target=wanted.target,
+        target=sitting_request.target,
         minutes=minutes_for(blueprint, paper, wish.factor),
     )
 
 
 def start_sitting(
-    db: Session, library: Library, learner_id: int, drawn: NewSitting, now: dt.datetime
+    db: Session, library: Library, learner_id: int, sitting: NewSitting, now: dt.datetime
 ) -> int:
     """Start the clock of a paper; returns the sitting, also if sent twice."""
     # Save the revisions, so that an edit during the exam changes nothing on this paper. Insert them
     # in item order, so that two learners starting at once cannot deadlock.
-    for slot in sorted(drawn.paper.slots, key=lambda s: s.item):
+    for slot in sorted(sitting.paper.slots, key=lambda s: s.item):
         quiz_store.keep_revision(db, library.questions[slot.item], now)
-    started = dataclasses.replace(drawn, token=f"{learner_id}-{drawn.token}")
+    started = dataclasses.replace(sitting, token=f"{learner_id}-{sitting.token}")
     return store.begin_sitting(db, learner_id, started, now)
 
 
@@ -95,35 +95,35 @@ def drawn_question(db: Session, library: Library, slot: PaperItem) -> Question:
 
 
 def close_if_over(
-    db: Session, library: Library, sat: SittingState, now: dt.datetime
+    db: Session, library: Library, sitting: SittingState, now: dt.datetime
 ) -> SittingState:
     """Return the sitting, closed if its time is up."""
-    if sat.closed_at is None and is_over(sat.deadline, now):
-        return close_sitting(db, library, sat, "time", sat.deadline)
-    return sat
+    if sitting.closed_at is None and is_over(sitting.deadline, now):
+        return close_sitting(db, library, sitting, "time", sitting.deadline)
+    return sitting
 
 
 def close_sitting(
-    db: Session, library: Library, sat: SittingState, by: str, at: dt.datetime
+    db: Session, library: Library, sitting: SittingState, by: str, at: dt.datetime
 ) -> SittingState:
     """Close a sitting and grade its answers; a second call changes nothing."""
-    lock_learner(db, sat.learner_id)  # lock first, as every other write for this learner does
-    if store.close_sitting(db, sat, by, at):
-        kept = store.load_answers(db, sat.id)
+    lock_learner(db, sitting.learner_id)  # lock first, as every other write for this learner does
+    if store.close_sitting(db, sitting, by, at):
+        kept = store.load_answers(db, sitting.id)
         graded = [
             _grade_slot(drawn_question(db, library, slot), slot, kept[slot.number])
-            for slot in sat.slots
+            for slot in sitting.slots
             if slot.number in kept and kept[slot.number].answered
         ]
-        store.record_graded_answers(db, sat, graded, at)
-        missed = _missed_cards(library, sat, graded, max(kept, default=0))
-        store.readd_missed(db, sat, missed, at)
-        store.count_change(db, sat.learner_id)
-    return store.load_sitting(db, sat.learner_id, sat.id)
+        store.record_graded_answers(db, sitting, graded, at)
+        missed = _missed_cards(library, sitting, graded, max(kept, default=0))
+        store.readd_missed(db, sitting, missed, at)
+        store.count_change(db, sitting.learner_id)
+    return store.load_sitting(db, sitting.learner_id, sitting.id)
 
 
 def _missed_cards(
-    library: Library, sat: SittingState, graded: Sequence[GradedAnswer], reached: int
+    library: Library, sitting: SittingState, graded: Sequence[GradedAnswer], reached: int
 ) -> list[CardToAdd]:
     """Return the questions of a paper that were left unanswered or not fully right, as cards.
 
@@ -131,7 +131,7 @@ def _missed_cards(
     does not fill the next day.
     """
     right = {one.slot.number for one in graded if one.score >= 1}
-    seen = [slot for slot in sat.slots if slot.number <= reached]
+    seen = [slot for slot in sitting.slots if slot.number <= reached]
     missed = [slot for slot in seen if slot.number not in right]
     return [
         CardToAdd(question_card_id(slot.item), question.topic, slot.seed)
@@ -140,12 +140,12 @@ def _missed_cards(
     ]
 
 
-def graded_items(db: Session, library: Library, sat: SittingState) -> list[GradedItem]:
+def graded_items(db: Session, library: Library, sitting: SittingState) -> list[GradedItem]:
     """Return each question of a closed sitting with its score."""
-    given = store.item_scores(db, sat)
-    kept = store.load_answers(db, sat.id)
+    given = store.item_scores(db, sitting)
+    kept = store.load_answers(db, sitting.id)
     rows = []
-    for slot in sat.slots:
+    for slot in sitting.slots:
         point = given.get(slot.item)
         question = drawn_question(db, library, slot_as_graded(slot, point))
         mine = kept.get(slot.number) or SavedAnswer(slot.number, {})
@@ -171,16 +171,16 @@ def slot_as_graded(slot: PaperItem, point: ItemScore | None) -> PaperItem:
     return dataclasses.replace(slot, revision=point.revision) if point else slot
 
 
-def _first_answer_score(question: Question, slot: PaperItem, kept: SavedAnswer) -> float | None:
+def _first_answer_score(question: Question, slot: PaperItem, saved: SavedAnswer) -> float | None:
     """Return what the first answer would have scored; None if it was not changed later.
 
     Only for single choice. Other answers are entered in several steps, so their first state says
     nothing.
     """
     kind = types.type_of(question)
-    if not kind.chosen or kind.several or kept.first in (None, kept.raw):
+    if not kind.chosen or kind.several or saved.first in (None, saved.raw):
         return None
-    first = dataclasses.replace(kept, raw=kept.first or {})
+    first = dataclasses.replace(saved, raw=saved.first or {})
     return _grade_slot(question, slot, first).score
 
 
@@ -211,38 +211,38 @@ def can_be_asked(question: Question) -> bool:
 
 
 def find_unreadable(
-    db: Session, library: Library, sat: SittingState, kept: Mapping[int, SavedAnswer]
+    db: Session, library: Library, sitting: SittingState, answers: Mapping[int, SavedAnswer]
 ) -> dict[int, UnreadableResponse]:
     """Return the answers so far that cannot be parsed, with the reason, by number."""
     found = {
         slot.number: _unreadable_response(
-            drawn_question(db, library, slot), slot, kept[slot.number]
+            drawn_question(db, library, slot), slot, answers[slot.number]
         )
-        for slot in sat.slots
-        if slot.number in kept and kept[slot.number].answered
+        for slot in sitting.slots
+        if slot.number in answers and answers[slot.number].answered
     }
     return {number: why for number, why in found.items() if why}
 
 
 def _unreadable_response(
-    question: Question, slot: PaperItem, kept: SavedAnswer
+    question: Question, slot: PaperItem, saved: SavedAnswer
 ) -> UnreadableResponse | None:
     """Return why a response cannot be parsed; None if it can, or if it is empty.
 
     Choices from a list can always be parsed.
     """
-    if not kept.answered or types.type_of(question).chosen:
+    if not saved.answered or types.type_of(question).chosen:
         return None
     try:
-        verdict = grade(draw_variant(question, slot.seed), kept.raw)
+        verdict = grade(draw_variant(question, slot.seed), saved.raw)
     except ExpressionError:
         return None
     return verdict if isinstance(verdict, UnreadableResponse) else None
 
 
-def _grade_slot(question: Question, slot: PaperItem, kept: SavedAnswer) -> GradedAnswer:
+def _grade_slot(question: Question, slot: PaperItem, saved: SavedAnswer) -> GradedAnswer:
     try:
-        verdict = grade(draw_variant(question, slot.seed), kept.raw)
+        verdict = grade(draw_variant(question, slot.seed), saved.raw)
     except ExpressionError as error:  # the estimator changed during the exam
         verdict = UnreadableResponse(error.message)
     if isinstance(
@@ -252,10 +252,10 @@ def _grade_slot(question: Question, slot: PaperItem, kept: SavedAnswer) -> Grade
     return GradedAnswer(
         slot=slot,
         topic=question.topic,
-        raw=kept.raw,
+        raw=saved.raw,
         parsed=verdict.parsed,
         score=verdict.score,
-        milliseconds=kept.milliseconds,
+        milliseconds=saved.milliseconds,
     )
 
 
@@ -323,7 +323,7 @@ class ExamPace:
 
 def build_paper_rows(
     slots: Sequence[PaperItem],
-    kept: Mapping[int, SavedAnswer],
+    answers: Mapping[int, SavedAnswer],
     words: Mapping[int, str],
     unreadable: Mapping[int, UnreadableResponse],
 ) -> list[PaperRow]:
@@ -333,19 +333,19 @@ def build_paper_rows(
         PaperRow(
             slot.number,
             words.get(slot.number, ""),
-            kept.get(slot.number, nothing).answered and slot.number not in unreadable,
-            kept.get(slot.number, nothing).flagged,
+            answers.get(slot.number, nothing).answered and slot.number not in unreadable,
+            answers.get(slot.number, nothing).flagged,
             unreadable[slot.number].message if slot.number in unreadable else "",
         )
         for slot in slots
     ]
 
 
-def compute_exam_pace(sat: SittingState, answered: int, now: dt.datetime) -> ExamPace:
+def compute_exam_pace(sitting: SittingState, answered: int, now: dt.datetime) -> ExamPace:
     """Compare the time used with the questions answered."""
-    whole = sat.seconds or 1.0
-    time = min(1.0, max(0.0, (now - sat.started_at).total_seconds() / whole))
-    count = len(sat.slots) or 1
+    whole = sitting.seconds or 1.0
+    time = min(1.0, max(0.0, (now - sitting.started_at).total_seconds() / whole))
+    count = len(sitting.slots) or 1
     ahead = round(answered - time * count)
     if ahead == 0:
         words = "even with the clock"

@@ -144,25 +144,25 @@ class ItemScore:
     before: float | None
 
 
-def begin_sitting(db: Session, learner_id: int, wanted: NewSitting, now: dt.datetime) -> int:
+def begin_sitting(db: Session, learner_id: int, sitting: NewSitting, now: dt.datetime) -> int:
     """Start a sitting, or return the one with this token.
 
     Raises ConflictError if the learner has too many.
     """
     earlier = db.exec(
-        select(Sitting.id).where(Sitting.token == wanted.token, Sitting.learner_id == learner_id)
+        select(Sitting.id).where(Sitting.token == sitting.token, Sitting.learner_id == learner_id)
     ).first()
     if earlier:
         return earlier
-    end = now + dt.timedelta(minutes=wanted.minutes)
+    end = now + dt.timedelta(minutes=sitting.minutes)
     row = Sitting(
         learner_id=learner_id,
-        token=wanted.token,
-        exam=wanted.exam,
-        seed=wanted.seed,
-        paper=json.dumps([dataclasses.astuple(s) for s in wanted.paper.slots]),
-        factor=wanted.factor,
-        target=wanted.target,
+        token=sitting.token,
+        exam=sitting.exam,
+        seed=sitting.seed,
+        paper=json.dumps([dataclasses.astuple(s) for s in sitting.paper.slots]),
+        factor=sitting.factor,
+        target=sitting.target,
         started_at=to_milliseconds(now),
         deadline_at=to_milliseconds(end),
     )
@@ -256,7 +256,7 @@ def load_answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
 
 
 def save_answer(
-    db: Session, sat: SittingState, change: AnswerChange, now: dt.datetime
+    db: Session, sitting: SittingState, change: AnswerChange, now: dt.datetime
 ) -> MergedAnswer:
     """Save what was changed in a form, as of the moment at which it was changed.
 
@@ -264,10 +264,10 @@ def save_answer(
     """
     row = db.exec(
         select(SittingAnswer).where(
-            SittingAnswer.sitting_id == sat.id, SittingAnswer.number == change.number
+            SittingAnswer.sitting_id == sitting.id, SittingAnswer.number == change.number
         )
-    ).first() or SittingAnswer(sitting_id=sat.id, number=change.number, at=0)
-    at = max(to_milliseconds(sat.started_at), to_milliseconds(now) - change.age)
+    ).first() or SittingAnswer(sitting_id=sitting.id, number=change.number, at=0)
+    at = max(to_milliseconds(sitting.started_at), to_milliseconds(now) - change.age)
     merged = merge_answers(
         _saved_answer_from_row(row).state,
         change.shown,
@@ -288,34 +288,34 @@ def save_answer(
     return dataclasses.replace(merged, saved_at=saved_at)
 
 
-def close_sitting(db: Session, sat: SittingState, by: str, at: dt.datetime) -> bool:
+def close_sitting(db: Session, sitting: SittingState, by: str, at: dt.datetime) -> bool:
     """Close a sitting once; returns False if it was already closed."""
     done = db.execute(
         update(Sitting)
-        .where(col(Sitting.id) == sat.id, col(Sitting.closed_at).is_(None))
+        .where(col(Sitting.id) == sitting.id, col(Sitting.closed_at).is_(None))
         .values(closed_at=to_milliseconds(at), closed_by=by)
     )
     return bool(done.rowcount)  # type: ignore[attr-defined] # a cursor result
 
 
 def record_graded_answers(
-    db: Session, sat: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime
+    db: Session, sitting: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime
 ) -> None:
     """Write the graded answers of a closed sitting into the attempt log, once."""
-    met = seen_items(db, sat.learner_id)
-    zone = db.exec(select(Learner.zone).where(Learner.id == sat.learner_id)).first()
+    met = seen_items(db, sitting.learner_id)
+    zone = db.exec(select(Learner.zone).where(Learner.id == sitting.learner_id)).first()
     day = LearnerProfile("", zone=zone or "UTC").study_day(now).isoformat()
     work = DayTotals()
     for one in graded:
         values = {
-            "learner_id": sat.learner_id,
-            "token": f"sitting-{sat.id}-{one.slot.number}",
+            "learner_id": sitting.learner_id,
+            "token": f"sitting-{sitting.id}-{one.slot.number}",
             "item": one.slot.item,
             "revision": one.slot.revision,
             "topic": one.topic,
             "seed": one.slot.seed,
             "context": "exam",
-            "sitting_id": sat.id,
+            "sitting_id": sitting.id,
             "raw": json.dumps({k: list(v) for k, v in one.raw.items()}),
             "parsed": json.dumps(one.parsed, ensure_ascii=False),
             "score": one.score,
@@ -328,23 +328,23 @@ def record_graded_answers(
         if insert_if_absent(db, Attempt, values) is not None:
             work += DayTotals(answers=1, milliseconds=one.milliseconds)
     if work.answers:
-        add_to_day(db, sat.learner_id, day, work)
+        add_to_day(db, sitting.learner_id, day, work)
 
 
 def readd_missed(
-    db: Session, sat: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
+    db: Session, sitting: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
 ) -> None:
     """Make the questions missed in a closed sitting due again, if the learner wants that."""
-    wish = select(Learner.missed, Learner.zone).where(Learner.id == sat.learner_id)
+    wish = select(Learner.missed, Learner.zone).where(Learner.id == sitting.learner_id)
     row = db.exec(wish).first()
     if row is not None and row[0]:
         day = LearnerProfile("", zone=row[1]).study_day(now)
-        readd_missed_questions(db, sat.learner_id, missed, day, now)
+        readd_missed_questions(db, sitting.learner_id, missed, day, now)
 
 
-def item_scores(db: Session, sat: SittingState) -> dict[str, ItemScore]:
+def item_scores(db: Session, sitting: SittingState) -> dict[str, ItemScore]:
     """Return the score of each answered question, after the end."""
-    rows = db.connection().execute(_POINTS, {"sitting": sat.id})
+    rows = db.connection().execute(_POINTS, {"sitting": sitting.id})
     return {item: ItemScore(*values) for item, *values in rows}
 
 

@@ -71,39 +71,39 @@ class CardDetails:
     last: dt.date
 
 
-def load_card_details(desk: RequestContext, name: str) -> CardDetails:
+def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
     """Return the details of a card; raises NotFoundError, or ConflictError during an exam with it."""
-    found = find_card(desk, name)
-    db, learner = desk.db, desk.learner.id
+    found = find_card(ctx, name)
+    db, learner = ctx.db, ctx.learner.id
     held = review_log.load_card(db, learner, name)
-    done = last_undoable(db, learner, desk.day) if learner else None
+    done = last_undoable(db, learner, ctx.day) if learner else None
     history = load_history(db, learner, name)
     return CardDetails(
         card=found.card,
         title=found.title,
         links=found.links,
-        facts=tuple(_card_facts(desk, held, history)),
-        log=tuple(_history_line(desk, row) for row in history),
+        facts=tuple(_card_facts(ctx, held, history)),
+        log=tuple(_history_line(ctx, row) for row in history),
         token=showing_token(name, held.turns),
         aside=held.suspended,
         own=parse_card_id(name)[0] == OWN,
         undo=done[0] if done and done[1] == name else 0,
-        day=desk.day,
-        last=last_day(desk.day, desk.learner.exam_day),
+        day=ctx.day,
+        last=last_day(ctx.day, ctx.learner.exam_day),
     )
 
 
 def _card_facts(
-    desk: RequestContext, held: review_log.CardRecord, history: Sequence[ReviewHistoryRow]
+    ctx: RequestContext, record: review_log.CardRecord, history: Sequence[ReviewHistoryRow]
 ) -> list[tuple[str, str]]:
-    standing = held.standing
-    facts = [("State", "put aside" if held.suspended else _describe_state(desk, held))]
+    standing = record.standing
+    facts = [("State", "put aside" if record.suspended else _describe_state(ctx, record))]
     acts = [row.until_day or "" for row in history if row.act == "bury" and not row.undone]
-    if standing is None and acts and max(acts) > desk.day.isoformat():
+    if standing is None and acts and max(acts) > ctx.day.isoformat():
         facts.append(("Skipped until", format_date_with_year(dt.date.fromisoformat(max(acts)))))
     if standing is not None:
         stability = days_label(max(1, round(standing.stability)))
-        known = f"{round(retrievability(standing, desk.day) * 100)}%"
+        known = f"{round(retrievability(standing, ctx.day) * 100)}%"
         # FSRS knows too little about a card that is still in its steps.
         settled = standing.state == "review"
         facts += [("Likely to be known today", known)] if settled else []
@@ -116,15 +116,15 @@ def _card_facts(
     return facts
 
 
-def _describe_state(desk: RequestContext, held: review_log.CardRecord) -> str:
-    if held.standing is None and is_added_card(held.card):
-        added = added_cards(desk.db, desk.learner.id, [held.card]).get(held.card)
-        return state_words("new", added.due if added else None, desk.day)
-    return describe_standing(held.standing, desk)
+def _describe_state(ctx: RequestContext, record: review_log.CardRecord) -> str:
+    if record.standing is None and is_added_card(record.card):
+        added = added_cards(ctx.db, ctx.learner.id, [record.card]).get(record.card)
+        return state_words("new", added.due if added else None, ctx.day)
+    return describe_standing(record.standing, ctx)
 
 
-def _history_line(desk: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
-    day = format_date_with_year(desk.learner.study_day(from_milliseconds(row.at)))
+def _history_line(ctx: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
+    day = format_date_with_year(ctx.learner.study_day(from_milliseconds(row.at)))
     until = format_date_with_year(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
     said = {
         "bury": f"Skipped until {until}",
@@ -139,53 +139,53 @@ router = APIRouter()
 
 @router.get("/{card}/more")
 def show_card(
-    desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
+    ctx: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
 ) -> HTMLResponse:
     """The state of a card, its history, and the possible actions."""
-    return desk.page(
+    return ctx.page(
         "flashcards/about.html",
-        about=load_card_details(desk, card),
+        about=load_card_details(ctx, card),
         done=done,
     )
 
 
 @router.post("/{card}/acts")
-async def edit_card_state(request: Request, card: str, sent: Acted) -> Response:
+async def edit_card_state(request: Request, card: str, form: Acted) -> Response:
     """Save a manual edit; it can be undone like a review.
 
     The next card is looked up after the commit. The plan of the day is computed again, which takes
     long, and other writers would have to wait for it.
     """
-    number = await run_writing(request, lambda desk: _write_edit(desk, card, sent))
-    if sent.page:
-        return RedirectResponse(f"/flashcards/{card}/more?done={sent.act}", 303)
+    number = await run_writing(request, lambda ctx: _write_edit(ctx, card, form))
+    if form.page:
+        return RedirectResponse(f"/flashcards/{card}/more?done={form.act}", 303)
 
-    def answer(desk: RequestContext) -> Response:
-        return next_card_response(desk, parse_review_filter(desk, sent), undo=number)
+    def answer(ctx: RequestContext) -> Response:
+        return next_card_response(ctx, parse_review_filter(ctx, form), undo=number)
 
     return await run_reading(request, answer)
 
 
-def _write_edit(desk: RequestContext, card: str, sent: ManualEditForm) -> int:
+def _write_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> int:
     """Save the manual edit; returns its log id, 0 if it was already saved."""
-    found = find_card(desk, card).card
-    parse_review_filter(desk, sent)  # validate before anything is written
-    when = (desk.now, desk.day, sent.token)
-    return record_manual_edit(desk.db, desk.learner.id, found, _parse_edit(desk, sent), when) or 0
+    found = find_card(ctx, card).card
+    parse_review_filter(ctx, form)  # validate before anything is written
+    when = (ctx.now, ctx.day, form.token)
+    return record_manual_edit(ctx.db, ctx.learner.id, found, _parse_edit(ctx, form), when) or 0
 
 
-def _parse_edit(desk: RequestContext, sent: ManualEditForm) -> ManualEdit:
+def _parse_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:
     """Return the manual edit as sent; raises InvalidInputError for a day that cannot be set."""
-    if sent.act == "forget":
+    if form.act == "forget":
         return ManualEdit("forget")
-    if sent.act == "bury":
-        return ManualEdit("bury", desk.day + dt.timedelta(days=1))
+    if form.act == "bury":
+        return ManualEdit("bury", ctx.day + dt.timedelta(days=1))
     try:
-        day = dt.date.fromisoformat(sent.day)
+        day = dt.date.fromisoformat(form.day)
     except ValueError:
         said = "Choose the day on which the card is due, as YYYY-MM-DD."
         raise InvalidInputError(said, "day") from None
-    why = due_date_error(day, desk.day, desk.learner.exam_day)
+    why = due_date_error(day, ctx.day, ctx.learner.exam_day)
     if why:
         raise InvalidInputError(why, "day")
     return ManualEdit("due", day)

@@ -73,32 +73,32 @@ class OwnCardsPage:
     count: int
 
 
-def page_of_added_cards(desk: RequestContext, wanted: int) -> OwnCardsPage:
+def page_of_added_cards(ctx: RequestContext, wanted: int) -> OwnCardsPage:
     """Return page `wanted` of the added cards, or the last page if there are fewer."""
-    db, learner = desk.db, desk.learner.id
+    db, learner = ctx.db, ctx.learner.id
     count = count_added(db, learner)
     pages = max(1, -(-count // _PAGE))
     number = min(max(wanted, 1), pages)
     added = load_added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
-    found = find_cards_once(desk, [one.card for one in added])
-    rows = tuple(listed_card_row(desk, one, found.get(one.card)) for one in added)
+    found = find_cards_once(ctx, [one.card for one in added])
+    rows = tuple(listed_card_row(ctx, one, found.get(one.card)) for one in added)
     return OwnCardsPage(rows, number, pages, count)
 
 
 def listed_card_row(
-    desk: RequestContext, added: AddedCardRecord, found: ResolvedCard | None
+    ctx: RequestContext, added: AddedCardRecord, card_found: ResolvedCard | None
 ) -> ListedCard:
     """Return an added card as a list row."""
     kind, name = parse_card_id(added.card)
     return ListedCard(
         card=added.card,
-        words=excerpt(found.card.front) if found else name,
-        state=state_words(added.state, added.due, desk.day),
+        words=excerpt(card_found.card.front) if card_found else name,
+        state=state_words(added.state, added.due, ctx.day),
         aside=added.aside and not added.declined,
         leech=added.lapses >= LEECH,
         kind=_KINDS.get(kind, "own card"),
         declined=added.declined,
-        gone=found is None,
+        gone=card_found is None,
     )
 
 
@@ -120,11 +120,11 @@ def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
     return "due tomorrow" if days == 1 else f"due {format_date_with_year(due)}"
 
 
-def describe_standing(standing: CardState | None, desk: RequestContext) -> str:
+def describe_standing(standing: CardState | None, ctx: RequestContext) -> str:
     """Return the state of a course card in words."""
     if standing is None:
         return "new"
-    return state_words(standing.state, standing.due_day, desk.day)
+    return state_words(standing.state, standing.due_day, ctx.day)
 
 
 CARDS_PER_PAGE = 50
@@ -141,18 +141,18 @@ class CardSearchResult:
     more: bool
 
 
-def search_cards(desk: RequestContext, query: str) -> CardSearchResult:
+def search_cards(ctx: RequestContext, query: str) -> CardSearchResult:
     """Return the first cards with every word, in any order: added ones, then course cards."""
     words = split_query(query)[:_MOST_WORDS]
     if not words:
         return CardSearchResult("", (), more=False)
-    names = list(itertools.islice(_matching_card_names(desk, words), CARDS_PER_PAGE + 1))
-    rows = tuple(_list_rows(desk, names[:CARDS_PER_PAGE]))
+    names = list(itertools.islice(_matching_card_names(ctx, words), CARDS_PER_PAGE + 1))
+    rows = tuple(_list_rows(ctx, names[:CARDS_PER_PAGE]))
     return CardSearchResult(" ".join(query.split()), rows, more=len(names) > CARDS_PER_PAGE)
 
 
-def _matching_card_names(desk: RequestContext, words: list[str]) -> Iterator[str]:
-    db, learner, library = desk.db, desk.learner.id, desk.library
+def _matching_card_names(ctx: RequestContext, words: list[str]) -> Iterator[str]:
+    db, learner, library = ctx.db, ctx.learner.id, ctx.library
     if learner:
         yield from added_cards.search_own(db, learner, words)
         for kind in (QUESTION, TERM):
@@ -184,25 +184,25 @@ def _contains_words(text: str, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _list_rows(desk: RequestContext, names: list[str]) -> Iterator[ListedCard]:
+def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     mine = [name for name in names if is_added_card(name)]
-    added = additions_added_cards(desk.db, desk.learner.id, mine)
+    added = additions_added_cards(ctx.db, ctx.learner.id, mine)
     course = [name for name in names if not is_added_card(name)]
-    held = queue.card_standings(desk.db, desk.learner.id, course)
-    found = find_cards_once(desk, mine)
+    held = queue.card_standings(ctx.db, ctx.learner.id, course)
+    found = find_cards_once(ctx, mine)
     for name in names:
         if name in added:
-            yield listed_card_row(desk, added[name], found.get(name))
+            yield listed_card_row(ctx, added[name], found.get(name))
         elif parse_card_id(name)[0] != OWN:
             standing, aside = held.get(name, (None, False))
-            card = desk.library.cards[name]
+            card = ctx.library.cards[name]
             yield ListedCard(
                 card=name,
                 words=excerpt(card.front),
-                state=describe_standing(standing, desk),
+                state=describe_standing(standing, ctx),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
-                kind=desk.library.topics[card.topic].title,
+                kind=ctx.library.topics[card.topic].title,
             )
 
 
@@ -210,36 +210,36 @@ router = APIRouter()
 
 
 @router.get("/deck")
-def show_deck(desk: Reader, wished: Wished) -> HTMLResponse:
+def show_deck(ctx: Reader, wished: Wished) -> HTMLResponse:
     """The cards of one topic; the first topic with cards if none is given.
 
     With a search query, all cards that match it, of any topic.
     """
-    topics = [t for t in desk.library.topics.values() if t.cards]
-    chosen = find_topic(desk.library, wished.topic) if wished.topic else None
+    topics = [t for t in ctx.library.topics.values() if t.cards]
+    chosen = find_topic(ctx.library, wished.topic) if wished.topic else None
     topic = chosen or (topics[0] if topics else None)
-    aside = review_log.list_suspended(desk.db, desk.learner.id) if desk.learner.id else ()
-    return desk.page(
+    aside = review_log.list_suspended(ctx.db, ctx.learner.id) if ctx.learner.id else ()
+    return ctx.page(
         "flashcards/deck.html",
         topics=topics,
         topic=topic,
-        rows=_deck_rows(desk, topic) if topic else [],
-        own=page_of_added_cards(desk, wished.own),
-        matches=search_cards(desk, wished.q),
-        aside=[desk.library.cards[c] for c in aside if c in desk.library.cards],
+        rows=_deck_rows(ctx, topic) if topic else [],
+        own=page_of_added_cards(ctx, wished.own),
+        matches=search_cards(ctx, wished.q),
+        aside=[ctx.library.cards[c] for c in aside if c in ctx.library.cards],
     )
 
 
-def _deck_rows(desk: RequestContext, topic: Topic) -> list[ListedCard]:
-    held = queue.topic_standings(desk.db, desk.learner.id, topic.slug)
+def _deck_rows(ctx: RequestContext, topic: Topic) -> list[ListedCard]:
+    held = queue.topic_standings(ctx.db, ctx.learner.id, topic.slug)
     rows = []
     for card in topic.cards:
         standing, aside = held.get(card, (None, False))
         rows.append(
             ListedCard(
                 card=card,
-                words=excerpt(desk.library.cards[card].front),
-                state=describe_standing(standing, desk),
+                words=excerpt(ctx.library.cards[card].front),
+                state=describe_standing(standing, ctx),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,
             )
@@ -251,36 +251,36 @@ additions_router = APIRouter()
 
 
 @additions_router.post("/{card}/addition")
-def choose_card(desk: Writer, card: str, chosen: Chosen) -> Response:
+def choose_card(ctx: Writer, card: str, chosen: Chosen) -> Response:
     """Add a card to the learner's cards, or decline it.
 
     Any glossary term can be added; all other cards must have been added before.
     """
     kind, name = parse_card_id(card)
     if kind == TERM and chosen.wanted:
-        if name not in desk.library.glossary:
+        if name not in ctx.library.glossary:
             raise NotFoundError(f"There is no term “{name}”.")
-        new = CardToAdd(card, card_topic(desk.library, card))
-        add_cards(desk.db, desk.learner.id, [new], desk.day, desk.now)
-    done = set_declined(desk.db, desk.learner.id, card, declined=not chosen.wanted)
+        new = CardToAdd(card, card_topic(ctx.library, card))
+        add_cards(ctx.db, ctx.learner.id, [new], ctx.day, ctx.now)
+    done = set_declined(ctx.db, ctx.learner.id, card, declined=not chosen.wanted)
     if not done and kind != TERM:
         raise NotFoundError(f"There is no card “{card}” of yours.")
-    return _choice_response(desk, card, wanted=chosen.wanted, back=chosen.back)
+    return _choice_response(ctx, card, wanted=chosen.wanted, back=chosen.back)
 
 
-def _choice_response(desk: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
+def _choice_response(ctx: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
     kind, name = parse_card_id(card)
-    if not is_htmx_request(desk.request):
+    if not is_htmx_request(ctx.request):
         home = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
         return RedirectResponse(back or home, 303)
     if kind == QUESTION:
-        comeback = find_comeback(desk.db, desk.learner.id, name, desk.day)
-        return render_page(desk.request, "flashcards/_comeback.html", comeback=comeback, back=back)
-    term = desk.library.glossary.get(name)
+        comeback = find_comeback(ctx.db, ctx.learner.id, name, ctx.day)
+        return render_page(ctx.request, "flashcards/_comeback.html", comeback=comeback, back=back)
+    term = ctx.library.glossary.get(name)
     if term is None:
         return Response(status_code=204)
     return render_page(
-        desk.request,
+        ctx.request,
         "flashcards/_term.html",
         term=term,
         studied=wanted,

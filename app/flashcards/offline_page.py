@@ -29,24 +29,24 @@ class OfflineCard:
 
 
 @router.get("/offline")
-def show_offline_cards(desk: Reader) -> HTMLResponse:
+def show_offline_cards(ctx: Reader) -> HTMLResponse:
     """Today's cards and those due by tomorrow, for the browser to cache."""
-    found = build_offline_cards(desk)
-    return desk.page(
+    found = build_offline_cards(ctx)
+    return ctx.page(
         "flashcards/offline.html",
         today=[leaf for leaf in found if not leaf.later],
         later=[leaf for leaf in found if leaf.later],
-        who=learner_marker(desk.learner),
+        who=learner_marker(ctx.learner),
         most=_MAX_OFFLINE_CARDS,
     )
 
 
-def build_offline_cards(desk: RequestContext) -> list[OfflineCard]:
+def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
     """Return at most 100 cards: today's in queue order, then those due by tomorrow."""
-    today, later = upcoming_cards(desk, listed_cards(desk), _MAX_OFFLINE_CARDS)
+    today, later = upcoming_cards(ctx, listed_cards(ctx), _MAX_OFFLINE_CARDS)
     held = {one.card: one.turns for one in (*today, *later)}
     names = {one.card for one in today}
-    found = find_cards_once(desk, list(held)[:_MAX_OFFLINE_CARDS])
+    found = find_cards_once(ctx, list(held)[:_MAX_OFFLINE_CARDS])
     return [
         OfflineCard(one.card, showing_token(card, held[card]), later=card not in names)
         for card, one in found.items()

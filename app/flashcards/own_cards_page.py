@@ -191,9 +191,9 @@ _A_YEAR = 31_536_000
 
 
 @router.get("/pictures/{name}")
-def show_own_picture(desk: Reader, name: str) -> Response:
+def show_own_picture(ctx: Reader, name: str) -> Response:
     """A picture of an own card. The content of a name never changes."""
-    content = added_cards.find_picture(desk.db, desk.learner.id, name)
+    content = added_cards.find_picture(ctx.db, ctx.learner.id, name)
     if content is None:
         raise NotFoundError("There is no such picture on a card of yours.")
     ending = name.rpartition(".")[2]
@@ -206,14 +206,14 @@ def show_own_picture(desk: Reader, name: str) -> Response:
 
 @router.get("/own")
 def show_new_card(
-    desk: Reader, replaced: Annotated[str, Query(max_length=200)] = ""
+    ctx: Reader, replaced: Annotated[str, Query(max_length=200)] = ""
 ) -> HTMLResponse:
     """The form for a new card, or for the learner's version of the card that it replaces."""
     if not replaced:
-        return _render_card_form(desk, OwnCardDraft(""))
-    card = _require_course_card(desk, replaced)
+        return _render_card_form(ctx, OwnCardDraft(""))
+    card = _require_course_card(ctx, replaced)
     draft = OwnCardDraft(card.front.plain, card.back.plain)
-    return _render_card_form(desk, draft, replaced=replaced)
+    return _render_card_form(ctx, draft, replaced=replaced)
 
 
 def render_sent(front: _Words = "", back: _Words = "") -> RenderedCard:
@@ -227,84 +227,82 @@ SentCard = Annotated[RenderedCard, Depends(render_sent)]
 
 @router.post("/own", dependencies=[Depends(expect_storage)])
 async def add_own_card(
-    request: Request, sent: SentCard, token: _Words = "", replaced: _Words = ""
+    request: Request, form: SentCard, token: _Words = "", replaced: _Words = ""
 ) -> Response:
     """Save a new card, due from today on; a course card that it replaces is suspended."""
-    if sent.problems:
+    if form.problems:
         return await run_reading(
             request,
-            lambda desk: _refuse_draft(desk, sent, sent.problems, token=token, replaced=replaced),
+            lambda ctx: _refuse_draft(ctx, form, form.problems, token=token, replaced=replaced),
         )
     try:
-        await run_writing(request, lambda desk: _save_own_card(desk, sent, token, replaced))
+        await run_writing(request, lambda ctx: _save_own_card(ctx, form, token, replaced))
     except ConflictError as error:
         problem = {"field": "front", "message": f"{error.message} {error.hint}"}
         return await run_reading(
-            request, lambda desk: _refuse_draft(desk, sent, [problem], token=token)
+            request, lambda ctx: _refuse_draft(ctx, form, [problem], token=token)
         )
-    count_stored(request, sent.size)
+    count_stored(request, form.size)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
-def _save_own_card(desk: RequestContext, sent: RenderedCard, token: str, replaced: str) -> None:
+def _save_own_card(ctx: RequestContext, rendered: RenderedCard, token: str, replaced: str) -> None:
     if replaced:
-        course_card = _require_course_card(desk, replaced)
-        review_log.set_suspended(desk.db, desk.learner.id, course_card, desk.now, aside=True)
-    words = f"{desk.learner.key}:{token or new_token()}"
+        course_card = _require_course_card(ctx, replaced)
+        review_log.set_suspended(ctx.db, ctx.learner.id, course_card, ctx.now, aside=True)
+    words = f"{ctx.learner.key}:{token or new_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
-    kept = added_cards.OwnCardContent(sent.faces, sent.typed.kept)
-    added_cards.write_own(desk.db, desk.learner.id, card, kept, desk.now)
-    add_cards(desk.db, desk.learner.id, [CardToAdd(card)], desk.day, desk.now)
+    kept = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
+    added_cards.write_own(ctx.db, ctx.learner.id, card, kept, ctx.now)
+    add_cards(ctx.db, ctx.learner.id, [CardToAdd(card)], ctx.day, ctx.now)
 
 
 @router.get("/own/{card}")
-def show_own_card_form(desk: Reader, card: str) -> HTMLResponse:
+def show_own_card_form(ctx: Reader, card: str) -> HTMLResponse:
     """The card as it was typed, or the text of an imported card."""
-    kept = _require_own_card(desk, card)
+    kept = _require_own_card(ctx, card)
     typed = typed_draft(kept.source, kept.faces)
     if typed is not None:
-        return _render_card_form(desk, typed, card)
+        return _render_card_form(ctx, typed, card)
     plain = card_of_own(card, kept.faces)
     return _render_card_form(
-        desk, OwnCardDraft(plain.front.plain, plain.back.plain), card, bare=True
+        ctx, OwnCardDraft(plain.front.plain, plain.back.plain), card, bare=True
     )
 
 
 @router.post("/own/{card}", dependencies=[Depends(expect_storage)])
-async def change_own_card(request: Request, card: str, sent: SentCard) -> Response:
+async def change_own_card(request: Request, card: str, form: SentCard) -> Response:
     """Change the text of a card."""
-    if sent.problems:
-        return await run_reading(
-            request, lambda desk: _refuse_draft(desk, sent, sent.problems, card)
-        )
-    await run_writing(request, lambda desk: _save_change(desk, card, sent))
-    count_stored(request, sent.size)
+    if form.problems:
+        return await run_reading(request, lambda ctx: _refuse_draft(ctx, form, form.problems, card))
+    await run_writing(request, lambda ctx: _save_change(ctx, card, form))
+    count_stored(request, form.size)
     return RedirectResponse(f"/flashcards/own/{card}?kept=yes", 303)
 
 
-def _save_change(desk: RequestContext, card: str, sent: RenderedCard) -> None:
-    _require_own_card(desk, card)
-    kept = added_cards.OwnCardContent(sent.faces, sent.typed.kept)
-    added_cards.change_own(desk.db, desk.learner.id, card, kept)
+def _save_change(ctx: RequestContext, card: str, rendered: RenderedCard) -> None:
+    _require_own_card(ctx, card)
+    kept = added_cards.OwnCardContent(rendered.faces, rendered.typed.kept)
+    added_cards.change_own(ctx.db, ctx.learner.id, card, kept)
 
 
-def _require_own_card(desk: RequestContext, card: str) -> added_cards.OwnCardContent:
-    kept = added_cards.find_own(desk.db, desk.learner.id, card) if desk.learner.id else None
+def _require_own_card(ctx: RequestContext, card: str) -> added_cards.OwnCardContent:
+    kept = added_cards.find_own(ctx.db, ctx.learner.id, card) if ctx.learner.id else None
     if kept is None:
         raise NotFoundError(f"There is no card “{card}” of yours.")
     return kept
 
 
-def _require_course_card(desk: RequestContext, card: str) -> Flashcard:
-    course_card = desk.library.cards.get(card)
+def _require_course_card(ctx: RequestContext, card: str) -> Flashcard:
+    course_card = ctx.library.cards.get(card)
     if course_card is None:
         raise NotFoundError(f"There is no card “{card}” in the course.")
     return course_card
 
 
 def _refuse_draft(
-    desk: RequestContext,
-    sent: RenderedCard,
+    ctx: RequestContext,
+    rendered: RenderedCard,
     problems: Problems,
     card: str = "",
     *,
@@ -313,21 +311,21 @@ def _refuse_draft(
 ) -> HTMLResponse:
     """Return the form with everything that was typed, and the problems."""
     if card:
-        _require_own_card(desk, card)
-    status = 422 if sent.problems else 409
+        _require_own_card(ctx, card)
+    status = 422 if rendered.problems else 409
     more = {"problems": problems, "token": token or new_token(), "replaced": replaced}
-    return _render_card_form(desk, sent.typed, card, status=status, **more)
+    return _render_card_form(ctx, rendered.typed, card, status=status, **more)
 
 
 def _render_card_form(
-    desk: RequestContext, typed: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
+    ctx: RequestContext, typed: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
 ) -> HTMLResponse:
     empty = {"bare": False, "problems": [], "token": new_token(), "replaced": ""}
-    return desk.page(
+    return ctx.page(
         "flashcards/own.html",
         status=status,
         typed=typed,
         card=card,
-        kept=desk.request.query_params.get("kept") == "yes",
+        kept=ctx.request.query_params.get("kept") == "yes",
         **{**empty, **more},
     )

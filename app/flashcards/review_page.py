@@ -168,18 +168,23 @@ class ReviewPage:
 
 
 def build_review_page(
-    desk: RequestContext, wish: ReviewFilter, *, show: bool = False, since: int = 0, token: str = ""
+    ctx: RequestContext,
+    review_filter: ReviewFilter,
+    *,
+    show: bool = False,
+    since: int = 0,
+    token: str = "",
 ) -> ReviewPage:
     """Build the page with the most urgent card, or the reason why there is none.
 
     `token` identifies the showing of the card, if it was shown before.
     """
-    listed = listed_cards(desk)
-    if listed is not None and wish.task:
-        is_review = wish.task == "review"
+    listed = listed_cards(ctx)
+    if listed is not None and review_filter.task:
+        is_review = review_filter.task == "review"
         listed = ListedCards(listed.reviews) if is_review else ListedCards(new=listed.new)
-    stack = todays_queue(desk, listed, DeckChoice(wish.topic, wish.more))
-    done, held = stack.queue.finished, _chosen_card(desk, wish, stack)
+    stack = todays_queue(ctx, listed, DeckChoice(review_filter.topic, review_filter.more))
+    done, held = stack.queue.finished, _chosen_card(ctx, review_filter, stack)
     left = max(stack.left.cards, 1) if held else 0
     return ReviewPage(
         done=done,
@@ -187,30 +192,30 @@ def build_review_page(
         left=left,
         graded=stack.queue.graded,
         counters=queue_counters(stack.left, _counter_kind(held, stack) if held else ""),
-        turn=(build_card_view(desk, held, show=show, since=since, token=token) if held else None),
-        rest=None if held else _build_congrats(desk, stack, has_list=listed is not None),
+        turn=(build_card_view(ctx, held, show=show, since=since, token=token) if held else None),
+        rest=None if held else _build_congrats(ctx, stack, has_list=listed is not None),
     )
 
 
-def _counter_kind(held: CardRecord, stack: TodaysQueue) -> str:
+def _counter_kind(record: CardRecord, queue: TodaysQueue) -> str:
     """Return the counter that a card belongs to.
 
     The list counts steps left unfinished on an earlier day as due.
     """
-    first = stack.queue.first
-    if held.standing is None:
+    first = queue.queue.first
+    if record.standing is None:
         return "new"
-    if first is not None and first.card == held.card:
-        return "due" if stack.queue.kind == "review" else "learning"
-    return "due" if held.standing.state == "review" else "learning"
+    if first is not None and first.card == record.card:
+        return "due" if queue.queue.kind == "review" else "learning"
+    return "due" if record.standing.state == "review" else "learning"
 
 
-def find_card(desk: RequestContext, card: str) -> ResolvedCard:
+def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
     """Return the card.
 
     Raises NotFoundError, or ConflictError if a mock exam in progress includes it.
     """
-    found = find_cards_once(desk, [card]).get(card)
+    found = find_cards_once(ctx, [card]).get(card)
     if found is None:
         raise NotFoundError(f"There is no card “{card}”.")
     if found.sat:
@@ -232,79 +237,81 @@ def learner_marker(learner: LearnerProfile) -> str:
 
 
 def build_card_view(
-    desk: RequestContext, held: CardRecord, *, show: bool, since: int, token: str = ""
+    ctx: RequestContext, record: CardRecord, *, show: bool, since: int, token: str = ""
 ) -> CardView:
     """Return a card for the review page, with rating buttons once its answer is shown."""
-    found = find_card(desk, held.card)
-    card, sources = found.card, desk.library.sources
+    found = find_card(ctx, record.card)
+    card, sources = found.card, ctx.library.sources
     return CardView(
         card=card,
-        held=held,
-        token=token or showing_token(held.card, held.turns),
-        who=learner_marker(desk.learner),
-        since=since or to_milliseconds(desk.now),
-        note=card_origin_note(held, desk.day, found.origin),
+        held=record,
+        token=token or showing_token(record.card, record.turns),
+        who=learner_marker(ctx.learner),
+        since=since or to_milliseconds(ctx.now),
+        note=card_origin_note(record, ctx.day, found.origin),
         title=found.title,
         links=found.links,
         question=found.question,
         sources=tuple(sources[k] for k in card.sources if k in sources),
-        day=desk.day,
-        last=last_day(desk.day, desk.learner.exam_day),
-        buttons=_grade_buttons(desk, held) if show else (),
+        day=ctx.day,
+        last=last_day(ctx.day, ctx.learner.exam_day),
+        buttons=_grade_buttons(ctx, record) if show else (),
     )
 
 
-def _grade_buttons(desk: RequestContext, held: CardRecord) -> tuple[GradeButton, ...]:
-    asked = ReviewEvent(3, desk.now, desk.day, desk.learner.retention)
-    outcomes = preview_ratings(held.standing, asked, held.card)
+def _grade_buttons(ctx: RequestContext, record: CardRecord) -> tuple[GradeButton, ...]:
+    asked = ReviewEvent(3, ctx.now, ctx.day, ctx.learner.retention)
+    outcomes = preview_ratings(record.standing, asked, record.card)
     return tuple(
         GradeButton(rating, words, interval_label(outcome, asked))
         for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 
 
-def _chosen_card(desk: RequestContext, wish: ReviewFilter, stack: TodaysQueue) -> CardRecord | None:
-    db, learner, queue = desk.db, desk.learner.id, stack.queue
-    if wish.card:
-        return review_log.load_card(db, learner, wish.card)
+def _chosen_card(
+    ctx: RequestContext, review_filter: ReviewFilter, stack: TodaysQueue
+) -> CardRecord | None:
+    db, learner, queue = ctx.db, ctx.learner.id, stack.queue
+    if review_filter.card:
+        return review_log.load_card(db, learner, review_filter.card)
     if queue.first is not None and queue.kind != "waiting":
         return queue.first
     if stack.new:
         return review_log.unseen_card(db, learner, stack.new[0])
     soon = queue.first and queue.first.standing
-    return queue.first if soon and soon.due_at - desk.now <= _AHEAD else None
+    return queue.first if soon and soon.due_at - ctx.now <= _AHEAD else None
 
 
-def _build_congrats(desk: RequestContext, stack: TodaysQueue, *, has_list: bool) -> CongratsInfo:
-    learner, library, queue, limits = desk.learner.id, desk.library, stack.queue, stack.limits
-    later = store.next_due(desk.db, learner, limits)
+def _build_congrats(ctx: RequestContext, stack: TodaysQueue, *, has_list: bool) -> CongratsInfo:
+    learner, library, queue, limits = ctx.learner.id, ctx.library, stack.queue, stack.limits
+    later = store.next_due(ctx.db, learner, limits)
     standing = queue.first.standing if queue.first else None
-    unseen = find_unseen(desk, limits, begun_first=has_list)
-    new = choose_new(desk, limits, unseen, 1)
+    unseen = find_unseen(ctx, limits, begun_first=has_list)
+    new = choose_new(ctx, limits, unseen, 1)
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
     return CongratsInfo(
         on=later[0] if later else None,
         count=later[1] if later else 0,
-        wait=minutes_words(standing.due_at - desk.now) if standing else "",
+        wait=minutes_words(standing.due_at - ctx.now) if standing else "",
         more=min(_OFFER, sum(unseen.values())) if new else 0,
         topic=topic.title if topic else "",
-        tomorrow=bool(later and (later[0] - desk.day).days == 1),
+        tomorrow=bool(later and (later[0] - ctx.day).days == 1),
         reverses=bool(unseen) and not new,
         has_list=has_list,
     )
 
 
-def parse_review_filter(desk: RequestContext, sent: SentFilter, card: str = "") -> ReviewFilter:
+def parse_review_filter(ctx: RequestContext, sent: SentFilter, card: str = "") -> ReviewFilter:
     """Return the filter as sent; raises NotFoundError for an unknown topic."""
     if sent.topic:
-        find_topic(desk.library, sent.topic)
-    shown = card if card and can_be_shown(desk, card) else ""
+        find_topic(ctx.library, sent.topic)
+    shown = card if card and can_be_shown(ctx, card) else ""
     return ReviewFilter(sent.topic, sent.more, sent.task, shown)
 
 
 def next_card_response(
-    desk: RequestContext,
-    wish: ReviewFilter,
+    ctx: RequestContext,
+    review_filter: ReviewFilter,
     *,
     undo: int = 0,
     leech: ResolvedCard | None = None,
@@ -314,25 +321,25 @@ def next_card_response(
 
     `graded` is the rating already saved for a showing that was rated twice.
     """
-    if not is_htmx_request(desk.request):
+    if not is_htmx_request(ctx.request):
         pairs = {
-            "card": wish.card,
+            "card": review_filter.card,
             "leech": leech.card.id if leech else "",
             "graded": graded or "",
         }
         more = urlencode({name: value for name, value in pairs.items() if value})
-        join = "&" if wish.query else "?"
-        address = f"/flashcards{wish.query}{join}{more}" if more else wish.address
+        join = "&" if review_filter.query else "?"
+        address = f"/flashcards{review_filter.query}{join}{more}" if more else review_filter.address
         return RedirectResponse(address, 303)
     table = dataclasses.replace(
-        build_review_page(desk, wish),
-        undo=undo or last_undoable_grade(desk),
+        build_review_page(ctx, review_filter),
+        undo=undo or last_undoable_grade(ctx),
         leech=leech,
         already=grade_words(graded),
     )
     status = 409 if graded else 200
     response = render_page(
-        desk.request, "flashcards/_desk.html", status=status, table=table, wish=wish
+        ctx.request, "flashcards/_desk.html", status=status, table=table, wish=review_filter
     )
     if graded:  # for a request from any part of the page
         response.headers["HX-Retarget"] = "#desk"
@@ -344,45 +351,45 @@ def grade_words(rating: int) -> str:
     return GRADES[rating - 1] if rating else ""
 
 
-def last_undoable_grade(desk: RequestContext) -> int:
+def last_undoable_grade(ctx: RequestContext) -> int:
     """Return the log id of the last review of this study day; 0 if there is none."""
-    if not desk.learner.id:
+    if not ctx.learner.id:
         return 0
-    last = review_log.last_undoable(desk.db, desk.learner.id, desk.day)
+    last = review_log.last_undoable(ctx.db, ctx.learner.id, ctx.day)
     return last[0] if last else 0
 
 
 _LONGEST_LOOK = 10 * 60 * 1000
 
 
-def require_same_learner(desk: RequestContext, who: str) -> None:
+def require_same_learner(ctx: RequestContext, who: str) -> None:
     """Raise ConflictError if the rating was given by another learner of this browser."""
-    if who and who != learner_marker(desk.learner):
+    if who and who != learner_marker(ctx.learner):
         raise ConflictError(
             "This grade was given before somebody else came to this browser, so it was not counted."
         )
 
 
-def record_late_grade(desk: RequestContext, card: Flashcard, graded: GradeForm) -> Response:
+def record_late_grade(ctx: RequestContext, card: Flashcard, graded: GradeForm) -> Response:
     """Save a rating that waited in the browser; the response has no next card.
 
     Raises InvalidInputError if it is too old, and ConflictError if the same showing already has
     another rating.
     """
     given = from_milliseconds(graded.given)
-    if is_too_old(given, desk.now):
+    if is_too_old(given, ctx.now):
         raise InvalidInputError(
             f"Given: {given:%B %-d, %Y} is more than {OLDEST.days} days ago, "
             "so the grade was not counted.",
             "given",
         )
-    held = review_log.load_card(desk.db, desk.learner.id, card.id)
-    at = settle_moment(given, desk.now, held.standing.last_at if held.standing else None)
-    grade = ReviewEvent(graded.rating, at, desk.learner.study_day(at), desk.learner.retention)
+    held = review_log.load_card(ctx.db, ctx.learner.id, card.id)
+    at = settle_moment(given, ctx.now, held.standing.last_at if held.standing else None)
+    grade = ReviewEvent(graded.rating, at, ctx.learner.study_day(at), ctx.learner.retention)
     sent = review_log.GradeSubmission(graded.token, _looked_milliseconds(graded))
-    if review_log.record_review(desk.db, desk.learner.id, card, grade, sent) is None:
-        learner = desk.learner.id
-        earlier = review_log.find_rating(desk.db, learner, card.id, graded.token)
+    if review_log.record_review(ctx.db, ctx.learner.id, card, grade, sent) is None:
+        learner = ctx.learner.id
+        earlier = review_log.find_rating(ctx.db, learner, card.id, graded.token)
         if earlier != graded.rating:
             raise ConflictError(
                 f"A card was graded {GRADES[earlier - 1]} on another page already, so "
@@ -404,48 +411,48 @@ router = APIRouter()
 
 
 @router.get("")
-def show_review(desk: Reader, wished: Wished, _ensured: DayListEnsured) -> HTMLResponse:
+def show_review(ctx: Reader, wished: Wished, _ensured: DayListEnsured) -> HTMLResponse:
     """The review page: the most urgent card, or the requested one."""
     if wished.card:
-        find_card(desk, wished.card)
-    graded = _rating_for_showing(desk, wished.card, wished.token)
-    wish = parse_review_filter(desk, wished, "" if graded else wished.card)
+        find_card(ctx, wished.card)
+    graded = _rating_for_showing(ctx, wished.card, wished.token)
+    wish = parse_review_filter(ctx, wished, "" if graded else wished.card)
     show = wished.show and not graded
     token = wished.token if wish.card else ""
-    table = build_review_page(desk, wish, show=show, since=wished.since, token=token)
-    leech = find_cards_once(desk, [wished.leech]).get(wished.leech)
+    table = build_review_page(ctx, wish, show=show, since=wished.since, token=token)
+    leech = find_cards_once(ctx, [wished.leech]).get(wished.leech)
     already = grade_words(graded or wished.graded)
-    return desk.page(
+    return ctx.page(
         "flashcards/index.html",
         table=dataclasses.replace(
-            table, undo=last_undoable_grade(desk), leech=leech, already=already
+            table, undo=last_undoable_grade(ctx), leech=leech, already=already
         ),
         wish=wish,
-        empty=not desk.library.cards and _is_bare(table),
+        empty=not ctx.library.cards and _is_bare(table),
     )
 
 
 @router.get("/{card}/answer")
-def show_answer(desk: Reader, card: str, wished: Wished) -> Response:
+def show_answer(ctx: Reader, card: str, wished: Wished) -> Response:
     """The card with its answer and the four ratings, as a fragment."""
-    name = find_card(desk, card).card.id
-    if graded := _rating_for_showing(desk, name, wished.token):
-        return next_card_response(desk, parse_review_filter(desk, wished), graded=graded)
-    held = review_log.load_card(desk.db, desk.learner.id, name)
+    name = find_card(ctx, card).card.id
+    if graded := _rating_for_showing(ctx, name, wished.token):
+        return next_card_response(ctx, parse_review_filter(ctx, wished), graded=graded)
+    held = review_log.load_card(ctx.db, ctx.learner.id, name)
     token, since = wished.token, wished.since
     return render_page(
-        desk.request,
+        ctx.request,
         "flashcards/_turn.html",
-        turn=build_card_view(desk, held, show=True, since=since, token=token),
+        turn=build_card_view(ctx, held, show=True, since=since, token=token),
         wish=ReviewFilter(wished.topic, wished.more, wished.task),
     )
 
 
-def _rating_for_showing(desk: RequestContext, card: str, token: str) -> int:
+def _rating_for_showing(ctx: RequestContext, card: str, token: str) -> int:
     """Return the rating already saved for a showing of a card; 0 for none."""
-    if not token or not desk.learner.id:
+    if not token or not ctx.learner.id:
         return 0
-    return review_log.find_rating(desk.db, desk.learner.id, card, token)
+    return review_log.find_rating(ctx.db, ctx.learner.id, card, token)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -470,10 +477,10 @@ async def grade_review(request: Request) -> Response:
     graded = await parse_form(request, GradeForm)
     card: str = request.path_params["card"]
     async with write_dependencies(request) as (db, learner):
-        desk = await build_request_context(request, learner, db)
+        ctx = await build_request_context(request, learner, db)
         if graded.given:
-            return await run_query(db, lambda: _late_grade_response(desk, card, graded))
-        done = await run_query(db, lambda: _grade_card(desk, card, graded))
+            return await run_query(db, lambda: _late_grade_response(ctx, card, graded))
+        done = await run_query(db, lambda: _grade_card(ctx, card, graded))
     async with read_only_session(request) as db:
         after = await build_request_context(request, learner, db)
         # In a thread: on some days the first rating waits for the plan of the day.
@@ -487,21 +494,21 @@ async def grade_review(request: Request) -> Response:
         )
 
 
-def _late_grade_response(desk: RequestContext, card: str, graded: GradeForm) -> Response:
-    found = find_card(desk, card)
-    require_same_learner(desk, graded.who)
-    return record_late_grade(desk, found.card, graded)
+def _late_grade_response(ctx: RequestContext, card: str, graded: GradeForm) -> Response:
+    found = find_card(ctx, card)
+    require_same_learner(ctx, graded.who)
+    return record_late_grade(ctx, found.card, graded)
 
 
-def _grade_card(desk: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
-    found = find_card(desk, card)
-    require_same_learner(desk, graded.who)
-    wish = parse_review_filter(desk, graded)
-    grade = ReviewEvent(graded.rating, desk.now, desk.day, desk.learner.retention)
-    submission = review_log.GradeSubmission(graded.token, _review_looked(desk, graded.since))
-    done = review_log.record_review(desk.db, desk.learner.id, found.card, grade, submission)
+def _grade_card(ctx: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
+    found = find_card(ctx, card)
+    require_same_learner(ctx, graded.who)
+    wish = parse_review_filter(ctx, graded)
+    grade = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
+    submission = review_log.GradeSubmission(graded.token, _review_looked(ctx, graded.since))
+    done = review_log.record_review(ctx.db, ctx.learner.id, found.card, grade, submission)
     if done is None:
-        return _AfterGrade(wish, graded=_rating_for_showing(desk, found.card.id, graded.token))
+        return _AfterGrade(wish, graded=_rating_for_showing(ctx, found.card.id, graded.token))
     leech = done.lapsed and is_leech(done.standing.lapses)
     return _AfterGrade(wish, done.number, found if leech else None)
 
@@ -512,40 +519,40 @@ async def undo_last(request: Request, undone: Undone) -> Response:
 
     The card is rendered after the commit, as with a rating.
     """
-    card = await run_writing(request, lambda desk: _undo_log_entry(desk, undone))
+    card = await run_writing(request, lambda ctx: _undo_log_entry(ctx, undone))
 
-    def answer(desk: RequestContext) -> Response:
-        return next_card_response(desk, parse_review_filter(desk, undone, card))
+    def answer(ctx: RequestContext) -> Response:
+        return next_card_response(ctx, parse_review_filter(ctx, undone, card))
 
     return await run_reading(request, answer)
 
 
-def _undo_log_entry(desk: RequestContext, undone: UndoForm) -> str:
+def _undo_log_entry(ctx: RequestContext, undone: UndoForm) -> str:
     """Undo and return the card; empty if it was no longer the last one."""
-    parse_review_filter(desk, undone)  # validate before anything is written
-    when = (desk.now, desk.day)
-    cards = desk.library.cards
-    return review_log.undo_review(desk.db, desk.learner.id, undone.review, when, cards) or ""
+    parse_review_filter(ctx, undone)  # validate before anything is written
+    when = (ctx.now, ctx.day)
+    cards = ctx.library.cards
+    return review_log.undo_review(ctx.db, ctx.learner.id, undone.review, when, cards) or ""
 
 
 @router.post("/{card}/suspension")
-async def suspend_card(request: Request, card: str, wanted: Suspended) -> Response:
-    topic = await run_writing(request, lambda desk: _write_suspension(desk, card, wanted))
-    if wanted.deck:
+async def suspend_card(request: Request, card: str, form: Suspended) -> Response:
+    topic = await run_writing(request, lambda ctx: _write_suspension(ctx, card, form))
+    if form.deck:
         where = "#own" if is_added_card(card) else f"?topic={topic}"
         return RedirectResponse(f"/flashcards/deck{where}", 303)
 
-    def answer(desk: RequestContext) -> Response:
-        return next_card_response(desk, parse_review_filter(desk, wanted))
+    def answer(ctx: RequestContext) -> Response:
+        return next_card_response(ctx, parse_review_filter(ctx, form))
 
     return await run_reading(request, answer)
 
 
-def _write_suspension(desk: RequestContext, card: str, wanted: SuspensionForm) -> str:
+def _write_suspension(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
     """Suspend or unsuspend the card, and return its topic."""
-    found = find_card(desk, card).card
-    parse_review_filter(desk, wanted)  # validate before anything is written
-    review_log.set_suspended(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
+    found = find_card(ctx, card).card
+    parse_review_filter(ctx, form)  # validate before anything is written
+    review_log.set_suspended(ctx.db, ctx.learner.id, found, ctx.now, aside=form.aside)
     return found.topic
 
 
@@ -554,7 +561,7 @@ def _is_bare(table: ReviewPage) -> bool:
     return not (table.turn or table.done or (table.rest and table.rest.on))
 
 
-def _review_looked(desk: RequestContext, since: int) -> int | None:
+def _review_looked(ctx: RequestContext, since: int) -> int | None:
     """Return the milliseconds from showing the card to its rating; None if not plausible."""
-    passed = to_milliseconds(desk.now) - since
+    passed = to_milliseconds(ctx.now) - since
     return passed if since and 0 <= passed <= _LONGEST_LOOK else None

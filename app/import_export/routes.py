@@ -98,9 +98,9 @@ async def _package_response(
 
 
 @router.get("/cards")
-def show_cards(desk: Reader) -> HTMLResponse:
+def show_cards(ctx: Reader) -> HTMLResponse:
     """The export and import page, with what was imported."""
-    return _render_import_page(desk)
+    return _render_import_page(ctx)
 
 
 @router.post("/cards", dependencies=[Depends(expect_storage)])
@@ -121,7 +121,7 @@ async def import_cards_file(
             package = await run_in_threadpool(_read_upload, library, file, name)
             sizes = await run_reading(
                 request,
-                lambda desk: picture_store.measure_pictures(desk.db, desk.learner.home),
+                lambda ctx: picture_store.measure_pictures(ctx.db, ctx.learner.home),
             )
             async with write_dependencies(request) as (db, learner):
                 cards, began_at = await run_in_threadpool(
@@ -129,7 +129,7 @@ async def import_cards_file(
                 )
         except UnusableFileError as error:
             message = str(error)
-            return await run_reading(request, lambda desk: _render_import_page(desk, message))
+            return await run_reading(request, lambda ctx: _render_import_page(ctx, message))
         count_stored(request, import_store.stored_size(cards))
         await imports.begin(learner, began_at, cards, room.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
@@ -176,21 +176,21 @@ def _begin_import(
 
 
 @router.get("/cards/import")
-def show_import(desk: Reader) -> Response:
+def show_import(ctx: Reader) -> Response:
     """The progress of the last import, or its result."""
-    progress = progress_store.read_import(desk.db, desk.learner.id, desk.now)
+    progress = progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         return RedirectResponse("/settings/cards", 303)
-    return desk.page("exchange/import.html", found=progress)
+    return ctx.page("exchange/import.html", found=progress)
 
 
 @router.get("/cards/import/progress")
-def show_progress(desk: Reader) -> Response:
+def show_progress(ctx: Reader) -> Response:
     """The same as a fragment, for a page that polls it."""
-    progress = progress_store.read_import(desk.db, desk.learner.id, desk.now)
+    progress = progress_store.read_import(ctx.db, ctx.learner.id, ctx.now)
     if progress is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
-    return render_page(desk.request, "exchange/_import.html", found=progress)
+    return render_page(ctx.request, "exchange/_import.html", found=progress)
 
 
 @router.post("/cards/import/cancellation")
@@ -234,7 +234,7 @@ async def remove_cards(
     Batch by batch, so that others can write in between. What is left of an interrupted removal is
     deleted by the next one.
     """
-    slices = await run_reading(request, lambda desk: _removal_slices(desk, what, deck))
+    slices = await run_reading(request, lambda ctx: _removal_slices(ctx, what, deck))
     for names in slices:
         async with write_dependencies(request) as (db, learner):
             await run_in_threadpool(_remove_slice, db, learner.id, library, what, names)
@@ -244,11 +244,11 @@ async def remove_cards(
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 
-def _removal_slices(desk: RequestContext, what: What, deck: str) -> Sequence[Sequence[str]]:
+def _removal_slices(ctx: RequestContext, what: What, deck: str) -> Sequence[Sequence[str]]:
     """Return the cards to remove, in batches of one transaction each."""
     if what == "deck":
-        return import_store.deck_slices(desk.db, desk.learner.id, deck)
-    return import_store.slices_with_grades(desk.db, desk.learner.id)
+        return import_store.deck_slices(ctx.db, ctx.learner.id, deck)
+    return import_store.slices_with_grades(ctx.db, ctx.learner.id)
 
 
 def _remove_slice(
@@ -262,14 +262,14 @@ def _remove_slice(
         )
 
 
-def _render_import_page(desk: RequestContext, problem: str = "") -> HTMLResponse:
-    db, library, learner = desk.db, desk.library, desk.learner
+def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
+    db, library, learner = ctx.db, ctx.library, ctx.learner
     own = export_store.list_own_names(db, learner.id) if learner.id else frozenset[str]()
     all_cards = import_store.list_learner_cards(db, learner.id)
-    in_exam = _cards_in_running_exam(db, learner, desk.now)
+    in_exam = _cards_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
     shown = sum(has_words(library, own, card) for card in cards)
-    return desk.page(
+    return ctx.page(
         "exchange/cards.html",
         status=422 if problem else 200,
         shown=shown,
@@ -279,7 +279,7 @@ def _render_import_page(desk: RequestContext, problem: str = "") -> HTMLResponse
         problems=[{"field": "file", "message": problem}] if problem else [],
         modern=zstd() is not None,
         size=_SIZE,
-        removed=desk.request.query_params.get("removed") == "yes" and not problem,
+        removed=ctx.request.query_params.get("removed") == "yes" and not problem,
     )
 
 

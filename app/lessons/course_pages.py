@@ -178,17 +178,18 @@ def redirect_to_course() -> RedirectResponse:
 
 
 @router.get("/course")
-def show_course(desk: Reader, route: Route | None = None) -> HTMLResponse:
+def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
     """The objectives and their pages; on the short route without the pages that it skips.
 
     A page counts as read once its essential sections are.
     """
-    library = desk.library
-    route = route or ("short" if desk.learner.page_route == "short" else "full")
-    newest, estimate = (
-        desk.learner.id and load_newest_list(desk.db, desk.learner.id, desk.day)
-    ) or (None, None)
-    opened = store.read_by_topic(desk.db, desk.learner.id)
+    library = ctx.library
+    route = route or ("short" if ctx.learner.page_route == "short" else "full")
+    newest, estimate = (ctx.learner.id and load_newest_list(ctx.db, ctx.learner.id, ctx.day)) or (
+        None,
+        None,
+    )
+    opened = store.read_by_topic(ctx.db, ctx.learner.id)
     pages = {
         slug: page
         for slug, topic in library.topics.items()
@@ -198,7 +199,7 @@ def show_course(desk: Reader, route: Route | None = None) -> HTMLResponse:
         slug for slug in pages if has_essentials_read(library.topics[slug], opened.get(slug, ()))
     }
     progress = domain_progress(library, newest.ready if newest else (), estimate, opened, read)
-    return desk.page(
+    return ctx.page(
         "concepts/index.html",
         syllabus=library.syllabus,
         outline=build_outline(library),
@@ -220,45 +221,43 @@ def show_course(desk: Reader, route: Route | None = None) -> HTMLResponse:
 
 
 @router.get("/concepts/{topic}")
-def show_lesson(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
-    past = store.load_seeds(desk.db, desk.learner.id, sheet.asked)
-    return desk.page(
+def show_lesson(page: Annotated[RenderedPage, Depends(read_sheet)], ctx: Reader) -> HTMLResponse:
+    past = store.load_seeds(ctx.db, ctx.learner.id, page.asked)
+    return ctx.page(
         "concepts/show.html",
-        asked=_open_page_questions(desk.library, sheet, desk.learner.key, past),
-        labs=_page_labs(desk.library, sheet),
+        asked=_open_page_questions(ctx.library, page, ctx.learner.key, past),
+        labs=_page_labs(ctx.library, page),
         past=past,
-        missed=store.missed_last(desk.db, desk.learner.id, sheet.asked),
-        flagged=store.flagged_questions(desk.db, desk.learner.id, sheet.asked),
-        notes=store.notes_beside(desk.db, desk.learner.id, sheet.topic.slug),
-        **_section_marks(
-            sheet, store.sections_read(desk.db, desk.learner.id, sheet.topic.slug), past
-        ),
+        missed=store.missed_last(ctx.db, ctx.learner.id, page.asked),
+        flagged=store.flagged_questions(ctx.db, ctx.learner.id, page.asked),
+        notes=store.notes_beside(ctx.db, ctx.learner.id, page.topic.slug),
+        **_section_marks(page, store.sections_read(ctx.db, ctx.learner.id, page.topic.slug), past),
     )
 
 
 @router.post("/concepts/{topic}/readings")
 def add_reading(
-    sheet: Annotated[RenderedPage, Depends(read_sheet)],
-    desk: Writer,
+    page: Annotated[RenderedPage, Depends(read_sheet)],
+    ctx: Writer,
     section: Annotated[str, Form()] = "",
     then: Annotated[Literal["", "today"], Form()] = "",
 ) -> Response:
     """Mark one section as read, or all; `then` says where to go on without htmx."""
-    slug = sheet.topic.slug
-    anchors = [s.anchor for s in sheet.named] or [""]
-    short = sheet.route == "short"
+    slug = page.topic.slug
+    anchors = [s.anchor for s in page.named] or [""]
+    short = page.route == "short"
     if section and section not in anchors:
         raise InvalidInputError(f"This page has no section “{section}”.", "section")
-    on_route = [s.anchor for s in sheet.named if not s.folded] or [""]
+    on_route = [s.anchor for s in page.named if not s.folded] or [""]
     passed = [section] if section else on_route
-    store.record_reading(desk.db, desk.learner.id, slug, passed, desk.now)
-    desk.db.flush()
-    past = store.load_seeds(desk.db, desk.learner.id, sheet.asked)
+    store.record_reading(ctx.db, ctx.learner.id, slug, passed, ctx.now)
+    ctx.db.flush()
+    past = store.load_seeds(ctx.db, ctx.learner.id, page.asked)
     return render_fragment_or_redirect(
-        desk.request,
+        ctx.request,
         "concepts/_toc.html",
         otherwise="/" if then else f"/concepts/{slug}{'?route=short' if short else ''}#end",
-        **_section_marks(sheet, store.sections_read(desk.db, desk.learner.id, slug), past),
+        **_section_marks(page, store.sections_read(ctx.db, ctx.learner.id, slug), past),
     )
 
 
@@ -287,31 +286,31 @@ def cheat_sheets(
 
 
 @router.get("/cheatsheets/{number}")
-def show_cheat_sheet(desk: Reader, number: str) -> HTMLResponse:
-    domains = desk.library.syllabus.domains
+def show_cheat_sheet(ctx: Reader, number: str) -> HTMLResponse:
+    domains = ctx.library.syllabus.domains
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
         raise NotFoundError(f"There is no domain “{number}” in this course.")
-    slugs = [topic.slug for topic in domain_topics(desk.library, domain)]
-    notes = store.list_own_notes(desk.db, desk.learner.id, slugs)
-    return desk.page(
+    slugs = [topic.slug for topic in domain_topics(ctx.library, domain)]
+    notes = store.list_own_notes(ctx.db, ctx.learner.id, slugs)
+    return ctx.page(
         "concepts/cheatsheet.html",
-        syllabus=desk.library.syllabus,
-        exam=max(desk.library.exams.values(), key=lambda e: e.questions, default=None),
-        sheet=cheat_sheet(desk.library, domain, notes),
+        syllabus=ctx.library.syllabus,
+        exam=max(ctx.library.exams.values(), key=lambda e: e.questions, default=None),
+        sheet=cheat_sheet(ctx.library, domain, notes),
     )
 
 
 @router.get("/glossary")
 def show_glossary(
-    desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False
+    ctx: Reader, choosing: Annotated[bool, Query(alias="cards")] = False
 ) -> HTMLResponse:
     """Every term; with `cards`, each with a button that makes it a card."""
-    return desk.page(
+    return ctx.page(
         "concepts/glossary.html",
-        terms=glossary_entries(desk.library),
+        terms=glossary_entries(ctx.library),
         choosing=choosing,
-        cards={parse_card_id(card)[1] for card in list_studied(desk.db, desk.learner.id, TERM)},
+        cards={parse_card_id(card)[1] for card in list_studied(ctx.db, ctx.learner.id, TERM)},
     )
 
 
@@ -337,7 +336,7 @@ def show_sources(
 
 
 def _open_page_questions(
-    library: Library, sheet: RenderedPage, key: str, past: Mapping[str, Sequence[int]]
+    library: Library, page: RenderedPage, key: str, past: Mapping[str, Sequence[int]]
 ) -> dict[str, OpenQuestion]:
     """Return the questions of the page as this learner sees them."""
     return {
@@ -346,35 +345,35 @@ def _open_page_questions(
             key=key,
             before=past.get(item, ()),
             context="page",
-            back=f"/concepts/{sheet.topic.slug}#q-{item}",
+            back=f"/concepts/{page.topic.slug}#q-{item}",
         )
-        for item in sheet.asked
+        for item in page.asked
         if item in library.questions
     }
 
 
-def _page_labs(library: Library, sheet: RenderedPage) -> list[tuple[str, str]]:
+def _page_labs(library: Library, page: RenderedPage) -> list[tuple[str, str]]:
     """Return the labs of the page's topic: URL and heading."""
-    asked = (library.questions[item] for item in sheet.topic.questions if item in library.questions)
+    asked = (library.questions[item] for item in page.topic.questions if item in library.questions)
     labs = (question for question in asked if question.type == "console")
     return [(f"/quiz/{lab.topic}/{lab.id}", question_heading(lab)) for lab in labs]
 
 
 def _section_marks(
-    sheet: RenderedPage, read: frozenset[str], past: Mapping[str, Sequence[int]]
+    page: RenderedPage, read: frozenset[str], past: Mapping[str, Sequence[int]]
 ) -> dict[str, Any]:
     """Return the template variables of the section list: what the learner has read."""
     return {
-        "sheet": sheet,
-        "topic": sheet.topic,
+        "sheet": page,
+        "topic": page.topic,
         "read": read,
-        "minutes": _minutes_read(sheet, read),
+        "minutes": _minutes_read(page, read),
         "answered": len(past),
     }
 
 
-def _minutes_read(sheet: RenderedPage, read: frozenset[str]) -> int:
+def _minutes_read(page: RenderedPage, read: frozenset[str]) -> int:
     """Return the minutes of the page already read, rounded."""
-    opening = sum(s.minutes for s in sheet.sections if not s.anchor)
-    behind = sum(s.minutes for s in sheet.named if s.anchor in read and not s.folded)
+    opening = sum(s.minutes for s in page.sections if not s.anchor)
+    behind = sum(s.minutes for s in page.named if s.anchor in read and not s.folded)
     return round(behind + (opening if read else 0))

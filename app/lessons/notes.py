@@ -149,9 +149,9 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 
 
 @router.get("/notes")
-def all_notes(desk: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
-    listed = build_notes_pages(desk.library, store.load_notes(desk.db, desk.learner.id))
-    return desk.page(
+def all_notes(ctx: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
+    listed = build_notes_pages(ctx.library, store.load_notes(ctx.db, ctx.learner.id))
+    return ctx.page(
         "notes/index.html",
         leaves=find_notes(listed, q),
         written=bool(listed),
@@ -160,10 +160,10 @@ def all_notes(desk: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HT
 
 
 @router.get("/notes.md")
-def download_notes(desk: Reader) -> Response:
-    listed = build_notes_pages(desk.library, store.load_notes(desk.db, desk.learner.id))
+def download_notes(ctx: Reader) -> Response:
+    listed = build_notes_pages(ctx.library, store.load_notes(ctx.db, ctx.learner.id))
     return Response(
-        notes_as_markdown(listed, public_base_url(desk.request)),
+        notes_as_markdown(listed, public_base_url(ctx.request)),
         media_type="text/markdown; charset=utf-8",
         headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
     )
@@ -205,9 +205,9 @@ def show_notes(
 def write_section_note(
     noted: Annotated[NoteForm, Form()],
     found: Annotated[Topic, Depends(read_topic)],
-    desk: Writer,
+    ctx: Writer,
 ) -> Response:
-    kept = {n.section: n.words for n in store.load_notes(desk.db, desk.learner.id, found.slug)}
+    kept = {n.section: n.words for n in store.load_notes(ctx.db, ctx.learner.id, found.slug)}
     note = noted.read(found.slug, kept.get(noted.section, ""))
     known = {*kept}
     known |= {s.anchor for s in found.sections if s.anchor}
@@ -216,12 +216,12 @@ def write_section_note(
     if len(note.words) > MAX_NOTE_LENGTH:
         message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
         raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
-    store.save_note(desk.db, desk.learner.id, note, desk.now)
+    store.save_note(ctx.db, ctx.learner.id, note, ctx.now)
     places = noted_sections(found, [note])
     if noted.beside:
-        return _render_section_note(desk.request, found, next(p for p in places if p.note == note))
+        return _render_section_note(ctx.request, found, next(p for p in places if p.note == note))
     return render_fragment_or_redirect(
-        desk.request,
+        ctx.request,
         "notes/_note.html",
         otherwise=f"/concepts/{found.slug}/notes#n-{note.section}",
         topic=found,

@@ -199,7 +199,7 @@ def without_figure_links(source: str) -> str:
 
 
 def resolve_text_figures(
-    text: str, link: re.Pattern[str], sheet: SourceFile, first: int, last: int
+    text: str, link: re.Pattern[str], source_file: SourceFile, first: int, last: int
 ) -> str:
     """Return a text with each checked figure replaced by its words, and report wrong ones.
 
@@ -210,18 +210,18 @@ def resolve_text_figures(
         target = read_target(unescape(match["target"]))
         if target is None:
             message = f"“{match['target'][:60]}” is not the target of a figure."
-            place = sheet.find(match[0], first, last)
-            sheet.report("E81", *place, message, "Write calc:…, hw:… or model:….")
+            place = source_file.find(match[0], first, last)
+            source_file.report("E81", *place, message, "Write calc:…, hw:… or model:….")
             return match["text"]
-        sheet.spend_effort(estimate_price(target.name), match["target"])
+        source_file.spend_effort(estimate_price(target.name), match["target"])
         try:
             code, right = verify_figure(match["text"], compute_target(target).value)
         except FigureError as error:
-            place = sheet.find(match[0], first, last)
-            sheet.report(error.code, *place, error.message, error.hint)
+            place = source_file.find(match[0], first, last)
+            source_file.report(error.code, *place, error.message, error.hint)
             return match["text"]
         if code:
-            report_figure(code, (match["text"], right), match[0], sheet, (first, last))
+            report_figure(code, (match["text"], right), match[0], source_file, (first, last))
         return match["text"]
 
     return link.sub(resolve, text).replace(KEEP_PLAIN, "")
@@ -231,7 +231,7 @@ def report_figure(
     code: str,
     texts: tuple[str, str],
     source: str,
-    sheet: SourceFile,
+    source_file: SourceFile,
     lines: tuple[int, int],
 ) -> None:
     """Report a figure whose text is not its value, with the edit that corrects it.
@@ -241,17 +241,17 @@ def report_figure(
     """
     text, right = texts
     new = source.replace(text, right, 1)
-    line, column = sheet.find(source, *lines)
+    line, column = source_file.find(source, *lines)
     # The same figure may stand there several times; each is reported once.
-    while TextEdit(line, column, source, new) in sheet.edits and line <= lines[1]:
-        at = sheet.lines[line - 1].find(source, column)
-        line, column = (line, at + 1) if at >= 0 else sheet.find(source, line + 1, lines[1])
+    while TextEdit(line, column, source, new) in source_file.edits and line <= lines[1]:
+        at = source_file.lines[line - 1].find(source, column)
+        line, column = (line, at + 1) if at >= 0 else source_file.find(source, line + 1, lines[1])
     message = f"“{text}” is not the computed value, which is {right}."
     if code == "E83":
         message = f"“{text}” shows no unit that fits; the value is {right}."
     hint = f"Write [{right}](…)." if source.startswith("[") else f"Write {right}."
-    sheet.report(code, line, column, message, hint)
-    sheet.edits.append(TextEdit(line, column, source, new))
+    source_file.report(code, line, column, message, hint)
+    source_file.edits.append(TextEdit(line, column, source, new))
 
 
 def _scale_to_shown(shown: DisplayedNumber, value: Quantity) -> float | None:
@@ -345,21 +345,21 @@ class _FigureBlockError(ValueError):
         self.hint = hint
 
 
-def draw_figure_block(kind: str, token: Token, sheet: SourceFile) -> str:
+def draw_figure_block(kind: str, token: Token, source_file: SourceFile) -> str:
     """Render a fenced `figure` block as HTML; report an invalid block and leave it out."""
     line = token.map[0] + 2 if token.map else 1
     if kind != "bar":
         hint = "Write ```figure bar."
-        sheet.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
+        source_file.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
         return ""
     last = line + token.content.count("\n")
-    token.content = resolve_text_figures(token.content, FIGURE_LINK, sheet, line, last)
-    fields = strict_yaml.read_mapping(token.content, sheet.report, line)
-    sheet.spend_effort(AN_ESTIMATE * token.content.count("calc:"), token.content)
+    token.content = resolve_text_figures(token.content, FIGURE_LINK, source_file, line, last)
+    fields = strict_yaml.read_mapping(token.content, source_file.report, line)
+    source_file.spend_effort(AN_ESTIMATE * token.content.count("calc:"), token.content)
     try:
         return _row_chart_html(_read_row_chart(fields))
     except _FigureBlockError as error:
-        sheet.report(error.code, *error.place, str(error), error.hint)
+        source_file.report(error.code, *error.place, str(error), error.hint)
         return ""
 
 

@@ -274,7 +274,7 @@ class RenderContext:
     the source keys in order of first mention; `anchors` the heading anchors used so far.
     """
 
-    sheet: SourceFile
+    source_file: SourceFile
     page: bool = False
     folder: str = ""
     cited: list[str] = dataclasses.field(default_factory=list)
@@ -290,15 +290,15 @@ class RenderContext:
         """Remember the block being rendered, for problem locations."""
         if token.map:
             self.first, self.last = first_line(token), last_line(token)
-            self.sheet.line = self.first
+            self.source_file.line = self.first
         if token.type == "inline":
             self.top = token.level == 1
 
     def report(
         self, code_: str, needle: str, message: str, hint: str = "", *, derived: bool = False
     ) -> None:
-        line, column = self.sheet.find(needle, self.first, self.last)
-        self.sheet.report(code_, line, column, message, hint, derived=derived)
+        line, column = self.source_file.find(needle, self.first, self.last)
+        self.source_file.report(code_, line, column, message, hint, derived=derived)
 
 
 def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
@@ -358,8 +358,8 @@ class _HtmlRenderer(RendererHTML):
     def cite(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
         key = tokens[index].content
-        line, column = scope.sheet.find(f"[^{key}]", scope.first, scope.last)
-        scope.sheet.add_mention("source", key, line, column)
+        line, column = scope.source_file.find(f"[^{key}]", scope.first, scope.last)
+        scope.source_file.add_mention("source", key, line, column)
         if key not in scope.cited:
             if len(scope.cited) >= MOST_ENTRIES:
                 scope.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
@@ -390,8 +390,8 @@ class _HtmlRenderer(RendererHTML):
         if not href.startswith(("http", "mailto:")):
             href = local_address(href, scope.folder)
             if href.startswith(("/concepts/", "#", "/glossary#")):
-                line, column = scope.sheet.find("](", scope.first, scope.last)
-                scope.sheet.add_mention("page", href, line, column)
+                line, column = scope.source_file.find("](", scope.first, scope.last)
+                scope.source_file.add_mention("page", href, line, column)
         return f'<a href="{escapeHtml(href)}">'
 
     def link_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -412,8 +412,8 @@ class _HtmlRenderer(RendererHTML):
                 hint = f"Write / between folder and file: {source.replace(chr(92), '/')}"
             scope.report("E62", source, f"The image {source} is not a local file.", hint)
             return ""
-        line, column = scope.sheet.find(source, scope.first, scope.last)
-        scope.sheet.add_mention("file", source, line, column)
+        line, column = scope.source_file.find(source, scope.first, scope.last)
+        scope.source_file.add_mention("file", source, line, column)
         address = escapeHtml(f"/concepts/{scope.folder}/files/{source}")
         return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
 
@@ -444,7 +444,7 @@ class _HtmlRenderer(RendererHTML):
         token = tokens[index]
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
-            return checked_figures.draw_figure_block(kind.strip(), token, scope.sheet)
+            return checked_figures.draw_figure_block(kind.strip(), token, scope.source_file)
         return to_html(token.content, word)
 
     def code_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
@@ -545,7 +545,7 @@ def _alignment_class(token: Token) -> str:
 
 def _render_math(latex: str, block: bool, scope: RenderContext) -> str:
     effort = A_FORMULA + A_LETTER_OF_A_FORMULA * len(latex)
-    scope.sheet.spend_effort(effort, f"${latex}")
+    scope.source_file.spend_effort(effort, f"${latex}")
     try:
         return to_mathml(latex, block)
     except MathError as error:
@@ -585,7 +585,7 @@ def _check_figure(
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    scope.sheet.spend_effort(estimate_price(target.name), href)
+    scope.source_file.spend_effort(estimate_price(target.name), href)
     try:
         answer = checked_figures.compute_target(target)
     except FigureError as error:
@@ -596,7 +596,7 @@ def _check_figure(
         mark = "`" if inner.type == "code_inline" else ""
         written = f"[{mark}{text}{mark}]({href}"
         lines = scope.first, scope.last
-        checked_figures.report_figure(code_, (text, right), written, scope.sheet, lines)
+        checked_figures.report_figure(code_, (text, right), written, scope.source_file, lines)
     return answer
 
 

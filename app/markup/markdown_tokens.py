@@ -150,9 +150,9 @@ def _unread_reason(text: str) -> str:
     return ""
 
 
-def _mark_deep(found: Sequence[Token]) -> None:
+def _mark_deep(tokens: Sequence[Token]) -> None:
     """Mark lists and quotes beyond the nesting depth, which are treated as text."""
-    for token in found:
+    for token in tokens:
         if token.level >= MOST_NESTED and token.nesting == 1:
             token.meta["refused"] = "Lists and quotes are nested too deep here."
 
@@ -259,18 +259,18 @@ def _parse_footnote(state: StateBlock, first: int, last: int, silent: bool) -> b
     return True
 
 
-def _mark_alerts(found: list[Token]) -> None:
+def _mark_alerts(tokens: list[Token]) -> None:
     """Move `[!TIP]` from the text of a quote to its opening token."""
-    for index, token in enumerate(found[:-2]):
-        inline = found[index + 2]
+    for index, token in enumerate(tokens[:-2]):
+        inline = tokens[index + 2]
         if token.type != "blockquote_open" or inline.type != "inline":
             continue
         match = _ALERT.match(inline.content)
         if match:
             token.meta["alert"] = match[1].upper()
             _drop_marker(inline, match[0])
-            if not inline.content and found[index + 3].type == "paragraph_close":
-                found[index + 1].hidden = found[index + 3].hidden = True
+            if not inline.content and tokens[index + 3].type == "paragraph_close":
+                tokens[index + 1].hidden = tokens[index + 3].hidden = True
 
 
 def _drop_marker(inline: Token, marker: str) -> None:
@@ -282,15 +282,15 @@ def _drop_marker(inline: Token, marker: str) -> None:
         children.pop(0)
 
 
-def closing_index(found: Sequence[Token], index: int) -> int:
+def closing_index(tokens: Sequence[Token], index: int) -> int:
     """Return the index of the token that closes the one at `index`; `index` if none does."""
-    opening = found[index]
+    opening = tokens[index]
     if opening.nesting != 1:
         return index
-    for at in range(index + 1, len(found)):
-        if found[at].level == opening.level and found[at].nesting == -1:
+    for at in range(index + 1, len(tokens)):
+        if tokens[at].level == opening.level and tokens[at].nesting == -1:
             return at
-    return len(found) - 1
+    return len(tokens) - 1
 
 
 def first_line(token: Token) -> int:
@@ -303,16 +303,16 @@ def last_line(token: Token) -> int:
     return max(token.map[1], token.map[0] + 1) if token.map else 1
 
 
-def plain_text(found: Sequence[Token]) -> str:
+def plain_text(tokens: Sequence[Token]) -> str:
     """Return the plain text of tokens, for search and comparison.
 
     Commas separate the cells of a table and semicolons its rows.
     """
-    alone = unmarked_text(found[0]) if len(found) == 1 else None
+    alone = unmarked_text(tokens[0]) if len(tokens) == 1 else None
     if alone is not None:
         return _tidy_spaces(alone)
     parts: list[str] = []
-    for token in found:
+    for token in tokens:
         if token.type == "inline":
             parts.append(plain_text(token.children or []))
         elif token.type in {"softbreak", "hardbreak"} or token.nesting == -1:

@@ -131,11 +131,11 @@ def latex_to_words(text: str) -> str:
     return re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", text)
 
 
-def _replace_sign(found: re.Match[str]) -> str:
-    name, mark = found[1], found[2]
+def _replace_sign(match: re.Match[str]) -> str:
+    name, mark = match[1], match[2]
     if mark:
         return mark if mark in "{}%$_" else " "
-    return _SIGNS.get(name, found[0])
+    return _SIGNS.get(name, match[0])
 
 
 def convert_html_formulas(html: str) -> str:
@@ -146,12 +146,12 @@ def convert_html_formulas(html: str) -> str:
     return _WRITTEN.sub(_convert_match, html)
 
 
-def _convert_match(found: re.Match[str]) -> str:
-    inline, block = found["inline"], found["block"]
+def _convert_match(match: re.Match[str]) -> str:
+    inline, block = match["inline"], match["block"]
     try:
         return to_mathml(unescape((inline or block).strip()), block=inline is None)
     except MathError:
-        return found[0]
+        return match[0]
 
 
 def _check_braces(latex: str) -> None:

@@ -347,13 +347,13 @@ class SourceFile:
         return self._starts[min(max(line, 1), len(self._starts)) - 1]
 
 
-def value_location(key: str, sheet: SourceFile, first: int = 1) -> tuple[int, int]:
+def value_location(key: str, source_file: SourceFile, first: int = 1) -> tuple[int, int]:
     """Return the position of a TOML key's value, searching from line `first`.
 
     A key in a comment is ignored; a key in an inline table is found.
     """
     setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
-    for line, text in enumerate(sheet.lines[first - 1 :], first):
+    for line, text in enumerate(source_file.lines[first - 1 :], first):
         if match := setting.match(text):
             return line, match.end() + 1
-    return sheet.find(key, first, len(sheet.lines))
+    return source_file.find(key, first, len(source_file.lines))

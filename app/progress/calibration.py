@@ -93,17 +93,17 @@ def _calibration_row(number: int, right: int, wrong: int) -> CalibrationRow:
     return CalibrationRow(said.word, said.means, said.least, said.most, right + wrong, right)
 
 
-def _draw_calibration(levels: Sequence[CalibrationRow], told: Sequence[CalibrationRow]) -> Markup:
+def _draw_calibration(levels: Sequence[CalibrationRow], rows: Sequence[CalibrationRow]) -> Markup:
     marks = [*_PLANE.scale(format_in_percent, "left"), *map(_target_box, levels)]
     marks.append(draw_line("dash", 0, _PLANE.down(0), 100, _PLANE.down(1)))
-    for level in told:
+    for level in rows:
         marks += _share_point(level)
     marks += [
         draw_text("guess", 46, _NAMES, "m"),
         draw_text("think so", 72, _NAMES, "m"),
         draw_text("sure", 100, _NAMES, "e"),
     ]
-    said = "; ".join(f"{level.word}: right {level.words}" for level in told)
+    said = "; ".join(f"{level.word}: right {level.words}" for level in rows)
     return svg_root(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 

@@ -60,13 +60,13 @@ def describe_task(task: TickedTask, library: Library) -> str:
     return "Read: " + "; ".join(topic.title for topic in topics if topic)
 
 
-def write_calendar(desk: RequestContext, plan: StudyPlan | None, exam: str, who: str) -> str:
+def write_calendar(ctx: RequestContext, plan: StudyPlan | None, exam: str, who: str) -> str:
     """Return the iCalendar file: today's list, the mock exams, the exam.
 
     `who` makes event ids stable and unique. A calendar must hold at least one event, so without any
     one event says what is missing.
     """
-    now = desk.now
+    now = ctx.now
     lines = [
         "BEGIN:VCALENDAR",
         "VERSION:2.0",
@@ -76,25 +76,25 @@ def write_calendar(desk: RequestContext, plan: StudyPlan | None, exam: str, who:
         f"X-WR-CALNAME:{escape_ical(f'Study for {exam}')}",
         "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
     ]
-    calendar = desk.learner.plan_calendar(desk.day)
-    events = list(_calendar_days(desk, plan, exam))
+    calendar = ctx.learner.plan_calendar(ctx.day)
+    events = list(_calendar_days(ctx, plan, exam))
     for day, title, parts in events or [(now.date(), "Headroom: no exam day ahead", [])]:
-        hour = desk.learner.reminder_hour if parts or day in calendar.mocks else None
+        hour = ctx.learner.reminder_hour if parts or day in calendar.mocks else None
         lines += _calendar_event(day, title, parts, who, now, hour)
     lines.append("END:VCALENDAR")
     return "".join(f"{fold_line(line)}\r\n" for line in lines)
 
 
 def _calendar_days(
-    desk: RequestContext, plan: StudyPlan | None, exam: str
+    ctx: RequestContext, plan: StudyPlan | None, exam: str
 ) -> Iterator[tuple[dt.date, str, list[str]]]:
-    calendar = desk.learner.plan_calendar(desk.day)
+    calendar = ctx.learner.plan_calendar(ctx.day)
     if plan is not None and plan.tasks:
-        parts = [describe_task(task, desk.library).replace(NBSP, " ") for task in plan.tasks]
-        yield desk.day, f"Headroom: {format_minutes(plan.minutes)}".replace(NBSP, " "), parts
-    listed = {desk.day} if plan is not None and plan.tasks else set()
+        parts = [describe_task(task, ctx.library).replace(NBSP, " ") for task in plan.tasks]
+        yield ctx.day, f"Headroom: {format_minutes(plan.minutes)}".replace(NBSP, " "), parts
+    listed = {ctx.day} if plan is not None and plan.tasks else set()
     for mock in calendar.mocks:
-        if mock >= desk.day and mock not in listed and calendar.exam:
+        if mock >= ctx.day and mock not in listed and calendar.exam:
             yield mock, "Headroom: Mock exam", []
     if calendar.exam:
         yield calendar.exam, f"Exam: {exam}", []
@@ -173,16 +173,16 @@ class PlanWeeks:
     last: Sequence[PlanDay] = ()
 
 
-def plan_weeks(desk: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
+def plan_weeks(ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord) -> PlanWeeks:
     """Return the weeks to the exam from Monday to Sunday; if they are many, not those between."""
-    monday = desk.day - desk.day.weekday() * _DAY
-    end = calendar.exam or desk.day + 7 * _DAY
+    monday = ctx.day - ctx.day.weekday() * _DAY
+    end = calendar.exam or ctx.day + 7 * _DAY
     weeks = (end - monday).days // 7 + 1
     shown = weeks if weeks <= _MOST_WEEKS else _MOST_WEEKS - 1
 
     def week(number: int) -> Sequence[PlanDay]:
         days = (monday + (7 * number + n) * _DAY for n in range(7))
-        return [_plan_day(desk.learner, d, calendar, record) for d in days]
+        return [_plan_day(ctx.learner, d, calendar, record) for d in days]
 
     return PlanWeeks(
         [week(n) for n in range(shown)],
@@ -220,18 +220,18 @@ class PlanVerdict:
 
 
 def judge_plan(
-    desk: RequestContext, calendar: PlanCalendar, record: StudyRecord
+    ctx: RequestContext, calendar: PlanCalendar, record: StudyRecord
 ) -> PlanVerdict | None:
     """Return the verdict on the minutes a day; None without an exam day ahead."""
-    if calendar.exam is None or calendar.exam <= desk.day:
+    if calendar.exam is None or calendar.exam <= ctx.day:
         return None
-    unread = [p for p in course_facts(desk.library).pages.values() if p.slug not in record.read]
-    days = (desk.day + n * _DAY for n in range(calendar.days_left(desk.day)))
+    unread = [p for p in course_facts(ctx.library).pages.values() if p.slug not in record.read]
+    days = (ctx.day + n * _DAY for n in range(calendar.days_left(ctx.day)))
     return PlanVerdict(
         pages=len(unread),
         needed=round(sum(page.minutes for page in unread)),
         essentials=round(sum(page.short_minutes for page in unread)),
-        available=sum(desk.learner.minutes_on(d) for d in days if not calendar.is_off(d)),
+        available=sum(ctx.learner.minutes_on(d) for d in days if not calendar.is_off(d)),
     )
 
 
@@ -239,22 +239,22 @@ router = APIRouter()
 
 
 @router.get("/plan")
-def show_plan(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
-    learner, day = desk.learner, desk.day
-    plan, calendar = load_plan(desk), learner.plan_calendar(day)
-    record = load_study_record(desk)
-    key = progress_store.feed_key(desk.db, learner.id) if learner.id else ""
+def show_plan(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+    learner, day = ctx.learner, ctx.day
+    plan, calendar = load_plan(ctx), learner.plan_calendar(day)
+    record = load_study_record(ctx)
+    key = progress_store.feed_key(ctx.db, learner.id) if learner.id else ""
     tasks = plan.tasks if plan else ()
-    return desk.page(
+    return ctx.page(
         "progress/plan.html",
-        exam=main_exam(desk.library),
+        exam=main_exam(ctx.library),
         day=day,
         days_left=(learner.exam_day - day).days if learner.exam_day else None,
         calendar=calendar,
-        weeks=plan_weeks(desk, calendar, record),
-        verdict=judge_plan(desk, calendar, record),
+        weeks=plan_weeks(ctx, calendar, record),
+        verdict=judge_plan(ctx, calendar, record),
         plan=plan,
-        tasks=[view_task(task, desk.library) for task in tasks],
+        tasks=[view_task(task, ctx.library) for task in tasks],
         progress=plan.progress if plan else None,
         latest=calendar.exam - _DAY if calendar.exam else None,
         last_new=last_new_day(calendar),
@@ -265,19 +265,19 @@ def show_plan(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTMLR
 @router.post("/plan")
 def set_exam_day(
     request: Request,
-    desk: Writer,
+    ctx: Writer,
     exam_day: Annotated[str, Form()] = "",
     minutes_a_day: Annotated[str, Form()] = "",
     card_amount: Annotated[str, Form()] = "",
     page_route: Annotated[str, Form()] = "",
 ) -> Response:
     """Save the exam day, daily minutes, amount of new cards and pages; other settings stay."""
-    learner, db = desk.learner, desk.db
+    learner, db = ctx.learner, ctx.db
     changed = {"exam_day": exam_day, "minutes_a_day": minutes_a_day}
     choices = {"card_amount": card_amount, "page_route": page_route}
     changed |= {name: choice for name, choice in choices.items() if choice}
     typed = settings_as_typed(learner).model_copy(update=changed)
-    values, problems = typed.read(desk.day, learner.exam_day)
+    values, problems = typed.read(ctx.day, learner.exam_day)
     if problems:
         return settings_page(request, learner, db, typed, problems)
     change_settings(db, learner.id, values)
@@ -286,15 +286,15 @@ def set_exam_day(
 
 @router.post("/plan/mock")
 def move_mock_exam(
-    desk: Writer, old: Annotated[dt.date, Form()], new: Annotated[dt.date, Form()]
+    ctx: Writer, old: Annotated[dt.date, Form()], new: Annotated[dt.date, Form()]
 ) -> Response:
     """Move a planned mock exam to another day before the exam."""
     try:
-        mocks = move_mock_day(desk.learner.plan_calendar(desk.day), old, new, desk.day)
+        mocks = move_mock_day(ctx.learner.plan_calendar(ctx.day), old, new, ctx.day)
     except ValueError as error:
         raise InvalidInputError(str(error), "new") from None
     moved = {"mock_days": " ".join(day.isoformat() for day in mocks)}
-    change_settings(desk.db, desk.learner.id, moved)
+    change_settings(ctx.db, ctx.learner.id, moved)
     return RedirectResponse("/plan", 303)
 
 
@@ -312,14 +312,14 @@ def plan_calendar(
         return RedirectResponse(f"../../{learner.course}/calendar/{key}.ics", 307)
     if feed is None or learner is None or learner.course != request.state.course:
         raise NotFoundError("There is no calendar at this address. It may have been renewed.")
-    desk = RequestContext(request, library, learner, db, now)
+    ctx = RequestContext(request, library, learner, db, now)
     # Calendar programs poll. The plan changes only if one of these values does.
-    known = f"{key} {feed.changes} {desk.day} {library.version}"
+    known = f"{key} {feed.changes} {ctx.day} {library.version}"
     tag = f'W/"{hashlib.sha256(known.encode()).hexdigest()[:32]}"'
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": tag})
     name = library.syllabus.exam or library.syllabus.title
-    text = write_calendar(desk, load_plan(desk), name, learner.key)
+    text = write_calendar(ctx, load_plan(ctx), name, learner.key)
     return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": tag})
 
 

@@ -81,12 +81,12 @@ def _last_prediction_before(
     return max(made, key=lambda p: p.at, default=None)
 
 
-def inside_words(found: Iterable[PredictionOutcome]) -> str:
+def inside_words(outcomes: Iterable[PredictionOutcome]) -> str:
     """Return a sentence with the share of results inside the range; empty if none counts yet.
 
     The range is meant to cover nine results of ten, so the sentence names that number too.
     """
-    counted = [turnout for turnout in found if turnout.counts]
+    counted = [turnout for turnout in outcomes if turnout.counts]
     if not counted:
         return ""
     inside = sum(turnout.inside for turnout in counted)

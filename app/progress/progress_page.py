@@ -92,14 +92,14 @@ class PredictionChart:
 
 
 def build_prediction_chart(
-    found: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date]
+    outcomes: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date]
 ) -> PredictionChart:
     """Return the last exams; `day_of` maps a moment in ms to the learner's study day."""
-    sentence = inside_words(found)
+    sentence = inside_words(outcomes)
     told = sentence or "No result can be held against a prediction yet."
     return PredictionChart(
-        lines=tuple(_prediction_row(turnout, day_of) for turnout in reversed(found)),
-        svg=_draw_predictions(found[-MAX_PREDICTIONS:], day_of, f"{told} The table has each."),
+        lines=tuple(_prediction_row(turnout, day_of) for turnout in reversed(outcomes)),
+        svg=_draw_predictions(outcomes[-MAX_PREDICTIONS:], day_of, f"{told} The table has each."),
         sentence=sentence,
     )
 
@@ -160,14 +160,14 @@ def _prediction_verdict(turnout: PredictionOutcome) -> str:
 _SITTINGS = 40
 
 
-def prediction_chart(desk: RequestContext) -> PredictionChart:
+def prediction_chart(ctx: RequestContext) -> PredictionChart:
     """Return each mock exam with the prediction made before it."""
-    learner, db = desk.learner, desk.db
+    learner, db = ctx.learner, ctx.db
     results = store.load_exam_results(db, learner.id, _SITTINGS) if learner.id else ()
     # Without a mock exam there is no result to compare a prediction with.
     told = store.load_predictions(db, learner.id) if results else ()
     # A paper of one domain or of missed questions is not the exam that was predicted.
-    foretold = {one.exam for one in told} | desk.library.exams.keys()
+    foretold = {one.exam for one in told} | ctx.library.exams.keys()
     results = tuple(one for one in results if one.exam in foretold)
     return build_prediction_chart(
         match_predictions(told, results), lambda at: learner.study_day(from_milliseconds(at))
@@ -178,28 +178,28 @@ router = APIRouter()
 
 
 @router.get("/progress")
-def show_progress(desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
-    learner = desk.learner
-    plan, record = load_plan(desk), load_study_record(desk)
+def show_progress(ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+    learner = ctx.learner
+    plan, record = load_plan(ctx), load_study_record(ctx)
     estimate = plan.estimate if plan else None
-    scores = store.load_predictions(desk.db, learner.id) if learner.id else ()
-    trend = score_trend(scores, course_facts(desk.library).exam, estimate)
+    scores = store.load_predictions(ctx.db, learner.id) if learner.id else ()
+    trend = score_trend(scores, course_facts(ctx.library).exam, estimate)
     target = target_questions(plan, learner.target)
-    firsts = history.count_by_certainty(desk.db, learner.id) if learner.id else {}
-    begun = record.first or desk.day
-    return desk.page(
+    firsts = history.count_by_certainty(ctx.db, learner.id) if learner.id else {}
+    begun = record.first or ctx.day
+    return ctx.page(
         "progress/index.html",
         estimate=estimate,
         estimate_drawn=draw_estimate(estimate, target) if estimate else "",
-        change=trend.change(desk.day),
+        change=trend.change(ctx.day),
         trend=draw_trend(trend, target),
         chance=describe_chance(estimate, learner.target),
         target_questions=target,
         progress=plan.progress if plan else None,
         domains=domain_progress(
-            desk.library, plan.ready if plan else (), estimate, record.opened, record.read
+            ctx.library, plan.ready if plan else (), estimate, record.opened, record.read
         ),
-        turnouts=prediction_chart(desk),
+        turnouts=prediction_chart(ctx),
         calibration=calibration_chart(firsts),
-        log=study_log(record.counts, desk.day, begun) if learner.calendar else None,
+        log=study_log(record.counts, ctx.day, begun) if learner.calendar else None,
     )

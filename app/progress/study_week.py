@@ -39,12 +39,12 @@ class StudyRecord:
     read: Mapping[str, dt.date]
 
 
-def load_study_record(desk: RequestContext) -> StudyRecord:
+def load_study_record(ctx: RequestContext) -> StudyRecord:
     """Return what the learner did."""
-    learner = desk.learner
-    pages = history.load_recent_pages(desk.db, learner.id) if learner.id else ()
-    since = first_log_day(desk.day)
-    days = history.study_days(desk.db, learner.id, since)
+    learner = ctx.learner
+    pages = history.load_recent_pages(ctx.db, learner.id) if learner.id else ()
+    since = first_log_day(ctx.day)
+    days = history.study_days(ctx.db, learner.id, since)
     sections = collections.Counter(
         learner.study_day(from_milliseconds(at)) for page in pages for at in page.sections.values()
     )
@@ -58,7 +58,7 @@ def load_study_record(desk: RequestContext) -> StudyRecord:
         read={
             page.topic: learner.study_day(from_milliseconds(page.at))
             for page in pages
-            if is_page_read(desk.library, page)
+            if is_page_read(ctx.library, page)
         },
     )
 
@@ -106,12 +106,12 @@ class WeekSummary:
     cards: int
 
 
-def week_summary(desk: RequestContext, plan: StudyPlan, record: StudyRecord) -> WeekSummary:
+def week_summary(ctx: RequestContext, plan: StudyPlan, record: StudyRecord) -> WeekSummary:
     """Return the sums of the last seven study days."""
-    last = [(desk.day - n * _DAY) for n in range(_LAST_DAYS)]
+    last = [(ctx.day - n * _DAY) for n in range(_LAST_DAYS)]
     named = [day.isoformat() for day in last]
-    before = load_newest_list(desk.db, desk.learner.id, desk.day - _LAST_DAYS * _DAY)
-    course = course_facts(desk.library)
+    before = load_newest_list(ctx.db, ctx.learner.id, ctx.day - _LAST_DAYS * _DAY)
+    course = course_facts(ctx.library)
     return WeekSummary(
         days=sum(record.counts.get(day, 0) > 0 for day in named),
         pages=sum(slug in course.pages and day in last for slug, day in record.read.items()),

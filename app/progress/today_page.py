@@ -76,17 +76,17 @@ router = APIRouter()
 
 
 @router.get("/", name="today")
-def show_today(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTMLResponse:
-    library, learner = desk.library, desk.learner
-    running, placing = _open_work(desk)
-    plan = load_plan(desk)
+def show_today(request: Request, ctx: Reader, _ensured: DayListEnsured) -> HTMLResponse:
+    library, learner = ctx.library, ctx.learner
+    running, placing = _open_work(ctx)
+    plan = load_plan(ctx)
     exam = learner.exam_day
     context: dict[str, Any] = {
         "learner": learner,
         "library": library,
         "syllabus": library.syllabus,
-        "day": desk.day,
-        "days_left": (exam - desk.day).days if exam else None,
+        "day": ctx.day,
+        "days_left": (exam - ctx.day).days if exam else None,
         "plan": plan,
         "running": running,
         "placing": placing,
@@ -99,33 +99,33 @@ def show_today(request: Request, desk: Reader, _ensured: DayListEnsured) -> HTML
     if plan is None and running is None:
         welcome = first_visit(library, main_exam(library), learner.key)
         return render_page(request, "progress/first.html", welcome=welcome, **context)
-    record = load_study_record(desk)
+    record = load_study_record(ctx)
     tasks = [view_task(task, library) for task in (plan.tasks if plan else ())]
     if plan is not None:
-        context |= _progress_context(desk, plan, record)
+        context |= _progress_context(ctx, plan, record)
     return render_page(
         request,
         "progress/today.html",
         tasks=tasks,
         minutes_drawn=draw_minutes(tasks),
-        waiting=_waiting_cards(desk, plan),
+        waiting=_waiting_cards(ctx, plan),
         target_questions=target_questions(plan, learner.target),
         **context,
     )
 
 
 def _progress_context(
-    desk: RequestContext, plan: StudyPlan, record: StudyRecord
+    ctx: RequestContext, plan: StudyPlan, record: StudyRecord
 ) -> Mapping[str, Any]:
-    scores = progress_store.load_predictions(desk.db, desk.learner.id)
-    trend = score_trend(scores, course_facts(desk.library).exam, plan.estimate)
+    scores = progress_store.load_predictions(ctx.db, ctx.learner.id)
+    trend = score_trend(scores, course_facts(ctx.library).exam, plan.estimate)
     return {
-        "change": trend.change(desk.day),
+        "change": trend.change(ctx.day),
         "trend": draw_trend(trend, None, height=50),
-        "week": week_days(desk.day, plan.calendar, record),
-        "summary": week_summary(desk, plan, record),
+        "week": week_days(ctx.day, plan.calendar, record),
+        "summary": week_summary(ctx, plan, record),
         "domains": domain_progress(
-            desk.library, plan.ready, plan.estimate, record.opened, record.read
+            ctx.library, plan.ready, plan.estimate, record.opened, record.read
         ),
     }
 
@@ -137,20 +137,20 @@ def target_questions(plan: StudyPlan | None, target: int | None) -> int | None:
     return math.ceil(target * plan.estimate.questions / 100)
 
 
-def _waiting_cards(desk: RequestContext, plan: StudyPlan | None) -> int:
+def _waiting_cards(ctx: RequestContext, plan: StudyPlan | None) -> int:
     """Return how many cards come back later today, once the list is done."""
     if plan is None or not plan.is_done:
         return 0
-    left = todays_queue(desk, listed_cards(desk)).left
+    left = todays_queue(ctx, listed_cards(ctx)).left
     return 0 if left.due or left.fresh else left.waiting
 
 
-def _open_work(desk: RequestContext) -> tuple[OpenSitting | None, OpenPlacementTest | None]:
+def _open_work(ctx: RequestContext) -> tuple[OpenSitting | None, OpenPlacementTest | None]:
     """Return the mock exam in progress and the unfinished placement test."""
-    db, learner, library = desk.db, desk.learner, desk.library
+    db, learner, library = ctx.db, ctx.learner, ctx.library
     if not learner.id:
         return None, None
-    running = history.find_running_exam(db, learner.id, to_milliseconds(desk.now))
+    running = history.find_running_exam(db, learner.id, to_milliseconds(ctx.now))
     if running is not None:
         exam = library.exams.get(running.title)
         running = dataclasses.replace(running, title=exam.title if exam else "Mock exam")
@@ -160,11 +160,11 @@ def _open_work(desk: RequestContext) -> tuple[OpenSitting | None, OpenPlacementT
 
 @router.post("/exam-result")
 def save_exam_result(
-    desk: Writer, result: Annotated[Literal["passed", "failed", ""], Form()] = ""
+    ctx: Writer, result: Annotated[Literal["passed", "failed", ""], Form()] = ""
 ) -> Response:
     """Save how the exam went; an empty result takes it back."""
-    exam = desk.learner.exam_day
-    if exam is None or exam > desk.day:
+    exam = ctx.learner.exam_day
+    if exam is None or exam > ctx.day:
         raise ConflictError("Your exam day is not over yet. The result can be saved after it.")
-    change_settings(desk.db, desk.learner.id, {"exam_result": result})
+    change_settings(ctx.db, ctx.learner.id, {"exam_result": result})
     return RedirectResponse("/", 303)

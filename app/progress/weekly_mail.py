@@ -67,12 +67,12 @@ class MailServer:
             server.send_message(message)
 
 
-def write_summary(desk: RequestContext) -> tuple[str, str] | None:
+def write_summary(ctx: RequestContext) -> tuple[str, str] | None:
     """Return subject and text of a learner's weekly summary; None without a plan."""
-    plan = load_plan(desk)
+    plan = load_plan(ctx)
     if plan is None:
         return None
-    week = week_summary(desk, plan, load_study_record(desk))
+    week = week_summary(ctx, plan, load_study_record(ctx))
     done = (
         f"{format_count(week.days, 'day')} of study, {format_count(week.pages, 'page')}, "
         f"{format_count(week.questions, 'question')}, {format_count(week.cards, 'card')} newly known"
@@ -86,9 +86,9 @@ def write_summary(desk: RequestContext) -> tuple[str, str] | None:
         )
     progress = plan.progress
     lines.append(f"{progress.objectives_ready} of {progress.objectives} objectives are ready.")
-    exam = desk.learner.exam_day
-    if exam is not None and exam >= desk.day:
-        left = format_count((exam - desk.day).days, "day")
+    exam = ctx.learner.exam_day
+    if exam is not None and exam >= ctx.day:
+        left = format_count((exam - ctx.day).days, "day")
         lines.append(f"{left} to your exam on {format_weekday(exam)}.")
     subject = f"Your week: {format_count(week.days, 'day')} of study"
     return subject.replace(NBSP, " "), "\n".join(lines).replace(NBSP, " ")
@@ -130,8 +130,8 @@ def send_due_mails(
             address = f"{base}/mail/{wish.key}"
             if wish.confirmed:
                 request = Request({"type": "http"})  # only the page of a request needs more
-                desk = RequestContext(request, libraries[learner.course], learner, db, now)
-                written = write_summary(desk)
+                ctx = RequestContext(request, libraries[learner.course], learner, db, now)
+                written = write_summary(ctx)
                 if written is None:
                     continue
                 subject, text = written
@@ -182,19 +182,19 @@ router = APIRouter()
 
 
 @router.post("/settings/mail")
-def save_mail_address(desk: Writer, address: Annotated[str, Form()] = "") -> Response:
+def save_mail_address(ctx: Writer, address: Annotated[str, Form()] = "") -> Response:
     """Save the address for the weekly summary; an empty one ends it."""
-    if not desk.request.app.state.settings.smtp:
+    if not ctx.request.app.state.settings.smtp:
         raise NotFoundError("This server sends no mail.")
     address = address.strip()
     name, at, host = address.rpartition("@")
     sound = name and at and "." in host and address.isprintable() and " " not in address
     if address and (not sound or len(address) > _LONGEST):
         raise InvalidInputError("Enter a mail address such as rosa@example.org.", "address")
-    if address != desk.learner.mail:
+    if address != ctx.learner.mail:
         key = secrets.token_urlsafe(24) if address else ""
         values = {"mail": address, "mail_key": key, "mail_confirmed": False, "mailed": ""}
-        change_settings(desk.db, desk.learner.id, values)
+        change_settings(ctx.db, ctx.learner.id, values)
     return RedirectResponse("/settings?kept=yes#mail", 303)
 
 

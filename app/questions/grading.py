@@ -105,16 +105,16 @@ class VariantPair:
         return found.score if self.alike or reworded else RegradeRefusal.WORDS
 
 
-def pair_wordings(asked: Question, now: Question, seed: int) -> VariantPair | RegradeRefusal:
+def pair_wordings(question: Question, now: Question, seed: int) -> VariantPair | RegradeRefusal:
     """Return two versions of a question as an attempt with `seed` shows them.
 
     Only the key may differ: a learner who saw another type or other numbers did not
     answer today's question. Seeds that draw the same numbers give pairs that grade alike.
     """
-    if types.type_of(asked) is not types.type_of(now):
+    if types.type_of(question) is not types.type_of(now):
         return RegradeRefusal.KIND
     try:
-        seen, today = draw_variant(asked, seed), draw_variant(now, seed)
+        seen, today = draw_variant(question, seed), draw_variant(now, seed)
     except ExpressionError:
         return RegradeRefusal.NUMBERS
     if seen.values != today.values:
@@ -122,12 +122,12 @@ def pair_wordings(asked: Question, now: Question, seed: int) -> VariantPair | Re
     return VariantPair(seen, today, _count_question_words(seen) == _count_question_words(today))
 
 
-def is_key_alone(asked: Question, now: Question) -> bool:
+def is_key_alone(question: Question, now: Question) -> bool:
     """Return whether only the key differs, so that attempts can be regraded."""
-    pair = pair_wordings(asked, now, 0)
+    pair = pair_wordings(question, now, 0)
     if isinstance(pair, RegradeRefusal):
         return False
-    some = types.type_of(asked).anything(pair.seen.answer)
+    some = types.type_of(question).anything(pair.seen.answer)
     return not isinstance(pair.grade(some), RegradeRefusal)
 
 

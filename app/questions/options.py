@@ -83,10 +83,10 @@ class ParsedOption:
         """Return its box in Markdown."""
         return "[x]" if self.ticked else credit_box(self.credit)
 
-    def place(self, sheet: SourceFile) -> tuple[int, int]:
+    def place(self, source_file: SourceFile) -> tuple[int, int]:
         """Return the position of its text, after the box."""
         first = self.source.strip().split("\n")[0]
-        return sheet.find(first, self.line, self.line)
+        return source_file.find(first, self.line, self.line)
 
 
 def credit_box(credit: float) -> str:
@@ -113,22 +113,22 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
     ]
 
 
-def read_options(tokens: list[Token], sheet: SourceFile) -> list[ParsedOption]:
+def read_options(tokens: list[Token], source_file: SourceFile) -> list[ParsedOption]:
     """Parse the options of a task list; report malformed boxes (E24)."""
     options: list[ParsedOption] = []
     end = closing_index(tokens, 0)
     index = 1
     while index < end:
         closing = closing_index(tokens, index)
-        option = _parse_option(tokens[index + 1 : closing], first_line(tokens[index]), sheet)
+        option = _parse_option(tokens[index + 1 : closing], first_line(tokens[index]), source_file)
         if option is not None:
             options.append(option)
         index = closing + 1
-    _check_pins(options, sheet)
+    _check_pins(options, source_file)
     return options
 
 
-def _check_pins(options: list[ParsedOption], sheet: SourceFile) -> None:
+def _check_pins(options: list[ParsedOption], source_file: SourceFile) -> None:
     """Check that pinned keys are valid and unique (E10, E11)."""
     seen: dict[str, int] = {}
     for option in options:
@@ -136,40 +136,40 @@ def _check_pins(options: list[ParsedOption], sheet: SourceFile) -> None:
         if found and not option.pinned_key:
             message = f"The key in “{found[0][:40]}” cannot be read."
             hint = "Write one word of letters, digits and hyphens: <!-- = four -->"
-            place = sheet.find("<!--", option.line, option.line)
-            sheet.report("E10", *place, message, hint)
+            place = source_file.find("<!--", option.line, option.line)
+            source_file.report("E10", *place, message, hint)
         if option.pinned_key in seen and option.pinned_key:
             first = seen[option.pinned_key]
             message = f"“{option.pinned_key}” is the key of the option in line {first}."
-            place = sheet.find("<!--", option.line, option.line)
-            sheet.report("E11", *place, message, "Give this one a key of its own.")
+            place = source_file.find("<!--", option.line, option.line)
+            source_file.report("E11", *place, message, "Give this one a key of its own.")
         seen.setdefault(option.pinned_key, option.line)
 
 
-def _parse_option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOption | None:
+def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> ParsedOption | None:
     inline = inside[1] if len(inside) > 1 else None
     if inline is None or inline.type != "inline":
-        sheet.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
+        source_file.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
         return None
     match = _BOX.match(inline.content)
     if match is None or not _well_formed(match, inline):
-        column = sheet.find("[", line, line)[1] if match else 3
+        column = source_file.find("[", line, line)[1] if match else 3
         written = inline.content[:12].split("\n")[0]
         message = f"“{written}” does not begin with a check box."
         hint = "Write - [ ] text or - [x] text."
         if match and "%" in match["inside"]:
             message = f"“{match[0].strip()}” is no part of the mark."
             hint = "Write 1% to 99%, as in - [50%] text; [x] is all of it, [ ] none."
-        sheet.report("E24", line, column, message, hint, derived=True)
+        source_file.report("E24", line, column, message, hint, derived=True)
         return None
-    _check_nested(inside, sheet)
+    _check_nested(inside, source_file)
     _strip_box(inline, match.end())
     source = (
         inline.content
     )  # The box is left out: a key must not depend on whether the option is right.
     pinned = take_pin(inline)
     if not plain_text([inline]):
-        sheet.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
+        source_file.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
         return None
     ticked = "x" in match["inside"].lower()
     said = match["inside"]
@@ -177,13 +177,13 @@ def _parse_option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOp
     return ParsedOption(ticked, inline, _option_feedback(inside), line, pinned, source, credit)
 
 
-def _check_nested(inside: list[Token], sheet: SourceFile) -> None:
+def _check_nested(inside: list[Token], source_file: SourceFile) -> None:
     """Report options nested in another option (E24)."""
     for token in inside[2:]:
         if token.type == "inline" and _BOX.match(token.content):
             message = "This option stands inside of the one above it."
             hint = "Take the spaces before it away."
-            sheet.report("E24", first_line(token), 1, message, hint)
+            source_file.report("E24", first_line(token), 1, message, hint)
             return
 
 
@@ -268,7 +268,7 @@ def is_last(words: str) -> bool:
     return bool(_LAST.match(words.strip()))
 
 
-def code_or_report(option: ParsedOption, sheet: SourceFile) -> str | None:
+def code_or_report(option: ParsedOption, source_file: SourceFile) -> str | None:
     """Return the one code span of an option; report any other content."""
     template = option_code(option)
     if template is None:
@@ -282,10 +282,10 @@ def code_or_report(option: ParsedOption, sheet: SourceFile) -> str | None:
             hint = "Write each answer as an option of its own: "
             hint += f"- {option.box} `{spans[0].content}`"
         message = f"“{words[:_LONGEST_ANSWER]}” is not one code span."
-        sheet.report("E40", *option.place(sheet), message, hint)
+        source_file.report("E40", *option.place(source_file), message, hint)
     elif found := _UNSEEN.search(template):
         message = f"The answer holds a character that nobody types (U+{ord(found[0]):04X})."
-        sheet.report("E76", *option.place(sheet), message, "Delete it; it is not seen.")
+        source_file.report("E76", *option.place(source_file), message, "Delete it; it is not seen.")
     return template
 
 
@@ -301,37 +301,37 @@ def unique_key(item: str, basis: str, taken: set[str]) -> str:
     return name
 
 
-def exceeds_option_limit(made: Sized, what: str, line: int, sheet: SourceFile) -> bool:
+def exceeds_option_limit(made: Sized, what: str, line: int, source_file: SourceFile) -> bool:
     """Return whether a question has its maximum number of parts; report the first extra one."""
     if len(made) < MOST_OPTIONS:
         return False
     message = f"The question has more than {MOST_OPTIONS} {what}."
-    sheet.report("E88", line, 1, message, "Split it into several questions.")
+    source_file.report("E88", line, 1, message, "Split it into several questions.")
     return True
 
 
-def check_any_right(options: Sequence[ParsedOption], line: int, sheet: SourceFile) -> None:
+def check_any_right(options: Sequence[ParsedOption], line: int, source_file: SourceFile) -> None:
     """Check that at least one option is ticked (E20)."""
     if not any(o.ticked for o in options):
         first = options[0].line if options else line
         hint = "Mark the right one with [x]."
-        sheet.report("E20", first, 1, "No answer is marked right.", hint)
+        source_file.report("E20", first, 1, "No answer is marked right.", hint)
 
 
-def check_credits(options: Sequence[ParsedOption], kind: str, sheet: SourceFile) -> None:
+def check_credits(options: Sequence[ParsedOption], kind: str, source_file: SourceFile) -> None:
     """Report options with partial credit, which this type does not support (E24)."""
     for option in options:
         if option.credit:
-            column = sheet.find(option.box, option.line, option.line)[1]
+            column = source_file.find(option.box, option.line, option.line)[1]
             message = f"“{option.box}” cannot stand in a question of type “{kind}”."
             hint = "Write [x] or [ ]. Only single, short and numeric answers have parts."
             if kind == "multiple":
                 hint = "Write [x] or [ ], and in the comment partial: net."
-            sheet.report("E24", option.line, column, message, hint)
+            source_file.report("E24", option.line, column, message, hint)
 
 
 def check_count(
-    count: int, least: int, line: int, sheet: SourceFile, *, exam: str, hint: str = ""
+    count: int, least: int, line: int, source_file: SourceFile, *, exam: str, hint: str = ""
 ) -> None:
     """Check that there are enough options (E22, W22).
 
@@ -342,31 +342,31 @@ def check_count(
     if count < 2:
         wanted += " If the answer is to be typed, write type: short or numeric into its comment."
         message = f"The question has {count} option{'s' * (count != 1)}."
-        sheet.report("E22", line, 1, message, wanted)
+        source_file.report("E22", line, 1, message, wanted)
     elif count < least and exam == "only":
         message = f"The question has {count} options; an exam question needs {least}."
-        sheet.report("E22", line, 1, message, wanted)
+        source_file.report("E22", line, 1, message, wanted)
     elif count < least and exam:
         message = f"The question has {count} options, so mock exams leave it out."
-        sheet.report("W22", line, 1, message, f"{wanted} {hint}".rstrip())
+        source_file.report("W22", line, 1, message, f"{wanted} {hint}".rstrip())
 
 
-def check_doubles(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+def check_doubles(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Check that no two options read the same (E23)."""
     seen: dict[str, int] = {}
     for option in options:
         words = " ".join(option.words.lower().split()).rstrip(".")
         if words in seen:
             message = f"This option says the same as the one in line {seen[words]}."
-            sheet.report("E23", option.line, 1, message, "Change or delete one of them.")
+            source_file.report("E23", option.line, 1, message, "Change or delete one of them.")
         seen.setdefault(words, option.line)
 
 
-def check_feedback(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+def check_feedback(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Check that every wrong option has feedback (W25)."""
     for option in options:
         if not option.ticked and not option.feedback:
             what = "not wholly right" if option.credit else "wrong"
             message = f"“{option.words[:50]}” does not say why it is {what}."
             hint = "Write a quote below it: two spaces, > and a sentence."
-            sheet.report("W25", option.line, 1, message, hint)
+            source_file.report("W25", option.line, 1, message, hint)

@@ -129,9 +129,9 @@ class AuthoredItem:
         return self.draft.comment
 
     @property
-    def sheet(self) -> SourceFile:
+    def source_file(self) -> SourceFile:
         """Return the file, which collects problems."""
-        return self.scope.sheet
+        return self.scope.source_file
 
     def drawn_from(self, file: bool) -> str:
         """Return whether mock exams draw it: “only” they do, “maybe”, or empty for never.
@@ -246,7 +246,7 @@ class QuestionType(abc.ABC, Generic[A]):
     def check(self, answer: A, written: AuthoredItem, *, exam: bool) -> None:
         """Report problems of the answer. `exam` is whether a mock exam may draw it."""
 
-    def check_words(self, answer: A, stem: RichText, line: int, sheet: SourceFile) -> None:
+    def check_words(self, answer: A, stem: RichText, line: int, source_file: SourceFile) -> None:
         """Report problems of its wording together with the stem."""
 
     def right_words(self, answer: A) -> list[str]:
@@ -297,9 +297,9 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return ()
 
-    def drawn(self, answer: A, found: Mapping[str, SvgFigure]) -> A:
+    def drawn(self, answer: A, figures: Mapping[str, SvgFigure]) -> A:
         """Return the answer with its figures, by file name."""
-        del found
+        del figures
         return answer
 
     # --- computed numbers ---

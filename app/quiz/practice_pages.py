@@ -105,66 +105,64 @@ class _OpenRun:
 
 
 @router.get("")
-def show_practice(desk: Reader) -> HTMLResponse:
+def show_practice(ctx: Reader) -> HTMLResponse:
     """The practice home: every way to practice, with its number of questions."""
-    past = store.load_history(desk.db, desk.learner.id)
-    questions = list(desk.library.questions.values())
-    kept = _reserved_questions(desk)
-    newest = store.newest_run(desk.db, desk.learner.id)
-    order = weakest_objectives(desk)
-    names = {o.number: o for d in desk.library.syllabus.domains for o in d.objectives}
-    return desk.page(
+    past = store.load_history(ctx.db, ctx.learner.id)
+    questions = list(ctx.library.questions.values())
+    kept = _reserved_questions(ctx)
+    newest = store.newest_run(ctx.db, ctx.learner.id)
+    order = weakest_objectives(ctx)
+    names = {o.number: o for d in ctx.library.syllabus.domains for o in d.objectives}
+    return ctx.page(
         "quiz/index.html",
         all=_count_questions(questions, past),
         kept=len(kept),
         fresh=sum(q.id not in past and q.id not in kept for q in questions),
-        topics=_topic_counts(desk, past),
-        domains=_objective_counts(desk, past),
+        topics=_topic_counts(ctx, past),
+        domains=_objective_counts(ctx, past),
         labs=[
             _question_row(q, question_heading(q), past) for q in questions if q.type == "console"
         ],
         weakest=names[order[0]] if order and past else None,
         run=_unfinished_run(newest),
-        flagged=len(
-            store.flagged_questions(desk.db, desk.learner.id) & desk.library.questions.keys()
-        ),
+        flagged=len(store.flagged_questions(ctx.db, ctx.learner.id) & ctx.library.questions.keys()),
         token=new_token(),
     )
 
 
 @router.get("/objectives/{number}")
-def practice_objective(desk: Reader, number: str, count: Count = 10) -> HTMLResponse:
+def practice_objective(ctx: Reader, number: str, count: Count = 10) -> HTMLResponse:
     """The questions of one objective from all pages, and a form to start a run of them."""
-    goals = (o for d in desk.library.syllabus.domains for o in d.objectives)
+    goals = (o for d in ctx.library.syllabus.domains for o in d.objectives)
     found = next((goal for goal in goals if goal.number == number), None)
     if found is None:
         raise NotFoundError(f"This course has no objective “{number}”.")
     title = f"{found.number} {found.name}"
-    questions = questions_of_objective(desk.library, number)
-    return _render_offer(desk, title, f"objective:{number}", questions, count)
+    questions = questions_of_objective(ctx.library, number)
+    return _render_offer(ctx, title, f"objective:{number}", questions, count)
 
 
 @router.get("/{topic}")
-def practice_topic(desk: Reader, topic: str, count: Count = 10) -> HTMLResponse:
+def practice_topic(ctx: Reader, topic: str, count: Count = 10) -> HTMLResponse:
     """The questions of one topic with their results, and a form to start a run of them."""
-    title = find_topic(desk.library, topic).title
-    questions = questions_of_topic(desk.library, topic)
-    return _render_offer(desk, title, f"topic:{topic}", questions, count)
+    title = find_topic(ctx.library, topic).title
+    questions = questions_of_topic(ctx.library, topic)
+    return _render_offer(ctx, title, f"topic:{topic}", questions, count)
 
 
 def _render_offer(
-    desk: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
+    ctx: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
     """The page with questions and results; a run of `count` of them starts with `pick`."""
     mode, _, scope = pick.partition(":")
-    past = store.load_history(desk.db, desk.learner.id)
-    kept, hidden = _reserved_questions(desk), excluded_questions(desk)
+    past = store.load_history(ctx.db, ctx.learner.id)
+    kept, hidden = _reserved_questions(ctx), excluded_questions(ctx)
     rows = [
-        _question_row(q, _title_as_asked(desk, q, answered=False), past)
+        _question_row(q, _title_as_asked(ctx, q, answered=False), past)
         for q in sorted(questions, key=lambda q: q.level)
         if q.id not in hidden
     ]
-    return desk.page(
+    return ctx.page(
         "quiz/topic.html",
         title=title,
         pick=pick,
@@ -186,19 +184,19 @@ def _question_row(
     return {"address": address, "words": title, "past": last, "level": question.level}
 
 
-def _title_as_asked(desk: RequestContext, question: Question, *, answered: bool) -> str:
+def _title_as_asked(ctx: RequestContext, question: Question, *, answered: bool) -> str:
     """Return the title with the numbers that its page shows: of the last answer, or the next."""
     if question.computed is None:
         return question_title(question)
-    before = store.load_seeds(desk.db, desk.learner.id, question.id)
-    seed = before[0] if answered and before else seed_for(question, desk.learner.key, before)
+    before = store.load_seeds(ctx.db, ctx.learner.id, question.id)
+    seed = before[0] if answered and before else seed_for(question, ctx.learner.key, before)
     return question_title(question, seed)
 
 
-def _reserved_questions(desk: RequestContext) -> frozenset[str]:
+def _reserved_questions(ctx: RequestContext) -> frozenset[str]:
     """Return the questions reserved for future mock exams."""
-    met = questions_in_past_exams(desk.db, desk.learner.id, desk.now)
-    return reserved_for_exams(desk.library, met)
+    met = questions_in_past_exams(ctx.db, ctx.learner.id, ctx.now)
+    return reserved_for_exams(ctx.library, met)
 
 
 def _count_questions(
@@ -210,10 +208,10 @@ def _count_questions(
 
 
 def _topic_counts(
-    desk: RequestContext, past: Mapping[str, PastAttempts]
+    ctx: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[tuple[str, str, QuestionCount]]:
     """Return the topics with questions in reading order: slug, title, counts."""
-    library = desk.library
+    library = ctx.library
     order = [s for s in library.syllabus.topics if s in library.topics]
     order += [s for s in library.topics if s not in order]
     rows = []
@@ -225,14 +223,14 @@ def _topic_counts(
 
 
 def _objective_counts(
-    desk: RequestContext, past: Mapping[str, PastAttempts]
+    ctx: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
     """Return the domains, each with the objectives that have questions."""
-    parts, there = [], domain_by_objective(desk.library)
-    home = {q.id: q.home(there) for q in desk.library.questions.values()}
-    plan = load_plan(desk)
+    parts, there = [], domain_by_objective(ctx.library)
+    home = {q.id: q.home(there) for q in ctx.library.questions.values()}
+    plan = load_plan(ctx)
     known = plan.estimate.objectives if plan and plan.estimate else {}
-    for domain in desk.library.syllabus.domains:
+    for domain in ctx.library.syllabus.domains:
         goals = [
             ObjectivePractice(
                 objective,
@@ -240,10 +238,10 @@ def _objective_counts(
                 known[objective.number].chance if objective.number in known else None,
             )
             for objective in domain.objectives
-            if (pool := questions_of_objective(desk.library, objective.number))
+            if (pool := questions_of_objective(ctx.library, objective.number))
         ]
         whole = [q for q, at in home.items() if at == domain.number]
-        mine = _count_questions((desk.library.questions[q] for q in whole), past)
+        mine = _count_questions((ctx.library.questions[q] for q in whole), past)
         parts.append(DomainPractice(domain, tuple(goals), mine))
     return [part for part in parts if part.goals]
 
@@ -271,65 +269,69 @@ async def begin_practice_run(request: Request, wanted: RunWished) -> Response:
 
     They are chosen before the write transaction, because that reads the learner's whole history.
     """
-    items = await run_reading(request, lambda desk: _choose_or_refuse(desk, wanted.wish))
-    run = await run_writing(request, lambda desk: _save_run(desk, wanted, items))
+    items = await run_reading(request, lambda ctx: _choose_or_refuse(ctx, wanted.wish))
+    run = await run_writing(request, lambda ctx: _save_run(ctx, wanted, items))
     return RedirectResponse(f"/quiz/runs/{run}", 303)
 
 
-def _choose_or_refuse(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
+def _choose_or_refuse(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
     """Return the questions of a run; raises ConflictError if there are none."""
-    items = _missed_in_run(desk, wish) if wish.mode == "retry" else _choose_questions(desk, wish)
+    items = (
+        _missed_in_run(ctx, practice)
+        if practice.mode == "retry"
+        else _choose_questions(ctx, practice)
+    )
     if not items:
-        words = _NOTHING.get(wish.mode, "This course has no questions yet.")
+        words = _NOTHING.get(practice.mode, "This course has no questions yet.")
         raise ConflictError(words, "Choose another way to practice.")
     return items
 
 
-def _save_run(desk: RequestContext, wanted: PracticeForm, items: tuple[str, ...]) -> int:
-    wish = wanted.wish
-    token = wanted.token or new_token()
+def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -> int:
+    wish = form.wish
+    token = form.token or new_token()
     if wish.mode == "today":  # from whichever tab and however often: it is one run
-        token = f"today.{desk.learner.key}.{desk.day}"
+        token = f"today.{ctx.learner.key}.{ctx.day}"
     run = NewPracticeRun(token, wish.mode, wish.scope, items)
-    return store.begin_run(desk.db, desk.learner.id, run, desk.now)
+    return store.begin_run(ctx.db, ctx.learner.id, run, ctx.now)
 
 
 @runs_router.get("/runs/{run}")
-def resume_run(desk: Reader, run: RowNumber) -> Response:
+def resume_run(ctx: Reader, run: RowNumber) -> Response:
     """Redirect to the first unanswered question of a run."""
-    found = _require_run(desk, run)
+    found = _require_run(ctx, run)
     return RedirectResponse(run_frame(found, 0).onward, 303)
 
 
 @runs_router.get("/runs/{run}/result")
-def show_run_result(desk: Reader, run: RowNumber) -> HTMLResponse:
+def show_run_result(ctx: Reader, run: RowNumber) -> HTMLResponse:
     """The summary of a run."""
-    found = _require_run(desk, run)
+    found = _require_run(ctx, run)
     scores = _run_scores(found)
     rows = [
         {
             "place": place,
-            "words": _title_as_asked(desk, desk.library.questions[item], answered=item in scores),
+            "words": _title_as_asked(ctx, ctx.library.questions[item], answered=item in scores),
             "score": scores.get(item),
         }
         for place, item in enumerate(found.items, 1)
     ]
     right = [item for item, score in scores.items() if score >= 1]
     missed = [question_card_id(item) for item in scores if item not in right]
-    added = added_cards(desk.db, desk.learner.id, missed).values()
-    plan = load_plan(desk)
-    return desk.page(
+    added = added_cards(ctx.db, ctx.learner.id, missed).values()
+    plan = load_plan(ctx)
+    return ctx.page(
         "quiz/result.html",
-        tasks=[view_task(task, desk.library) for task in (plan.tasks if plan else ())],
+        tasks=[view_task(task, ctx.library) for task in (plan.tasks if plan else ())],
         run=run_frame(found, 0),
         rows=rows,
         summary=summarize_run(
-            desk.library,
+            ctx.library,
             scores,
             list(found.items),
             [page.slug for task in (plan.tasks if plan else ()) for page in task.task.pages],
         ),
-        learned=store.count_missed_before(desk.db, desk.learner.id, found.id, right),
+        learned=store.count_missed_before(ctx.db, ctx.learner.id, found.id, right),
         returning=sum(not card.aside for card in added),
         token=new_token(),
     )
@@ -341,66 +343,66 @@ def _run_scores(run: PracticeRunState) -> dict[str, float]:
 
 @runs_router.get("/runs/{run}/{place}")
 def show_run_question(
-    desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor
+    ctx: Reader, run: RowNumber, place: RowNumber, submission: AskedFor
 ) -> HTMLResponse:
     """A question of a run: unanswered, or with the feedback to its answer."""
-    found = _require_run(desk, run)
+    found = _require_run(ctx, run)
     if not 1 <= place <= len(found.items):
         raise NotFoundError(f"This run has questions 1 to {len(found.items)}.")
     frame = run_frame(found, place)
-    if sent.form.review:
-        summary = summarize_run(desk.library, _run_scores(found), list(found.items))
+    if submission.form.review:
+        summary = summarize_run(ctx.library, _run_scores(found), list(found.items))
         review = tuple(question.place for question in summary.missed)
         frame = dataclasses.replace(frame, review=review)
-    question = desk.library.questions[found.items[place - 1]]
+    question = ctx.library.questions[found.items[place - 1]]
     kind = "placement" if found.mode == "placement" else "practice"
-    form = sent.form.model_copy(update={"run": found.id, "context": kind})
-    sent = QuestionSubmission(form, sent.raw)
-    refuse_during_exam(desk, question)
+    form = submission.form.model_copy(update={"run": found.id, "context": kind})
+    submission = QuestionSubmission(form, submission.raw)
+    refuse_during_exam(ctx, question)
     answered = found.answers.get(question.id)
     if answered is None:
-        asked = open_question(desk, question, sent)
-        return question_page(desk, dataclasses.replace(asked, place=place), frame)
+        asked = open_question(ctx, question, submission)
+        return question_page(ctx, dataclasses.replace(asked, place=place), frame)
     outcome = recorded_feedback(
-        desk, store.load_attempt(desk.db, desk.learner.id, answered[0]), frame, sent
+        ctx, store.load_attempt(ctx.db, ctx.learner.id, answered[0]), frame, submission
     )
-    near = ask_again_in_unit(desk, outcome, sent)
+    near = ask_again_in_unit(ctx, outcome, submission)
     shown = dataclasses.replace(near, place=place) if near else outcome
-    return question_page(desk, shown, frame, reported=sent.form.reported)
+    return question_page(ctx, shown, frame, reported=submission.form.reported)
 
 
-def _require_run(desk: RequestContext, number: int) -> PracticeRunState:
+def _require_run(ctx: RequestContext, number: int) -> PracticeRunState:
     """Return the run, limited to questions that are still in the course."""
-    run = store.find_run(desk.db, desk.learner.id, number)
-    left = tuple(item for item in run.items if item in desk.library.questions)
+    run = store.find_run(ctx.db, ctx.learner.id, number)
+    left = tuple(item for item in run.items if item in ctx.library.questions)
     if not left:
         raise NotFoundError("The questions of this run are no longer in the course.")
     return dataclasses.replace(run, items=left)
 
 
-def _choose_questions(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
-    hidden = excluded_questions(desk)
-    questions = [q for q in desk.library.questions.values() if q.id not in hidden]
-    past = store.load_history(desk.db, desk.learner.id)
-    seed = f"{desk.learner.key}:{desk.now.timestamp()}"
-    if wish.mode == "today":
-        return tuple(q for q in todays_questions(desk) if q not in hidden)
-    if wish.mode == "placement":
-        return draw_placement(questions, desk.library.syllabus.domains, past, seed)
-    if wish.mode == "flagged":
-        marked = store.flagged_questions(desk.db, desk.learner.id)
+def _choose_questions(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
+    hidden = excluded_questions(ctx)
+    questions = [q for q in ctx.library.questions.values() if q.id not in hidden]
+    past = store.load_history(ctx.db, ctx.learner.id)
+    seed = f"{ctx.learner.key}:{ctx.now.timestamp()}"
+    if practice.mode == "today":
+        return tuple(q for q in todays_questions(ctx) if q not in hidden)
+    if practice.mode == "placement":
+        return draw_placement(questions, ctx.library.syllabus.domains, past, seed)
+    if practice.mode == "flagged":
+        marked = store.flagged_questions(ctx.db, ctx.learner.id)
         questions = [q for q in questions if q.id in marked]
-    weakest = weakest_objectives(desk) if wish.mode == "weakest" else ()
-    return select_questions(questions, past, wish, seed, weakest)
+    weakest = weakest_objectives(ctx) if practice.mode == "weakest" else ()
+    return select_questions(questions, past, practice, seed, weakest)
 
 
-def _missed_in_run(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
+def _missed_in_run(ctx: RequestContext, practice: PracticeRequest) -> tuple[str, ...]:
     """Return the questions of an earlier run that were not answered right."""
-    plain = wish.scope.isascii() and wish.scope.isdigit()
-    if not plain or int(wish.scope) > LAST_ROW:
-        raise NotFoundError(f"There is no practice run “{wish.scope}” of yours.")
-    run = _require_run(desk, int(wish.scope))
-    hidden = excluded_questions(desk)
+    plain = practice.scope.isascii() and practice.scope.isdigit()
+    if not plain or int(practice.scope) > LAST_ROW:
+        raise NotFoundError(f"There is no practice run “{practice.scope}” of yours.")
+    run = _require_run(ctx, int(practice.scope))
+    hidden = excluded_questions(ctx)
     return tuple(
         item for item in run.items if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1
     )

@@ -116,12 +116,12 @@ class NextLinks:
 def build_feedback(
     db: Session,
     library: Library,
-    given: RecordedAttempt,
-    way: NextLinks,
+    attempt: RecordedAttempt,
+    links: NextLinks,
     judged: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to an answer: `judged` now, or graded as it was at the time."""
-    seen = judged or _variant_as_answered(db, library, given)
+    seen = judged or _variant_as_answered(db, library, attempt)
     variant, verdict = seen.variant, seen.verdict
     question = variant.question
     topic = library.topics.get(question.topic)
@@ -129,17 +129,17 @@ def build_feedback(
     return AnswerFeedback(
         variant=variant,
         verdict=verdict,
-        given=given,
+        given=attempt,
         sources=_cited_sources(library, question),
         page=_passage_address(topic, variant, verdict) if topic else "",
         reading=_estimate_reading(_calculator_address(variant, verdict), library),
-        back=way.back,
+        back=links.back,
         again=f"/quiz/{question.topic}/{question.id}" if current else "",
-        onward=way.onward,
-        onward_words=way.words,
-        here=way.here,
-        token=way.token,
-        old=current is None or current.revision != given.revision,
+        onward=links.onward,
+        onward_words=links.words,
+        here=links.here,
+        token=links.token,
+        old=current is None or current.revision != attempt.revision,
     )
 
 
@@ -151,25 +151,25 @@ def _passage_address(topic: Topic, variant: Variant, verdict: GradeResult) -> st
     return f"/concepts/{topic.slug}{passage.fragment if passage else ''}"
 
 
-def _variant_as_answered(db: Session, library: Library, given: RecordedAttempt) -> GradedVariant:
-    variant = draw_variant(_question_as_answered(db, library, given), given.seed)
-    if not given.raw:
+def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> GradedVariant:
+    variant = draw_variant(_question_as_answered(db, library, attempt), attempt.seed)
+    if not attempt.raw:
         return GradedVariant(variant, grade_blank(variant))
-    verdict = grade(variant, given.raw)
-    if isinstance(verdict, UnreadableResponse) and given.score:  # the grading rules changed since
-        verdict = GradeResult(score=given.score, parsed={})
+    verdict = grade(variant, attempt.raw)
+    if isinstance(verdict, UnreadableResponse) and attempt.score:  # the grading rules changed since
+        verdict = GradeResult(score=attempt.score, parsed={})
     elif isinstance(
         verdict, UnreadableResponse
     ):  # from an exam, which could not ask for a readable answer
-        verdict = grade_unreadable(variant, given.raw, verdict)
+        verdict = grade_unreadable(variant, attempt.raw, verdict)
     return GradedVariant(variant, verdict)
 
 
-def _question_as_answered(db: Session, library: Library, given: RecordedAttempt) -> Question:
-    current = library.questions.get(given.item)
-    if current is not None and current.revision == given.revision:
+def _question_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> Question:
+    current = library.questions.get(attempt.item)
+    if current is not None and current.revision == attempt.revision:
         return current
-    kept = store.load_wording(db, given.item, given.revision)
+    kept = store.load_wording(db, attempt.item, attempt.revision)
     assert kept is not None  # noqa: S101 - saved with the first answer to it
     return kept
 
@@ -265,9 +265,9 @@ class PageQuestionCount:
     count: int
 
 
-def page_question_count(desk: RequestContext, question: Question) -> PageQuestionCount | None:
+def page_question_count(ctx: RequestContext, question: Question) -> PageQuestionCount | None:
     """Return the counts of the page whose text contains the question; None if none does."""
-    topic = desk.library.topics.get(question.topic)
+    topic = ctx.library.topics.get(question.topic)
     asked = [
         piece.question
         for section in (topic.sections if topic else ())
@@ -276,7 +276,7 @@ def page_question_count(desk: RequestContext, question: Question) -> PageQuestio
     ]
     if question.id not in asked:
         return None
-    past = store.load_history(desk.db, desk.learner.id)
+    past = store.load_history(ctx.db, ctx.learner.id)
     tries = past[question.id].tries if question.id in past else 0
     return PageQuestionCount(question.id, tries, sum(item in past for item in asked), len(asked))
 
@@ -287,39 +287,39 @@ def run_frame(run: PracticeRunState, place: int) -> RunFrame:
     return RunFrame(run.id, place, scores, placing=run.mode == "placement")
 
 
-def refuse_during_exam(desk: RequestContext, question: Question) -> None:
+def refuse_during_exam(ctx: RequestContext, question: Question) -> None:
     """Raise ConflictError if the question is in a mock exam in progress."""
-    if question.id in questions_in_running_exam(desk.db, desk.learner.id, desk.now):
+    if question.id in questions_in_running_exam(ctx.db, ctx.learner.id, ctx.now):
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
         )
-    if question.id in excluded_questions(desk):
+    if question.id in excluded_questions(ctx):
         raise ConflictError(
             "This question is kept for mock exams.",
             "Once a mock exam has asked it, it can be practiced.",
         )
 
 
-def excluded_questions(desk: RequestContext) -> frozenset[str]:
+def excluded_questions(ctx: RequestContext) -> frozenset[str]:
     """Return the questions that practice must not show now.
 
     Those of a mock exam in progress, and those reserved for future ones.
     """
-    db, learner = desk.db, desk.learner.id
-    kept = reserved_for_exams(desk.library, questions_in_past_exams(db, learner, desk.now))
-    return kept | questions_in_running_exam(db, learner, desk.now)
+    db, learner = ctx.db, ctx.learner.id
+    kept = reserved_for_exams(ctx.library, questions_in_past_exams(db, learner, ctx.now))
+    return kept | questions_in_running_exam(db, learner, ctx.now)
 
 
 def open_question(
-    desk: RequestContext, question: Question, sent: QuestionSubmission
+    ctx: RequestContext, question: Question, submission: QuestionSubmission
 ) -> OpenQuestion:
     """Return the question for this request: its seed, and the response so far."""
-    form, raw = sent.form, sent.raw
+    form, raw = submission.form, submission.raw
     seed = form.seed
     if seed is None:
-        before = store.load_seeds(desk.db, desk.learner.id, question.id)
-        seed = seed_for(question, desk.learner.key, before)
+        before = store.load_seeds(ctx.db, ctx.learner.id, question.id)
+        seed = seed_for(question, ctx.learner.key, before)
     variant = draw_variant(question, seed)
     if form.move:
         raw = types.type_of(variant).moved(raw, form.move)
@@ -330,17 +330,17 @@ def open_question(
         back=form.back,
         run=form.run,
         hints=min(form.hints + form.more, len(variant.hints)),
-        since=form.since or to_milliseconds(desk.now),
+        since=form.since or to_milliseconds(ctx.now),
         certainty=form.certainty,
         typed=raw,
     )
 
 
 def recorded_feedback(
-    desk: RequestContext,
-    given: RecordedAttempt,
+    ctx: RequestContext,
+    attempt: RecordedAttempt,
     frame: RunFrame | None,
-    sent: QuestionSubmission,
+    submission: QuestionSubmission,
     seen: GradedVariant | None = None,
 ) -> AnswerFeedback:
     """Return the feedback to a saved answer, with links to the next step."""
@@ -348,27 +348,27 @@ def recorded_feedback(
         last = frame.onward.endswith("result")
         words = "See the result" if last else "Next missed" if frame.review else "Next question"
         way = NextLinks(frame.address, frame.onward, words)
-    elif sent.form.context == "page":
-        way = NextLinks(sent.form.back)
-    elif _home_words(sent.form.back) == _PRACTICE:
-        way = NextLinks(sent.form.back, sent.form.back, f"Back to {_PRACTICE}")
+    elif submission.form.context == "page":
+        way = NextLinks(submission.form.back)
+    elif _home_words(submission.form.back) == _PRACTICE:
+        way = NextLinks(submission.form.back, submission.form.back, f"Back to {_PRACTICE}")
     else:
-        topic = desk.library.questions.get(given.item)
+        topic = ctx.library.questions.get(attempt.item)
         onward = f"/quiz/{topic.topic}" if topic else "/quiz"
-        way = NextLinks(sent.form.back, onward, "All questions of this topic")
-    here = verdict_page(given, frame, sent)
+        way = NextLinks(submission.form.back, onward, "All questions of this topic")
+    here = verdict_page(attempt, frame, submission)
     way = dataclasses.replace(way, here=here, token=new_token())
-    outcome = build_feedback(desk.db, desk.library, given, way, seen)
-    return add_comeback(desk, outcome)
+    outcome = build_feedback(ctx.db, ctx.library, attempt, way, seen)
+    return add_comeback(ctx, outcome)
 
 
-def add_comeback(desk: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
+def add_comeback(ctx: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
     """Return the feedback with the question's card, if it has one."""
-    day = desk.learner.study_day(desk.now)
+    day = ctx.learner.study_day(ctx.now)
     item = outcome.question.id
     found = None
-    if item in desk.library.questions:
-        found = find_comeback(desk.db, desk.learner.id, item, day)
+    if item in ctx.library.questions:
+        found = find_comeback(ctx.db, ctx.learner.id, item, day)
     return dataclasses.replace(outcome, comeback=found)
 
 
@@ -377,29 +377,33 @@ def _home_words(back: str) -> str:
     return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
 
 
-def verdict_page(given: RecordedAttempt, frame: RunFrame | None, sent: QuestionSubmission) -> str:
+def verdict_page(
+    attempt: RecordedAttempt, frame: RunFrame | None, submission: QuestionSubmission
+) -> str:
     """Return the URL of the feedback for a browser without htmx."""
     if frame is not None:
         return f"/quiz/runs/{frame.id}/{frame.place}"
-    query: dict[str, object] = {"attempt": given.id, "context": sent.form.context}
-    if sent.form.back:
-        query["back"] = sent.form.back
-    return f"/quiz/{given.topic}/{given.item}?{urlencode(query)}"
+    query: dict[str, object] = {"attempt": attempt.id, "context": submission.form.context}
+    if submission.form.back:
+        query["back"] = submission.form.back
+    return f"/quiz/{attempt.topic}/{attempt.item}?{urlencode(query)}"
 
 
 def ask_again_in_unit(
-    desk: RequestContext, outcome: AnswerFeedback, sent: QuestionSubmission
+    ctx: RequestContext, outcome: AnswerFeedback, submission: QuestionSubmission
 ) -> OpenQuestion | None:
     """Return the same variant again if only the unit was wrong; otherwise None."""
     near = outcome.verdict.near
     if not near or outcome.old:
         return None
-    asked = open_question(desk, outcome.question, QuestionSubmission(sent.form, outcome.given.raw))
+    asked = open_question(
+        ctx, outcome.question, QuestionSubmission(submission.form, outcome.given.raw)
+    )
     return dataclasses.replace(asked, variant=outcome.variant, token=new_token(), near=near)
 
 
 def question_page(
-    desk: RequestContext,
+    ctx: RequestContext,
     shown: OpenQuestion | AnswerFeedback,
     frame: RunFrame | None = None,
     *,
@@ -414,38 +418,38 @@ def question_page(
     asked = shown if isinstance(shown, OpenQuestion) else None
     outcome = shown if isinstance(shown, AnswerFeedback) else None
     template = "quiz/show.html"
-    if desk.request.method == "POST" and is_htmx_request(desk.request):
+    if ctx.request.method == "POST" and is_htmx_request(ctx.request):
         alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
         template = "quiz/_desk.html" if frame else alone
         template = "quiz/_judged.html" if tally else template
     question = shown.question
-    return desk.page(
+    return ctx.page(
         template,
         home=_home_words(shown.back),
         status=status,
-        topic=desk.library.topics.get(question.topic),
-        objectives=objective_titles(desk.library, question),
+        topic=ctx.library.topics.get(question.topic),
+        objectives=objective_titles(ctx.library, question),
         asked=asked,
         outcome=outcome,
         run=frame,
         reported=reported,
         tally=tally,
-        flag=_flag_button(desk, shown, frame),
+        flag=_flag_button(ctx, shown, frame),
     )
 
 
 def _flag_button(
-    desk: RequestContext, shown: OpenQuestion | AnswerFeedback, frame: RunFrame | None
+    ctx: RequestContext, shown: OpenQuestion | AnswerFeedback, frame: RunFrame | None
 ) -> FlagButton | None:
     """Return the flag button, or None if the surrounding page shows its own."""
-    if shown.question.id not in desk.library.questions:
+    if shown.question.id not in ctx.library.questions:
         return None
     question = shown.question
     alone = f"/quiz/{question.topic}/{question.id}"
     back = f"/quiz/runs/{frame.id}/{frame.place}" if frame else alone
     if isinstance(shown, AnswerFeedback) and frame is None:
         back = f"{alone}?attempt={shown.given.id}"
-    on = question.id in store.flagged_questions(desk.db, desk.learner.id)
+    on = question.id in store.flagged_questions(ctx.db, ctx.learner.id)
     return FlagButton(question.topic, question.id, on, back)
 
 
@@ -495,167 +499,170 @@ Addressed = Annotated[Question, Depends(read_question)]
 
 
 @router.get("/{topic}/{question}")  # noqa: FAST003 - in Addressed
-def show_quiz_question(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
+def show_quiz_question(ctx: Reader, question: Addressed, submission: AskedFor) -> HTMLResponse:
     """The page of a question: unanswered, or with the feedback to an attempt."""
-    refuse_during_exam(desk, question)
-    if not sent.form.attempt:
-        asked = open_question(desk, question, sent)
-        return question_page(desk, asked, reported=sent.form.reported)
-    given = store.load_attempt(desk.db, desk.learner.id, sent.form.attempt)
+    refuse_during_exam(ctx, question)
+    if not submission.form.attempt:
+        asked = open_question(ctx, question, submission)
+        return question_page(ctx, asked, reported=submission.form.reported)
+    given = store.load_attempt(ctx.db, ctx.learner.id, submission.form.attempt)
     if given.item != question.id:
         raise NotFoundError(f"Answer {given.id} belongs to another question.")
-    outcome = recorded_feedback(desk, given, None, sent)
-    shown = ask_again_in_unit(desk, outcome, sent) or outcome
-    return question_page(desk, shown, reported=sent.form.reported)
+    outcome = recorded_feedback(ctx, given, None, submission)
+    shown = ask_again_in_unit(ctx, outcome, submission) or outcome
+    return question_page(ctx, shown, reported=submission.form.reported)
 
 
 @router.get("/{topic}/{question}/form")  # noqa: FAST003 - in Addressed
-def quiz_question_fragment(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
+def quiz_question_fragment(ctx: Reader, question: Addressed, submission: AskedFor) -> HTMLResponse:
     """The unanswered question as a fragment: another hint, a step moved, another try."""
-    refuse_during_exam(desk, question)
+    refuse_during_exam(ctx, question)
     asked = _place_in_run(
-        open_question(desk, question, sent), _find_answered_run(desk, question, sent)
+        open_question(ctx, question, submission), _find_answered_run(ctx, question, submission)
     )
-    return render_page(desk.request, "quiz/_question.html", asked=asked)
+    return render_page(ctx.request, "quiz/_question.html", asked=asked)
 
 
 @router.post("/{topic}/{question}/attempts")  # noqa: FAST003 - in Addressed
-async def submit_attempt(request: Request, question: Addressed, sent: Posted) -> Response:
+async def submit_attempt(request: Request, question: Addressed, submission: Posted) -> Response:
     """Grade a response and save it; an unreadable one is rejected and not saved.
 
     The feedback is rendered after the commit: that takes longer than saving, and other writers
     would have to wait for it.
     """
-    sent = _clear_answer(sent)
+    submission = _clear_answer(submission)
     async with write_dependencies(request) as (db, learner):
-        desk = await build_request_context(request, learner, db)
-        taken = await run_in_threadpool(_submit_answer, desk, question, sent)
+        ctx = await build_request_context(request, learner, db)
+        taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
     async with read_only_session(request) as db:
-        after = dataclasses.replace(desk, db=db)
-        return await run_in_threadpool(_respond_to_attempt, after, taken, sent)
+        after = dataclasses.replace(ctx, db=db)
+        return await run_in_threadpool(_respond_to_attempt, after, taken, submission)
 
 
 def _submit_answer(
-    desk: RequestContext, question: Question, sent: QuestionSubmission
+    ctx: RequestContext, question: Question, submission: QuestionSubmission
 ) -> SubmitResult:
     """Grade a response, and save it unless it is rejected."""
-    refuse_during_exam(desk, question)
-    run = _find_answered_run(desk, question, sent)
-    asked = _place_in_run(open_question(desk, question, sent), run)
-    verdict = _judge_submission(asked, sent)
+    refuse_during_exam(ctx, question)
+    run = _find_answered_run(ctx, question, submission)
+    asked = _place_in_run(open_question(ctx, question, submission), run)
+    verdict = _judge_submission(asked, submission)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
         return SubmitResult(shown, _frame_around(question, run), status=verdict.status)
-    given = _save_attempt(desk, asked, verdict, sent)
+    given = _save_attempt(ctx, asked, verdict, submission)
     frame = _frame_around(question, run, given)
     return SubmitResult(asked, frame, given, GradedVariant(asked.variant, verdict))
 
 
 @router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
-def flag_question(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
+def flag_question(ctx: Writer, question: Addressed, form: FlagWished) -> Response:
     """Flag a question, or remove the flag."""
-    store.set_flag(desk.db, desk.learner.id, question.id, desk.now, wanted=sent.wanted)
-    made = FlagButton(question.topic, question.id, sent.wanted, sent.back)
-    where = sent.back or f"/quiz/{question.topic}/{question.id}"
-    return render_fragment_or_redirect(desk.request, "quiz/_flag.html", otherwise=where, flag=made)
+    store.set_flag(ctx.db, ctx.learner.id, question.id, ctx.now, wanted=form.wanted)
+    made = FlagButton(question.topic, question.id, form.wanted, form.back)
+    where = form.back or f"/quiz/{question.topic}/{question.id}"
+    return render_fragment_or_redirect(ctx.request, "quiz/_flag.html", otherwise=where, flag=made)
 
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
-def report_question(desk: Writer, question: Addressed, sent: Reported) -> Response:
+def report_question(ctx: Writer, question: Addressed, form: Reported) -> Response:
     """Save a report about the question for the author."""
     store.save_report(
-        desk.db,
-        desk.learner.id,
+        ctx.db,
+        ctx.learner.id,
         {
             "item": question.id,
             "revision": question.revision,
-            "seed": sent.seed,
-            "words": sent.words.strip(),
-            "token": sent.token,
+            "seed": form.seed,
+            "words": form.words.strip(),
+            "token": form.token,
         },
-        desk.now,
+        ctx.now,
     )
-    where = sent.back or f"/quiz/{question.topic}/{question.id}"
+    where = form.back or f"/quiz/{question.topic}/{question.id}"
     sign = "&" if "?" in where else "?"
     return render_fragment_or_redirect(
-        desk.request, "quiz/_reported.html", otherwise=f"{where}{sign}reported=1"
+        ctx.request, "quiz/_reported.html", otherwise=f"{where}{sign}reported=1"
     )
 
 
-def _clear_answer(sent: QuestionSubmission) -> QuestionSubmission:
+def _clear_answer(submission: QuestionSubmission) -> QuestionSubmission:
     """Return the submission without a response if the learner chose “I don't know”."""
-    return QuestionSubmission(sent.form, {}) if sent.form.unknown else sent
+    return QuestionSubmission(submission.form, {}) if submission.form.unknown else submission
 
 
 def _judge_submission(
-    asked: OpenQuestion, sent: QuestionSubmission
+    open_question: OpenQuestion, submission: QuestionSubmission
 ) -> GradeResult | RejectedAnswer:
     """Return the grade result, or why the answer is not accepted."""
-    if sent.form.revision not in {"", asked.question.revision}:
+    if submission.form.revision not in {"", open_question.question.revision}:
         words = "This question was edited while it was open. Nothing was counted."
         hint = "Read it again, and answer what it asks now."
         return RejectedAnswer(words, hint, 409)
-    if sent.form.unknown:
-        return grade_blank(asked.variant)
-    verdict = grade(asked.variant, sent.raw)
+    if submission.form.unknown:
+        return grade_blank(open_question.variant)
+    verdict = grade(open_question.variant, submission.raw)
     if isinstance(verdict, UnreadableResponse):
         return RejectedAnswer(verdict.message, verdict.hint, 422)
-    variant = asked.variant
-    missing = asked.kind.left_to_do(variant.answer, sent.raw, variant.stem)
+    variant = open_question.variant
+    missing = open_question.kind.left_to_do(variant.answer, submission.raw, variant.stem)
     if missing:
         return RejectedAnswer(missing, "Nothing was counted.", 422)
     return verdict
 
 
 def _save_attempt(
-    desk: RequestContext, asked: OpenQuestion, verdict: GradeResult, sent: QuestionSubmission
+    ctx: RequestContext,
+    open_question: OpenQuestion,
+    verdict: GradeResult,
+    submission: QuestionSubmission,
 ) -> RecordedAttempt:
     answer = NewAttempt(
-        question=asked.question,
-        seed=asked.variant.seed,
-        raw=sent.raw,
+        question=open_question.question,
+        seed=open_question.variant.seed,
+        raw=submission.raw,
         verdict=verdict,
-        token=asked.token,
-        context=sent.form.context,
-        run=sent.form.run or None,
-        certainty=sent.form.certainty or None,
-        hints=asked.hints,
-        milliseconds=store.elapsed_milliseconds(sent.form.since, desk.now),
+        token=open_question.token,
+        context=submission.form.context,
+        run=submission.form.run or None,
+        certainty=submission.form.certainty or None,
+        hints=open_question.hints,
+        milliseconds=store.elapsed_milliseconds(submission.form.since, ctx.now),
         # A placement test comes before the pages, so its questions do not become cards.
-        missed=desk.learner.missed
-        and sent.form.context != "placement"
+        missed=ctx.learner.missed
+        and submission.form.context != "placement"
         and verdict.result != "right"
-        and can_be_card(asked.question),
+        and can_be_card(open_question.question),
     )
-    day = desk.learner.study_day(desk.now)
-    number = store.record_attempt(desk.db, desk.learner.id, answer, day, desk.now)
-    return store.load_attempt(desk.db, desk.learner.id, number)
+    day = ctx.learner.study_day(ctx.now)
+    number = store.record_attempt(ctx.db, ctx.learner.id, answer, day, ctx.now)
+    return store.load_attempt(ctx.db, ctx.learner.id, number)
 
 
 def _respond_to_attempt(
-    desk: RequestContext, taken: SubmitResult, sent: QuestionSubmission
+    ctx: RequestContext, result: SubmitResult, submission: QuestionSubmission
 ) -> Response:
-    given, frame = taken.given, taken.frame
+    given, frame = result.given, result.frame
     if given is None:
-        return question_page(desk, taken.asked, frame, status=taken.status)
-    if not is_htmx_request(desk.request):
-        return RedirectResponse(verdict_page(given, frame, sent), 303)
-    outcome = recorded_feedback(desk, given, frame, sent, taken.judged)
-    near = ask_again_in_unit(desk, outcome, sent)
+        return question_page(ctx, result.asked, frame, status=result.status)
+    if not is_htmx_request(ctx.request):
+        return RedirectResponse(verdict_page(given, frame, submission), 303)
+    outcome = recorded_feedback(ctx, given, frame, submission, result.judged)
+    near = ask_again_in_unit(ctx, outcome, submission)
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)
-    in_text = sent.form.context == "page" and frame is None
-    tally = page_question_count(desk, outcome.question) if in_text else None
-    return question_page(desk, near or outcome, frame, tally=tally)
+    in_text = submission.form.context == "page" and frame is None
+    tally = page_question_count(ctx, outcome.question) if in_text else None
+    return question_page(ctx, near or outcome, frame, tally=tally)
 
 
 def _find_answered_run(
-    desk: RequestContext, question: Question, sent: QuestionSubmission
+    ctx: RequestContext, question: Question, submission: QuestionSubmission
 ) -> PracticeRunState | None:
     """Return the run that the answer belongs to; raises NotFoundError for another learner's run."""
-    if not sent.form.run:
+    if not submission.form.run:
         return None
-    run = store.find_run(desk.db, desk.learner.id, sent.form.run)
+    run = store.find_run(ctx.db, ctx.learner.id, submission.form.run)
     if question.id not in run.items:
         raise NotFoundError(f"Question “{question.id}” is not in practice run {run.id}.")
     return run
@@ -664,16 +671,16 @@ def _find_answered_run(
 def _frame_around(
     question: Question,
     run: PracticeRunState | None,
-    given: RecordedAttempt | None = None,
+    attempt: RecordedAttempt | None = None,
 ) -> RunFrame | None:
     """Return the run frame of the question, with the answer just `given`."""
     if run is None:
         return None
-    if given is not None:
-        run = run.with_answer(given)
+    if attempt is not None:
+        run = run.with_answer(attempt)
     return run_frame(run, run.items.index(question.id) + 1)
 
 
-def _place_in_run(asked: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
-    place = run.items.index(asked.question.id) + 1 if run else 0
-    return dataclasses.replace(asked, place=place)
+def _place_in_run(open_question: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
+    place = run.items.index(open_question.question.id) + 1 if run else 0
+    return dataclasses.replace(open_question, place=place)

@@ -57,7 +57,7 @@ class PracticeRequest:
 def select_questions(
     questions: Sequence[Question],
     past: Mapping[str, PastAttempts],
-    wish: PracticeRequest,
+    practice: PracticeRequest,
     seed: str,
     weakest: Sequence[str] = (),
 ) -> tuple[str, ...]:
@@ -69,17 +69,17 @@ def select_questions(
     `missed` takes only questions last missed. In a run on an objective, or on the weakest ones, up
     to half are questions missed on it, because they show what is weak about it.
     """
-    pool = [q for q in questions if _is_in_scope(q, past, wish)]
+    pool = [q for q in questions if _is_in_scope(q, past, practice)]
     rank = _practice_rank(past, seed)
     pool.sort(key=rank)
-    if wish.mode == "weakest":
+    if practice.mode == "weakest":
         places = {objective: place for place, objective in enumerate(weakest)}
         pool.sort(key=lambda q: (q.level, _weakness_rank(q, places)))
         first = weakest[0] if weakest else ""
-        pool = _put_missed_first(pool, past, first, wish.count // 2)
-    elif wish.mode == "objective":
-        pool = _put_missed_first(pool, past, wish.scope, wish.count // 2)
-    return tuple(q.id for q in sorted(pool[: wish.count], key=rank))
+        pool = _put_missed_first(pool, past, first, practice.count // 2)
+    elif practice.mode == "objective":
+        pool = _put_missed_first(pool, past, practice.scope, practice.count // 2)
+    return tuple(q.id for q in sorted(pool[: practice.count], key=rank))
 
 
 def _put_missed_first(
@@ -95,15 +95,15 @@ def _put_missed_first(
 
 
 def _is_in_scope(
-    question: Question, past: Mapping[str, PastAttempts], wish: PracticeRequest
+    question: Question, past: Mapping[str, PastAttempts], practice: PracticeRequest
 ) -> bool:
-    if wish.mode == "missed":
+    if practice.mode == "missed":
         seen = past.get(question.id)
         return seen is not None and seen.missed
-    if wish.mode == "topic":
-        return question.topic == wish.scope
-    if wish.mode == "objective":
-        return wish.scope in question.objectives
+    if practice.mode == "topic":
+        return question.topic == practice.scope
+    if practice.mode == "objective":
+        return practice.scope in question.objectives
     return True
 
 
@@ -179,9 +179,9 @@ def _shuffle_key(seed: str, word: str) -> str:
     return hashlib.sha256(f"{seed}:{word}".encode()).hexdigest()
 
 
-def weakest_objectives(desk: RequestContext) -> tuple[str, ...]:
+def weakest_objectives(ctx: RequestContext) -> tuple[str, ...]:
     """Return the objectives that have questions, the one with most to gain in the exam first."""
-    plan, course = load_plan(desk), course_facts(desk.library)
+    plan, course = load_plan(ctx), course_facts(ctx.library)
     known = plan.estimate.objectives if plan and plan.estimate else {}
     asked = [o for o in course.objectives.values() if o.questions]
 
@@ -192,8 +192,8 @@ def weakest_objectives(desk: RequestContext) -> tuple[str, ...]:
     return tuple(o.number for o in asked)
 
 
-def todays_questions(desk: RequestContext) -> tuple[str, ...]:
+def todays_questions(ctx: RequestContext) -> tuple[str, ...]:
     """Return the questions on the list of the study day that the course still has."""
-    plan = load_plan(desk)
+    plan = load_plan(ctx)
     listed = (q for task in (plan.tasks if plan else ()) for q in task.task.questions)
-    return tuple(q for q in listed if q in desk.library.questions)
+    return tuple(q for q in listed if q in ctx.library.questions)

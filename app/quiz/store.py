@@ -93,10 +93,10 @@ class PracticeRunState:
     items: tuple[str, ...]
     answers: Mapping[str, tuple[int, float]]
 
-    def with_answer(self, given: RecordedAttempt) -> "PracticeRunState":
+    def with_answer(self, attempt: RecordedAttempt) -> "PracticeRunState":
         """Return the run with one more answer; sending one again changes nothing."""
-        newest = max((given.id, given.score), self.answers.get(given.item, (0, 0.0)))
-        return dataclasses.replace(self, answers={**self.answers, given.item: newest})
+        newest = max((attempt.id, attempt.score), self.answers.get(attempt.item, (0, 0.0)))
+        return dataclasses.replace(self, answers={**self.answers, attempt.item: newest})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -215,22 +215,22 @@ def load_history(db: Session, learner_id: int) -> dict[str, PastAttempts]:
     return {item: PastAttempts(tries, score, at) for item, tries, score, at in rows}
 
 
-def begin_run(db: Session, learner_id: int, wanted: NewPracticeRun, now: dt.datetime) -> int:
+def begin_run(db: Session, learner_id: int, run: NewPracticeRun, now: dt.datetime) -> int:
     """Save a new practice run once; returns its id.
 
     If the learner has too many runs, the oldest are deleted. Their answers stay. Only a few runs
     are deleted at a time, however many there are.
     """
-    token = _storage_token(learner_id, "run", wanted.token, "")
+    token = _storage_token(learner_id, "run", run.token, "")
     number = insert_if_absent(
         db,
         PracticeRun,
         {
             "learner_id": learner_id,
             "token": token,
-            "mode": wanted.mode,
-            "scope": wanted.scope,
-            "items": json.dumps(list(wanted.items)),
+            "mode": run.mode,
+            "scope": run.scope,
+            "items": json.dumps(list(run.items)),
             "at": to_milliseconds(now),
         },
     )

@@ -413,25 +413,25 @@ def find_own(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
 
 
 def write_own(
-    db: Session, learner_id: int, card: str, kept: OwnCardContent, now: dt.datetime
+    db: Session, learner_id: int, card: str, content: OwnCardContent, now: dt.datetime
 ) -> None:
     """Save a new own card. Saving the same card again changes nothing.
 
     Raises ConflictError if the learner has reached the maximum number of own cards.
     """
     values = {"learner_id": learner_id, "card": card, "deck": DECK}
-    values |= {"front": kept.faces.front, "back": kept.faces.back}
-    values |= {"source": kept.source, "at": to_milliseconds(now)}
+    values |= {"front": content.faces.front, "back": content.faces.back}
+    values |= {"source": content.source, "at": to_milliseconds(now)}
     if insert_if_absent(db, OwnCard, values) is not None:
         check_quota(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
 
 
-def change_own(db: Session, learner_id: int, card: str, kept: OwnCardContent) -> None:
+def change_own(db: Session, learner_id: int, card: str, content: OwnCardContent) -> None:
     """Change the text of an own card; its memory stays."""
     db.execute(
         update(OwnCard)
         .where(col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card)
-        .values(front=kept.faces.front, back=kept.faces.back, source=kept.source)
+        .values(front=content.faces.front, back=content.faces.back, source=content.source)
     )
 
 

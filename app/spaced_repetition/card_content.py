@@ -88,29 +88,29 @@ def _page_link(
 
 
 def _added_card_content(
-    library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
+    library: Library, details: AddedCardDetails, days: tuple[dt.date, dt.date]
 ) -> ResolvedCard | None:
     """Return the added card with its current text; None if its source left the course."""
-    kind = parse_card_id(kept.card)[0]
+    kind = parse_card_id(details.card)[0]
     if kind == QUESTION:
-        return _question_card_content(library, kept, days)
+        return _question_card_content(library, details, days)
     if kind == TERM:
-        return _term_card_content(library, kept.card)
-    if kind == OWN and kept.own is not None:
-        deck, front, back = kept.own
-        card = card_of_own(kept.card, CardFaces(front, back))
+        return _term_card_content(library, details.card)
+    if kind == OWN and details.own is not None:
+        deck, front, back = details.own
+        card = card_of_own(details.card, CardFaces(front, back))
         return ResolvedCard(card, deck, origin="A card of your own.")
     return None
 
 
 def _question_card_content(
-    library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
+    library: Library, details: AddedCardDetails, days: tuple[dt.date, dt.date]
 ) -> ResolvedCard | None:
-    question = library.questions.get(parse_card_id(kept.card)[1])
+    question = library.questions.get(parse_card_id(details.card)[1])
     if question is None:
         return None
     try:
-        card = card_of_question(question, kept.seed)
+        card = card_of_question(question, details.seed)
     except ExpressionError:  # after an edit, these numbers have no answer
         return None
     return ResolvedCard(
@@ -118,7 +118,7 @@ def _question_card_content(
         *_page_link(library, question.topic, question.section),
         question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
         origin=f"A question you missed {_day_phrase(*days)}.",
-        sat=kept.sat,
+        sat=details.sat,
     )
 
 
@@ -140,9 +140,9 @@ def _day_phrase(day: dt.date, today: dt.date) -> str:
     return words if day.year == today.year else f"{words}, {day.year}"
 
 
-def card_origin_note(held: CardRecord, day: dt.date, origin: str) -> str:
+def card_origin_note(record: CardRecord, day: dt.date, origin: str) -> str:
     """Return where the card comes from, when it was last seen, and its retrievability."""
-    standing = held.standing
+    standing = record.standing
     if standing is None:
         return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
     if standing.state != "review":
@@ -159,16 +159,16 @@ def card_origin_note(held: CardRecord, day: dt.date, origin: str) -> str:
     ).lstrip()
 
 
-def can_be_shown(desk: RequestContext, card: str) -> bool:
+def can_be_shown(ctx: RequestContext, card: str) -> bool:
     """Return whether a card exists and is not part of a mock exam in progress."""
-    found = find_cards_once(desk, [card]).get(card)
+    found = find_cards_once(ctx, [card]).get(card)
     return found is not None and not found.sat
 
 
-def find_cards_once(desk: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
+def find_cards_once(ctx: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist, looked up once per request."""
-    new = [card for card in cards if card not in desk.found]
+    new = [card for card in cards if card not in ctx.found]
     if new:
-        found = find_cards(desk.library, desk.db, desk.learner, new, desk.now)
-        desk.found.update(found)
-    return {card: desk.found[card] for card in cards if card in desk.found}
+        found = find_cards(ctx.library, ctx.db, ctx.learner, new, ctx.now)
+        ctx.found.update(found)
+    return {card: ctx.found[card] for card in cards if card in ctx.found}

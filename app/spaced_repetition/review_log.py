@@ -393,7 +393,7 @@ def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
 
 
 def record_review(
-    db: Session, learner_id: int, card: Flashcard, grade: ReviewEvent, sent: GradeSubmission
+    db: Session, learner_id: int, card: Flashcard, grade: ReviewEvent, submission: GradeSubmission
 ) -> RecordedReview | None:
     """Save a review once; returns None if this token was used before.
 
@@ -405,12 +405,12 @@ def record_review(
         Review,
         {
             "learner_id": learner_id,
-            "token": storage_token(learner_id, card.id, sent.token),
+            "token": storage_token(learner_id, card.id, submission.token),
             "card": card.id,
             "rating": grade.rating,
             "retention": grade.retention,
             "recall": retrievability_before(held.standing, grade.day),
-            "milliseconds": sent.milliseconds,
+            "milliseconds": submission.milliseconds,
             "study_day": grade.day.isoformat(),
             "at": to_milliseconds(grade.at),
         },
@@ -424,7 +424,7 @@ def record_review(
         standing = rebuild_card_state(db, learner_id, card) or standing
     values = {**state_columns(standing), "turns": held.turns + 1}
     _write_card_row(db, learner_id, card, values, known=held.known)
-    count_grade(db, learner_id, held.standing, grade, sent.milliseconds)
+    count_grade(db, learner_id, held.standing, grade, submission.milliseconds)
     lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
     return RecordedReview(number, standing, lapsed=lapsed)
 

@@ -188,11 +188,11 @@ def _spread_intervals(
 
 
 def preview_ratings(
-    before: CardState | None, asked: ReviewEvent, card: str = ""
+    before: CardState | None, event: ReviewEvent, card: str = ""
 ) -> tuple[CardState, CardState, CardState, CardState]:
     """Return the state after each of the four ratings; `asked.rating` is ignored."""
     again, hard, good, easy = (
-        apply_review(before, dataclasses.replace(asked, rating=rating), card)
+        apply_review(before, dataclasses.replace(event, rating=rating), card)
         for rating in (1, 2, 3, 4)
     )
     return again, hard, good, easy

@@ -111,38 +111,38 @@ class TodaysQueue:
 
 
 def todays_queue(
-    desk: RequestContext, listed: ListedCards | None, choice: DeckChoice = EVERYTHING
+    ctx: RequestContext, listed: ListedCards | None, choice: DeckChoice = EVERYTHING
 ) -> TodaysQueue:
     """Return the review queue of the study day.
 
     Without a list, or if the learner chose a deck or more cards, it has all due cards. New cards
     are then those that the minutes allow: half of them are for cards.
     """
-    limits = _query(desk, choice.topic)
+    limits = _query(ctx, choice.topic)
     planned = listed is not None and choice == EVERYTHING
     while True:
         found = (
-            _load_listed(desk, limits, listed)
+            _load_listed(ctx, limits, listed)
             if planned and listed is not None
-            else queue.load_queue(desk.db, desk.learner.id, limits)
+            else queue.load_queue(ctx.db, ctx.learner.id, limits)
         )
-        if found.first is None or can_be_shown(desk, found.first.card):
+        if found.first is None or can_be_shown(ctx, found.first.card):
             break
         gone = limits.strays.gone | {found.first.card}
         limits = dataclasses.replace(limits, strays=dataclasses.replace(limits.strays, gone=gone))
-    pace = card_pace(desk.db, desk.learner.id, desk.day)
+    pace = card_pace(ctx.db, ctx.learner.id, ctx.day)
     if planned and listed is not None:
-        new = _listed_new(desk, listed)
+        new = _listed_new(ctx, listed)
         fresh = len(new)
     else:
         if listed is not None and not choice.topic:
             planned_new = sum(not is_added_card(card) for card in listed.new)
             allowed = max(0, planned_new + choice.more - found.whole.begun)
         else:
-            minutes = desk.learner.minutes_a_day
+            minutes = ctx.learner.minutes_a_day
             allowed = new_cards_allowed(minutes, found.whole, choice.more, pace)
-        unseen = find_unseen(desk, limits, begun_first=listed is not None) if allowed else {}
-        new = choose_new(desk, limits, unseen, 1)
+        unseen = find_unseen(ctx, limits, begun_first=listed is not None) if allowed else {}
+        new = choose_new(ctx, limits, unseen, 1)
         fresh = min(allowed, sum(unseen.values()))
     left = CardsLeft(
         due=found.learning + found.review,
@@ -155,34 +155,34 @@ def todays_queue(
     return TodaysQueue(found, limits, new, left)
 
 
-def _query(desk: RequestContext, topic: str) -> QueueQuery:
-    strays = queue.orphaned_cards(desk.db, desk.learner.id, desk.library)
-    return QueueQuery(desk.day, to_milliseconds(desk.now), topic, strays)
+def _query(ctx: RequestContext, topic: str) -> QueueQuery:
+    strays = queue.orphaned_cards(ctx.db, ctx.learner.id, ctx.library)
+    return QueueQuery(ctx.day, to_milliseconds(ctx.now), topic, strays)
 
 
 def choose_new(
-    desk: RequestContext, limits: QueueQuery, topics: Iterable[str], count: int
+    ctx: RequestContext, limits: QueueQuery, topics: Iterable[str], count: int
 ) -> tuple[str, ...]:
     """Return the first `count` new cards of these topics, never a card and its reverse."""
-    cards = queue.new_cards(desk.db, desk.learner.id, desk.library, limits, topics)
+    cards = queue.new_cards(ctx.db, ctx.learner.id, ctx.library, limits, topics)
     chosen: dict[str, str] = {}
     for card in cards if count else ():
-        chosen.setdefault(card_note(desk.library, card), card)
+        chosen.setdefault(card_note(ctx.library, card), card)
         if len(chosen) == count:
             break
     return tuple(chosen.values())
 
 
 def find_unseen(
-    desk: RequestContext, limits: QueueQuery, *, begun_first: bool = False
+    ctx: RequestContext, limits: QueueQuery, *, begun_first: bool = False
 ) -> dict[str, int]:
     """Return how many cards of each topic were never started, topics in course order.
 
     With a list of the day those of which a card was started come first: their pages are read.
     """
     topics, unseen = (
-        desk.library.topics,
-        queue.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits),
+        ctx.library.topics,
+        queue.unseen_by_topic(ctx.db, ctx.learner.id, ctx.library, limits),
     )
     if begun_first:
         order = sorted(unseen, key=lambda topic: unseen[topic] == len(topics[topic].cards))
@@ -190,10 +190,10 @@ def find_unseen(
     return unseen
 
 
-def _listed_new(desk: RequestContext, listed: ListedCards) -> tuple[str, ...]:
+def _listed_new(ctx: RequestContext, listed: ListedCards) -> tuple[str, ...]:
     """Return the course cards on the list that were not started yet."""
-    course = [card for card in listed.new if card in desk.library.cards]
-    known = queue.card_standings(desk.db, desk.learner.id, course) if course else {}
+    course = [card for card in listed.new if card in ctx.library.cards]
+    known = queue.card_standings(ctx.db, ctx.learner.id, course) if course else {}
     return tuple(card for card in course if card not in known)
 
 
@@ -208,12 +208,12 @@ _ON_LIST = select(*_TOUCHED, GRADED).where(
 )
 
 
-def _load_listed(desk: RequestContext, limits: QueueQuery, listed: ListedCards) -> ReviewQueue:
+def _load_listed(ctx: RequestContext, limits: QueueQuery, listed: ListedCards) -> ReviewQueue:
     """Return the queue of the day's list: learning steps of today, then reviews, then added cards."""
     added = [card for card in listed.new if is_added_card(card)]
     today = limits.day.isoformat()
-    values = {"learner": desk.learner.id, "day": today, "cards": [*listed.reviews, *added]}
-    rows = desk.db.connection().execute(_ON_LIST, values).all()
+    values = {"learner": ctx.learner.id, "day": today, "cards": [*listed.reviews, *added]}
+    rows = ctx.db.connection().execute(_ON_LIST, values).all()
     answered = [row for row in rows if row.last_day == today]
     live = {r.card: r for r in rows if not r.suspended and r.card not in limits.strays.gone}
     steps = [
@@ -251,42 +251,42 @@ def _first(
 
 
 def upcoming_cards(
-    desk: RequestContext, listed: ListedCards | None, most: int
+    ctx: RequestContext, listed: ListedCards | None, most: int
 ) -> tuple[list[CardRecord], list[CardRecord]]:
     """Return the cards left today in the order to show them, and those due by tomorrow."""
-    limits = _query(desk, "")
-    stack = todays_queue(desk, listed)
+    limits = _query(ctx, "")
+    stack = todays_queue(ctx, listed)
     tomorrow = dataclasses.replace(limits, day=limits.day + queue.ONE_DAY)
-    due = queue.load_upcoming(desk.db, desk.learner.id, tomorrow, most)
+    due = queue.load_upcoming(ctx.db, ctx.learner.id, tomorrow, most)
     if listed is None:
-        today = queue.load_upcoming(desk.db, desk.learner.id, limits, most)
+        today = queue.load_upcoming(ctx.db, ctx.learner.id, limits, most)
     else:
         names = {*listed.reviews, *listed.new}
-        today = [c for c in due if c.card in names or _is_step(c, desk)]
+        today = [c for c in due if c.card in names or _is_step(c, ctx)]
         order = {card: place for place, card in enumerate(listed.reviews)}
         today.sort(key=lambda c: order.get(c.card, len(order)))
-    ripe = [card for card in today if not _is_waiting(card, desk)]
-    waiting = [card for card in today if _is_waiting(card, desk)]
+    ripe = [card for card in today if not _is_waiting(card, ctx)]
+    waiting = [card for card in today if _is_waiting(card, ctx)]
     cards = stack.new
     if listed is None:
         count = stack.left.fresh - stack.left.added
-        topics = find_unseen(desk, stack.limits) if count else {}
-        cards = choose_new(desk, stack.limits, topics, count)
-    new = [review_log.unseen_card(desk.db, desk.learner.id, card) for card in cards]
+        topics = find_unseen(ctx, stack.limits) if count else {}
+        cards = choose_new(ctx, stack.limits, topics, count)
+    new = [review_log.unseen_card(ctx.db, ctx.learner.id, card) for card in cards]
     return list(itertools.islice([*ripe, *new, *waiting], most)), due
 
 
-def _is_step(card: CardRecord, desk: RequestContext) -> bool:
+def _is_step(card: CardRecord, ctx: RequestContext) -> bool:
     standing = card.standing
-    return standing is not None and standing.state != "review" and standing.last_day == desk.day
+    return standing is not None and standing.state != "review" and standing.last_day == ctx.day
 
 
-def _is_waiting(card: CardRecord, desk: RequestContext) -> bool:
+def _is_waiting(card: CardRecord, ctx: RequestContext) -> bool:
     """Return whether a card is in a learning step that is not over."""
     standing = card.standing
     if standing is None or standing.state == "review":
         return False
-    return standing.due_day <= desk.day and standing.due_at > desk.now
+    return standing.due_day <= ctx.day and standing.due_at > ctx.now
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class QueueCounter:
     here: bool = False
 
 
-def queue_counters(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
+def queue_counters(cards_left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
     """Return new, learning and due cards left; `kind` is that of the current card.
 
     The counts match those of `describe_cards_left`, and together they are all cards left.
@@ -307,7 +307,7 @@ def queue_counters(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
     [15, 3, 6]
     """
     return (
-        QueueCounter("New", left.fresh, kind == "new"),
-        QueueCounter("Learning", left.steps, kind == "learning"),
-        QueueCounter("Due", left.reviews, kind == "due"),
+        QueueCounter("New", cards_left.fresh, kind == "new"),
+        QueueCounter("Learning", cards_left.steps, kind == "learning"),
+        QueueCounter("Due", cards_left.reviews, kind == "due"),
     )

@@ -69,27 +69,27 @@ class StudyPlan:
         return self.calendar.is_off(self.day)
 
 
-def load_plan(desk: RequestContext) -> StudyPlan | None:
+def load_plan(ctx: RequestContext) -> StudyPlan | None:
     """Return the plan of the study day; None until the learner has read or answered something.
 
     A list that is not stored yet is made, but not stored: `ensure_day_list` does that.
     """
-    made = _find_or_make(desk)
+    made = _find_or_make(ctx)
     if made is None:
         return None
     day_list, estimate = made
-    course = course_facts(desk.library)
+    course = course_facts(ctx.library)
     done = store.load_day_done(
-        desk.db,
-        desk.learner,
-        desk.library,
-        desk.day,
+        ctx.db,
+        ctx.learner,
+        ctx.library,
+        ctx.day,
         pages=course.pages,
         exam=day_list.exam,
     )
     return StudyPlan(
-        day=desk.day,
-        calendar=desk.learner.plan_calendar(desk.day),
+        day=ctx.day,
+        calendar=ctx.learner.plan_calendar(ctx.day),
         tasks=tick_tasks(day_list.tasks, done),
         estimate=estimate,
         ready=day_list.ready,
@@ -99,53 +99,53 @@ def load_plan(desk: RequestContext) -> StudyPlan | None:
             pages_read=len(done.essentials),
             pages=len(course.pages),
             cards_known=day_list.known_cards,
-            cards=len(desk.library.cards),
+            cards=len(ctx.library.cards),
         ),
     )
 
 
-def listed_cards(desk: RequestContext) -> ListedCards | None:
+def listed_cards(ctx: RequestContext) -> ListedCards | None:
     """Return the cards on the stored list of the study day; None without one."""
-    newest = _newest_list(desk)
-    if newest is None or newest[0].day != desk.day:
+    newest = _newest_list(ctx)
+    if newest is None or newest[0].day != ctx.day:
         return None
     by_kind = {task.kind: task.cards for task in newest[0].tasks}
     return ListedCards(by_kind.get("review", ()), by_kind.get("new", ()))
 
 
-def _tick(desk: RequestContext, day_list: DayList) -> tuple[TickedTask, ...]:
+def _tick(ctx: RequestContext, day_list: DayList) -> tuple[TickedTask, ...]:
     """Return the tasks of a list, of today or an earlier day, with what was done of each."""
     pages = [page.slug for task in day_list.tasks for page in task.pages]
     day, exam = day_list.day, day_list.exam
-    done = store.load_day_done(desk.db, desk.learner, desk.library, day, pages=pages, exam=exam)
+    done = store.load_day_done(ctx.db, ctx.learner, ctx.library, day, pages=pages, exam=exam)
     return tick_tasks(day_list.tasks, done)
 
 
-def _newest_list(desk: RequestContext) -> _Made | None:
+def _newest_list(ctx: RequestContext) -> _Made | None:
     """Return the list of the day or the last one before, read once per request."""
-    if not desk.learner.id:
+    if not ctx.learner.id:
         return None
-    if "newest list" not in desk.found:
-        newest = store.load_newest_list(desk.db, desk.learner.id, desk.day)
-        desk.found["newest list"] = newest
-    found: _Made | None = desk.found["newest list"]
+    if "newest list" not in ctx.found:
+        newest = store.load_newest_list(ctx.db, ctx.learner.id, ctx.day)
+        ctx.found["newest list"] = newest
+    found: _Made | None = ctx.found["newest list"]
     return found
 
 
-def _find_or_make(desk: RequestContext) -> _Made | None:
+def _find_or_make(ctx: RequestContext) -> _Made | None:
     """Return the stored list of the day, or make it from what is known now."""
-    newest = _newest_list(desk)
-    if newest is not None and newest[0].day == desk.day:
+    newest = _newest_list(ctx)
+    if newest is not None and newest[0].day == ctx.day:
         return newest
-    return _make(desk, newest)
+    return _make(ctx, newest)
 
 
-def _make(desk: RequestContext, newest: _Made | None) -> _Made | None:
+def _make(ctx: RequestContext, newest: _Made | None) -> _Made | None:
     """Make the list of the day; `newest` is the one before it, or one of today to replace.
 
     None until something was read or answered, and while a first placement test is unfinished.
     """
-    db, learner, library, day = desk.db, desk.learner, desk.library, desk.day
+    db, learner, library, day = ctx.db, ctx.learner, ctx.library, ctx.day
     if not learner.id or (newest is None and store.is_being_placed(db, learner, day)):
         return None
     facts, course = store.load_learner_facts(db, learner, library, day), course_facts(library)
@@ -157,7 +157,7 @@ def _make(desk: RequestContext, newest: _Made | None) -> _Made | None:
         ready.update(last.ready)
         undone = last.undone
         if last.day < day:
-            undone = count_undone(undone, _tick(desk, last))
+            undone = count_undone(undone, _tick(ctx, last))
         facts = dataclasses.replace(facts, undone=undone)
         has_sat = facts.last_sat is not None and facts.last_sat >= last.day
         if before and estimate and before.questions == estimate.questions and not has_sat:
@@ -186,38 +186,38 @@ def _plan_choices(learner: LearnerProfile, day: dt.date) -> str:
     return f"{learner.minutes_on(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
 
-def _missing_list(desk: RequestContext) -> _Made | None:
+def _missing_list(ctx: RequestContext) -> _Made | None:
     """Return the list to store; None if that of the day is stored already, or there is none.
 
     One is made again if the learner has changed the plan and nothing on it was begun.
     """
-    newest = _newest_list(desk)
-    if newest is not None and newest[0].day == desk.day:
-        kept = newest[0].made_for == _plan_choices(desk.learner, desk.day)
-        if kept or any(task.done for task in _tick(desk, newest[0])):
+    newest = _newest_list(ctx)
+    if newest is not None and newest[0].day == ctx.day:
+        kept = newest[0].made_for == _plan_choices(ctx.learner, ctx.day)
+        if kept or any(task.done for task in _tick(ctx, newest[0])):
             return None
-    return _make(desk, newest)
+    return _make(ctx, newest)
 
 
-async def ensure_day_list(request: Request, desk: Reader) -> None:
+async def ensure_day_list(request: Request, ctx: Reader) -> None:
     """Store the list of the study day before the first page that shows it is sent.
 
     These pages are GET requests. If the list can't be written, the page is shown all the same. Two
     requests at once write one list: the first one stays.
     """
-    made = await run_in_threadpool(_missing_list, desk)
+    made = await run_in_threadpool(_missing_list, ctx)
     if made is None:
         return
     day_list, estimate = made
-    exam = course_facts(desk.library).exam
+    exam = course_facts(ctx.library).exam
     try:
         await write_in_own_transaction(
             request,
-            lambda db: store.save_day_list(db, desk.learner, day_list, estimate, exam, desk.now),
+            lambda db: store.save_day_list(db, ctx.learner, day_list, estimate, exam, ctx.now),
         )
         # The reader's snapshot is from before; the next query sees the list that stayed.
-        desk.db.rollback()
-        desk.found.clear()
+        ctx.db.rollback()
+        ctx.found.clear()
     except SQLAlchemyError:
         _log.exception("the list of a day could not be written down")
 

@@ -234,7 +234,7 @@ def load_newest_list(
 def save_day_list(
     db: Session,
     learner: LearnerProfile,
-    made: DayList,
+    day_list: DayList,
     estimate: ScoreEstimate | None,
     exam: str,
     now: dt.datetime,
@@ -243,18 +243,18 @@ def save_day_list(
 
     The first one of the day stays, unless it was made for other choices of the learner.
     """
-    stored = load_newest_list(db, learner.id, made.day)
-    if stored is not None and stored[0].day == made.day:
-        if stored[0].made_for == made.made_for:
+    stored = load_newest_list(db, learner.id, day_list.day)
+    if stored is not None and stored[0].day == day_list.day:
+        if stored[0].made_for == day_list.made_for:
             return
-        mine = _LIST.c.learner_id == learner.id, _LIST.c.day == made.day.isoformat()
+        mine = _LIST.c.learner_id == learner.id, _LIST.c.day == day_list.day.isoformat()
         db.execute(_LIST.delete().where(*mine))
     values: dict[str, Any] = {
         "learner_id": learner.id,
-        "day": made.day.isoformat(),
+        "day": day_list.day.isoformat(),
         "at": to_milliseconds(now),
     }
-    tasks = _LISTS.dump_json(made).decode()
+    tasks = _LISTS.dump_json(day_list).decode()
     text = _ESTIMATES.dump_json(estimate).decode() if estimate else ""
     insert_if_absent(db, DayListRow, values | {"tasks": tasks, "estimate": text})
     if estimate is None:

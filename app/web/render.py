@@ -166,7 +166,7 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
     environment.globals["asset"] = static.address
     environment.globals["frame_note"] = _frame_note
     environment.globals["theme_of"] = _chosen_theme
-    environment.globals["offers_bench"] = _offers_bench
+    environment.globals["offers_author_pages"] = _offers_author_pages
     environment.globals["has_courses"] = _has_courses
     environment.globals["has_calculators"] = _has_calculators
     return environment
@@ -208,7 +208,7 @@ def _frame_note(request: Request) -> str:
     return notes[0] if notes else ""
 
 
-def _offers_bench(request: Request) -> bool:
+def _offers_author_pages(request: Request) -> bool:
     """Return whether to link the author pages: this browser has an author cookie."""
     return bool(request.state.visitor.author and request.app.state.settings.authoring)
 

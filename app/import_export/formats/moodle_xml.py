@@ -382,8 +382,8 @@ def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item
     groups = [option.findtext("group", "") for option in found]
     blanks: list[ItemBlank] = []
 
-    def gap(found: re.Match[str]) -> str:
-        place = int(found[1])
+    def gap(match: re.Match[str]) -> str:
+        place = int(match[1])
         if not 1 <= place <= len(given) or not given[place - 1]:
             raise ItemSkippedError("a gap has no word that fits")
         word, group = given[place - 1], groups[place - 1]

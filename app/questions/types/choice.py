@@ -79,45 +79,50 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
 
     def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """Check the rules that apply to all options."""
-        options, sheet = written.parts.options, written.sheet
+        options, source_file = written.parts.options, written.source_file
         first = options[0].line if options else written.draft.line
-        self.check_ticks([o for o in options if o.ticked], sheet)
+        self.check_ticks([o for o in options if o.ticked], source_file)
         # An option that could not be parsed may be the right one, or the third.
-        if not any(p.code == "E24" and p.item == sheet.item for p in sheet.problems[sheet.mark :]):
-            check_any_right(options, first, sheet)
+        if not any(
+            p.code == "E24" and p.item == source_file.item
+            for p in source_file.problems[source_file.mark :]
+        ):
+            check_any_right(options, first, source_file)
             drawn = written.drawn_from(exam)
-            check_count(len(options), self.least, first, sheet, exam=drawn, hint=_SIDES)
-        check_doubles(options, sheet)
-        self.check_reasons(options, sheet)
+            check_count(len(options), self.least, first, source_file, exam=drawn, hint=_SIDES)
+        check_doubles(options, source_file)
+        self.check_reasons(options, source_file)
         if answer.shuffle:
-            _check_last(options, sheet)
+            _check_last(options, source_file)
 
-    def check_ticks(self, ticked: Sequence[ParsedOption], sheet: SourceFile) -> None:
+    def check_ticks(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
         """Check that as many options are right as the type allows (E21)."""
         if len(ticked) > 1:
             hint = "Take one tick away, or say type: multiple."
             message = f"{len(ticked)} options are marked right in a {self.name} choice."
-            sheet.report("E21", ticked[1].line, 1, message, hint)
+            source_file.report("E21", ticked[1].line, 1, message, hint)
 
-    def check_reasons(self, options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+    def check_reasons(self, options: Sequence[ParsedOption], source_file: SourceFile) -> None:
         """Check that each wrong option has feedback (W25)."""
-        check_feedback(options, sheet)
+        check_feedback(options, source_file)
 
     def check_words(
-        self, answer: ChoiceAnswer, stem: RichText, line: int, sheet: SourceFile
+        self, answer: ChoiceAnswer, stem: RichText, line: int, source_file: SourceFile
     ) -> None:
         """Check the stem: it asks for as many options as are right, and does not end in an article.
 
         Problem codes: E21, W31.
         """
-        self.check_number(answer, stem.plain, line, sheet)
+        self.check_number(answer, stem.plain, line, source_file)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
         if match:
             message = f"The stem ends in “{match[1]}”, which not all options may follow."
             hint = "Write “a(n)”, or move it to the options."
-            sheet.report("W31", line, 1, message, hint)
+            source_file.report("W31", line, 1, message, hint)
 
-    def check_number(self, answer: ChoiceAnswer, stem: str, line: int, sheet: SourceFile) -> None:
+    def check_number(
+        self, answer: ChoiceAnswer, stem: str, line: int, source_file: SourceFile
+    ) -> None:
         """Check the number in the stem: “choose two” has two right options (E21, English only).
 
         “Which two” may ask for a pair, so with one right option only “choose two” counts.
@@ -133,7 +138,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             ticked = f"{right} option{'s are' if right != 1 else ' is'}"
             message = f"The question asks for {word}, and {ticked} ticked."
             hint = "Tick as many as it asks for, or correct the number."
-            sheet.report("E21", line, 1, message, hint)
+            source_file.report("E21", line, 1, message, hint)
 
     def options(self, answer: ChoiceAnswer) -> tuple[CountedOption, ...]:
         return tuple(CountedOption(o.key, o.text.plain, o.right, o.credit) for o in answer.options)
@@ -213,13 +218,13 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         return guess_score(self.name, len(answer.options), right)
 
 
-def _check_last(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+def _check_last(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Warn about options that refer to the others, since options are shuffled (W28)."""
     for option in options:
         if is_last(option.words):
             message = f"“{option.words[:40]}” stands among shuffled options."
             hint = "It is kept last; better name what is meant, or say shuffle: no."
-            sheet.report("W28", option.line, 1, message, hint)
+            source_file.report("W28", option.line, 1, message, hint)
 
 
 def choice_type(options: Sequence[ParsedOption]) -> ChoiceKind:
@@ -292,7 +297,7 @@ class SingleChoiceType(ChoiceType):
         """Check all option rules, and cues that give away the right one."""
         super().check(answer, written, exam=exam)
         if sum(o.ticked for o in written.parts.options) == 1:
-            _check_cues(written.parts.options, written.sheet)
+            _check_cues(written.parts.options, written.source_file)
 
     def position(self, answer: ChoiceAnswer) -> int | None:
         """Return the position of the right option in authored order."""
@@ -300,7 +305,7 @@ class SingleChoiceType(ChoiceType):
         return right[0] if right else None
 
 
-def _check_cues(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+def _check_cues(options: Sequence[ParsedOption], source_file: SourceFile) -> None:
     """Report cues that give the right option away (W26, W27)."""
     right = next(o for o in options if o.ticked)
     wrong = [o for o in options if not o.ticked]
@@ -308,12 +313,12 @@ def _check_cues(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
     if len(right.words) > max(1.4 * longest, longest + 15):
         message = f"The right option has {len(right.words)} letters, the longest other "
         message += f"{longest}."
-        sheet.report("W26", right.line, 1, message, "Make the options alike in length.")
+        source_file.report("W26", right.line, 1, message, "Make the options alike in length.")
     for name, has in _FORMS.items():
         if wrong and has(right) and not any(has(o) for o in wrong):
             message = f"Only the right option {name}."
             hint = "Give the wrong options the same form."
-            sheet.report("W27", right.line, 1, message, hint)
+            source_file.report("W27", right.line, 1, message, hint)
 
 
 def _has_option(kind: str, option: ParsedOption) -> bool:
@@ -346,25 +351,25 @@ class MultipleChoiceType(ChoiceType):
             return ""
         return f"Choose {wanted}; {chosen} {'is' if chosen == 1 else 'are'} chosen."
 
-    def check_ticks(self, ticked: Sequence[ParsedOption], sheet: SourceFile) -> None:
+    def check_ticks(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
         """Check that several options are right, as learners are told (E21)."""
         if len(ticked) == 1:
             message = "1 option is marked right in a multiple choice."
             hint = "Mark another one, or leave the type out."
-            sheet.report("E21", ticked[0].line, 1, message, hint)
+            source_file.report("E21", ticked[0].line, 1, message, hint)
 
     def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """Check that not every option is right (E33)."""
         super().check(answer, written, exam=exam)
-        sheet = written.sheet
-        unread = any(p.code == "E24" for p in sheet.problems[sheet.mark :])
+        source_file = written.source_file
+        unread = any(p.code == "E24" for p in source_file.problems[source_file.mark :])
         if len(answer.options) > 1 and all(o.right for o in answer.options) and not unread:
             line = written.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
             if all(option_code(option) for option in written.parts.options):
                 hint = "If the answer is to be typed, write type: short into its comment."
             message = "Every option is marked right."
-            sheet.report("E33", line, 1, message, hint)
+            source_file.report("E33", line, 1, message, hint)
 
     def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
         """Return the score by the rule of the item."""
@@ -435,12 +440,14 @@ class TrueFalseType(ChoiceType):
         made = option_choices(written.comment.id, written.parts.options, written.scope)
         return ChoiceAnswer("true-false", made, shuffle=False)
 
-    def check_reasons(self, options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+    def check_reasons(self, options: Sequence[ParsedOption], source_file: SourceFile) -> None:
         """Check the feedback: one reason is enough for both options."""
         if not any(o.feedback for o in options):
-            check_feedback(options, sheet)
+            check_feedback(options, source_file)
 
-    def check_number(self, answer: ChoiceAnswer, stem: str, line: int, sheet: SourceFile) -> None:
+    def check_number(
+        self, answer: ChoiceAnswer, stem: str, line: int, source_file: SourceFile
+    ) -> None:
         """Skip the check: a statement asks for no number of options."""
 
     def right_words(self, answer: ChoiceAnswer) -> list[str]:

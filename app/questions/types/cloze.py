@@ -96,14 +96,14 @@ class ClozeType(QuestionType[ClozeAnswer]):
         if "[[" in written.draft.heading.content:
             message = "A blank stands in the heading, where nobody can fill it."
             hint = "Put it into the text below."
-            written.sheet.report("E54", written.draft.line, 1, message, hint)
+            written.source_file.report("E54", written.draft.line, 1, message, hint)
         if not made.blanks and not any("[[" in t.content for t in blocks):
             message = "The text has no blank."
             hint = "Write [[answer]] in it."
             text = "\n".join(t.content for t in blocks)
             if found := _OTHERWISE.search(text):
                 hint = f"Write [[{found[1] or found[2] or 'answer'}]] for {found[0]}."
-            written.sheet.report("E54", written.draft.line, 1, message, hint)
+            written.source_file.report("E54", written.draft.line, 1, message, hint)
         return made
 
     def check(self, answer: ClozeAnswer, written: AuthoredItem, *, exam: bool) -> None:
@@ -117,20 +117,20 @@ class ClozeType(QuestionType[ClozeAnswer]):
             if any(re.search(r"\[\[", t.content) for t in inside if t.type == "inline"):
                 message = "A blank stands inside a table, where its bars part columns."
                 hint = "Put it into a sentence."
-                written.sheet.report("E55", first_line(token), 1, message, hint)
+                written.source_file.report("E55", first_line(token), 1, message, hint)
 
     def check_words(
-        self, answer: ClozeAnswer, stem: RichText, line: int, sheet: SourceFile
+        self, answer: ClozeAnswer, stem: RichText, line: int, source_file: SourceFile
     ) -> None:
         """Check that no answer occurs elsewhere in the text (W56)."""
         del stem
         text = f" {normalize_text(' '.join(p.plain for p in answer.pieces))} "
         count = sum(len(blank.answers) for blank in answer.blanks)
-        sheet.spend_effort(count * len(text) * _SEARCHING)
+        source_file.spend_effort(count * len(text) * _SEARCHING)
         for words in (words for blank in answer.blanks for words in blank.answers):
             if len(words) > 2 and f" {normalize_text(words)} " in text:
                 message = f"“{words}” is a blank and stands elsewhere in the text."
-                sheet.report("W56", line, 1, message, "Reword the text.")
+                source_file.report("W56", line, 1, message, "Reword the text.")
 
     def right_words(self, answer: ClozeAnswer) -> list[str]:
         """Return the answers of the blanks."""
@@ -200,7 +200,7 @@ def _read_cloze(blocks: list[Token], written: AuthoredItem) -> ClozeAnswer:
             if child.type in {"text", "text_special"}:
                 _cut_blanks(child, first_line(token), blanks, written)
     if len(blanks) > MOST_OPTIONS:
-        exceeds_option_limit(blanks, "blanks", first_line(blocks[0]), written.sheet)
+        exceeds_option_limit(blanks, "blanks", first_line(blocks[0]), written.source_file)
         return ClozeAnswer((NO_TEXT,), ())
     text = render_tokens(blocks, written.scope)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
@@ -213,30 +213,30 @@ def _cut_blanks(child: Token, line: int, blanks: list[ClozeBlank], written: Auth
     """Replace each blank of a text by a mark, and record the blank."""
     nested: list[str] = []
 
-    def cut(found: re.Match[str]) -> str:
-        nested.append(found[1])
-        blanks.append(_read_blank(found[1], (line, len(blanks)), written))
+    def cut(match: re.Match[str]) -> str:
+        nested.append(match[1])
+        blanks.append(_read_blank(match[1], (line, len(blanks)), written))
         return _MARK
 
     child.content = _BLANK.sub(cut, child.content)
     if "[[" in child.content or any("[[" in inner for inner in nested):
-        at = written.sheet.find("[[", line, line + 20)
+        at = written.source_file.find("[[", line, line + 20)
         message = "A blank is opened and not closed."
-        written.sheet.report("E54", *at, message, "Close it with ]].")
+        written.source_file.report("E54", *at, message, "Close it with ]].")
     elif "]]" in child.content:
         near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
-        row, column = written.sheet.find(near, line, line + 20)
+        row, column = written.source_file.find(near, line, line + 20)
         at = (row, column + len(near) - 2)
         message = "A blank is closed that was not opened."
-        written.sheet.report("E54", *at, message, "Write [[answer]].")
+        written.source_file.report("E54", *at, message, "Write [[answer]].")
     elif half := _HALF.search(child.content):
-        at = written.sheet.find(half[0], line, line + 20)
+        at = written.source_file.find(half[0], line, line + 20)
         message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
-        written.sheet.report("E54", *at, message, f"Write [{half[0][:40]}].")
+        written.source_file.report("E54", *at, message, f"Write [{half[0][:40]}].")
     elif line_ := _LINE.search(child.content):
-        at = written.sheet.find(line_[0], line, line + 20)
+        at = written.source_file.find(line_[0], line, line + 20)
         message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
-        written.sheet.report("E54", *at, message, "Write [[answer]] in its place.")
+        written.source_file.report("E54", *at, message, "Write [[answer]] in its place.")
 
 
 def _read_blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeBlank:
@@ -246,23 +246,23 @@ def _read_blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> C
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
     wrong = tuple(word.strip() for word in others if word.strip())
     if answers and any(not a.strip() for a in accepted.split("|")):
-        at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
+        at = written.source_file.find(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” has nothing beside its bar."
-        written.sheet.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
+        written.source_file.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
     if not answers:
-        at = written.sheet.find("[[", line, line + 20)
+        at = written.source_file.find("[[", line, line + 20)
         message = "A blank has no answer."
-        written.sheet.report("E54", *at, message, "Write [[answer]].")
+        written.source_file.report("E54", *at, message, "Write [[answer]].")
     offered = [*map(normalize_text, (*answers, *wrong))]
     if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
-        at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
+        at = written.source_file.find(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” offers a word twice, or an empty one."
-        written.sheet.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
+        written.source_file.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
     if _TIGHT.search(body):
-        at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
+        at = written.source_file.find(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
-        written.sheet.report("E54", *at, message, f"Write [[{apart[:60]}]].")
+        written.source_file.report("E54", *at, message, f"Write [[{apart[:60]}]].")
     name = option_key(written.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)
 

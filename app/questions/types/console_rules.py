@@ -60,12 +60,12 @@ def _read_blocks(written: AuthoredItem) -> Iterator[list[LabCommand]]:
 
 
 def _read_block(fence: Token, quote: list[Token], written: AuthoredItem) -> list[LabCommand]:
-    sheet, line = written.sheet, first_line(fence)
+    source_file, line = written.source_file, first_line(fence)
     info = fence.info.strip()
     if not _INFO.fullmatch(info):
         message = f"“{info[:60]}” is not read."
         hint = "Write console, and behind it in STATE, to STATE, needed or harmful."
-        sheet.report("E89", line, 1, message, hint)
+        source_file.report("E89", line, 1, message, hint)
         return []
     note = render_tokens(quote, written.scope) if quote else NO_TEXT
     parts = list(re.finditer(_PART, info))
@@ -73,17 +73,17 @@ def _read_block(fence: Token, quote: list[Token], written: AuthoredItem) -> list
     to = next((p["to"] for p in parts if p["to"]), "")
     flags = {p["flag"] for p in parts if p["flag"]}
     base = LabCommand((), NO_TEXT, tuple(states), to, "needed" in flags, "harmful" in flags, note)
-    made = list(_split_block(fence, base, sheet))
+    made = list(_split_block(fence, base, source_file))
     spans = [c.content for t in quote for c in t.children or () if c.type == "code_inline"]
     step = first_line(fence) if base.needed else 0
     made = [dataclasses.replace(_with_cue(command, spans), step=step) for command in made]
     if not made:
         message = "This console block has no command."
-        sheet.report("E89", line, 1, message, "Begin a line with $ and the command.")
+        source_file.report("E89", line, 1, message, "Begin a line with $ and the command.")
     elif len(made) > 1 and (base.to or base.harmful):
         message = f"This block has {len(made)} commands, and says what one does."
         hint = "Give each its own block; spellings of one command stand right below each other."
-        sheet.report("E89", made[1].line, 1, message, hint)
+        source_file.report("E89", made[1].line, 1, message, hint)
     return made
 
 
@@ -92,7 +92,7 @@ def _with_cue(command: LabCommand, spans: list[str]) -> LabCommand:
     return dataclasses.replace(command, cue=RichText(escape(cue), cue))
 
 
-def _split_block(fence: Token, base: LabCommand, sheet: SourceFile) -> Iterator[LabCommand]:
+def _split_block(fence: Token, base: LabCommand, source_file: SourceFile) -> Iterator[LabCommand]:
     """Yield the commands of a block: `$` lines in a row are spellings, the rest is output."""
     spellings: list[str] = []
     output: list[str] = []
@@ -100,7 +100,7 @@ def _split_block(fence: Token, base: LabCommand, sheet: SourceFile) -> Iterator[
     start = first_line(fence) + 1
     first = start
     for number, raw in enumerate(fence.content.expandtabs().split("\n"), start):
-        text = _fill_figures(raw.rstrip(), number, sheet)
+        text = _fill_figures(raw.rstrip(), number, source_file)
         prompt = re.match(r"\$ +(?=\S)" if begun else r"[$#] +(?=\S)", text)
         if prompt and started:
             yield _make_command(base, spellings, output, first)
@@ -113,7 +113,7 @@ def _split_block(fence: Token, base: LabCommand, sheet: SourceFile) -> Iterator[
             started = True
         elif text:
             message = f"“{text[:40]}” stands before the first command."
-            sheet.report("E89", number, 1, message, "Begin the block with $ and a command.")
+            source_file.report("E89", number, 1, message, "Begin the block with $ and a command.")
         begun = True
     if spellings:
         yield _make_command(base, spellings, output, first)
@@ -131,15 +131,15 @@ def _make_command(
     )
 
 
-def _fill_figures(text: str, line: int, sheet: SourceFile) -> str:
+def _fill_figures(text: str, line: int, source_file: SourceFile) -> str:
     """Replace `{TARGET in UNIT:>WIDTH}` with the value; reports E42, E80, E81, E84."""
 
     def fill(match: re.Match[str]) -> str:
         target = read_target(match["target"])
         assert target is not None  # noqa: S101 - the pattern begins with a scheme
-        place = sheet.find(match[0], line, line)
+        place = source_file.find(match[0], line, line)
         if target.scheme == "calc":
-            sheet.spend_effort(estimate_price(target.name), match["target"])
+            source_file.spend_effort(estimate_price(target.name), match["target"])
         try:
             value = compute_target(target).value
             if isinstance(value, Quantity):
@@ -147,11 +147,11 @@ def _fill_figures(text: str, line: int, sheet: SourceFile) -> str:
                 number = convert_quantity(value, unit).value if unit else value.value
                 value = f"{number:.{match['digits'] or 0}f}"
         except FigureError as error:
-            sheet.report(error.code, *place, error.message, error.hint)
+            source_file.report(error.code, *place, error.message, error.hint)
             return match[0]
         except (UnitMismatchError, KeyError) as error:
             hint = "Write a unit of the same kind behind “in”, such as MiB."
-            sheet.report("E42", *place, f"{error}.", hint)
+            source_file.report("E42", *place, f"{error}.", hint)
             return match[0]
         width = int(match["width"] or 0)
         return f"{value}".ljust(width) if match["align"] == "<" else f"{value}".rjust(width)
@@ -164,45 +164,45 @@ def check_lab(lab: Lab, written: AuthoredItem) -> None:
 
     Problem codes: E20 to E23, E88 to E93, W25, W89.
     """
-    options, sheet = written.parts.options, written.sheet
-    check_any_right(options, written.line, sheet)
-    check_count(len(options), 2, written.line, sheet, exam="")
-    check_doubles(options, sheet)
-    check_feedback(options, sheet)
+    options, source_file = written.parts.options, written.source_file
+    check_any_right(options, written.line, source_file)
+    check_count(len(options), 2, written.line, source_file, exam="")
+    check_doubles(options, source_file)
+    check_feedback(options, source_file)
     ticked = [o for o in options if o.ticked]
     if len(ticked) > 1:
         message = f"{len(ticked)} diagnoses are marked right."
-        sheet.report("E21", ticked[1].line, 1, message, "Take one tick away.")
-    before = sum(p.severity == "error" for p in sheet.problems[sheet.mark :])
+        source_file.report("E21", ticked[1].line, 1, message, "Take one tick away.")
+    before = sum(p.severity == "error" for p in source_file.problems[source_file.mark :])
     _check_sizes(lab, written)
-    _check_commands(lab, sheet)
+    _check_commands(lab, source_file)
     _check_states(lab, written)
-    if sum(p.severity == "error" for p in sheet.problems[sheet.mark :]) > before:
+    if sum(p.severity == "error" for p in source_file.problems[source_file.mark :]) > before:
         return
-    _check_doubled_commands(lab, sheet)
+    _check_doubled_commands(lab, source_file)
     _check_way(lab, written)
-    _check_facts(lab, sheet)
+    _check_facts(lab, source_file)
 
 
 def _check_sizes(lab: Lab, written: AuthoredItem) -> None:
     if not lab.commands:
         hint = "Write a block ```console with lines that begin with $."
-        written.sheet.report("E89", written.draft.line, 1, "The lab has no command.", hint)
+        written.source_file.report("E89", written.draft.line, 1, "The lab has no command.", hint)
     counts = {"commands": lab.commands, "states": lab.states, "goals": lab.goals}
     for what, parts in counts.items():
         if len(parts) > _MOST[what]:
             message = f"The lab has {len(parts)} {what}."
             hint = f"Use at most {_MOST[what]}."
-            written.sheet.report("E88", written.draft.line, 1, message, hint)
+            written.source_file.report("E88", written.draft.line, 1, message, hint)
     for command in lab.commands:
         lines = command.output.plain.split("\n")
         if len(lines) > _MOST["lines"] or max(map(len, lines)) > _MOST["letters"]:
             message = f"The output of “{command.name[:40]}” is too long."
             hint = f"Write at most {_MOST['lines']} lines of {_MOST['letters']} characters."
-            written.sheet.report("E88", command.line, 1, message, hint)
+            written.source_file.report("E88", command.line, 1, message, hint)
 
 
-def _check_commands(lab: Lab, sheet: SourceFile) -> None:
+def _check_commands(lab: Lab, source_file: SourceFile) -> None:
     """Check that commands can be read, and that a note says why one matters (E89, W25)."""
     for command in lab.commands:
         for spelling in command.spellings:
@@ -213,30 +213,30 @@ def _check_commands(lab: Lab, sheet: SourceFile) -> None:
             if pipelines != 1:
                 message = f"“{spelling.plain[:40]}” is not one command."
                 hint = "Close its quotation marks, and give a second command its own line."
-                sheet.report("E89", command.line, 1, message, hint)
+                source_file.report("E89", command.line, 1, message, hint)
         if (command.needed or command.harmful or command.to) and not command.note.html:
             what = "would have done" if command.harmful else "shows or does"
             message = f"Nothing says what “{command.name[:40]}” {what}."
             hint = "Write a quote right below its block: > and a sentence."
-            sheet.report("W25", command.line, 1, message, hint)
+            source_file.report("W25", command.line, 1, message, hint)
 
 
 def _check_states(lab: Lab, written: AuthoredItem) -> None:
     """Check that all states that are named exist (E91)."""
-    sheet = written.sheet
+    source_file = written.source_file
     for state in lab.goal:
         if state not in lab.states:
             message = f"No command leads to the goal “{state}”."
             hint = did_you_mean(state, lab.states) or f"Write to {state} at one of the blocks."
-            sheet.report("E91", *written.comment.place("goal"), message, hint)
+            source_file.report("E91", *written.comment.place("goal"), message, hint)
     for command in lab.commands:
         for state in command.states:
             if state not in lab.states:
                 message = f"The lab is never in the state “{state}”."
-                sheet.report("E91", command.line, 1, message, did_you_mean(state, lab.states))
+                source_file.report("E91", command.line, 1, message, did_you_mean(state, lab.states))
 
 
-def _check_doubled_commands(lab: Lab, sheet: SourceFile) -> None:
+def _check_doubled_commands(lab: Lab, source_file: SourceFile) -> None:
     """Check that a command has one answer in a state (E90)."""
     terminal = Terminal(lab)
     reported: set[int] = set()
@@ -251,7 +251,7 @@ def _check_doubled_commands(lab: Lab, sheet: SourceFile) -> None:
             message = f"“{spelling.plain[:40]}” has an answer in line {lab.commands[other].line} "
             message += f"already, in the state “{state}”."
             hint = "Say with in STATE when each counts, or delete one."
-            sheet.report("E90", command.line, 1, message, hint)
+            source_file.report("E90", command.line, 1, message, hint)
 
 
 def _is_rival(lab: Lab, one: int, other: int) -> bool:
@@ -263,33 +263,33 @@ def _is_rival(lab: Lab, one: int, other: int) -> bool:
 
 def _check_way(lab: Lab, written: AuthoredItem) -> None:
     """Check that states and goal can be reached, and that no harmful way is shorter (E91 to E93)."""
-    sheet, ways = written.sheet, ways_to_states(lab)
+    source_file, ways = written.source_file, ways_to_states(lab)
     for command in lab.commands:
         if command.to and command.to not in ways:
             message = f"The state “{command.to}” cannot be reached."
-            sheet.report(
+            source_file.report(
                 "E91", command.line, 1, message, "Check in which states its command counts."
             )
     place = written.comment.place("goal")
     good, bad = shortest_way(lab), shortest_way(lab, harmful=True)
     if not lab.goals:
         hint = "Write goal: and a state, or needed at a block."
-        sheet.report("E92", *place, "The lab has no goal.", hint)
+        source_file.report("E92", *place, "The lab has no goal.", hint)
     elif good is None:
         message = "The goal cannot be reached."
         if bad is not None:
             message = "Only a harmful command reaches the goal."
         hint = "Check the states of the commands that lead there."
-        sheet.report("E92", *place, message, hint)
+        source_file.report("E92", *place, message, hint)
     elif bad is not None and len(bad) < len(good):
         worst = next(lab.commands[n] for n in bad if lab.commands[n].harmful)
         message = f"The harmful “{worst.name[:40]}” is a shorter way to the goal."
         hint = "Take its to STATE away: the lab stops it and says what it would have done."
-        sheet.report("E93", worst.line, 1, message, hint)
-    _check_changes(lab, sheet)
+        source_file.report("E93", worst.line, 1, message, hint)
+    _check_changes(lab, source_file)
 
 
-def _check_changes(lab: Lab, sheet: SourceFile) -> None:
+def _check_changes(lab: Lab, source_file: SourceFile) -> None:
     """Warn about a state in which all answers are those of the state before (W89)."""
     terminal = Terminal(lab)
     answers = {state: terminal.available(state) for state in lab.states}
@@ -299,11 +299,11 @@ def _check_changes(lab: Lab, sheet: SourceFile) -> None:
             if same and state != command.to and index in answers[state]:
                 message = f"After “{command.name[:40]}” every command answers as before."
                 hint = f"Write an answer with in {command.to}, so that its effect is seen."
-                sheet.report("W89", command.line, 1, message, hint)
+                source_file.report("W89", command.line, 1, message, hint)
                 break
 
 
-def _check_facts(lab: Lab, sheet: SourceFile) -> None:
+def _check_facts(lab: Lab, source_file: SourceFile) -> None:
     """Warn about outputs that contradict each other (W89).
 
     Which facts an output states, and whether they last in all states, stands with its program.
@@ -318,6 +318,6 @@ def _check_facts(lab: Lab, sheet: SourceFile) -> None:
                 if other != value and (states or fact["lasts"]):
                     message = f"Here {name} is {value}, in line {before.line} it is {other}."
                     hint = "Make both the same, or say with in STATE when each counts."
-                    sheet.report("W89", command.line, 1, message, hint)
+                    source_file.report("W89", command.line, 1, message, hint)
                     break
             seen[name].append((value, command))

@@ -455,7 +455,7 @@ class _DesignCheck:
         self._answer = answer
         self._comment: ItemComment = written.comment
         self._fields = written.comment.fields.values
-        self._file = written.sheet
+        self._file = written.source_file
 
     def run(self) -> None:
         """Report missing, unknown and duplicate names, then what makes plans impossible."""

@@ -116,31 +116,31 @@ class HotspotType(QuestionType[HotspotAnswer]):
         file = written.comment.word("figure")
         place = written.comment.place("figure")
         if file.endswith(".svg") and lies_within(file):
-            written.sheet.add_mention("file", file, *place)
-            written.sheet.add_mention("drawing", file, *place)
+            written.source_file.add_mention("file", file, *place)
+            written.source_file.add_mention("drawing", file, *place)
         else:
             message = "The question names no drawing." if not file else ""
             message = message or f"“{file[:60]}” is no SVG file beside this one."
             hint = "Write figure: and the name of an SVG file in the same folder."
-            written.sheet.report("E58", *place, message, hint)
+            written.source_file.report("E58", *place, message, hint)
         taken: set[str] = set()
         made = [_read_region(option, taken, written) for option in written.parts.options]
         return HotspotAnswer(file, tuple(made))
 
     def check(self, answer: HotspotAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """Check that one of several different regions is right (E20 to E23, E59, E88, W25)."""
-        options, sheet = written.parts.options, written.sheet
+        options, source_file = written.parts.options, written.source_file
         first = options[0].line if options else written.draft.line
-        check_any_right(options, first, sheet)
-        check_count(len(options), self.least, first, sheet, exam=written.drawn_from(exam))
-        check_feedback(options, sheet)
+        check_any_right(options, first, source_file)
+        check_count(len(options), self.least, first, source_file, exam=written.drawn_from(exam))
+        check_feedback(options, source_file)
         ticked = [o for o in options if o.ticked]
         if len(ticked) > 1:
             message = f"{len(ticked)} regions are marked right."
-            sheet.report("E21", ticked[1].line, 1, message, "Take one tick away.")
+            source_file.report("E21", ticked[1].line, 1, message, "Take one tick away.")
         if len(options) > _MAX_REGIONS:
             message = f"The question has {len(options)} regions."
-            sheet.report(
+            source_file.report(
                 "E88", options[_MAX_REGIONS].line, 1, message, f"Use at most {_MAX_REGIONS}."
             )
         _check_regions(answer, written)
@@ -152,10 +152,10 @@ class HotspotType(QuestionType[HotspotAnswer]):
         """Return the figure, and the one for phones."""
         return answer.file, phone_variant(answer.file)
 
-    def drawn(self, answer: HotspotAnswer, found: Mapping[str, SvgFigure]) -> HotspotAnswer:
+    def drawn(self, answer: HotspotAnswer, figures: Mapping[str, SvgFigure]) -> HotspotAnswer:
         """Return the answer with its figures, the wide one first."""
         names = self.drawings(answer)
-        drawings = tuple(found[name] for name in names if name in found)
+        drawings = tuple(figures[name] for name in names if name in figures)
         return dataclasses.replace(answer, drawings=drawings)
 
     def shown(self, answer: HotspotAnswer, typed: Typed) -> tuple[HotspotFigure, ...]:
@@ -247,8 +247,8 @@ def _read_region(option: ParsedOption, taken: set[str], written: AuthoredItem) -
     region, label = split_label(option)
     if region:
         file = written.comment.word("figure")
-        place = written.sheet.find(f"`{region}`", option.line, option.line)
-        written.sheet.add_mention("drawing", f"{file}#{region}", *place)
+        place = written.source_file.find(f"`{region}`", option.line, option.line)
+        written.source_file.add_mention("drawing", f"{file}#{region}", *place)
     return HotspotRegion(
         make_key(written.comment.id, option, taken),
         render_tokens([label], written.scope),
@@ -267,19 +267,19 @@ def _check_regions(answer: HotspotAnswer, written: AuthoredItem) -> None:
             message = f"“{option.words[:50]}” names no region of the drawing."
             words = _add_region(option.words[:50])
             hint = f"Begin it with the id of one: - {option.box} {words}."
-            place = option.place(written.sheet)
-            written.sheet.report("E59", *place, message, hint)
+            place = option.place(written.source_file)
+            written.source_file.report("E59", *place, message, hint)
         elif not label:
             message = f"The region “{region.region}” has no label."
             box = f"{option.box} `{region.region}`"
             hint = f"Write its name behind it: - {box} The name."
-            place = option.place(written.sheet)
-            written.sheet.report("E59", *place, message, hint)
+            place = option.place(written.source_file)
+            written.source_file.report("E59", *place, message, hint)
         before = seen.get(region.region) or seen.get(f" {label}")
         if before and region.region and label:
             message = f"This option says the same as the one in line {before}."
             hint = "Change or delete one of them."
-            written.sheet.report("E23", option.line, 1, message, hint)
+            written.source_file.report("E23", option.line, 1, message, hint)
         seen.setdefault(region.region, option.line)
         seen.setdefault(f" {label}", option.line)
 

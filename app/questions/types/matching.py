@@ -97,7 +97,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         pairs: list[MatchPair] = []
         taken: set[str] = set()
         for row in rows[1:]:
-            if exceeds_option_limit(pairs, "pairs", first_line(table[0]), written.sheet):
+            if exceeds_option_limit(pairs, "pairs", first_line(table[0]), written.source_file):
                 break
             left, right, reason = (
                 render_tokens(row[i], written.scope) if i < len(row) else NO_TEXT for i in range(3)
@@ -111,7 +111,7 @@ class MatchingType(QuestionType[MatchAnswer]):
     def check(self, answer: MatchAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """Check the rows (E52, E53)."""
         del exam
-        table, sheet = written.parts.block, written.sheet
+        table, source_file = written.parts.block, written.source_file
         if not table:
             _report_no_table(written)
             return
@@ -121,19 +121,19 @@ class MatchingType(QuestionType[MatchAnswer]):
             columns = f"{width} column{'s' * (width != 1)}"
             message = f"The table has {columns}; it needs two or three."
             hint = "Write left, right and, if you like, why."
-            sheet.report("E52", at, 1, message, hint)
+            source_file.report("E52", at, 1, message, hint)
             return
         if sum(bool(p.left.html) for p in answer.pairs) < 2:
             message = "The table has fewer than two pairs."
-            sheet.report("E52", at, 1, message, "Add a row.")
-        _check_filled(answer, at, sheet)
+            source_file.report("E52", at, 1, message, "Add a row.")
+        _check_filled(answer, at, source_file)
         _check_lefts(answer, at, written)
         _check_rights(answer, at, written)
         tables = [t for t in written.draft.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
-            sheet.report("E52", first_line(tables[1]), 1, message, hint)
+            source_file.report("E52", first_line(tables[1]), 1, message, hint)
 
     def key_words(self, answer: MatchAnswer) -> list[str]:
         """Return the matches; the order of the rows is ignored."""
@@ -253,28 +253,28 @@ def table_rows(table: list[Token]) -> list[list[list[Token]]]:
 
 def _report_no_table(written: AuthoredItem) -> None:
     """Report a missing table (E52), at rows that Markdown does not recognize as a table."""
-    sheet, first = written.sheet, written.draft.line
+    source_file, first = written.source_file, written.draft.line
     hint, message = (
         "Write a table: | Left | Right | Why |.",
         "The question has no table.",
     )
     for line in range(first + 1, first + written.draft.text.count("\n") + 1):
-        if sheet.lines[line - 1].lstrip().startswith("|"):
+        if source_file.lines[line - 1].lstrip().startswith("|"):
             message = "These lines are read as text, not as a table."
             hint = "Write a line such as |---|---| below the first one, of as many cells."
-            sheet.report("E52", line, 1, message, hint)
+            source_file.report("E52", line, 1, message, hint)
             return
-    sheet.report("E52", written.line, 1, message, hint)
+    source_file.report("E52", written.line, 1, message, hint)
 
 
-def _check_filled(answer: MatchAnswer, at: int, sheet: SourceFile) -> None:
+def _check_filled(answer: MatchAnswer, at: int, source_file: SourceFile) -> None:
     """Check that each row has something to be matched with (E52)."""
     for row, pair in enumerate(answer.pairs, at + 2):
         if not pair.right.html:
             message = f"The row “{pair.left.plain[:40]}” has nothing on the right."
             if not pair.left.html:
                 message = "This row is empty."
-            sheet.report("E52", row, 1, message, "Fill it, or delete the row.")
+            source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
 def _check_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
@@ -284,7 +284,7 @@ def _check_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
         if words and words in seen:
             message = f"“{pair.left.plain[:50]}” stands twice on the left."
             hint = "Change one: what is asked twice has two right answers."
-            written.sheet.report("E53", at + 2 + index, 1, message, hint)
+            written.source_file.report("E53", at + 2 + index, 1, message, hint)
         seen.add(words)
 
 
@@ -295,7 +295,7 @@ def _check_rights(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
         if words and words in seen and not pair.why.html:
             message = f"“{pair.right.plain[:50]}” stands twice on the right."
             hint = "Say in the third column why both count, or change one."
-            written.sheet.report("E53", at + 2 + index, 1, message, hint)
+            written.source_file.report("E53", at + 2 + index, 1, message, hint)
         seen.add(words)
 
 

@@ -288,17 +288,19 @@ def _shown_range(found: AcceptedRange) -> str:
 Option = NumericOption
 
 
-def check_numeric(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
+def check_numeric(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
     """Check a numeric question without parameters (E23, E42, E43)."""
     clash = find_clash(answer)
     if clash:
-        place = sheet.find(f"`{clash[1].template}`", line, line + 60)
-        sheet.report("E43", *place, _clash_message(clash), "Narrow the tolerance, or delete it.")
-    _check_units(answer, line, sheet)
-    _check_twice(answer, line, sheet)
+        place = source_file.find(f"`{clash[1].template}`", line, line + 60)
+        source_file.report(
+            "E43", *place, _clash_message(clash), "Narrow the tolerance, or delete it."
+        )
+    _check_units(answer, line, source_file)
+    _check_twice(answer, line, source_file)
 
 
-def _check_twice(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
+def _check_twice(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
     """Check that no two options have the same number (E23)."""
     seen: dict[tuple[float, float], str] = {}
     for option in answer.options:
@@ -306,9 +308,9 @@ def _check_twice(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
             continue
         one = (option.range.low, option.range.high)
         if one in seen:
-            place = sheet.find(f"`{option.template}`", line, line + 60)
+            place = source_file.find(f"`{option.template}`", line, line + 60)
             message = f"“{option.template}” is “{seen[one]}”, which stands above."
-            sheet.report("E23", *place, message, "Change or delete one of them.")
+            source_file.report("E23", *place, message, "Change or delete one of them.")
         seen.setdefault(one, option.template)
 
 
@@ -339,14 +341,14 @@ def _is_hidden_by(option: Option, own: AcceptedRange, right: AcceptedRange) -> b
     return right.low <= own.center <= right.high
 
 
-def _check_units(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
+def _check_units(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
         first, as_first = units[0]
         if unit_kind(unit) != unit_kind(as_first):
-            place = sheet.find(f"`{option.template}`", line, line + 60)
+            place = source_file.find(f"`{option.template}`", line, line + 60)
             message = f"“{option.template}” does not measure what “{first.template}” does."
-            sheet.report("E42", *place, message, "Use units of one kind.")
+            source_file.report("E42", *place, message, "Use units of one kind.")
 
 
 def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
@@ -384,9 +386,9 @@ def parse_numeric(written: AuthoredItem) -> NumericAnswer:
     made: list[NumericOption] = []
     taken: set[str] = set()
     otherwise: float | None = None
-    sheet = written.sheet
+    source_file = written.source_file
     for option in sorted(written.parts.options, key=lambda o: not o.ticked):
-        template = code_or_report(option, sheet)
+        template = code_or_report(option, source_file)
         if template is None:
             continue
         found = None
@@ -394,8 +396,8 @@ def parse_numeric(written: AuthoredItem) -> NumericAnswer:
             try:
                 found = read_range(template, otherwise if not option.ticked else None)
             except AnswerRangeError as error:
-                place = sheet.find("`", option.line, option.line)
-                sheet.report(error.code, *place, str(error), error.hint)
+                place = source_file.find("`", option.line, option.line)
+                source_file.report(error.code, *place, str(error), error.hint)
                 continue
             if option.ticked and otherwise is None:
                 otherwise = _half_width_share(found)
@@ -451,12 +453,12 @@ class NumericType(QuestionType[NumericAnswer]):
     def check(self, answer: NumericAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """Check the options, and the ranges once they are known."""
         del exam
-        options, sheet = written.parts.options, written.sheet
-        check_any_right(options, written.line, sheet)
-        check_doubles(options, sheet)
-        check_feedback(options, sheet)
+        options, source_file = written.parts.options, written.source_file
+        check_any_right(options, written.line, source_file)
+        check_doubles(options, source_file)
+        check_feedback(options, source_file)
         if not written.computed:
-            check_numeric(answer, written.line, sheet)
+            check_numeric(answer, written.line, source_file)
 
     def options(self, answer: NumericAnswer) -> tuple[CountedOption, ...]:
         """Return every option as written."""

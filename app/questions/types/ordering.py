@@ -85,7 +85,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         steps = written.parts.block
         at = 1
         while at < len(steps) - 1:
-            if exceeds_option_limit(made, "steps", first_line(steps[at]), written.sheet):
+            if exceeds_option_limit(made, "steps", first_line(steps[at]), written.source_file):
                 break
             end = closing_index(steps, at)
             inside = steps[at + 1 : end]
@@ -102,7 +102,7 @@ class OrderingType(QuestionType[OrderAnswer]):
     def check(self, answer: OrderAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """Check steps and distractors (E21, E24, E50, E51)."""
         del exam
-        sheet, line = written.sheet, written.line
+        source_file, line = written.source_file, written.line
         _check_lists(answer, written)
         if len(answer.steps) < 3:
             count = len(answer.steps)
@@ -111,13 +111,13 @@ class OrderingType(QuestionType[OrderAnswer]):
             hint = "Write the steps as a numbered list: 1. first, 2. second, 3. third."
             if count:
                 hint = "Write the missing ones into the numbered list."
-            sheet.report("E50", line, 1, message, hint, derived=count > 0)
+            source_file.report("E50", line, 1, message, hint, derived=count > 0)
         seen: set[str] = set()
         for step in (*answer.steps, *answer.distractors):
             words = normalize_text(step.text.plain)
             if words in seen:
                 message = f"The step “{step.text.plain[:50]}” stands twice."
-                sheet.report("E51", line, 1, message, "Change or delete one of them.")
+                source_file.report("E51", line, 1, message, "Change or delete one of them.")
             seen.add(words)
 
     def key_words(self, answer: OrderAnswer) -> list[str]:
@@ -267,26 +267,26 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
 
 def _check_lists(answer: OrderAnswer, written: AuthoredItem) -> None:
     """Check that steps are one numbered list without boxes and distractors are unticked."""
-    sheet, body = written.sheet, written.draft.body
+    source_file, body = written.source_file, written.draft.body
     for option in written.parts.options:
         if option.ticked:
             message = f"“{option.words[:40]}” is ticked, and is no step."
             hint = "Put it into the numbered list, or take the tick away."
-            sheet.report("E21", *option.place(sheet), message, hint)
+            source_file.report("E21", *option.place(source_file), message, hint)
     items = [t for t in written.parts.block if t.type == "list_item_open"]
     for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
         if not step.text.html:
             message, hint = "This step is empty.", "Write it, or delete its number."
-            sheet.report("E50", first_line(item), 1, message, hint)
+            source_file.report("E50", first_line(item), 1, message, hint)
         elif _BOX.match(step.text.plain):
             message = f"“{step.text.plain[:40]}” is shown with its box."
             hint = "Take the box away: the steps of an order are all right."
-            sheet.report("E24", first_line(item), 1, message, hint)
+            source_file.report("E24", first_line(item), 1, message, hint)
     lists = [t for t in body if t.type == "ordered_list_open" and not t.level]
     if len(lists) > 1:
         message = "A second list stands behind the steps, and is no part of them."
         hint = "Write all steps into one list; an explanation goes below [!NOTE]."
-        sheet.report("E50", first_line(lists[1]), 1, message, hint)
+        source_file.report("E50", first_line(lists[1]), 1, message, hint)
     _check_bullets(written)
 
 
@@ -300,7 +300,7 @@ def _check_bullets(written: AuthoredItem) -> None:
         if lost and boxed.isdisjoint(range(first_line(token), last_line(token) + 1)):
             message = "These bullets are neither steps nor options."
             hint = "Number what is a step, and write - [ ] before what is none."
-            written.sheet.report("E50", first_line(token), 1, message, hint)
+            written.source_file.report("E50", first_line(token), 1, message, hint)
 
 
 def _place_number(place: str) -> int:

@@ -71,7 +71,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         made = []
         taken: set[str] = set()
         for option in written.parts.options:
-            answer = code_or_report(option, written.sheet)
+            answer = code_or_report(option, written.source_file)
             if answer is not None:
                 why = optional_rich_text(option.feedback, written.scope)
                 name = make_key(written.comment.id, option, taken)
@@ -84,17 +84,17 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
         del exam
         for option, short in zip(written.parts.options, answer.options, strict=False):
             if same_words(short.answer, "") and not written.computed:
-                place = option.place(written.sheet)
+                place = option.place(written.source_file)
                 message = f"The answer “{short.answer}” holds no word to be typed."
-                written.sheet.report("E24", *place, message, "Write a word.")
+                written.source_file.report("E24", *place, message, "Write a word.")
             elif "|" in short.answer:
-                place = option.place(written.sheet)
+                place = option.place(written.source_file)
                 message = f"“{short.answer}” would have to be typed with its bar."
                 hint = f"Write each answer as an option: - [x] `{_first_accepted(short.answer)}`"
-                written.sheet.report("E24", *place, message, hint)
-        check_any_right(written.parts.options, written.line, written.sheet)
-        check_doubles(written.parts.options, written.sheet)
-        check_feedback(written.parts.options, written.sheet)
+                written.source_file.report("E24", *place, message, hint)
+        check_any_right(written.parts.options, written.line, written.source_file)
+        check_doubles(written.parts.options, written.source_file)
+        check_feedback(written.parts.options, written.source_file)
 
     def options(self, answer: ShortAnswer) -> tuple[CountedOption, ...]:
         return tuple(CountedOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
