@@ -352,7 +352,10 @@ def _report_parted(above: Region | None, below: ProseRegion, source_file: Source
     """Report E24 if the answers are below a separate heading. Returns whether they are."""
     if not isinstance(above, ItemDraft) or not above.comment.id:
         return False
-    answered = any(t.type.endswith(("list_open", "table_open")) for t in above.body)
+    answered = any(
+        t.type.endswith(("list_open", "table_open")) or _find_blank(t)
+        for t in (above.heading, *above.body)
+    )
     prose = below.tokens
     heads = prose[0].type == "heading_open" and len(prose) > 3
     if above.comment.word("type") or answered or not heads:
