@@ -232,7 +232,7 @@ def _item_template(kind: str, name: str, title: str, number: int) -> str:
 
 def _mark_as_draft(text: str, head: str) -> str:
     """Return the text marked as a draft, so that it is not live until the author removes the line."""
-    line = "# Seen on the bench alone; without this line it is live.\nstatus: draft\n"
+    line = "# Only authors see it; without this line it is live.\nstatus: draft\n"
     return text.replace(head, head + line, 1)
 
 
