@@ -52,7 +52,7 @@ def study_day_start(day: dt.date, zone: str) -> dt.datetime:
     return dt.datetime.combine(day, dt.time(), find_time_zone(zone)) + _ROLLOVER
 
 
-RETENTION = 0.9
+DEFAULT_RETENTION = 0.9
 
 
 def round_minutes(minutes: float) -> int:

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from app.accounts.plan_calendar import CardAmount, PageRoute, PlanCalendar
-from app.clock import RETENTION, study_day_at, study_day_start
+from app.clock import DEFAULT_RETENTION, study_day_at, study_day_start
 
 LAST_WEEK = 7
 """Days before the exam on which the study time may be doubled."""
@@ -32,7 +32,7 @@ class LearnerProfile:
     zone: str = "UTC"
     exam_day: dt.date | None = None
     minutes_a_day: int = 30
-    retention: float = RETENTION
+    retention: float = DEFAULT_RETENTION
     target: int | None = None
     calendar: bool = True
     missed: bool = True

@@ -15,7 +15,7 @@ from sqlmodel import Session
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
 from app.accounts.plan_calendar import CARD_AMOUNTS, PAGE_ROUTES, plan_mock_days
-from app.clock import RETENTION, Now, find_time_zone
+from app.clock import DEFAULT_RETENTION, Now, find_time_zone
 from app.database.engine import DbSession
 from app.web.render import render_page
 from app.web.visitor import YEAR
@@ -140,7 +140,7 @@ class SettingsForm(BaseModel):
     retention: Annotated[
         str,
         Setting(lambda typed: _parse_recall(typed) / 100, lambda recall: f"{recall * 100:.0f}"),
-    ] = f"{RETENTION * 100:.0f}"
+    ] = f"{DEFAULT_RETENTION * 100:.0f}"
     target: Annotated[
         str,
         Setting(

@@ -98,7 +98,7 @@ class TimeRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ResponseTable:
+class QuestionResponses:
     """The responses to a question.
 
     `unknown` counts “I don't know”, `unreadable` what the current key cannot read, such as
@@ -120,7 +120,7 @@ class ResponseTable:
         return any(whole) or any(r.value for part in self.parts for r in part.responses)
 
 
-def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> ResponseTable:
+def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) -> QuestionResponses:
     """Return the table of these answers, graded by the current key of `question`."""
     regrader = _Grader(question)
     graded: list[tuple[GradeResult, Raw, int]] = []
@@ -135,11 +135,11 @@ def build_response_table(question: Question, answers: Sequence[LoggedAnswer]) ->
             graded.append((result, json.loads(answer.raw), answer.seed))
     kind = types.type_of(question)
     in_parts = kind.in_parts and not kind.chosen
-    return ResponseTable(
+    return QuestionResponses(
         count=len(answers),
         unknown=unknown,
         unreadable=unreadable,
-        groups=() if in_parts else _group_responses(question, graded),
+        groups=() if in_parts else _group_by_option_and_score(question, graded),
         parts=_part_tables(question, [result for result, _, _ in graded]) if in_parts else (),
         certainty=_certainty_rows(answers),
         times=_time_rows(answers),
@@ -169,7 +169,7 @@ class _Grader:
             return UnreadableResponse(str(error))
 
 
-def _group_responses(
+def _group_by_option_and_score(
     question: Question, graded: Iterable[tuple[GradeResult, Raw, int]]
 ) -> tuple[ResponseGroup, ...]:
     """Group whole responses by the option they match, or by their score."""

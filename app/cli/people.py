@@ -142,7 +142,9 @@ def run_learners(options: argparse.Namespace) -> int:
             return _adopt_learners(db, options.course, find_course_folders(settings.content))
         matches = _match_learners(learner_store.list_people(db), options.learner)
         if len(matches) != 1:
-            print(f"headroom: {_ambiguous_name_message(matches, options.learner)}", file=sys.stderr)
+            print(
+                f"headroom: {_no_single_match_message(matches, options.learner)}", file=sys.stderr
+            )
             return 1
         cookies = create_session_cookies(settings)
         print(_create_login_code(db, cookies, matches[0], local_server_url(settings), utc_now()))
@@ -206,7 +208,7 @@ def _match_learners(people: Sequence[LearnerListRow], name_or_id: str) -> list[L
     return [person for person in people if folded and person.name.casefold() == folded]
 
 
-def _ambiguous_name_message(matches: Sequence[LearnerListRow], name_or_id: str) -> str:
+def _no_single_match_message(matches: Sequence[LearnerListRow], name_or_id: str) -> str:
     if not matches:
         return (
             f"there is no learner “{name_or_id}”; `headroom learners list` shows "

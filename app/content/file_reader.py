@@ -446,7 +446,7 @@ def _build_item_or_stop(
 def _add_reverse(built: ParsedItem, items: Items) -> None:
     """Add the reverse card if a card has `reverse: yes`."""
     card = built.item
-    wanted = built.written.comment.word("reverse").lower() in {"yes", "true"}
+    wanted = built.written.comment.field_text("reverse").lower() in {"yes", "true"}
     if not isinstance(card, Flashcard) or not wanted:
         return
     other = f"{card.id}{REVERSE}"
@@ -461,7 +461,7 @@ def _item_fingerprint(
     draft: ItemDraft, built: ParsedItem | None, source_file: SourceFile, *, broken: bool
 ) -> ItemFingerprint:
     item = built.item if built is not None else None
-    kind = draft.comment.word("type") or "unknown"
+    kind = draft.comment.field_text("type") or "unknown"
     heading = without_figure_links(draft.heading.content)
     stem = key = ""
     options: tuple[CountedOption, ...] = ()

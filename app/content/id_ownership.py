@@ -124,7 +124,7 @@ class IdEvidence:
         lead = self.entry_resemblance(best, wording) - self.entry_resemblance(own, wording)
         return best if lead >= CLEAR_MARGIN else None
 
-    def lost(self, wording: ItemWords, named: Collection[str] = ()) -> LockEntry | None:
+    def find_missing_id(self, wording: ItemWords, named: Collection[str] = ()) -> LockEntry | None:
         """Return the line of a missing id whose item this seems to be; else None."""
         said = [self.gone[name] for name in named if name in self.gone]
         others = [e for e in self._partly_same(wording) if e.id in self.gone]
@@ -244,7 +244,7 @@ def _settle_new(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) 
         return
     owners.items[name] = owner
     _report_copies(claimed, owner, evidence, owners)
-    if lost := evidence.lost(owner.fact):
+    if lost := evidence.find_missing_id(owner.fact):
         owners.doubtful.add(name)
         _report_found(lost, owner.place, f" as “{name}”", evidence, owners)
     elif evidence.has_lock and not owner.fact.broken:
@@ -361,7 +361,7 @@ def _report_copies(
 
 def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E08 for a copy, or E04 for a different item with the id."""
-    name, lost = claim.fact.id, evidence.lost(claim.fact)
+    name, lost = claim.fact.id, evidence.find_missing_id(claim.fact)
     if jaccard_similarity(owner.fact.sketch, claim.fact.sketch) < COPIED:
         message = f"“{name}” is the id of the item in {owner.where}, by ids.lock."
         hint = f"Give this one an id of its own: {_OWN_ID}."
@@ -424,7 +424,7 @@ def _settle_unidentified(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
     for path, reading in evidence.readings.items():
         for item in reading.unidentified:
-            if lost := evidence.lost(item, item.named):
+            if lost := evidence.find_missing_id(item, item.named):
                 place = path, item.line, item.column
                 _report_found(lost, place, "", evidence, owners)
             else:

@@ -116,7 +116,7 @@ def _check_boxes_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
 def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
-    wanted = draft.comment.word("type")
+    wanted = draft.comment.field_text("type")
     body = draft.body
     at = 0
     answered = False
@@ -246,7 +246,7 @@ def _declared_type(
     draft: ItemDraft, parts: ItemParts, kind: FileKind, source_file: SourceFile
 ) -> str:
     """Return the declared or inferred type; reports a missing one and returns ""."""
-    said = draft.comment.word("type")
+    said = draft.comment.field_text("type")
     if said and said not in TYPES:
         place = draft.comment.place("type")
         hint = did_you_mean(said, TYPES)
@@ -368,7 +368,7 @@ def _build_stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
 
 
 def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
-    said = draft.comment.word("difficulty")
+    said = draft.comment.field_text("difficulty")
     if "difficulty" not in draft.comment.fields.values:
         return 3
     if re.fullmatch(r"[1-5]", said):
@@ -380,7 +380,7 @@ def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
 
 
 def _read_partial(draft: ItemDraft, kind: QuestionType[Any], source_file: SourceFile) -> Partial:
-    said = draft.comment.word("partial")
+    said = draft.comment.field_text("partial")
     found = PARTIAL.get(said)
     place = draft.comment.place("partial")
     if found and kind.in_parts and found not in kind.credits:

@@ -358,7 +358,7 @@ def _report_parted(above: Region | None, below: ProseRegion, source_file: Source
     )
     prose = below.tokens
     heads = prose[0].type == "heading_open" and len(prose) > 3
-    if above.comment.word("type") or answered or not heads:
+    if above.comment.field_text("type") or answered or not heads:
         return False
     if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _boxes_at(prose, 3)):
         return False
@@ -379,7 +379,7 @@ def _report_unnamed(prose: list[Token], kind: FileKind, source_file: SourceFile)
     heading = -1
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
-            heading = -1 if _has_broken_comment(prose, at) else at
+            heading = -1 if _is_id_in_broken_comment(prose, at) else at
             back = kind == "cards" and _has_card_back(prose, at)
             answers = back or (kind == "quiz" and _has_answer_form(prose, at))
             if heading >= 0 and (answers or _nameless_below(prose, at)):
@@ -415,7 +415,7 @@ def match_glued_heading(inline: Token) -> re.Match[str] | None:
     return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
 
 
-def _has_broken_comment(prose: list[Token], at: int) -> bool:
+def _is_id_in_broken_comment(prose: list[Token], at: int) -> bool:
     """Return whether the heading's id is in a comment that is reported as broken."""
     below = prose[at + 3 : at + 5]
     if below and below[0].content.strip() == UNCLOSED:

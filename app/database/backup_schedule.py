@@ -120,7 +120,7 @@ class _DailyBackup:
         self._logged = ""
         self._vacuumed: dt.date | None = None
 
-    def look(self) -> None:
+    def back_up_if_due(self) -> None:
         try:
             if _lacks_programs(self._installation):
                 dump_tools.expect_programs()
@@ -158,7 +158,7 @@ async def _watch_schedule(copier: _DailyBackup, leaving: asyncio.Event, first: f
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(leaving.wait(), seconds)
             return
-        await asyncio.to_thread(copier.look)
+        await asyncio.to_thread(copier.back_up_if_due)
         seconds = _EVERY
 
 

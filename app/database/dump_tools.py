@@ -41,7 +41,7 @@ def copy_database(engine: Engine, target: Path, pause: Callable[[], object]) -> 
             connection.execute(text(f"SET LOCAL {limit} = 0"))
         snapshot = connection.execute(text("SELECT pg_export_snapshot()")).scalar_one()
         command = ["pg_dump", "--format=custom", *_OPTIONS, f"--snapshot={snapshot}"]
-        _run_program(engine, [*command, f"--file={target}"], pause)
+        _run_postgres_program(engine, [*command, f"--file={target}"], pause)
         return _count_rows(connection)
 
 
@@ -122,10 +122,10 @@ def replace_tables(engine: Engine, dump: Path) -> None:
         names = [quote(name) for name in inspect(connection).get_table_names()]
     drops, script = dump.with_name("drop.sql"), dump.with_name("restore.sql")
     drops.write_text("".join(f"DROP TABLE {name} CASCADE;\n" for name in names))
-    _run_program(engine, ["pg_restore", *_OPTIONS, f"--file={script}", str(dump)])
+    _run_postgres_program(engine, ["pg_restore", *_OPTIONS, f"--file={script}", str(dump)])
     psql = ["psql", "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
     files = ["--output", os.devnull, f"--file={drops}", f"--file={script}"]
-    _run_program(engine, [*psql, *files])
+    _run_postgres_program(engine, [*psql, *files])
 
 
 def expect_no_other_connection(engine: Engine) -> None:
@@ -156,7 +156,7 @@ def server_revision(engine: Engine) -> str | None:
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or ""
 
 
-def _run_program(
+def _run_postgres_program(
     engine: Engine, command: list[str], pause: Callable[[], object] = lambda: None
 ) -> None:
     """Run a PostgreSQL program. Raises InstallationError with its last line of output."""

@@ -34,7 +34,7 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DataError
 from sqlmodel import Session, SQLModel
 
-from app.database.file_guards import DatabaseFileGuard
+from app.database.file_guards import ReplacedFileGuard
 from app.database.tables import TABLES
 from app.database.write_queue import BUSY, WRITERS, Turn
 from app.errors import InvalidInputError
@@ -46,7 +46,7 @@ _MESSAGE = (
 )
 
 
-def refuse_bad_values(engine: Engine) -> None:
+def convert_value_errors(engine: Engine) -> None:
     """Convert errors about unstorable values on this engine to `InvalidInputError`."""
     event.listen(engine, "handle_error", _replacement_error)
 
@@ -98,7 +98,7 @@ def make_engine(address: str) -> Engine:
     if not address.startswith("sqlite"):
         return _make_server_engine(address)
     url = make_url(address)
-    opened = DatabaseFileGuard(url.database or ":memory:")
+    opened = ReplacedFileGuard(url.database or ":memory:")
     engine = create_engine(
         url,
         connect_args={"check_same_thread": False},
@@ -111,7 +111,7 @@ def make_engine(address: str) -> Engine:
     event.listen(engine, "engine_disposed", opened.forget)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_immediate)
-    refuse_bad_values(engine)
+    convert_value_errors(engine)
     return engine
 
 
@@ -215,7 +215,7 @@ def _make_server_engine(address: str) -> Engine:
     )
     event.listen(engine, "connect", _prepare_server)
     event.listen(engine, "set_connection_execution_options", _see_commits)
-    refuse_bad_values(engine)
+    convert_value_errors(engine)
     return engine
 
 

@@ -80,7 +80,7 @@ class DatabaseGoneError(SQLAlchemyError):
     """The database file was deleted, moved or replaced while it was in use."""
 
 
-class DatabaseFileGuard:
+class ReplacedFileGuard:
     """Remembers which file is at a path, by device and inode number."""
 
     def __init__(self, path: str) -> None:
@@ -122,7 +122,7 @@ def expect_database(engine: Engine) -> None:
 
     It costs a microsecond. PostgreSQL reports a missing database itself.
     """
-    opened: DatabaseFileGuard | None = engine.get_execution_options().get(_OPTION)
+    opened: ReplacedFileGuard | None = engine.get_execution_options().get(_OPTION)
     if opened is not None:
         opened.expect_file()
 

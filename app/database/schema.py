@@ -94,7 +94,7 @@ def examine_file(path: Path) -> str:
     if not path.exists():
         _expect_no_log(path)
         return ""
-    _expect_sqlite(path)
+    _expect_nonempty_file(path)
     try:
         with open_read_only(path) as connection:
             return _examine_contents(path, connection)
@@ -136,7 +136,7 @@ def _expect_no_log(path: Path) -> None:
         )
 
 
-def _expect_sqlite(path: Path) -> None:
+def _expect_nonempty_file(path: Path) -> None:
     if not stat.S_ISREG(path.stat().st_mode):
         raise UnusableDatabaseError(
             f"{path} is not a file: set HEADROOM_DATABASE_URL to another place."

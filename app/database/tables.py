@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-from app.clock import RETENTION
+from app.clock import DEFAULT_RETENTION
 
 SQLModel.metadata = MetaData(
     naming_convention={
@@ -241,7 +241,7 @@ class Review(SQLModel, table=True):
     card: str = Field(max_length=120)
     rating: int
     voids: int | None = Field(default=None, foreign_key="review.id", index=True)
-    retention: float = RETENTION
+    retention: float = DEFAULT_RETENTION
     recall: float | None = None
     milliseconds: int | None = None
     study_day: str = Field(max_length=10)
@@ -468,7 +468,7 @@ class Learner(SQLModel, table=True):
     zone: str = Field(default="UTC", max_length=64)
     exam_day: str | None = Field(default=None, max_length=10)
     minutes_a_day: int = 30
-    retention: float = RETENTION
+    retention: float = DEFAULT_RETENTION
     target: int | None = None
     calendar: bool = True
     missed: bool = True

@@ -60,7 +60,7 @@ from app.spaced_repetition.todays_queue import (
     QueueCounter,
     TodaysQueue,
     choose_new,
-    find_unseen,
+    count_unseen_by_topic,
     queue_counters,
     todays_queue,
 )
@@ -286,7 +286,7 @@ def _build_congrats(ctx: RequestContext, stack: TodaysQueue, *, has_list: bool) 
     learner, library, queue, limits = ctx.learner.id, ctx.library, stack.queue, stack.limits
     later = store.next_due(ctx.db, learner, limits)
     standing = queue.first.standing if queue.first else None
-    unseen = find_unseen(ctx, limits, begun_first=has_list)
+    unseen = count_unseen_by_topic(ctx, limits, begun_first=has_list)
     new = choose_new(ctx, limits, unseen, 1)
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
     return CongratsInfo(

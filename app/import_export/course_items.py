@@ -156,7 +156,7 @@ def _convert_question(
     )
     if isinstance(question, Flashcard):
         back = tokens_to_markdown([t for t in draft.body if t.type != "hr"])
-        reverse = draft.comment.word("reverse").lower() in {"yes", "true"}
+        reverse = draft.comment.field_text("reverse").lower() in {"yes", "true"}
         return dataclasses.replace(item, text=back, reverse=reverse)
     # The text between the heading and the answers, unless it is the answer.
     is_answer = types.type_of(question).blank

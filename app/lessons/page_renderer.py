@@ -284,7 +284,7 @@ def cheat_sheet(
     left = room - CheatSheet(domain, tuple(entries), own, elsewhere).letters
     if left < 0:
         entries, left = _cut_entries(entries, left)
-    errors, left = _fill_in_turn([_common_errors(topic) for topic in topics], left)
+    errors, left = _fill_in_turn([_common_error_sentences(topic) for topic in topics], left)
     terms, _ = _fill_in_turn([_introduced_terms(library, topic) for topic in topics], left)
     filled = (
         dataclasses.replace(entry, errors=wrong, terms=names)
@@ -336,7 +336,7 @@ def _cheat_sheet_entry(topic: Topic) -> CheatSheetPage:
     )
 
 
-def _common_errors(topic: Topic) -> list[str]:
+def _common_error_sentences(topic: Topic) -> list[str]:
     """Return the first sentence of each common error, as text."""
     texts = (_html_words(_plain_html(found)) for found in _ERROR.findall(_topic_html(topic)))
     return [said for text in texts if (said := _first_short_sentence(text))]

@@ -517,12 +517,12 @@ class _SearchIndex:
         """Return the results for words in lower case."""
         rows = self._ask(match_expression(words))
         if rows:
-            return self._find_rows(rows, words, most)
+            return self._rank_rows(rows, words, most)
         better = [w for w in correct_spelling(words, self._known) if is_known(w, self._known)]
         for joint, wanted in (("AND", better), ("OR", better), ("OR", letter_pairs(words))):
             rows = self._ask(match_expression(wanted, joint)) if wanted else []
             if rows:
-                found = self._find_rows(rows, wanted, most)
+                found = self._rank_rows(rows, wanted, most)
                 meant = " ".join(better) if wanted is better else ""
                 return dataclasses.replace(found, meant=meant, some=joint == "OR")
         return SearchResults()
@@ -531,7 +531,7 @@ class _SearchIndex:
         with self._lock:
             return self._rows.execute(_ASK, (wanted,)).fetchall()
 
-    def _find_rows(self, rows: Sequence[Any], words: Sequence[str], most: int) -> SearchResults:
+    def _rank_rows(self, rows: Sequence[Any], words: Sequence[str], most: int) -> SearchResults:
         name = " ".join(words)
         ordered = sorted(rows, key=lambda row: self._rank(row[0], row[1], name))
         taken: dict[str, int] = {}

@@ -179,10 +179,10 @@ def verify_figure(text: str, value: Value) -> tuple[str, str]:
         return ("", "") if text.strip().lower() == right.lower() else ("E82", right)
     shown = read_shown(text)
     if shown is None:
-        return "E82", _default_text(value)
+        return "E82", _suggested_text(value)
     scale = _scale_to_shown(shown, value)
     if scale is None:
-        return "E83", _default_text(value)
+        return "E83", _suggested_text(value)
     scaled = value.value * scale
     if abs(scaled - shown.value) <= 0.5000001 * 10.0**-shown.places:
         return "", ""
@@ -280,7 +280,7 @@ def _leading_unit(text: str) -> str | None:
     return None
 
 
-def _default_text(value: Quantity) -> str:
+def _suggested_text(value: Quantity) -> str:
     from app.estimator.units import format_value  # noqa: PLC0415 - needed for messages only
 
     return format_value(value.value, value.unit or "").replace(NBSP, " ")

@@ -68,13 +68,13 @@ class ItemComment:
     line: int
     column: int
 
-    def word(self, name: str) -> str:
+    def field_text(self, name: str) -> str:
         """Return the value of a key, empty if it is absent."""
         return strict_yaml.single_text(self.fields.values.get(name))
 
     def says_yes(self, name: str) -> bool:
         """Return whether a key that defaults to no is set to yes."""
-        return self.word(name).lower() in {"yes", "true"}
+        return self.field_text(name).lower() in {"yes", "true"}
 
     def place(self, name: str) -> tuple[int, int]:
         """Return the position of a key's value, or of the comment if the key is absent."""
@@ -138,9 +138,9 @@ class AuthoredItem:
 
         `file` is whether mock exams draw from its file at all.
         """
-        if self.comment.word("use").lower() == "exam":
+        if self.comment.field_text("use").lower() == "exam":
             return "only"
-        deeper = self.comment.word("level").lower() == "deeper"
+        deeper = self.comment.field_text("level").lower() == "deeper"
         return "maybe" if file and not deeper else ""
 
     @property

@@ -324,12 +324,15 @@ def _grep_patterns(text: str, options: Mapping[str, str]) -> list[list[re.Patter
         return [[re.compile(re.escape(text), flags)]]
     alternatives = re.split(r"\\?\|", text)
     return [
-        [_compile_piece(p, flags, word="w" in options) for p in re.split(r"\.[*+]", alternative)]
+        [
+            _compile_grep_piece(p, flags, word="w" in options)
+            for p in re.split(r"\.[*+]", alternative)
+        ]
         for alternative in alternatives
     ]
 
 
-def _compile_piece(text: str, flags: int, *, word: bool) -> re.Pattern[str]:
+def _compile_grep_piece(text: str, flags: int, *, word: bool) -> re.Pattern[str]:
     made = re.escape(text).replace(r"\.", ".")
     made = re.sub(r"\\\[([\w^\\-]{1,40})\\\]", r"[\1]", made)
     made = re.sub(r"\\\$$", "$", re.sub(r"^\\\^", "^", made))

@@ -7,7 +7,7 @@ thousands of simulated reviews, so it uses the formulas alone. A test compares b
 import functools
 import math
 
-from app.clock import RETENTION
+from app.clock import DEFAULT_RETENTION
 from app.spaced_repetition.scheduler import POLICY, SchedulerPolicy
 
 Trace = tuple[float, float]
@@ -54,7 +54,7 @@ class FsrsFormulas:
         """
         return math.pow(1 + self._factor * days / stability, self._decay)
 
-    def interval(self, stability: float, retention: float = RETENTION) -> int:
+    def interval(self, stability: float, retention: float = DEFAULT_RETENTION) -> int:
         """Return the whole days until the probability of recall falls to `retention`."""
         days = round(stability / self._factor * (math.pow(retention, 1 / self._decay) - 1))
         return min(max(days, 1), self._maximum)

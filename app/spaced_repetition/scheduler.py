@@ -16,7 +16,7 @@ from typing import Literal
 import fsrs
 from fsrs.scheduler import DEFAULT_PARAMETERS
 
-from app.clock import RETENTION
+from app.clock import DEFAULT_RETENTION
 
 # Half-width of the range: one day, plus these shares of the days in each band.
 _BANDS = ((2.5, 7.0, 0.15), (7.0, 20.0, 0.10), (20.0, math.inf, 0.05))
@@ -112,7 +112,7 @@ class ReviewEvent:
     rating: int
     at: dt.datetime
     day: dt.date
-    retention: float = RETENTION
+    retention: float = DEFAULT_RETENTION
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def retrievability(standing: CardState, day: dt.date, policy: SchedulerPolicy = 
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last review.
     """
-    scheduler = _fsrs_scheduler(policy, RETENTION)
+    scheduler = _fsrs_scheduler(policy, DEFAULT_RETENTION)
     moment = _start_of_day(day)
     return float(scheduler.get_card_retrievability(_fsrs_card(standing, moment), moment))
 

@@ -141,7 +141,9 @@ def todays_queue(
         else:
             minutes = ctx.learner.minutes_a_day
             allowed = new_cards_allowed(minutes, found.whole, choice.more, pace)
-        unseen = find_unseen(ctx, limits, begun_first=listed is not None) if allowed else {}
+        unseen = (
+            count_unseen_by_topic(ctx, limits, begun_first=listed is not None) if allowed else {}
+        )
         new = choose_new(ctx, limits, unseen, 1)
         fresh = min(allowed, sum(unseen.values()))
     left = CardsLeft(
@@ -173,7 +175,7 @@ def choose_new(
     return tuple(chosen.values())
 
 
-def find_unseen(
+def count_unseen_by_topic(
     ctx: RequestContext, limits: QueueQuery, *, begun_first: bool = False
 ) -> dict[str, int]:
     """Return how many cards of each topic were never started, topics in course order.
@@ -270,7 +272,7 @@ def upcoming_cards(
     cards = stack.new
     if listed is None:
         count = stack.left.fresh - stack.left.added
-        topics = find_unseen(ctx, stack.limits) if count else {}
+        topics = count_unseen_by_topic(ctx, stack.limits) if count else {}
         cards = choose_new(ctx, stack.limits, topics, count)
     new = [review_log.unseen_card(ctx.db, ctx.learner.id, card) for card in cards]
     return list(itertools.islice([*ripe, *new, *waiting], most)), due

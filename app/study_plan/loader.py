@@ -186,7 +186,7 @@ def _plan_choices(learner: LearnerProfile, day: dt.date) -> str:
     return f"{learner.minutes_on(day)} {learner.card_amount} {learner.page_route} {learner.plan_calendar(day)}"
 
 
-def _missing_list(ctx: RequestContext) -> _Made | None:
+def _make_list_if_needed(ctx: RequestContext) -> _Made | None:
     """Return the list to store; None if that of the day is stored already, or there is none.
 
     One is made again if the learner has changed the plan and nothing on it was begun.
@@ -205,7 +205,7 @@ async def ensure_day_list(request: Request, ctx: Reader) -> None:
     These pages are GET requests. If the list can't be written, the page is shown all the same. Two
     requests at once write one list: the first one stays.
     """
-    made = await run_in_threadpool(_missing_list, ctx)
+    made = await run_in_threadpool(_make_list_if_needed, ctx)
     if made is None:
         return
     day_list, estimate = made

@@ -61,7 +61,7 @@ class HttpExchange:
     """One request, and the response once it is there.
 
     The app gets `record` instead of `send`: it holds a complete response back until
-    `finish` and passes a streamed one through. `security` are the headers of every
+    `send_recorded` and passes a streamed one through. `security` are the headers of every
     response. `site` is the path prefix of the server, which cookies get; URLs get that of
     the course (`root_path`). `secure` means that the request came over TLS.
     """
@@ -107,7 +107,7 @@ class HttpExchange:
         else:
             self.body = message.get("body", b"")
 
-    async def finish(self) -> None:
+    async def send_recorded(self) -> None:
         """Send the recorded response; 304 if the browser already has the same page."""
         recorded = dict(self._recorded)
         content_type = recorded.get(b"content-type", b"")

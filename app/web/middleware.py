@@ -176,7 +176,7 @@ class EdgeMiddleware:
         exchange.visitor = inner["state"]["visitor"]
         self._log_if_slow(exchange, inner)
         if not exchange.started:
-            await exchange.finish()
+            await exchange.send_recorded()
         self._count(exchange, self._config.routes.of(inner))
 
     async def _pass_on(self, inner: Scope, receive: Receive, exchange: HttpExchange) -> None:

@@ -206,7 +206,7 @@ def test_nothing_is_left_after_the_daily_copy_nor_in_it(app: FastAPI, path: Path
     gone, left = erase_half(app, path)
     copier = _copier(path, copies)
 
-    copier.look()
+    copier.back_up_if_due()
 
     assert traces(path, gone) == {}
     assert not noted(path)
@@ -231,11 +231,11 @@ def test_a_day_has_one_rewriting_also_where_no_copy_can_be_made(
     monkeypatch.setattr(
         "app.database.backup_schedule.create_backup", Mock(side_effect=OSError("full"))
     )
-    copier.look()
+    copier.back_up_if_due()
     assert not noted(path)
 
     erase(app.state.engine, left[0])
-    copier.look()
+    copier.back_up_if_due()
 
     assert noted(path)
 
@@ -246,7 +246,7 @@ def test_a_large_file_is_not_rewritten_while_the_server_runs(
     erase_half(app, path)
     monkeypatch.setattr("app.database.backup_schedule.LARGEST_DAILY", path.stat().st_size - 1)
 
-    _copier(path, copies).look()
+    _copier(path, copies).back_up_if_due()
 
     assert noted(path)
     assert free_pages(path) > 0

@@ -291,7 +291,7 @@ def find_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     """Return why a GPU is excluded before the search; empty if it is not."""
     if inputs.only not in {None, gpu.id}:
         return "Another one was asked for."
-    checks = (_kind_objection, _limit_objection, _format_objection)
+    checks = (_kind_objection, _limit_objection, _number_format_objection)
     return next((why for check in checks if (why := check(inputs, gpu))), "")
 
 
@@ -323,7 +323,7 @@ def _limit_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     return ""
 
 
-def _format_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+def _number_format_objection(inputs: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     form = FORMATS["bf16"]
     if inputs.job != "training":
         form = find_format(find_model(inputs.model), inputs.weights)

@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.common_inputs import ask_gpus, ask_pue, input_error
 from app.estimator.fits import is_value_allowed, round_past_limit
-from app.estimator.hardware.prices import example_price
+from app.estimator.hardware.prices import default_rent
 from app.estimator.inputs import InputGroup, input_field
 from app.estimator.result import VerdictFlip
 from app.estimator.training.run_costs import (
@@ -24,7 +24,7 @@ _USE = InputGroup("Use", TOPIC)
 _RENTING = InputGroup("Renting", TOPIC)
 _OWNING = InputGroup("Owning", TOPIC)
 
-_LISTED = example_price()
+_LISTED = default_rent()
 
 COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
 

@@ -2,7 +2,7 @@
 
 from app.estimator.estimates.cost import TOPIC, CostInputs, CostResult, compute_cost, find_flips
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
-from app.estimator.hardware.prices import example_price
+from app.estimator.hardware.prices import default_rent
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -311,8 +311,8 @@ _PRICES = (
 def _build_notes(result: CostResult) -> tuple[str, ...]:
     inputs = result.inputs
     of = f"They are of {inputs.priced_in}"
-    if inputs.rent == example_price().usd_per_hour:
-        of += f"; the rent is {example_price().words}"
+    if inputs.rent == default_rent().usd_per_hour:
+        of += f"; the rent is {default_rent().words}"
     notes = [f"{_PRICES} {of}."]
     if inputs.commitment == "used":
         notes.append("On demand, hours without work cost nothing; nor are they kept.")

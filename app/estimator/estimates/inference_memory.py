@@ -10,10 +10,10 @@ from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_runtime import (
     ENGINES,
     WORKSPACE,
+    engine_usable_bytes,
     loading_bytes,
     peak_bytes,
     prompt_bytes,
-    usable_bytes,
 )
 from app.estimator.memory.kv_cache import (
     elements_per_sequence,
@@ -343,7 +343,7 @@ def usable_memory_limit(
     memory, share = visible_memory(inputs, gpu), inputs.memory_utilization
     limit = memory * share
     if inputs.engine in ENGINES:
-        limit = usable_bytes(ENGINES[inputs.engine], memory, share, gpus, load.fixed)
+        limit = engine_usable_bytes(ENGINES[inputs.engine], memory, share, gpus, load.fixed)
     if inputs.cache_memory is None:
         return limit
     return min(limit, load.total - load.cache + inputs.cache_memory)

@@ -109,7 +109,7 @@ class TrainingJob:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LayoutFamily:
+class MicroBatchFamily:
     """Layouts with equal parallelism degrees; they differ only in the micro-batch.
 
     `sizes` are the micro-batches, ascending: (sequences of one, micro-batches per step).
@@ -163,12 +163,12 @@ class ModelSplit:
         """Return the number of layouts, not counting recomputation."""
         return len(self.experts) * sum(len(sizes) for _, sizes in self.cuts)
 
-    def families(self) -> Iterator[LayoutFamily]:
+    def families(self) -> Iterator[MicroBatchFamily]:
         """Yield its layouts, grouped by everything but the micro-batch."""
         degrees = (self.tensor, self.pipeline, self.context, self.data)
         for expert in self.experts:
             for variant, sizes in self.cuts:
-                yield LayoutFamily(*degrees, expert, *variant, sizes)
+                yield MicroBatchFamily(*degrees, expert, *variant, sizes)
 
 
 _MICRO_BATCHES = (1, 2, 4, 8, 16)
@@ -294,7 +294,7 @@ class MemoryFit:
         return states / self._job.gpus <= self._limit
 
     def lightest_fits(
-        self, family: LayoutFamily
+        self, family: MicroBatchFamily
     ) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
         """Yield every micro-batch that fits, with the least recomputation and its memory [B]."""
         self.steps += 1
@@ -314,11 +314,11 @@ class MemoryFit:
                 return  # A larger micro-batch needs even more memory.
             start = number
 
-    def has_fit(self, family: LayoutFamily) -> bool:
+    def has_fit(self, family: MicroBatchFamily) -> bool:
         """Return whether any layout of a family fits; the smallest micro-batch needs least."""
         return next(self.lightest_fits(family), None) is not None
 
-    def _resident_bytes(self, family: LayoutFamily) -> _Stages:
+    def _resident_bytes(self, family: MicroBatchFamily) -> _Stages:
         shared = (family.tensor, family.pipeline, family.chunks)
         key = (*shared, family.expert, family.zero)
         resident = self._resident.get(key)
@@ -333,7 +333,7 @@ class MemoryFit:
         return resident
 
     def _transient_bytes(
-        self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute
+        self, family: MicroBatchFamily, size: tuple[int, int], recompute: Recompute
     ) -> _Stages:
         shared = (family.tensor, family.pipeline, family.chunks, family.context)
         key = (*shared, size, recompute)
@@ -351,7 +351,7 @@ class MemoryFit:
         return transient
 
     def _per_token(
-        self, family: LayoutFamily, key: tuple[object, ...], recompute: Recompute
+        self, family: MicroBatchFamily, key: tuple[object, ...], recompute: Recompute
     ) -> tuple[ParallelLayout, tuple[TransientMemory, ...]]:
         per_token = self._per_token_memory.get(key)
         if per_token is None:
@@ -441,7 +441,7 @@ class _LayoutSearch:
             for _, _, _, plan, step in self._ranked
         )
 
-    def rank_family(self, family: LayoutFamily) -> None:
+    def rank_family(self, family: MicroBatchFamily) -> None:
         """Rank the layouts of a family that fit, each with the least recomputation."""
         fill = (family.pipeline - 1) / family.chunks
         stage = self._stage_share(family)
@@ -457,7 +457,7 @@ class _LayoutSearch:
             bisect.insort(self._ranked, entry)
             del self._ranked[self._most :]
 
-    def _stage_share(self, family: LayoutFamily) -> float:
+    def _stage_share(self, family: MicroBatchFamily) -> float:
         """Return the share of the layers on the fullest stage."""
         key = family.pipeline, family.chunks
         if key not in self._stages:
@@ -470,7 +470,7 @@ class _LayoutSearch:
         return len(self._ranked) >= self._most and least > self._ranked[-1][0]
 
     def _layer_times(
-        self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute
+        self, family: MicroBatchFamily, size: tuple[int, int], recompute: Recompute
     ) -> LayerTimes:
         key = (family.tensor, family.context, family.expert, size[0], recompute)
         times = self._times.get(key)

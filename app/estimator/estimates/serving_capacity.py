@@ -272,13 +272,13 @@ _SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 def find_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the nearest input values at which the verdict flips."""
     if not result.memory:
-        return _more_memory(result)
+        return _more_gpus_flips(result)
     if result.top is None or result.replicas is None:
         return _relaxed_target_flips(result)
     return _more_load(result, result.top, result.replicas)
 
 
-def _more_memory(result: CapacityResult) -> tuple[VerdictFlip, ...]:
+def _more_gpus_flips(result: CapacityResult) -> tuple[VerdictFlip, ...]:
     """Return the fewest GPUs per replica on which weights and a request fit."""
     if result.enough is None:
         return ()

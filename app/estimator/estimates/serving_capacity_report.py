@@ -262,7 +262,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         FormulaStep(
             "One decoding step",
             "between the timed steps of fewer and of more requests",
-            _interpolation_text(profile.decode, timed.batch),
+            _interpolation_formula(profile.decode, timed.batch),
             timed.step,
             "s",
             "pope-2022",
@@ -271,7 +271,7 @@ def _build_steps(result: CapacityResult) -> tuple[FormulaStep, ...]:
         FormulaStep(
             "What a prompt adds",
             "step with a prompt − step without, between fewer and more requests",
-            _interpolation_text(profile.prompt, timed.batch),
+            _interpolation_formula(profile.prompt, timed.batch),
             timed.cost,
             "s",
             "inferencex",
@@ -346,7 +346,7 @@ def _per_token_line(formula: str, numbers: str, value: float, kept: float) -> Fo
     return _STEPS.line("tpot_p50", formula, numbers, value, "inferencex")
 
 
-def _interpolation_text(values: tuple[float, ...], batch: float) -> str:
+def _interpolation_formula(values: tuple[float, ...], batch: float) -> str:
     """Return the interpolation between two computed times, as a formula."""
     below, above, part = bracket_batch(values, batch)
     low, high = format_term(below, "s"), format_term(above, "s")

@@ -256,7 +256,7 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
             result.flops,
             "lora" if plan.tuning.is_partial else "megatron-2021",
         ),
-        _stage_step(result),
+        _micro_batch_step(result),
         step_time_steps(plan, step),
         _STEPS.fill(
             "mfu",
@@ -271,7 +271,7 @@ def _build_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _stage_step(result: TrainingTimeResult) -> FormulaStep:
+def _micro_batch_step(result: TrainingTimeResult) -> FormulaStep:
     plan, left = result.plan, {"bubble", "data", "optimizer"}
     names = [(name, label) for name, label in _PARTS if name not in left]
     spent = [(label, getattr(result.step, name)) for name, label in names]

@@ -227,7 +227,7 @@ def list_price(name: str) -> RentalPrice | None:
     return RentalPrice(row["usd_per_hour"], row["provider"], source, row["read_on"])
 
 
-def example_price() -> RentalPrice:
+def default_rent() -> RentalPrice:
     """Return the default price for forms without a GPU input: that of an H100."""
     rent = list_price(_EXAMPLE)
     if rent is None:

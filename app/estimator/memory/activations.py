@@ -211,7 +211,7 @@ def _attention_bytes(
     out = 2.0 * mixer.heads * mixer.value_dim
     if not eager:
         saved = 2 * queries + 2 * mixer.cache + out + 4 * mixer.heads
-        return saved + _query_norm(model, mixer)
+        return saved + _query_key_norm(model, mixer)
     plain = model.norm_terms == 2
     scores = mixer.heads * sequence
     # Scores in FP32 and their 16-bit copy; older families stay in 16 bit.
@@ -220,10 +220,10 @@ def _attention_bytes(
     if plain:
         return saved + 2 * queries + 2 * mixer.cache + out
     # Keys and values are repeated for every query head.
-    return saved + 6 * queries + out + _query_norm(model, mixer)
+    return saved + 6 * queries + out + _query_key_norm(model, mixer)
 
 
-def _query_norm(model: Architecture, mixer: TokenMixer) -> float:
+def _query_key_norm(model: Architecture, mixer: TokenMixer) -> float:
     """Norms of queries and keys: an FP32 copy and the normalized value."""
     if model.family not in {"qwen3", "qwen3_moe", "gemma3", "gemma3_text"}:
         return 0.0

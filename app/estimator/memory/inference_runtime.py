@@ -54,7 +54,7 @@ ENGINES: dict[str, EngineMemory] = {
 }
 
 
-def usable_bytes(
+def engine_usable_bytes(
     engine: EngineMemory, shown: float, fraction: float, gpus: int, fixed: float = 0.0
 ) -> float:
     """Bytes that an engine may use on a GPU that reports `shown` bytes [B].
@@ -62,9 +62,9 @@ def usable_bytes(
     fraction · shown; SGLang applies its fraction to the free memory before loading weights,
     TensorRT-LLM to what is free beside the `fixed` bytes of weights and temporary tensors.
 
-    >>> usable_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
+    >>> engine_usable_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
     90000000000.0
-    >>> usable_bytes(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
+    >>> engine_usable_bytes(ENGINES["trtllm"], 100e9, 0.9, 1, 60e9)
     96000000000.0
     """
     if engine.free:

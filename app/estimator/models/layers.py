@@ -261,7 +261,10 @@ def routed_mlp(shape: MoeShape) -> Mlp:
     if shape.shared_bias and shape.shared_width:
         vectors += len(ups) * shape.shared_width + shape.hidden
     return Mlp(
-        matrices=(*_routed_matrices(shape, ups, inner), *_beside_routed(shape, ups, inner)),
+        matrices=(
+            *_router_and_expert_matrices(shape, ups, inner),
+            *_beside_routed(shape, ups, inner),
+        ),
         vectors=vectors,
         routed_vectors=shape.experts * expert_bias,
         width=shape.width,
@@ -272,7 +275,9 @@ def routed_mlp(shape: MoeShape) -> Mlp:
     )
 
 
-def _routed_matrices(shape: MoeShape, ups: tuple[str, ...], inner: int) -> list[WeightMatrix]:
+def _router_and_expert_matrices(
+    shape: MoeShape, ups: tuple[str, ...], inner: int
+) -> list[WeightMatrix]:
     """Return the router and the matrices of all experts."""
     count, active = shape.experts, shape.per_token
     router = WeightMatrix("router", shape.hidden, count + shape.idle, "router", "whole")

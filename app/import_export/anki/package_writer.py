@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.clock import RETENTION
+from app.clock import DEFAULT_RETENTION
 from app.import_export.anki.package_format import (
     BOTH_WAYS,
     ONE_WAY,
@@ -172,7 +172,7 @@ def replay_for_anki(
     """Replay the log of a card, in order, into what Anki stores about it."""
     now = ReplayedCard()
     log: list[NewRevlogEntry] = []
-    retention = RETENTION
+    retention = DEFAULT_RETENTION
     row = None
     for row in rows:
         before = now.standing
@@ -420,7 +420,7 @@ def _authored_note(card: Item, title: str) -> AnkiNote:
         note_guid(card.name),
         "::".join(part for part in ("Headroom", title, card.topic) if part),
         (_side_html(card, card.stem), _side_html(card, card.text)),
-        (CardHistory(card.name, None, RETENTION, ()),) * (1 + card.reverse),
+        (CardHistory(card.name, None, DEFAULT_RETENTION, ()),) * (1 + card.reverse),
         (*card.tags, *(f"objective::{o}" for o in card.objectives)),
     )
 

@@ -170,7 +170,7 @@ class QtiBuilder:
             node = self.add(node, "content_body")
         self.fill(node, markdown, block=True)
 
-    def turn(self, node: ET.Element, name: str, **attributes: str) -> None:
+    def change_element(self, node: ET.Element, name: str, **attributes: str) -> None:
         """Change an element of a text into another one."""
         node.tag = self.name(name)
         self._set_attributes(node, attributes)

@@ -299,9 +299,9 @@ def _add_gap_field(make: QtiBuilder, gap: ET.Element, name: str, blank: ItemBlan
     if not blank.wrong:
         if blank.hint:
             settings["placeholder_text"] = blank.hint
-        make.turn(gap, "text_entry_interaction", **settings)
+        make.change_element(gap, "text_entry_interaction", **settings)
         return
-    make.turn(gap, "inline_choice_interaction", shuffle="true", **settings)
+    make.change_element(gap, "inline_choice_interaction", shuffle="true", **settings)
     for number, word in enumerate((blank.answers[0], *blank.wrong)):
         make.add(gap, "inline_choice", word, identifier=_CHOICE.format(number))
 

@@ -73,7 +73,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
 
     def parse(self, written: AuthoredItem) -> ChoiceAnswer:
         comment = written.comment
-        shuffle = comment.word("shuffle").lower() not in {"no", "false"}
+        shuffle = comment.field_text("shuffle").lower() not in {"no", "false"}
         made = option_choices(comment.id, written.parts.options, written.scope)
         return ChoiceAnswer(self.name, made, shuffle)
 

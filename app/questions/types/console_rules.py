@@ -39,11 +39,11 @@ def read_lab(written: AuthoredItem) -> Lab:
     """Read the commands of all blocks; malformed blocks are reported (E89)."""
     comment = written.comment
     goal = strict_yaml.text_list(comment.fields.values.get("goal"))
-    host = comment.word("host") or "lab"
+    host = comment.field_text("host") or "lab"
     return Lab(
         tuple(itertools.chain.from_iterable(_read_blocks(written))),
         RichText(escape(host), host),
-        comment.word("start") or "start",
+        comment.field_text("start") or "start",
         tuple(dict.fromkeys(word.text for word in goal if word.text)),
     )
 

@@ -585,7 +585,7 @@ class DesignType(QuestionType[DesignAnswer]):
         values = written.comment.fields.values
         given = values.get("given")
         return DesignAnswer(
-            written.comment.word("estimate"),
+            written.comment.field_text("estimate"),
             {name: strict_yaml.single_text(value) for name, value in given.values.items()}
             if isinstance(given, YamlMapping)
             else {},

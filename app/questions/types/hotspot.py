@@ -113,7 +113,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
 
     def parse(self, written: AuthoredItem) -> HotspotAnswer:
         """Parse the figure, and each option as a region in code and its label."""
-        file = written.comment.word("figure")
+        file = written.comment.field_text("figure")
         place = written.comment.place("figure")
         if file.endswith(".svg") and lies_within(file):
             written.source_file.add_mention("file", file, *place)
@@ -246,7 +246,7 @@ def _figure_spots(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotMar
 def _read_region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> HotspotRegion:
     region, label = split_label(option)
     if region:
-        file = written.comment.word("figure")
+        file = written.comment.field_text("figure")
         place = written.source_file.find(f"`{region}`", option.line, option.line)
         written.source_file.add_mention("drawing", f"{file}#{region}", *place)
     return HotspotRegion(

@@ -128,7 +128,7 @@ class MatchingType(QuestionType[MatchAnswer]):
             source_file.report("E52", at, 1, message, "Add a row.")
         _check_filled(answer, at, source_file)
         _check_lefts(answer, at, written)
-        _check_rights(answer, at, written)
+        _check_repeated_rights(answer, at, written)
         tables = [t for t in written.draft.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
@@ -288,7 +288,7 @@ def _check_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
         seen.add(words)
 
 
-def _check_rights(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
+def _check_repeated_rights(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = normalize_text(pair.right.plain)
