@@ -22,7 +22,7 @@ from app.calculators import hardware_pages, pages
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import LiveLibrary
-from app.database.backup_schedule import daily_copies
+from app.database.backup_schedule import run_daily_backups
 from app.database.engine import create_read_semaphore, make_engine
 from app.database.installation import Installation, load_secret_key
 from app.database.quotas import DailyQuota, StorageLimit
@@ -130,7 +130,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     state = app.state
     async with contextlib.AsyncExitStack() as beside:
         for work in (
-            daily_copies(_create_installation(state.settings), state.clock),
+            run_daily_backups(_create_installation(state.settings), state.clock),
             run_sitting_closer(state.engine, state.courses, state.clock),
             weekly_mails(state.engine, state.courses, _mail_server(state.settings), state.clock),
             state.imports.living(),

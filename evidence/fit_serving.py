@@ -42,8 +42,8 @@ from app.estimator.serving.replica import (
     RequestTraffic,
     first_token,
     profile_replica,
-    prompt_cost,
-    run_rounds,
+    prompt_step_time,
+    rounds_of_run,
     shortest_mixed_step,
     time_per_token,
 )
@@ -120,7 +120,7 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
         placed = place_model(model, gpu, fabric, serving_setup(asked))
         full = max(1.0, profile_replica(placed, traffic, asked.memory_utilization).full)
         run = (asked.run_requests or full) / (asked.replicas or 1)
-        batches = run_rounds(run, full)
+        batches = rounds_of_run(run, full)
     return Measured(
         kind=case.kind,
         expected=case.expected,
@@ -177,7 +177,7 @@ def _timed(placed: PlacedModel, requests: RequestShape, batch: float) -> BatchTi
     filled = placed.engine.filled(batch)
     if filled > batch:
         recorded = decode_time(placed, filled, requests.mean_context)
-    cost = prompt_cost(placed, requests, batch, step.total)
+    cost = prompt_step_time(placed, requests, batch, step.total)
     alone = recorded.total - recorded.own + step.own
     launching = shortest_mixed_step(placed, step.total)
     return BatchTiming(step.total, cost, batch, alone, launching)

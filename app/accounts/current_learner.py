@@ -59,13 +59,13 @@ async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
 
 
 def _new_learner(visitor: Visitor, course: str, zone: str) -> LearnerProfile:
-    person = learner_key(visitor.key)
+    person = derive_person_key(visitor.key)
     return LearnerProfile(
         derive_course_key(person, course), person=person, course=course, zone=zone
     )
 
 
-async def find_learner_at_once(request: Request) -> LearnerProfile:
+async def load_learner_in_short_session(request: Request) -> LearnerProfile:
     """Return the learner of the session cookie, for a route that waits afterwards.
 
     Does not hold a reader slot while the route waits.
@@ -74,7 +74,7 @@ async def find_learner_at_once(request: Request) -> LearnerProfile:
         return await read_learner(request, db)
 
 
-def learner_key(session_key: str) -> str:
+def derive_person_key(session_key: str) -> str:
     """Return the person key of a new session. The session key cannot be derived from it."""
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
 
@@ -107,7 +107,7 @@ async def enrolled_learner(
 
 
 @contextlib.asynccontextmanager
-async def write_dependencies(
+async def open_learner_write_transaction(
     request: Request,
 ) -> AsyncIterator[tuple[Session, LearnerProfile]]:
     """Yield what `DbSession` and `EnrolledLearner` give to a route.
@@ -231,6 +231,6 @@ async def run_writing(request: Request, work: Callable[[RequestContext], Result]
 
     All other writers wait in the meantime, so it should take a few milliseconds.
     """
-    async with write_dependencies(request) as (db, learner):
+    async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)
         return await run_in_threadpool(work, ctx)

@@ -80,10 +80,10 @@ def enter_code(
     code: Annotated[str, Query(max_length=_MAX_CODE_LENGTH)] = "",
 ) -> HTMLResponse:
     """Ask for a device code, or show whose data the code in the URL gives access to."""
-    if not code or not _is_opened(request):
+    if not code or not _is_page_navigation(request):
         return _render_code_entry(request, learner, code)
     try:
-        records = _find_records(request, learner, db, now, code)
+        records = _verify_device_code(request, learner, db, now, code)
     except _CodeError as error:
         return _render_code_entry(request, learner, code, error)
     return _render_code_confirmation(request, learner, db, CodeForm(code=code), records)
@@ -100,7 +100,7 @@ def use_code(
     """Show whose data it is. After confirmation, sign this browser in as that learner."""
     code = form.code
     try:
-        records = _find_records(request, learner, db, now, code)
+        records = _verify_device_code(request, learner, db, now, code)
         if not form.confirm or (learner.home and not form.leave):
             return _render_code_confirmation(request, learner, db, form, records)
     except _CodeError as error:
@@ -140,7 +140,7 @@ def sign_others_out(request: Request, learner: CurrentLearner, db: DbSession, no
 
 
 @router.post("/settings/departure")
-def leave_device(
+def sign_out_without_code(
     request: Request,
     learner: CurrentLearner,
     db: DbSession,
@@ -155,7 +155,7 @@ def leave_device(
     return _respond_with_cookie(_session_cookies(request).forget_line(_current_visitor(request)))
 
 
-def _is_opened(request: Request) -> bool:
+def _is_page_navigation(request: Request) -> bool:
     """Return whether a person opened the page.
 
     Requests that other sites make in the background must not use up the tries of an
@@ -166,7 +166,7 @@ def _is_opened(request: Request) -> bool:
     return opened or site in {"none", "same-origin"}
 
 
-def _find_records(
+def _verify_device_code(
     request: Request,
     learner: LearnerProfile,
     db: Session,

@@ -335,7 +335,7 @@ def count_course_learners(db: Session, course: str) -> int:
     return db.scalar(theirs) or 0
 
 
-def move_to_course(db: Session, course: str) -> tuple[int, int]:
+def assign_unassigned_learners(db: Session, course: str) -> tuple[int, int]:
     """Move learners from when the server had one course to `course`.
 
     Returns how many rows were moved and how many were not. A learner who already has a

@@ -25,7 +25,7 @@ from app.accounts.current_learner import (
     CurrentLearner,
     LearnerProfile,
     RequestContext,
-    find_learner_at_once,
+    load_learner_in_short_session,
     run_reading,
 )
 from app.accounts.downloads import DownloadQueue
@@ -148,7 +148,7 @@ CONFIRMATION_WORD = "erase"
 
 @router.get("/export")
 async def export_archive(request: Request, now: Now) -> Response:
-    learner = await find_learner_at_once(request)
+    learner = await load_learner_in_short_session(request)
     downloads: DownloadQueue = request.app.state.downloads
 
     def write(db: Session, file: IO[bytes]) -> None:

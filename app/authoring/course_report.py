@@ -259,7 +259,7 @@ class OverdueReview:
     why: str
 
 
-def reviews_due(library: Library, today: dt.date) -> list[OverdueReview]:
+def list_overdue_content_reviews(library: Library, today: dt.date) -> list[OverdueReview]:
     """Return pages and sources due for review, longest overdue first, without drafts."""
     due = []
     for page in library.as_authored().topics.values():

@@ -20,8 +20,8 @@ from app.authoring.course_report import (
     compute_coverage,
     count_disjoint_papers,
     coverage_column_titles,
+    list_overdue_content_reviews,
     measure_answer_cues,
-    reviews_due,
 )
 from app.authoring.preview import (
     is_unanswered,
@@ -304,7 +304,7 @@ def show_to_do(statistics: CurrentStatistics, context: Reader) -> HTMLResponse:
     library = context.library
     rows = _statistics_rows(statistics, context)
     items = statistics_tables.items_to_fix(library, rows, statistics.lapsed_cards)
-    due = reviews_due(library, context.now.date())
+    due = list_overdue_content_reviews(library, context.now.date())
     return context.page(
         "authoring/mend.html",
         tasks=build_author_tasks(library.problems, items, due),
@@ -456,7 +456,7 @@ def coverage_page(
         rows=compute_coverage(library),
         papers=count_disjoint_papers(library),
         cues=measure_answer_cues(library.questions.values()),
-        due=reviews_due(library, now.date()),
+        due=list_overdue_content_reviews(library, now.date()),
     )
 
 

@@ -7,7 +7,7 @@ from sqlmodel import Session
 
 from app.content.library import Library
 from app.questions import types
-from app.questions.grading import grade, grade_blank
+from app.questions.grading import grade, grade_unanswered
 from app.questions.model import Question, Variant
 from app.questions.question_form import OpenQuestion, new_token
 from app.questions.result import Raw, UnreadableResponse
@@ -93,7 +93,7 @@ def try_response(
     """Return what a learner would see after this response."""
     opened = open_question(question, submission)
     variant, unknown = opened.variant, submission.form.unknown
-    result = grade_blank(variant) if unknown else grade(variant, submission.raw)
+    result = grade_unanswered(variant) if unknown else grade(variant, submission.raw)
     if isinstance(result, UnreadableResponse):
         return dataclasses.replace(opened, refused=result.message, hint=result.hint)
     if result.near:

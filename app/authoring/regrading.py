@@ -19,7 +19,7 @@ from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.learner_store import bump_change_counter
 from app.authoring import store
 from app.authoring.store import NewScore, RegradableAttempt
-from app.questions.grading import RegradeRefusal, VariantPair, is_key_alone, pair_wordings
+from app.questions.grading import RegradeRefusal, VariantPair, is_only_key_changed, pair_wordings
 from app.questions.model import Question
 from app.questions.variants import combination_index
 from app.quiz.store import keep_revision, load_wording
@@ -132,7 +132,9 @@ def _former_keys(question: Question, wordings: Mapping[str, Question | None]) ->
     return [
         wording
         for revision, wording in wordings.items()
-        if wording is not None and revision != question.revision and is_key_alone(wording, question)
+        if wording is not None
+        and revision != question.revision
+        and is_only_key_changed(wording, question)
     ]
 
 
@@ -151,10 +153,10 @@ def _score_by_policy(
     return max([current, *(score for score in scores if not isinstance(score, RegradeRefusal))])
 
 
-def is_mended(db: Session, question: Question, revision: str) -> bool:
+def has_only_key_changed(db: Session, question: Question, revision: str) -> bool:
     """Return whether only the key changed since a revision, so that regrading makes sense."""
     answered = _load_decoded_wording(db, question.id, revision)
-    return answered is not None and is_key_alone(answered, question)
+    return answered is not None and is_only_key_changed(answered, question)
 
 
 def confirm_regrade(

@@ -191,12 +191,16 @@ def _draw_questions_per_domain(library: Library, questions: int) -> dict[str, in
         counts = apportion(weights, number)
         if counts and all(have[name] >= count for name, count in counts.items()):
             if questions and number < questions:
-                raise _too_few(have, apportion(weights, questions), number)
+                raise _build_insufficient_questions_error(
+                    have, apportion(weights, questions), number
+                )
             return {name: count for name, count in counts.items() if count}
-    raise _too_few(have, apportion(weights, questions or 1), 0)
+    raise _build_insufficient_questions_error(have, apportion(weights, questions or 1), 0)
 
 
-def _too_few(have: Counter[str], wanted: Mapping[str, int], fine: int) -> ScaffoldError:
+def _build_insufficient_questions_error(
+    have: Counter[str], wanted: Mapping[str, int], fine: int
+) -> ScaffoldError:
     """Return an error with what each domain has and needs, and the largest possible count."""
     lacking = ", ".join(
         f"domain {name} has {have[name]} of {count}"

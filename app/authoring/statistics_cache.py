@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from app.authoring import store
 from app.authoring.item_statistics import ItemStatistics
-from app.authoring.regrading import is_mended, preview_regrade
+from app.authoring.regrading import has_only_key_changed, preview_regrade
 from app.authoring.statistics_tables import (
     CanonicalRevisions,
     ExamStatisticsRow,
@@ -110,7 +110,7 @@ def _compute_statistics(
         question = library.questions.get(item)
         if question is None or revision == question.revision or item in unregraded:
             continue
-        if is_mended(db, question, revision):
+        if has_only_key_changed(db, question, revision):
             unregraded[item] = preview_regrade(db, course, question).reach.answers
     return BankStatistics(
         at=now,

@@ -68,7 +68,7 @@ def statistics_reasons(question: Question, statistics: ItemStatistics | None) ->
     """Return what the first answers say against a question; nothing below ten of them."""
     if statistics is None or not statistics.enough:
         return []
-    return [*_option_reasons(question, statistics), *_mark_reasons(question, statistics)]
+    return [*_option_reasons(question, statistics), *_find_item_index_reasons(question, statistics)]
 
 
 def sort_by_severity(items: Iterable[ItemToFix]) -> list[ItemToFix]:
@@ -129,7 +129,11 @@ def _option_reasons(question: Question, statistics: ItemStatistics) -> list[FixR
         return reasons
     counts = {o.key: o.count for o in statistics.options if o.key in names}
     most_right = max((counts.get(key, 0) for key in right), default=0)
-    popular = [names[k] for k, n in counts.items() if k not in right and _is_more(n, most_right)]
+    popular = [
+        names[k]
+        for k, n in counts.items()
+        if k not in right and _is_significantly_more(n, most_right)
+    ]
     if popular:
         verb = "is" if len(popular) == 1 else "are"
         text = f"{_join_names(popular)} {verb} chosen more often than the key."
@@ -137,7 +141,7 @@ def _option_reasons(question: Question, statistics: ItemStatistics) -> list[FixR
     return reasons
 
 
-def _is_more(count: int, other: int) -> bool:
+def _is_significantly_more(count: int, other: int) -> bool:
     """Return whether a count is larger than another one beyond chance (McNemar, 95%)."""
     return count - other > NINETEEN_IN_TWENTY * math.sqrt(count + other)
 
@@ -147,7 +151,7 @@ def _quote_option(text: str) -> str:
     return f"“{shown}”"
 
 
-def _mark_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
+def _find_item_index_reasons(question: Question, statistics: ItemStatistics) -> list[FixReason]:
     """Judge an index by its 95% interval: what chance can explain is no reason to fix anything."""
     facility, guess = statistics.facility, blind_guess_percent(question)
     reasons = _discrimination_reasons(statistics)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.cli.launcher import CommandError, end_on_first_signal, fast_imports
+from app.cli.launcher import CommandError, end_on_first_signal, exclude_imports_from_gc
 
 _INTERRUPTED = 130
 _EPILOG = (
@@ -48,37 +48,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_server(options: argparse.Namespace) -> int:
     with end_on_first_signal():
-        with fast_imports():
+        with exclude_imports_from_gc():
             from app.cli import server
         return server.serve(options)
 
 
 def _run_content(options: argparse.Namespace) -> int:
-    with fast_imports():
+    with exclude_imports_from_gc():
         from app.cli import content
     return content.COMMANDS[options.command](options)
 
 
 def _run_exchange(options: argparse.Namespace) -> int:
-    with fast_imports():
+    with exclude_imports_from_gc():
         from app.cli import import_export
     return import_export.COMMANDS[options.command](options)
 
 
 def _run_estimate(options: argparse.Namespace) -> int:
-    with fast_imports():
+    with exclude_imports_from_gc():
         from app.cli import estimate
     return estimate.COMMANDS[options.command](options)
 
 
 def _run_database(options: argparse.Namespace) -> int:
-    with fast_imports():
+    with exclude_imports_from_gc():
         from app.cli import database
     return database.COMMANDS[options.command](options)
 
 
 def _run_people(options: argparse.Namespace) -> int:
-    with fast_imports():
+    with exclude_imports_from_gc():
         from app.cli import people
     return people.COMMANDS[options.command](options)
 

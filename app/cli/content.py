@@ -16,8 +16,8 @@ from app.authoring.course_report import (
     compute_coverage,
     count_disjoint_papers,
     coverage_column_titles,
+    list_overdue_content_reviews,
     measure_answer_cues,
-    reviews_due,
 )
 from app.authoring.scaffold import ScaffoldError, read_course
 from app.cli.database import read_settings
@@ -250,7 +250,7 @@ def _format_problem(p: ContentProblem) -> str:
     return f"{p.path}:{p.line}:{p.column} {p.code} {p.message}"
 
 
-def count_coverage(options: argparse.Namespace) -> int:
+def print_coverage_report(options: argparse.Namespace) -> int:
     """Print items per objective, reviews that are due, and answer cues of choice questions."""
     library = read_course(options.folder or course_folder(options.course)).library
     for row in compute_coverage(library):
@@ -265,7 +265,7 @@ def count_coverage(options: argparse.Namespace) -> int:
         )
     for title, count in count_disjoint_papers(library).items():
         print(f"{title}: {count} papers without a repeat")
-    for due in reviews_due(library, dt.datetime.now(dt.UTC).date()):
+    for due in list_overdue_content_reviews(library, dt.datetime.now(dt.UTC).date()):
         print(f"due for review: {due.path} “{due.name}” {due.why}")
     for cue in measure_answer_cues(library.questions.values()):
         print(
@@ -339,4 +339,4 @@ def _list_files(files: Iterable[object]) -> str:
     return "\n".join(("Written:", *(f"  {file}" for file in files)))
 
 
-COMMANDS = {"check": check_content, "coverage": count_coverage, "new": create_content}
+COMMANDS = {"check": check_content, "coverage": print_coverage_report, "new": create_content}

@@ -30,7 +30,7 @@ from app.database.file_guards import (
 from app.database.installation import Installation, InstallationError
 from app.database.schema import (
     UnusableDatabaseError,
-    full_disk,
+    describe_full_disk,
     hold_migration_lock,
     is_current,
     keep_private,
@@ -87,7 +87,7 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
         raise InstallationError(f"{error}{_newest_copy(installation)}") from None
     except DBAPIError as error:
         if error.orig is not None and is_full(error.orig):
-            raise InstallationError(full_disk(installation.data)) from None
+            raise InstallationError(describe_full_disk(installation.data)) from None
         reason = " ".join(hide_passwords(error.orig, installation.database).split())
         raise InstallationError(
             f"the database {redact_url(installation.database)} cannot be opened ({reason}): "
@@ -96,7 +96,7 @@ def prepare_database(installation: Installation, now: dt.datetime) -> None:
         ) from None
     except OSError as error:
         if is_full(error):
-            raise InstallationError(full_disk(installation.data)) from None
+            raise InstallationError(describe_full_disk(installation.data)) from None
         raise InstallationError(
             f"{error.filename or installation.data} cannot be written "
             f"({error.strerror}): give this user the right to, or set HEADROOM_DATA."
@@ -130,7 +130,7 @@ def open_database(settings: Settings) -> Iterator[Engine]:
     """Yield an engine for the server's database. The server may be running."""
     file = _sqlite_file_path(settings)
     engine = make_engine(settings.database)
-    with keep_file_owner(settings):
+    with restore_file_ownership(settings):
         try:
             # Opening a missing SQLite file would create it.
             if (file and not file.is_file()) or not is_current(engine):
@@ -144,7 +144,7 @@ def open_database(settings: Settings) -> Iterator[Engine]:
 
 
 @contextlib.contextmanager
-def keep_file_owner(settings: Settings) -> Iterator[None]:
+def restore_file_ownership(settings: Settings) -> Iterator[None]:
     """Give files that root creates during the block to the owner of the data folder."""
     try:
         yield
@@ -190,7 +190,7 @@ def prepared_database(settings: Settings) -> Iterator[None]:
     """Prepare the database, and mark the data folder as in use during the block."""
     installation = find_installation(settings)
     try:
-        with keep_file_owner(settings), installation.in_use():
+        with restore_file_ownership(settings), installation.in_use():
             prepare_database(installation, dt.datetime.now(dt.UTC))
             yield
     except InstallationError as error:
@@ -234,7 +234,7 @@ def run_upkeep(options: argparse.Namespace) -> int:
     settings = read_settings()
     installation = find_installation(settings)
     now = dt.datetime.now(dt.UTC)
-    with keep_file_owner(settings):
+    with restore_file_ownership(settings):
         keep_new_files_private()
         try:
             if options.command == "doctor":

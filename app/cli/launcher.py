@@ -17,7 +17,7 @@ class CommandError(Exception):
 
 
 @contextlib.contextmanager
-def fast_imports() -> Iterator[None]:
+def exclude_imports_from_gc() -> Iterator[None]:
     """Exclude what is imported in the block from garbage collection.
 
     It stays in memory anyway. This saves a seventh of the time, and another pass at exit.
@@ -35,7 +35,7 @@ def fast_imports() -> Iterator[None]:
 def serve_app() -> Any:
     """Create the app of a server process. A stop signal during the import exits at once."""
     with end_on_first_signal():
-        with fast_imports():
+        with exclude_imports_from_gc():
             from app import main
         return main.serve_app()
 

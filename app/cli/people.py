@@ -172,7 +172,7 @@ def _adopt_learners(db: Session, course: str, courses: Collection[str]) -> int:
         names = ", ".join(filter(None, courses)) or "none: this server has a single course"
         print(f"headroom: there is no course “{course}”; there is {names}.", file=sys.stderr)
         return 1
-    moved, left = learner_store.move_to_course(db, course)
+    moved, left = learner_store.assign_unassigned_learners(db, course)
     subject = f"{moved} into {course}"
     record_audit_entry(db, AuditRecord(utc_now(), COMMAND_LINE, "learners adopted", subject))
     db.commit()

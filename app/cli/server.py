@@ -29,7 +29,11 @@ from app.estimator.hardware.prices import PriceList
 from app.main import create_app
 from app.settings import Settings
 from app.web import monitoring
-from app.web.connection_guard import ConnectionLimits, limited_protocol, room_for
+from app.web.connection_guard import (
+    ConnectionLimits,
+    cap_connections_by_file_limit,
+    limited_protocol,
+)
 from app.web.formatting import NBSP, format_count
 from app.web.monitoring import begin_shared
 
@@ -41,7 +45,7 @@ _GRACE = 8  # seconds that requests have to finish when the server is stopped
 def serve(options: argparse.Namespace) -> int:
     """Migrate the database, load the course, print the URL and serve."""
     if options.folder:
-        _use_folder(options.folder.absolute())
+        _set_folder_environment(options.folder.absolute())
     settings = read_settings()
     if not settings.content.is_dir():
         raise CommandError(
@@ -52,7 +56,7 @@ def serve(options: argparse.Namespace) -> int:
     make_folder(settings.data)
     if settings.data == settings.content / LOCAL_DATA:
         (settings.data / ".gitignore").write_text("*\n", encoding="utf-8")
-    _claim_port(settings)
+    _check_port_available(settings)
     with prepared_database(settings):
         app = create_app(settings)
         _announce_start(settings, app.state.courses)
@@ -62,7 +66,7 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _use_folder(folder: Path) -> None:
+def _set_folder_environment(folder: Path) -> None:
     """Set the folder of the course, and of the data if it is not set, for all processes."""
     if not any(any(folder.glob(name)) for name in ("syllabus.toml", "*/syllabus.toml")):
         raise CommandError(
@@ -74,7 +78,7 @@ def _use_folder(folder: Path) -> None:
         os.environ["HEADROOM_DATA"] = str(folder / LOCAL_DATA)
 
 
-def _claim_port(settings: Settings) -> None:
+def _check_port_available(settings: Settings) -> None:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -92,7 +96,7 @@ def _announce_start(settings: Settings, courses: CourseRegistry) -> None:
     for live in courses.libraries.values():
         _announce_course(live.current(), live.folder)
     if courses.named:
-        _announce_rest(settings)
+        _announce_unassigned_learners(settings)
     print(f"Data:   {settings.data}")
     print(f"Open    {local_server_url(settings)}", flush=True)
     if settings.authoring and sys.stdout.isatty():
@@ -123,7 +127,7 @@ def _announce_prices(settings: Settings, prices: PriceList) -> None:
         print(f"Prices: {len(prices.prices)} from {settings.prices}", flush=True)
 
 
-def _announce_rest(settings: Settings) -> None:
+def _announce_unassigned_learners(settings: Settings) -> None:
     """Report learners of the former single course, which no course shows now."""
     with open_database(settings) as engine, Session(engine) as db:
         left = count_course_learners(db, SINGLE_COURSE)
@@ -156,7 +160,7 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
         loop="asyncio",  # with uvloop, new clients wait behind rendered pages
         http=limited_protocol(
             ConnectionLimits(
-                connections=room_for(settings.connections),
+                connections=cap_connections_by_file_limit(settings.connections),
                 of_one_client=settings.client_connections,
                 proxies=settings.trusted,
             )

@@ -101,10 +101,10 @@ def derive_exam(
 ANSWERED = 0.9  # a paper with many unanswered questions says little about what the learner knows
 
 
-def says_enough(answered: int, questions: int) -> bool:
+def has_enough_answers(answered: int, questions: int) -> bool:
     """Return whether enough of a paper was answered to compare its score with a forecast.
 
-    >>> says_enough(45, 50), says_enough(44, 50), says_enough(0, 0)
+    >>> has_enough_answers(45, 50), has_enough_answers(44, 50), has_enough_answers(0, 0)
     (True, False, False)
     """
     return questions > 0 and answered >= ANSWERED * questions

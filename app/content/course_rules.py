@@ -20,7 +20,7 @@ from app.markup.ids import (
 )
 from app.markup.model import Flashcard, Syllabus, Topic
 from app.markup.problems import ContentProblem, CrossReference, make_problem
-from app.markup.scripts import part_letters
+from app.markup.scripts import mark_letter_boundaries
 from app.questions.model import Question
 
 _STALE_AFTER = dt.timedelta(days=365)
@@ -252,7 +252,13 @@ def check_dates(course: ParsedCourse) -> list[ContentProblem]:
 def check_stems(course: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
     """Report W72: two questions with nearly the same stem, numbers included."""
     stems = [
-        (path, fact, frozenset(normalize_text(part_letters(questions[fact.id].stem.plain)).split()))
+        (
+            path,
+            fact,
+            frozenset(
+                normalize_text(mark_letter_boundaries(questions[fact.id].stem.plain)).split()
+            ),
+        )
         for path, fact in course.facts()
         if fact.id in questions and fact.asks
     ]
@@ -372,7 +378,9 @@ def _prerequisite_path(start: str, end: str, pages: Mapping[str, Topic]) -> tupl
     return ()
 
 
-def check_drafts(course: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
+def check_links_to_drafts(
+    course: ParsedCourse, pages: Mapping[str, Topic]
+) -> Iterator[ContentProblem]:
     """Report E61: links from live pages to pages that are not live."""
     hidden = {slug: p.status for slug, p in pages.items() if p.status != "live"}
     for page in pages.values():
@@ -420,7 +428,7 @@ def check_coverage(
     ]
 
 
-def count_drafts_hint(drafts: Sequence[str]) -> str:
+def build_drafts_hint(drafts: Sequence[str]) -> str:
     """Return the hint to finish drafts. `drafts` describes them."""
     named = ", ".join(drafts[:_NAMED])
     more = f" and {len(drafts) - _NAMED} more" if len(drafts) > _NAMED else ""
@@ -457,7 +465,7 @@ def _check_objective_coverage(
         hint = "Write a topic for it, or add its number to one that is live."
         if drafts:
             message += " that learners see"
-            hint = count_drafts_hint(drafts)
+            hint = build_drafts_hint(drafts)
             absent = [name for name in lacking if not serving[name]]
             hint += f" Beside it, write {' and '.join(absent)}." if absent else ""
         place = ("syllabus.toml", lines.get(number, 1), 1)
@@ -500,7 +508,7 @@ def _domain_shortage_message(counts: tuple[str, int, int], drafts: Counter[str])
 
 def _fill_domain_hint(drafts: Counter[str], lacking: int) -> str:
     """Return the hint to finish drafts and write the remaining questions."""
-    hint = count_drafts_hint([f"{count} of {path}" for path, count in drafts.items()])
+    hint = build_drafts_hint([f"{count} of {path}" for path, count in drafts.items()])
     rest = lacking - drafts.total()
     return f"{hint} Write {rest} more beside them, or ask fewer." if rest > 0 else hint
 
@@ -521,7 +529,7 @@ def check_topics(
     found: list[ContentProblem] = []
     for topic in topics.values():
         reading = readings[topic.place.path]
-        found += _check_unsaid(topic)
+        found += _check_missing_front_matter(topic)
         lacking = []
         boxes = [kind for kind, _ in reading.alerts]
         if "IMPORTANT" not in boxes:
@@ -538,13 +546,13 @@ def check_topics(
         if drafts:
             message = f"“{topic.title}” has no cards that are live."
             found.append(_lacking_problem(topic, message, drafts))
-        found += _check_hooks(topic, reading)
-        found += _check_unasked(topic, readings, questions.values())
-        found += _check_unaddressed(topic)
+        found += _check_hook_count(topic, reading)
+        found += _check_question_count(topic, readings, questions.values())
+        found += _check_folder_slug(topic)
     return found
 
 
-def _check_hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
+def _check_hook_count(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
     hooks = [line for kind, line in reading.alerts if kind == "TIP"]
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
@@ -552,7 +560,7 @@ def _check_hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
         yield make_problem((topic.place.path, hooks[1], 1), "W87", message, hint, derived=True)
 
 
-def _check_unasked(
+def _check_question_count(
     topic: Topic, readings: Mapping[str, ParsedFile], questions: Iterable[Question]
 ) -> Iterator[ContentProblem]:
     count = len(topic.questions)
@@ -577,7 +585,7 @@ def _list_draft_items(topic: Topic, items: Iterable[Question | Flashcard], what:
     ]
 
 
-def _check_unaddressed(topic: Topic) -> Iterator[ContentProblem]:
+def _check_folder_slug(topic: Topic) -> Iterator[ContentProblem]:
     if not is_slug(topic.slug):
         message = f"The folder “{topic.slug}” makes a poor address."
         hint = "Rename it in lower-case letters, digits and hyphens"
@@ -585,7 +593,7 @@ def _check_unaddressed(topic: Topic) -> Iterator[ContentProblem]:
         yield make_problem((f"topics/{topic.slug}", 1, 1), "W94", message, hint)
 
 
-def _check_unsaid(topic: Topic) -> Iterator[ContentProblem]:
+def _check_missing_front_matter(topic: Topic) -> Iterator[ContentProblem]:
     for name, value in (("summary", topic.summary), ("reviewed", topic.reviewed)):
         if not value:
             message = f"The page has no “{name}” in its front matter."
@@ -594,7 +602,7 @@ def _check_unsaid(topic: Topic) -> Iterator[ContentProblem]:
 
 
 def _lacking_problem(topic: Topic, message: str, drafts: Sequence[str] = ()) -> ContentProblem:
-    hint = count_drafts_hint(drafts) if drafts else "Add what is missing."
+    hint = build_drafts_hint(drafts) if drafts else "Add what is missing."
     return make_problem((topic.place.path, 1, 1), "W87", message, hint, derived=True)
 
 

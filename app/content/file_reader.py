@@ -16,8 +16,8 @@ from app.content.item_rules import (
     check_balance,
     check_blocks,
     check_item,
-    check_prose,
     check_source,
+    check_unsourced_numbers,
 )
 from app.content.item_splitter import (
     ProseRegion,
@@ -60,7 +60,7 @@ from app.markup.markdown_tokens import (
     last_line,
     parse_markdown,
     plain_text,
-    take_pin,
+    pop_pinned_key,
 )
 from app.markup.model import (
     NO_TEXT,
@@ -84,11 +84,11 @@ from app.markup.problems import (
     LimitExceededError,
     SourceFile,
     UnidentifiedItem,
-    estimate_price,
+    get_estimate_effort,
 )
 from app.markup.scripts import count_words
 from app.markup.strict_yaml import YamlText
-from app.markup.svg_sanitizer import read_drawing
+from app.markup.svg_sanitizer import sanitize_svg
 from app.questions import types
 from app.questions.model import Question
 from app.questions.question_type import CountedOption, ItemDraft
@@ -286,7 +286,7 @@ class _PageBuilder:
         line = first_line(token)
         fields = strict_yaml.read_mapping(token.content, source_file.report, line + 1)
         inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
-        source_file.spend_effort(estimate_price(name), token.info + token.content)
+        source_file.spend_effort(get_estimate_effort(name), token.info + token.content)
         try:
             compute_estimate(name, inputs)
         except FigureError as error:
@@ -518,7 +518,7 @@ def _add_page(
         if isinstance(item, Question) or item.status == front.status
     }
     page = lay_out_page(regions, shown, scope, linker)
-    check_prose([r.tokens for r in regions if isinstance(r, ProseRegion)], scope)
+    check_unsourced_numbers([r.tokens for r in regions if isinstance(r, ProseRegion)], scope)
     topic = _build_topic(page, front, scope, tuple(linker.linked))
     sections = _embedding_sections(page)
     questions = tuple(
@@ -657,7 +657,7 @@ def _next_heading(tokens: list[Token], start: int) -> int:
 
 
 def _build_term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
-    pinned = take_pin(block[1])
+    pinned = pop_pinned_key(block[1])
     name = plain_text(block[1:2])[:_MAX_TERM_LENGTH]
     line = first_line(block[0])
     body, related = _part_see(block[3:])
@@ -750,7 +750,7 @@ def _read_svg_file(source_file: SourceFile) -> ParsedFile:
     lines = 1, len(source_file.lines)
     check_source(source_file)
     text = resolve_text_figures(source_file.text, SVG_FIGURE, source_file, *lines)
-    return ParsedFile(source_file.path, drawing=read_drawing(text))
+    return ParsedFile(source_file.path, drawing=sanitize_svg(text))
 
 
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")

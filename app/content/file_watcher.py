@@ -32,7 +32,7 @@ def read_all(jobs: Sequence[Job]) -> list[ParsedFile]:
     lone = threading.active_count() == 1 and hasattr(os, "fork")
     if len(jobs) < _MIN_FILES_PER_PROCESS or count < 2 or not lone:
         return [parse_file(*job) for job in jobs]
-    return _deal_jobs(jobs, count)
+    return _parse_in_parallel(jobs, count)
 
 
 def _count_processors() -> int:
@@ -42,7 +42,7 @@ def _count_processors() -> int:
         return os.cpu_count() or 1
 
 
-def _deal_jobs(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
+def _parse_in_parallel(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
     """Distribute the jobs round-robin, so that long files spread evenly."""
     context = multiprocessing.get_context("fork")
     crew = []

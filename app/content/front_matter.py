@@ -299,7 +299,7 @@ def read_item_metadata(
     Reports E12, E13: keys that do not apply to this type or to a `page`.
     """
     fields = comment.fields
-    _refuse_foreign(comment, kind, source_file)
+    _check_inapplicable_keys(comment, kind, source_file)
     asks = page or kind != "card"
     for_exam = asks and _read_keyword(fields, "use", "exam", source_file)
     if page and for_exam:
@@ -331,7 +331,7 @@ def read_comment(content: str, line: int, source_file: SourceFile) -> ItemCommen
     fields = strict_yaml.read_mapping(stripped, source_file.report, line, column)
     _refuse_unknown(fields, ITEM_KEYS, source_file)
     _refuse_shapes(fields, source_file)
-    _refuse_maybe(fields, source_file)
+    _check_boolean_values(fields, source_file)
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."
         source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
@@ -341,7 +341,7 @@ def read_comment(content: str, line: int, source_file: SourceFile) -> ItemCommen
     return ItemComment(found, fields, line, column)
 
 
-def _refuse_maybe(fields: YamlMapping, source_file: SourceFile) -> None:
+def _check_boolean_values(fields: YamlMapping, source_file: SourceFile) -> None:
     """Report E13: a value other than yes or no."""
     for key in _SWITCHES:
         node = fields.values.get(key)
@@ -352,7 +352,7 @@ def _refuse_maybe(fields: YamlMapping, source_file: SourceFile) -> None:
             source_file.report("E13", node.line, node.column, message, hint)
 
 
-def _refuse_foreign(comment: ItemComment, kind: str, source_file: SourceFile) -> None:
+def _check_inapplicable_keys(comment: ItemComment, kind: str, source_file: SourceFile) -> None:
     """Report E12: a key of another type, which has no effect here."""
     own = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
     if kind == "card":

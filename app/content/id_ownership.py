@@ -66,7 +66,7 @@ class IdEvidence:
         self.readings = readings
         self.entries = {entry.id: entry for entry in (lock.lock if lock else ())}
         self.has_lock = lock is not None and not lock.problems
-        self.whole = not any(_hides_items(r) for r in readings.values())
+        self.whole = not any(_is_incompletely_parsed(r) for r in readings.values())
         self.broken: dict[str, str] = {}
         for path, reading in readings.items():
             for name, line in reading.claims:
@@ -169,7 +169,7 @@ def _similarity_to_entry(entry: LockEntry, wording: ItemWords) -> float:
     return max(like, jaccard_similarity(entry.sketch, wording.full_sketch))  # an older line
 
 
-def _hides_items(reading: ParsedFile) -> bool:
+def _is_incompletely_parsed(reading: ParsedFile) -> bool:
     """Return whether a file was not read to the end, so that missing items are unknown."""
     return any(p.code in _HIDING and not p.item for p in reading.problems)
 
@@ -215,12 +215,12 @@ def find_owners(
         if name in evidence.broken:
             _report_broken(claimed, evidence, owners)
         elif name not in evidence.entries:
-            _settle_new(claimed, evidence, owners)
+            _assign_new_id_owner(claimed, evidence, owners)
         elif name in accepted and len(claimed) == 1:
             owners.items[name] = claimed[0]
         else:
-            _settle_known(evidence.entries[name], claimed, evidence, owners)
-    _settle_unidentified(evidence, owners)
+            _assign_locked_id_owner(evidence.entries[name], claimed, evidence, owners)
+    _collect_items_without_id(evidence, owners)
     _report_gone(evidence, owners)
     return owners
 
@@ -236,24 +236,24 @@ def _report_broken(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwner
         owners.report(claim, "E04", message, hint)
 
 
-def _settle_new(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
+def _assign_new_id_owner(claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners) -> None:
     """Settle an id that is not in ids.lock."""
     owner, name = _first_owner(None, claimed, evidence), claimed[0].fact.id
     if owner is None:
-        _report_doubt(claimed, "ids.lock does not know it", owners)
+        _report_ambiguous_owner(claimed, "ids.lock does not know it", owners)
         return
     owners.items[name] = owner
     _report_copies(claimed, owner, evidence, owners)
     if lost := evidence.find_missing_id(owner.fact):
         owners.doubtful.add(name)
-        _report_found(lost, owner.place, f" as “{name}”", evidence, owners)
+        _report_missing_id_found(lost, owner.place, f" as “{name}”", evidence, owners)
     elif evidence.has_lock and not owner.fact.broken:
         message = f"“{name}” is not in ids.lock yet, so that nothing guards it."
         hint = "Run the check with --fix, and commit ids.lock."
         owners.report(owner, "W97", message, hint)
 
 
-def _report_doubt(claimed: list[IdClaim], why: str, owners: IdOwners) -> None:
+def _report_ambiguous_owner(claimed: list[IdClaim], why: str, owners: IdOwners) -> None:
     """Report E04 for several items with the same id, if the original is unknown.
 
     If all have the same text, the first is served.
@@ -274,7 +274,7 @@ def _say_the_same(claimed: list[IdClaim]) -> bool:
     return len({(c.fact.heading, c.fact.body) for c in claimed}) == 1
 
 
-def _settle_known(
+def _assign_locked_id_owner(
     entry: LockEntry, claimed: list[IdClaim], evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Settle an id of ids.lock: find its owner, copies, and other items that use it."""
@@ -288,21 +288,21 @@ def _settle_known(
     rivals = {claim.place: evidence.closest_rival(entry, claim.fact) for claim in claimed}
     for claim in claimed:
         if rival := rivals[claim.place]:
-            _report_taken(entry, claim, rival, evidence, owners)
+            _report_text_of_other_id(entry, claim, rival, evidence, owners)
     left = [claim for claim in claimed if rivals[claim.place] is None]
     owner = _first_owner(entry, left, evidence)
     if owner is None:
         owners.doubtful.add(entry.id)
         if left:
             why = "ids.lock does not tell which of them had it first"
-            _report_doubt(left, why, owners)
+            _report_ambiguous_owner(left, why, owners)
         return
     owners.items[entry.id] = owner
     _report_copies(left, owner, evidence, owners)
     _compare_with_lock(entry, owner, evidence, owners)
 
 
-def _report_taken(
+def _report_text_of_other_id(
     entry: LockEntry,
     claim: IdClaim,
     rival: LockEntry,
@@ -420,18 +420,18 @@ def is_remapped(entry: LockEntry, fact: ItemFingerprint) -> bool:
     return sum((new - old).values()) > 1 and sum((old - new).values()) > 1
 
 
-def _settle_unidentified(evidence: IdEvidence, owners: IdOwners) -> None:
+def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
     """Collect items without an id. Reports E06 for those that seem to have had one."""
     for path, reading in evidence.readings.items():
         for item in reading.unidentified:
             if lost := evidence.find_missing_id(item, item.named):
                 place = path, item.line, item.column
-                _report_found(lost, place, "", evidence, owners)
+                _report_missing_id_found(lost, place, "", evidence, owners)
             else:
                 owners.unidentified.append((path, item))
 
 
-def _report_found(
+def _report_missing_id_found(
     lost: LockEntry,
     place: tuple[str, int, int],
     how: str,

@@ -214,9 +214,9 @@ def _infer_type(draft: ItemDraft, options: list[ParsedOption]) -> str:
     keys = draft.comment.fields.values
     blocks = [] if any(option.ticked for option in options) else draft.body
     told = itertools.chain(
-        (k.name for k in KINDS.values() if k.telling_key in keys and k.told_by_options(options)),
-        (k.name for t in blocks for k in KINDS.values() if k.told_by(t, options)),
-        (k.name for k in KINDS.values() if not k.telling_key and k.told_by_options(options)),
+        (k.name for k in KINDS.values() if k.telling_key in keys and k.recognizes_options(options)),
+        (k.name for t in blocks for k in KINDS.values() if k.recognizes_block(t, options)),
+        (k.name for k in KINDS.values() if not k.telling_key and k.recognizes_options(options)),
     )
     return next(told, "")
 

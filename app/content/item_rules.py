@@ -13,7 +13,7 @@ from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.ids import closest_word, did_you_mean, normalize_text
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import ComputedParameters, Flashcard
-from app.markup.problems import A_COMBINATION, SourceFile, estimate_price
+from app.markup.problems import A_COMBINATION, SourceFile, get_estimate_effort
 from app.markup.quantities import TYPED, UNITS, show_number, unit_kind
 from app.markup.scripts import ENDS, UNSPACED_ENDS, count_words
 from app.questions import types, variants
@@ -111,7 +111,7 @@ def _count_effort(question: Question, computed: ComputedParameters) -> float:
     each += types.type_of(question).effort(question.answer)
     for _, text in computed.lets:
         each += len(text)
-        each += sum(estimate_price(_called_name(c)) for c in compile_expression(text).calls)
+        each += sum(get_estimate_effort(_called_name(c)) for c in compile_expression(text).calls)
     return each * len(variants.variant_seeds(question))
 
 
@@ -348,7 +348,7 @@ _SENTENCE = re.compile(rf"(?<=[{ENDS}])\s+|(?<=[{UNSPACED_ENDS}])")
 _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 
 
-def check_prose(passages: Iterable[Sequence[Token]], scope: RenderContext) -> None:
+def check_unsourced_numbers(passages: Iterable[Sequence[Token]], scope: RenderContext) -> None:
     """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
     scope.source_file.item = ""
     for passage in passages:

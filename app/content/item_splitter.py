@@ -90,7 +90,7 @@ def is_lost_comment(token: Token) -> bool:
     return bool(_COMMENT.match(text) or MISBEGUN.match(text))
 
 
-def report_lost(prose: Sequence[Token], source_file: SourceFile, *, page: bool) -> None:
+def report_stray_answers(prose: Sequence[Token], source_file: SourceFile, *, page: bool) -> None:
     """Report E10, E24, E54: answers without a question, unless an error is already reported."""
     for block in find_stray_answers(prose, page=page):
         above = block.start
@@ -186,16 +186,16 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
     regions = split_into_items(text, source_file)
     for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, ProseRegion):
-            if kind == "cards" or not _report_parted(above, region, source_file):
+            if kind == "cards" or not _report_separated_answers(above, region, source_file):
                 _report_unnamed(region.tokens, kind, source_file)
             source_file.item = ""
             check_blocks(region.tokens, source_file)
-            report_lost(region.tokens, source_file, page=kind == "page")
+            report_stray_answers(region.tokens, source_file, page=kind == "page")
             for token in region.tokens:
                 if is_lost_comment(token):
                     source_file.claim_id(token.content, first_line(token))
             if kind == "quiz":
-                _report_unread(region.tokens, source_file)
+                _report_heading_without_item(region.tokens, source_file)
     return regions
 
 
@@ -215,7 +215,7 @@ def split_into_items(text: str, source_file: SourceFile) -> list[Region]:
             at = end
             continue
         if _is_comment(found[at]):
-            _report_homeless(found[at], prose, source_file)
+            _report_comment_without_heading(found[at], prose, source_file)
         prose.append(found[at])
         at += 1
     if prose:
@@ -265,7 +265,9 @@ def _report_unclosed(index: int, source_file: SourceFile) -> None:
     source_file.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
 
 
-def _report_homeless(token: Token, above: list[Token], source_file: SourceFile) -> None:
+def _report_comment_without_heading(
+    token: Token, above: list[Token], source_file: SourceFile
+) -> None:
     """Report E02: a comment that is not right below a heading."""
     source_file.item = ""
     source_file.claim_id(token.content, first_line(token))
@@ -348,7 +350,9 @@ def _report_second(token: Token, source_file: SourceFile) -> None:
     source_file.report("E02", first_line(token), 1, message, hint)
 
 
-def _report_parted(above: Region | None, below: ProseRegion, source_file: SourceFile) -> bool:
+def _report_separated_answers(
+    above: Region | None, below: ProseRegion, source_file: SourceFile
+) -> bool:
     """Report E24 if the answers are below a separate heading. Returns whether they are."""
     if not isinstance(above, ItemDraft) or not above.comment.id:
         return False
@@ -395,7 +399,7 @@ def _report_unnamed(prose: list[Token], kind: FileKind, source_file: SourceFile)
                 heading = -1
 
 
-def _report_unread(prose: list[Token], source_file: SourceFile) -> None:
+def _report_heading_without_item(prose: list[Token], source_file: SourceFile) -> None:
     """Report E01: text below a heading in quiz.md that is no item."""
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or not _has_card_back(prose, at):

@@ -22,8 +22,8 @@ from app.content.course_rules import (
     NO_SYLLABUS,
     ParsedCourse,
     check_coverage,
-    check_drafts,
     check_fronts,
+    check_links_to_drafts,
     check_order,
     check_reviews,
     check_topics,
@@ -200,7 +200,7 @@ def _check_across_files(
     yield from course_rules.check_stems(course, questions)
     yield from check_fronts(cards)
     yield from check_order(course, pages)
-    yield from check_drafts(course, pages)
+    yield from check_links_to_drafts(course, pages)
     yield from _check_missing_objectives(questions, pages)
     yield from (_unsourced_problem(q) for q in questions.values() if not q.sources)
 

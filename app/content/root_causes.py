@@ -85,7 +85,9 @@ def _merge_items(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
 
     A broken drawing is reported once, even if several items show it.
     """
-    problems = list({_drawing_key(p): p for p in reversed(list(problems))}.values())[::-1]
+    problems = list({_build_deduplication_key(p): p for p in reversed(list(problems))}.values())[
+        ::-1
+    ]
     gone = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
     if len(gone) >= _MANY:
         message = f"{len(gone)} items are gone and were not retired: {_list_items(gone)}."
@@ -102,7 +104,7 @@ def _merge_items(problems: Iterable[ContentProblem]) -> list[ContentProblem]:
     return problems
 
 
-def _drawing_key(problem: ContentProblem) -> object:
+def _build_deduplication_key(problem: ContentProblem) -> object:
     if problem.code == "E58" and problem.path.endswith(".svg"):
         return problem.path, problem.message
     return problem

@@ -135,6 +135,6 @@ def _words_of(sections: Iterable[Section]) -> frozenset[str]:
 
 def _distinct_words(text: str) -> frozenset[str]:
     """Return the words of more than two letters, cut to their first letters, and the numbers."""
-    found = _WORD.findall(scripts.part_letters(text.lower()))
-    kept = (w for w in found if len(w) > 2 or w.isdigit() or scripts.part_letters(w) != w)
+    found = _WORD.findall(scripts.mark_letter_boundaries(text.lower()))
+    kept = (w for w in found if len(w) > 2 or w.isdigit() or scripts.mark_letter_boundaries(w) != w)
     return frozenset(w[:_STEM] if w.isalpha() else w for w in kept)

@@ -293,12 +293,12 @@ def read_syllabus(source_file: SourceFile) -> Syllabus:
     rows = _read_rows(tables, "domains", source_file)
     full = _whole_weight(rows)
     domains = tuple(_read_domain(r, full, source_file) for r in rows)
-    _refuse_twins(domains, source_file)
+    _check_duplicate_numbers(domains, source_file)
     if not domains and not source_file.problems:
         hint = "Name each domain of the exam below a line [[domains]]."
         source_file.report("E10", 1, 1, "The syllabus has no domains.", hint)
     if tables and not any("weight" in p.message for p in source_file.problems):
-        _add_up(domains, full, source_file)
+        _check_weight_sum(domains, full, source_file)
     _expect_title(tables, domains, source_file)
     order = _read_texts(tables, "order", source_file)
     for name in order:
@@ -352,7 +352,7 @@ def _whole_weight(rows: list[Any]) -> int:
     return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
 
 
-def _add_up(domains: tuple[Domain, ...], full: int, source_file: SourceFile) -> None:
+def _check_weight_sum(domains: tuple[Domain, ...], full: int, source_file: SourceFile) -> None:
     """Report E70: weights that do not add up to 100%."""
     total = sum(d.weight for d in domains)
     if abs(total - 1) <= 0.005 or not domains:  # without any, something else is reported
@@ -366,7 +366,7 @@ def _add_up(domains: tuple[Domain, ...], full: int, source_file: SourceFile) -> 
 _CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
 
 
-def _refuse_twins(domains: tuple[Domain, ...], source_file: SourceFile) -> None:
+def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFile) -> None:
     """Report E11: a number used for two domains or objectives."""
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):

@@ -23,7 +23,7 @@ from app.database.engine import hide_passwords
 from app.database.file_guards import (
     PRIVATE_FOLDER,
     make_private_folder,
-    name_aside,
+    name_replaced_files_folder,
     open_private,
     private_temp_folder,
     sync_to_disk,
@@ -289,7 +289,7 @@ def daily_backup_name(day: dt.date) -> str:
     return f"headroom-{day.isoformat()}.zip"
 
 
-def name_before(day: dt.date, old: str, new: str) -> str:
+def name_migration_backup(day: dt.date, old: str, new: str) -> str:
     """Return the file name of a backup made before a migration from `old` to `new`."""
     return f"headroom-{day.isoformat()}-before-{old}-to-{new}.zip"
 
@@ -346,7 +346,7 @@ def restore_backup(installation: Installation, source: Path, now: dt.datetime) -
             )
         backup.check()
         make_private_folder(installation.data)
-        replaced = _ReplacedFiles(name_aside(now))
+        replaced = _ReplacedFiles(name_replaced_files_folder(now))
         with installation.alone():
             _replace_installation(installation, engine, backup, replaced, now)
     return RestoreResult(manifest, tuple(replaced.folders))
@@ -415,7 +415,7 @@ def _replace_installation(
         else:
             dump_tools.expect_programs()
             dump_tools.expect_no_other_connection(engine)
-            revision = dump_tools.server_revision(engine)
+            revision = dump_tools.read_postgresql_revision(engine)
             if revision is not None:
                 there = replaced.place(installation.data / "database.zip")
                 _write_backup(installation, engine, revision, there, now, lambda: None)

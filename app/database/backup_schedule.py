@@ -16,7 +16,7 @@ from app.database.backup import (
     create_backup,
     daily_backup_name,
     find_expired_backups,
-    name_before,
+    name_migration_backup,
 )
 from app.database.file_guards import PRIVATE_FOLDER, LockHeldError, file_lock
 from app.database.installation import Installation, InstallationError
@@ -36,7 +36,7 @@ class _ServerStoppingError(Exception):
 
 
 @contextlib.asynccontextmanager
-async def daily_copies(
+async def run_daily_backups(
     installation: Installation, clock: Clock, first: float = _FIRST
 ) -> AsyncIterator[None]:
     """Make daily backups while the server runs.
@@ -76,7 +76,7 @@ def copy_if_due(
     _make_folder(folder)
     try:
         with file_lock(folder / _LOCK, wait=False):
-            _remove_drafts(folder)
+            _delete_temporary_backups(folder)
             if target.exists():
                 return None
             before()
@@ -99,7 +99,7 @@ def copy_before_migration(installation: Installation, revision: str, now: dt.dat
         )
         return
     _make_folder(folder)
-    target = folder / name_before(_local_day(now), revision, latest_revision())
+    target = folder / name_migration_backup(_local_day(now), revision, latest_revision())
     try:
         with file_lock(folder / _LOCK):
             create_backup(installation, target, now)
@@ -177,7 +177,7 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-def _remove_drafts(folder: Path) -> None:
+def _delete_temporary_backups(folder: Path) -> None:
     """Delete temporary files of a process that was killed while it made a backup."""
     for draft in folder.glob(".headroom-*.zip.*"):
         shutil.rmtree(draft, ignore_errors=True)

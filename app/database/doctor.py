@@ -17,7 +17,7 @@ from app.content.courses import find_course_folders
 from app.database import dump_tools
 from app.database.backup import BackupArchive, list_daily_backups, open_backup
 from app.database.engine import hide_passwords, redact_url
-from app.database.file_guards import folders_aside
+from app.database.file_guards import list_replaced_files_folders
 from app.database.installation import (
     Installation,
     InstallationError,
@@ -228,7 +228,7 @@ def _check_replaced_files(installation: Installation, now: dt.datetime) -> Itera
     if installation.database.startswith("sqlite"):
         places.add(Path(installation.database.partition(":///")[2]).parent)
     for place in sorted(places):
-        for folder, made in folders_aside(place):
+        for folder, made in list_replaced_files_folders(place):
             size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
             days = max(0, (now - made).days)
             yield DoctorFinding(

@@ -139,7 +139,7 @@ def expect_no_other_connection(engine: Engine) -> None:
         )
 
 
-def server_revision(engine: Engine) -> str | None:
+def read_postgresql_revision(engine: Engine) -> str | None:
     """Return the schema revision; None for a database without tables.
 
     Raises InstallationError if the tables belong to another program.

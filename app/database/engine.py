@@ -96,7 +96,7 @@ _MILLISECONDS_TO_HEAR = 30_000  # when the network to the server is down
 def make_engine(address: str) -> Engine:
     """Return an engine for a database URL (sqlite:///… or postgresql+psycopg://…)."""
     if not address.startswith("sqlite"):
-        return _make_server_engine(address)
+        return _make_postgresql_engine(address)
     url = make_url(address)
     opened = ReplacedFileGuard(url.database or ":memory:")
     engine = create_engine(
@@ -200,7 +200,7 @@ async def write_in_own_transaction(request: Request, work: Callable[[Session], o
 DbSession = Annotated[Session, Depends(get_session, scope="function")]
 
 
-def _make_server_engine(address: str) -> Engine:
+def _make_postgresql_engine(address: str) -> Engine:
     # Readers see one snapshot, as on SQLite, however many queries a page runs.
     engine = create_engine(
         address,
@@ -213,13 +213,13 @@ def _make_server_engine(address: str) -> Engine:
             "tcp_user_timeout": _MILLISECONDS_TO_HEAR,
         },
     )
-    event.listen(engine, "connect", _prepare_server)
-    event.listen(engine, "set_connection_execution_options", _see_commits)
+    event.listen(engine, "connect", _prepare_postgresql)
+    event.listen(engine, "set_connection_execution_options", _set_write_isolation_level)
     convert_value_errors(engine)
     return engine
 
 
-def _see_commits(_connection: Connection, options: MutableMapping[str, Any]) -> None:
+def _set_write_isolation_level(_connection: Connection, options: MutableMapping[str, Any]) -> None:
     # A writer waits for the lock on the learner's row, and must then see what the
     # previous holder committed.
     if options.get("writes"):
@@ -236,7 +236,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor.close()
 
 
-def _prepare_server(connection: Any, _record: object) -> None:
+def _prepare_postgresql(connection: Any, _record: object) -> None:
     # Wait for another writer as long as on SQLite, then fail the request.
     limits = {"lock_timeout": BUSY, **_LIMITS}
     connection.autocommit = True

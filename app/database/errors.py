@@ -14,7 +14,7 @@ _FULL_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 
 
-def find_refusal(error: BaseException) -> AppError | None:
+def convert_to_app_error(error: BaseException) -> AppError | None:
     """Return the error to show for an exception or its causes; None for a bug."""
     cause: BaseException | None = error
     while cause is not None:

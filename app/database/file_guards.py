@@ -172,7 +172,7 @@ def make_private_folder(path: Path) -> None:
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     for folder in reversed(new):
-        _give_new(folder)
+        _chown_new_folder(folder)
 
 
 def give_to_owner(folder: Path, *beginnings: str) -> None:
@@ -194,16 +194,16 @@ def give_to_owner(folder: Path, *beginnings: str) -> None:
         for name in (*folders, *files):
             # Skip links, and pipes without a reader.
             with contextlib.suppress(OSError):
-                _give_away(name, handle, owner)
+                _chown_if_root_owned(name, handle, owner)
 
 
-def _give_new(folder: Path) -> None:
+def _chown_new_folder(folder: Path) -> None:
     """Give a folder that root just created to the owner of its parent."""
     if os.geteuid() != _ROOT:
         return
     place = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _give_away(folder.name, place, _folder_owner(folder.parent))
+        _chown_if_root_owned(folder.name, place, _folder_owner(folder.parent))
     finally:
         os.close(place)
 
@@ -213,7 +213,7 @@ def _folder_owner(folder: Path) -> tuple[int, int]:
     return found.st_uid, found.st_gid
 
 
-def _give_away(name: str, place: int, owner: tuple[int, int]) -> None:
+def _chown_if_root_owned(name: str, place: int, owner: tuple[int, int]) -> None:
     """Change the owner of one file or folder that root owns.
 
     Skips a file with several hard links: the folder's owner could have linked a system
@@ -258,12 +258,12 @@ def private_temp_folder(beside: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def name_aside(now: dt.datetime) -> str:
+def name_replaced_files_folder(now: dt.datetime) -> str:
     """Return the name of the folder for files that a restore replaces."""
     return f"{ASIDE}{now.astimezone(dt.UTC):{_MOMENT}}"
 
 
-def folders_aside(folder: Path) -> Iterator[tuple[Path, dt.datetime]]:
+def list_replaced_files_folders(folder: Path) -> Iterator[tuple[Path, dt.datetime]]:
     """Yield the folders that restores left in a folder and their times, oldest first."""
     for path in sorted(folder.glob(f"{ASIDE}*")):
         with contextlib.suppress(ValueError):  # not made by a restore

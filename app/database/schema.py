@@ -92,7 +92,7 @@ def examine_file(path: Path) -> str:
             f"a restore of {path} was interrupted: run `headroom restore FILE` again."
         )
     if not path.exists():
-        _expect_no_log(path)
+        _expect_no_orphaned_wal(path)
         return ""
     _expect_nonempty_file(path)
     try:
@@ -100,7 +100,7 @@ def examine_file(path: Path) -> str:
             return _examine_contents(path, connection)
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_NOTADB and not _begins_as_one(path):
+        if code == sqlite3.SQLITE_NOTADB and not _has_sqlite_header(path):
             raise UnusableDatabaseError(
                 f"{path} is not a SQLite database: {_RESTORE}, or set "
                 "HEADROOM_DATABASE_URL to another place."
@@ -108,14 +108,14 @@ def examine_file(path: Path) -> str:
         if code in _DAMAGED:
             raise _damaged_database_error(path, str(error)) from None
         if is_full(error):
-            raise UnusableDatabaseError(full_disk(path.parent)) from None
+            raise UnusableDatabaseError(describe_full_disk(path.parent)) from None
         raise UnusableDatabaseError(
             f"the database {path} cannot be opened ({error}): check who owns the file "
             "and its folder, and that no other program has locked it."
         ) from None
 
 
-def full_disk(folder: Path) -> str:
+def describe_full_disk(folder: Path) -> str:
     return f"the disk of {folder} is full: free some space, then start again."
 
 
@@ -127,7 +127,7 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _expect_no_log(path: Path) -> None:
+def _expect_no_orphaned_wal(path: Path) -> None:
     log = Path(f"{path}-wal")
     if log.exists() and log.stat().st_size:
         raise UnusableDatabaseError(
@@ -151,7 +151,7 @@ def _expect_nonempty_file(path: Path) -> None:
         )
 
 
-def _begins_as_one(path: Path) -> bool:
+def _has_sqlite_header(path: Path) -> bool:
     """Return whether a file that SQLite refused has its header, so that it is damaged."""
     with path.open("rb") as stream:
         return stream.read(len(_HEAD)) == _HEAD
@@ -277,7 +277,7 @@ def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
 def hold_migration_lock(engine: Engine) -> AbstractContextManager[None]:
     """Return a lock that keeps all other processes from migrating this database."""
     if engine.dialect.name != "sqlite":
-        return _server_lock(engine)
+        return _hold_postgresql_advisory_lock(engine)
     path = sqlite_file(engine)
     if not path.parent.is_dir():
         raise UnusableDatabaseError(
@@ -299,7 +299,7 @@ def keep_private(engine: Engine) -> None:
 
 
 @contextlib.contextmanager
-def _server_lock(engine: Engine) -> Iterator[None]:
+def _hold_postgresql_advisory_lock(engine: Engine) -> Iterator[None]:
     with engine.begin() as connection:
         for name in _WITHOUT_LIMIT:
             connection.execute(text(f"SET LOCAL {name} = 0"))

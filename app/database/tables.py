@@ -435,7 +435,7 @@ class SittingAnswer(SQLModel, table=True):
     at: int = Field(sa_column=time_column())
 
 
-def new_person() -> str:
+def create_person_id() -> str:
     """Return a random person id for someone without a row yet."""
     return secrets.token_urlsafe(24)
 
@@ -462,7 +462,7 @@ class Learner(SQLModel, table=True):
 
     id: int | None = Field(default=None, primary_key=True)
     key: str = Field(max_length=43, unique=True)
-    person: str = Field(default_factory=new_person, max_length=43)
+    person: str = Field(default_factory=create_person_id, max_length=43)
     course: str = Field(default="", max_length=80, sa_column_kwargs={"server_default": ""})
     name: str = Field(default="", max_length=80)
     zone: str = Field(default="UTC", max_length=64)

@@ -15,7 +15,7 @@ from app.estimator.models.lookup import (
     unread_sizes_warning,
     weights_words,
 )
-from app.estimator.models.number_formats import PUBLISHED, find_cache
+from app.estimator.models.number_formats import PUBLISHED, find_cache_format
 from app.estimator.result import Estimate, Output
 
 
@@ -47,7 +47,7 @@ class EstimateSpec:
         """Compute the estimate, with notes on weight formats and unread configuration fields."""
         cache = ""
         if getattr(inputs, "cache", "") == PUBLISHED:
-            cache = find_cache(find_model(inputs.model), PUBLISHED)
+            cache = find_cache_format(find_model(inputs.model), PUBLISHED)
             inputs = dataclasses.replace(inputs, cache=cache)
         estimate = self.answer(inputs)
         model = _requested_model(inputs)

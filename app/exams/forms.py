@@ -104,12 +104,12 @@ def read_answer(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
         move=fields.get("move", "")[:200],
         since=_parse_count(fields.get("since", "")),
         age=_parse_count(fields.get("age", "")),
-        settled=_clean_settled([str(v) for k, v in pairs if k == "settled"]),
+        settled=_parse_settled_choice([str(v) for k, v in pairs if k == "settled"]),
         shown=_parse_shown(fields["shown"]) if "shown" in fields else None,
     )
 
 
-def write_shown(state: AnswerState) -> str:
+def serialize_shown_answer(state: AnswerState) -> str:
     """Return the value of the field `shown`: what the form would send unchanged."""
     pairs = [(name, value) for name, values in state.raw.items() for value in values]
     pairs += [("strike", key) for key in state.struck]
@@ -126,7 +126,7 @@ def _parse_shown(words: str) -> ExamAnswerForm | None:
     return read_answer([(k, v) for k, v in pairs if k != "shown"])
 
 
-def _clean_settled(sent: Sequence[str]) -> str:
+def _parse_settled_choice(sent: Sequence[str]) -> str:
     # An unticked box sends only the hidden field before it.
     return "yes" if "yes" in sent else "no" if "no" in sent else ""
 

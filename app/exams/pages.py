@@ -25,7 +25,7 @@ from app.exams.forms import (
     Begun,
     ExamAnswerForm,
     StartExamDraft,
-    write_shown,
+    serialize_shown_answer,
 )
 from app.exams.report import (
     GradedItem,
@@ -57,7 +57,7 @@ from app.exams.sitting import (
 from app.exams.store import AnswerChange, NewSitting, SavedAnswer, SittingState
 from app.markup.model import ExamBlueprint
 from app.questions import types
-from app.questions.grading import grade_blank
+from app.questions.grading import grade_unanswered
 from app.questions.model import Question, Variant
 from app.questions.question_form import OpenQuestion, excerpt, new_token, question_title
 from app.questions.result import UnreadableResponse
@@ -65,7 +65,7 @@ from app.questions.variants import draw_variant
 from app.quiz.question_page import (
     AnswerFeedback,
     NextLinks,
-    add_comeback,
+    attach_missed_card,
     build_feedback,
     refuse_during_exam,
 )
@@ -508,7 +508,7 @@ def _build_exam_frame(
         "since": to_milliseconds(ctx.now),
         "pace": compute_exam_pace(sitting, answered, ctx.now),
         "kept": mine,
-        "shown": write_shown(mine.state),
+        "shown": serialize_shown_answer(mine.state),
         "note": note,
     }
 
@@ -523,7 +523,7 @@ def _render_solution(
     place = numbers.index(slot.number) if slot.number in numbers else -1
     return ctx.page(
         "exams/solution.html",
-        outcome=add_comeback(ctx, _answer_feedback(ctx, sitting, slot)),
+        outcome=attach_missed_card(ctx, _answer_feedback(ctx, sitting, slot)),
         reported=reported,
         sat=sitting,
         number=slot.number,
@@ -559,6 +559,6 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
     way = NextLinks(here=here, token=new_token())
     outcome = build_feedback(ctx.db, ctx.library, answer, way)
     if given is None:
-        verdict = grade_blank(outcome.variant)
+        verdict = grade_unanswered(outcome.variant)
         return dataclasses.replace(outcome, verdict=verdict)
     return outcome

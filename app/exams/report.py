@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import Markup
 
-from app.content.blueprint import says_enough
+from app.content.blueprint import has_enough_answers
 from app.content.library import Library
 from app.questions.intervals import NINETEEN_IN_TWENTY, wilson_interval
 from app.web.formatting import format_percent, format_short_date
@@ -105,7 +105,7 @@ class ScoreReport:
     @property
     def tells(self) -> bool:
         """Whether enough was answered to estimate a similar paper."""
-        return says_enough(self.answered, self.count)
+        return has_enough_answers(self.answered, self.count)
 
     @property
     def again(self) -> tuple[GradedItem, ...]:
@@ -293,7 +293,7 @@ class PastSitting:
 
         None if too few of its questions were answered.
         """
-        if not says_enough(self.answered, self.questions):
+        if not has_enough_answers(self.answered, self.questions):
             return None
         low, high = score_interval(self.score, self.questions)
         return low / self.questions, high / self.questions

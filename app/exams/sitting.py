@@ -56,10 +56,10 @@ def draw_sitting(
     seed = secrets.randbits(48)
     blueprint, wish = sitting_request.exam, sitting_request.wish
     domains = domain_by_objective(library)
-    there: Sequence[Question] = list(filter(can_be_asked, sitting_request.questions))
+    there: Sequence[Question] = list(filter(has_solvable_variant, sitting_request.questions))
     if not wish.every_kind:
         there = match_exam_types(there, domains, blueprint.domains)
-    last, met = store.met_items(db, learner_id)
+    last, met = store.load_item_exposure(db, learner_id)
     paper = assemble_paper(blueprint, domains, there, met, seed, last)
     return NewSitting(
         token=wish.token or secrets.token_urlsafe(9),
@@ -118,7 +118,7 @@ def close_sitting(
         store.record_graded_answers(db, sitting, graded, at)
         missed = _missed_cards(library, sitting, graded, max(kept, default=0))
         store.readd_missed(db, sitting, missed, at)
-        store.count_change(db, sitting.learner_id)
+        store.increment_change_counter(db, sitting.learner_id)
     return store.load_sitting(db, sitting.learner_id, sitting.id)
 
 
@@ -193,13 +193,13 @@ def askable_questions(library: Library) -> tuple[Question, ...]:
     for known, found in tuple(_asked):
         if known is library:
             return found
-    made = tuple(filter(can_be_asked, library.questions.values()))
+    made = tuple(filter(has_solvable_variant, library.questions.values()))
     _asked.insert(0, (library, made))
     del _asked[_FEW:]
     return made
 
 
-def can_be_asked(question: Question) -> bool:
+def has_solvable_variant(question: Question) -> bool:
     """Return whether any combination of a computed question has an answer."""
     if question.computed is None:
         return True

@@ -222,7 +222,7 @@ def finished_sittings(db: Session, learner_id: int) -> list[tuple[SittingState, 
     return [(_sitting_from_row(row), float(score), answers) for row, score, answers in rows]
 
 
-def seen_items(db: Session, learner_id: int) -> Counter[str]:
+def count_item_attempts(db: Session, learner_id: int) -> Counter[str]:
     """Return how often the learner answered each question, in practice and in exams."""
     rows = db.exec(
         select(Attempt.item, func.count())
@@ -232,7 +232,7 @@ def seen_items(db: Session, learner_id: int) -> Counter[str]:
     return Counter(dict(rows.all()))
 
 
-def met_items(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str, int]]:
+def load_item_exposure(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str, int]]:
     """Return the questions of the newest paper, and how often each question was seen at all.
 
     Questions on a paper count as seen, answered or not.
@@ -243,7 +243,7 @@ def met_items(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str
         .order_by(col(Sitting.started_at).desc())
     )
     papers = [frozenset(slot[1] for slot in json.loads(paper)) for paper in rows]
-    met = seen_items(db, learner_id)
+    met = count_item_attempts(db, learner_id)
     for item in frozenset().union(*papers):
         met[item] = max(met[item], 1)
     return next(iter(papers), frozenset()), met
@@ -302,7 +302,7 @@ def record_graded_answers(
     db: Session, sitting: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime
 ) -> None:
     """Write the graded answers of a closed sitting into the attempt log, once."""
-    met = seen_items(db, sitting.learner_id)
+    met = count_item_attempts(db, sitting.learner_id)
     zone = db.exec(select(Learner.zone).where(Learner.id == sitting.learner_id)).first()
     day = LearnerProfile("", zone=zone or "UTC").study_day(now).isoformat()
     work = DayTotals()
@@ -348,7 +348,7 @@ def item_scores(db: Session, sitting: SittingState) -> dict[str, ItemScore]:
     return {item: ItemScore(*values) for item, *values in rows}
 
 
-def count_change(db: Session, learner_id: int) -> None:
+def increment_change_counter(db: Session, learner_id: int) -> None:
     """Count a change that no request of the learner made."""
     db.execute(
         update(Learner).where(col(Learner.id) == learner_id).values(changes=Learner.changes + 1)

@@ -21,7 +21,7 @@ from app.spaced_repetition.added_cards import (
     CardToAdd,
     add_cards,
     count_added,
-    find_comeback,
+    find_missed_question_card,
     list_studied,
     load_added_page,
     set_declined,
@@ -251,7 +251,7 @@ additions_router = APIRouter()
 
 
 @additions_router.post("/{card}/addition")
-def choose_card(ctx: Writer, card: str, chosen: Chosen) -> Response:
+def add_or_decline_card(ctx: Writer, card: str, chosen: Chosen) -> Response:
     """Add a card to the learner's cards, or decline it.
 
     Any glossary term can be added; all other cards must have been added before.
@@ -274,7 +274,7 @@ def _choice_response(ctx: RequestContext, card: str, *, wanted: bool, back: str)
         home = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
         return RedirectResponse(back or home, 303)
     if kind == QUESTION:
-        comeback = find_comeback(ctx.db, ctx.learner.id, name, ctx.day)
+        comeback = find_missed_question_card(ctx.db, ctx.learner.id, name, ctx.day)
         return render_page(ctx.request, "flashcards/_comeback.html", comeback=comeback, back=back)
     term = ctx.library.glossary.get(name)
     if term is None:

@@ -14,9 +14,9 @@ from app.accounts.current_learner import (
     Reader,
     RequestContext,
     build_request_context,
+    open_learner_write_transaction,
     run_reading,
     run_writing,
-    write_dependencies,
 )
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import read_only_session, run_query
@@ -46,13 +46,13 @@ from app.spaced_repetition.review_log import CardRecord
 from app.spaced_repetition.scheduler import (
     OLDEST,
     ReviewEvent,
+    clamp_review_time,
     interval_label,
     is_leech,
     is_too_old,
     last_day,
     minutes_words,
     preview_ratings,
-    settle_moment,
 )
 from app.spaced_repetition.todays_queue import (
     DeckChoice,
@@ -384,7 +384,7 @@ def record_late_grade(ctx: RequestContext, card: Flashcard, graded: GradeForm) -
             "given",
         )
     held = review_log.load_card(ctx.db, ctx.learner.id, card.id)
-    at = settle_moment(given, ctx.now, held.standing.last_at if held.standing else None)
+    at = clamp_review_time(given, ctx.now, held.standing.last_at if held.standing else None)
     grade = ReviewEvent(graded.rating, at, ctx.learner.study_day(at), ctx.learner.retention)
     sent = review_log.GradeSubmission(graded.token, _looked_milliseconds(graded))
     if review_log.record_review(ctx.db, ctx.learner.id, card, grade, sent) is None:
@@ -428,7 +428,7 @@ def show_review(ctx: Reader, wished: Wished, _ensured: DayListEnsured) -> HTMLRe
             table, undo=last_undoable_grade(ctx), leech=leech, already=already
         ),
         wish=wish,
-        empty=not ctx.library.cards and _is_bare(table),
+        empty=not ctx.library.cards and _has_no_cards(table),
     )
 
 
@@ -476,7 +476,7 @@ async def grade_review(request: Request) -> Response:
     """
     graded = await parse_form(request, GradeForm)
     card: str = request.path_params["card"]
-    async with write_dependencies(request) as (db, learner):
+    async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)
         if graded.given:
             return await run_query(db, lambda: _late_grade_response(ctx, card, graded))
@@ -505,7 +505,9 @@ def _grade_card(ctx: RequestContext, card: str, graded: GradeForm) -> _AfterGrad
     require_same_learner(ctx, graded.who)
     wish = parse_review_filter(ctx, graded)
     grade = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
-    submission = review_log.GradeSubmission(graded.token, _review_looked(ctx, graded.since))
+    submission = review_log.GradeSubmission(
+        graded.token, _measure_review_milliseconds(ctx, graded.since)
+    )
     done = review_log.record_review(ctx.db, ctx.learner.id, found.card, grade, submission)
     if done is None:
         return _AfterGrade(wish, graded=_rating_for_showing(ctx, found.card.id, graded.token))
@@ -556,12 +558,12 @@ def _write_suspension(ctx: RequestContext, card: str, form: SuspensionForm) -> s
     return found.topic
 
 
-def _is_bare(table: ReviewPage) -> bool:
+def _has_no_cards(table: ReviewPage) -> bool:
     """Return whether there is no card at all, now or later."""
     return not (table.turn or table.done or (table.rest and table.rest.on))
 
 
-def _review_looked(ctx: RequestContext, since: int) -> int | None:
+def _measure_review_milliseconds(ctx: RequestContext, since: int) -> int | None:
     """Return the milliseconds from showing the card to its rating; None if not plausible."""
     passed = to_milliseconds(ctx.now) - since
     return passed if since and 0 <= passed <= _LONGEST_LOOK else None

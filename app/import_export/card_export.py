@@ -22,7 +22,7 @@ from app.import_export.anki.package_writer import (
     CollectionDates,
     note_guid,
     replay_for_anki,
-    write_learned,
+    write_notes_to_package,
 )
 from app.import_export.course_files import attach_pictures
 from app.import_export.course_items import read_authored
@@ -70,7 +70,7 @@ def write_cards(
     calendar = hour.calendar(cards.first_day())
     pictures = _PicturePacker(cards.picture, package)
     notes = _NoteBuilder(course, pictures.of_course)
-    write_learned(map(pictures.pack, notes.build_notes(cards)), calendar, package)
+    write_notes_to_package(map(pictures.pack, notes.build_notes(cards)), calendar, package)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class LearnerTime:
         return CollectionDates(int(self.now.timestamp()), today, first, birth)
 
 
-def has_words(library: Library, own: Collection[str], card: str) -> bool:
+def is_card_available(library: Library, own: Collection[str], card: str) -> bool:
     """Return whether a card can still be shown; `own` are the learner's own cards."""
     kind, name = parse_card_id(card)
     if kind == OWN:
@@ -170,7 +170,7 @@ class _NoteBuilder:
     def build_notes(self, cards: LearnerCards) -> Iterator[AnkiNote]:
         """Yield all notes of a learner."""
         origins = cards.note_origins()
-        shown_cards = [c for c in cards.names() if has_words(self._library, origins, c)]
+        shown_cards = [c for c in cards.names() if is_card_available(self._library, origins, c)]
         notes = list(group_cards_by_note(self._library, shown_cards, origins).items())
         for begin in range(0, len(notes), _NOTES_AT_ONCE):
             some = notes[begin : begin + _NOTES_AT_ONCE]

@@ -86,7 +86,7 @@ def add_items(result: ImportResult, target: TargetTopic) -> TopicUpdate:
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
     for raw in result.items:
-        item, new_pictures = _with_unique_pictures(_known_here(raw, target))
+        item, new_pictures = _with_unique_pictures(_drop_unknown_references(raw, target))
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_id(item, ids)
         likeness = _item_likeness(
@@ -115,7 +115,7 @@ def _open_file_text(name: str, text: str, target: TargetTopic) -> str:
     return f'---\ntitle: "{title}"\nobjective: {target.objective}\nsource: {target.source}\n---\n'
 
 
-def _known_here(item: Item, target: TargetTopic) -> Item:
+def _drop_unknown_references(item: Item, target: TargetTopic) -> Item:
     """Return the item with only the objectives and sources that the course has."""
     objectives = tuple(o for o in item.objectives if o in target.objectives)
     sources = tuple(s for s in item.sources if s in target.sources)

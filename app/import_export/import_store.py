@@ -311,11 +311,11 @@ def _review_rows(
     room = CARD_LOG.most - len(existing.logs.get(card.card, ()))
     for review in card.log:
         times = existing.moments.get((card.card, review.rating or review.act), [])
-        if review.act == "bury" and _is_over(learner, review.at, now):
+        if review.act == "bury" and _is_burial_expired(learner, review.at, now):
             continue
         if not _ANKI_BEGAN < review.at <= now:
             skipped[_NO_MOMENT] += 1
-        elif review.at in rows or _is_there(times, review.at):
+        elif review.at in rows or _contains_nearby_time(times, review.at):
             skipped[_ALREADY] += 1
         elif len(rows) >= room:
             skipped[_FULL_LOG] += 1
@@ -324,14 +324,14 @@ def _review_rows(
     return list(rows.values())
 
 
-def _is_over(learner: LearnerProfile, at: int, now: int) -> bool:
+def _is_burial_expired(learner: LearnerProfile, at: int, now: int) -> bool:
     """Return whether a card was buried on an earlier study day: Anki ends that as well."""
     return at < now and learner.study_day(from_milliseconds(at)) < learner.study_day(
         from_milliseconds(now)
     )
 
 
-def _is_there(times: list[int], at: int) -> bool:
+def _contains_nearby_time(times: list[int], at: int) -> bool:
     place = bisect.bisect_left(times, at - _SAME)
     return place < len(times) and times[place] <= at + _SAME
 
@@ -500,7 +500,7 @@ def deck_slices(db: Session, learner_id: int, deck: str) -> list[tuple[str, ...]
     return _slice_names(cards)
 
 
-def slices_with_grades(db: Session, learner_id: int) -> list[tuple[str, ...]]:
+def batch_cards_with_imported_reviews(db: Session, learner_id: int) -> list[tuple[str, ...]]:
     """Return the course cards with imported reviews, in batches to remove."""
     carried = select(LOG.c.card, func.count()).where(*_imported_rows_filter(learner_id))
     return _slice_names(db.connection().execute(carried.group_by(LOG.c.card)))
@@ -521,7 +521,7 @@ def remove_own(db: Session, learner_id: int, cards: Sequence[str]) -> None:
     change_days(db, learner_id, sort_by_time(before), ())
 
 
-def remove_grades(
+def delete_imported_reviews(
     db: Session, learner_id: int, cards: Sequence[str], home: Callable[[str], HasPlacement]
 ) -> None:
     """Delete the imported reviews of course cards.

@@ -17,9 +17,9 @@ from app.accounts.current_learner import (
     RequestContext,
     count_stored,
     expect_storage,
-    find_learner_at_once,
+    load_learner_in_short_session,
+    open_learner_write_transaction,
     run_reading,
-    write_dependencies,
 )
 from app.accounts.downloads import DownloadQueue
 from app.accounts.learner_store import questions_in_running_exam
@@ -30,7 +30,7 @@ from app.errors import ConflictError, NotFoundError
 from app.import_export import export_store, import_store, picture_store, progress_store
 from app.import_export.anki.package_format import PackageWriter, zstd
 from app.import_export.anki.package_reader import read_package
-from app.import_export.card_export import ExportCourse, LearnerTime, has_words, write_cards
+from app.import_export.card_export import ExportCourse, LearnerTime, is_card_available, write_cards
 from app.import_export.card_import import (
     ImportRunner,
     MatchedPackage,
@@ -56,7 +56,7 @@ What = Literal["deck", "grades"]
 
 
 @router.get("/cards.apkg")
-async def take_cards(
+async def export_cards(
     request: Request,
     library: CurrentLibrary,
     now: Now,
@@ -71,7 +71,7 @@ async def take_cards(
 
 
 @router.get("/cards.colpkg")
-async def take_collection(request: Request, library: CurrentLibrary, now: Now) -> Response:
+async def export_collection(request: Request, library: CurrentLibrary, now: Now) -> Response:
     """Export the same as a whole collection, which replaces the one in Anki."""
     return await _package_response(_export_course(request, library), request, now, modern=True)
 
@@ -84,7 +84,7 @@ async def _package_response(
             "This server cannot write the newest format of Anki.",
             "Take the package for all versions at Cards and Anki.",
         )
-    learner = await find_learner_at_once(request)
+    learner = await load_learner_in_short_session(request)
 
     def write(db: Session, file: IO[bytes]) -> None:
         cards = export_store.LearnerCards(db, learner.id, _cards_in_running_exam(db, learner, now))
@@ -123,7 +123,7 @@ async def import_cards_file(
                 request,
                 lambda ctx: picture_store.measure_pictures(ctx.db, ctx.learner.home),
             )
-            async with write_dependencies(request) as (db, learner):
+            async with open_learner_write_transaction(request) as (db, learner):
                 cards, began_at = await run_in_threadpool(
                     _begin_import, db, learner, sizes, package, name, now
                 )
@@ -236,9 +236,9 @@ async def remove_cards(
     """
     slices = await run_reading(request, lambda ctx: _removal_slices(ctx, what, deck))
     for names in slices:
-        async with write_dependencies(request) as (db, learner):
+        async with open_learner_write_transaction(request) as (db, learner):
             await run_in_threadpool(_remove_slice, db, learner.id, library, what, names)
-    async with write_dependencies(request) as (db, learner):
+    async with open_learner_write_transaction(request) as (db, learner):
         await run_in_threadpool(forget_empty_days, db, learner.id)
         await run_in_threadpool(picture_store.drop_pictures, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
@@ -248,7 +248,7 @@ def _removal_slices(ctx: RequestContext, what: What, deck: str) -> Sequence[Sequ
     """Return the cards to remove, in batches of one transaction each."""
     if what == "deck":
         return import_store.deck_slices(ctx.db, ctx.learner.id, deck)
-    return import_store.slices_with_grades(ctx.db, ctx.learner.id)
+    return import_store.batch_cards_with_imported_reviews(ctx.db, ctx.learner.id)
 
 
 def _remove_slice(
@@ -257,7 +257,7 @@ def _remove_slice(
     if what == "deck":
         import_store.remove_own(db, learner_id, cards)
     else:
-        import_store.remove_grades(
+        import_store.delete_imported_reviews(
             db, learner_id, cards, lambda card: card_placement(library, card)
         )
 
@@ -268,7 +268,7 @@ def _render_import_page(ctx: RequestContext, problem: str = "") -> HTMLResponse:
     all_cards = import_store.list_learner_cards(db, learner.id)
     in_exam = _cards_in_running_exam(db, learner, ctx.now)
     cards = [card for card in all_cards if card not in in_exam]
-    shown = sum(has_words(library, own, card) for card in cards)
+    shown = sum(is_card_available(library, own, card) for card in cards)
     return ctx.page(
         "exchange/cards.html",
         status=422 if problem else 200,

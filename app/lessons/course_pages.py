@@ -150,7 +150,7 @@ router = APIRouter(include_in_schema=False)
 _PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
-async def read_sheet(
+async def require_rendered_page(
     request: Request, topic: str, library: CurrentLibrary, route: Route = "full"
 ) -> RenderedPage:
     """Return the page in the URL on the route in the query; raises NotFoundError.
@@ -221,7 +221,9 @@ def show_course(ctx: Reader, route: Route | None = None) -> HTMLResponse:
 
 
 @router.get("/concepts/{topic}")
-def show_lesson(page: Annotated[RenderedPage, Depends(read_sheet)], ctx: Reader) -> HTMLResponse:
+def show_lesson(
+    page: Annotated[RenderedPage, Depends(require_rendered_page)], ctx: Reader
+) -> HTMLResponse:
     past = store.load_seeds(ctx.db, ctx.learner.id, page.asked)
     return ctx.page(
         "concepts/show.html",
@@ -237,7 +239,7 @@ def show_lesson(page: Annotated[RenderedPage, Depends(read_sheet)], ctx: Reader)
 
 @router.post("/concepts/{topic}/readings")
 def add_reading(
-    page: Annotated[RenderedPage, Depends(read_sheet)],
+    page: Annotated[RenderedPage, Depends(require_rendered_page)],
     ctx: Writer,
     section: Annotated[str, Form()] = "",
     then: Annotated[Literal["", "today"], Form()] = "",

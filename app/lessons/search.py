@@ -21,7 +21,7 @@ from app.estimator.hardware.part_values import CatalogPart, list_parts, part_url
 from app.estimator.registry import EstimateSpec
 from app.markup.mathml import latex_to_words
 from app.markup.model import Flashcard, Topic
-from app.markup.scripts import BOUNDARY, ENDS, part_letters
+from app.markup.scripts import BOUNDARY, ENDS, mark_letter_boundaries
 from app.questions.result import remove_invisible
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
@@ -282,7 +282,7 @@ def count_words(texts: Iterable[str]) -> dict[str, int]:
     """Count every word of the texts."""
     known: dict[str, int] = {}
     for text in texts:
-        for word in re.findall(r"\w+", part_letters(text.casefold())):
+        for word in re.findall(r"\w+", mark_letter_boundaries(text.casefold())):
             known[word] = known.get(word, 0) + 1
     return known
 
@@ -311,21 +311,28 @@ def letter_pairs(words: Iterable[str]) -> list[str]:
     >>> letter_pairs(["缓存大", "gpu"])
     ['缓存', '存大']
     """
-    parts = [part_letters(word).split(BOUNDARY) for word in words if part_letters(word) != word]
+    parts = [
+        mark_letter_boundaries(word).split(BOUNDARY)
+        for word in words
+        if mark_letter_boundaries(word) != word
+    ]
     return [a + b for part in parts for a, b in itertools.pairwise(filter(None, part))]
 
 
 def match_expression(words: Sequence[str], joint: str = "AND") -> str:
     """Return an FTS expression: every word as a prefix, in any order."""
     return f" {joint} ".join(
-        "(" + " OR ".join(f'"{part_letters(form)}"*' for form in word_forms(word)) + ")"
+        "(" + " OR ".join(f'"{mark_letter_boundaries(form)}"*' for form in word_forms(word)) + ")"
         for word in words
     )
 
 
 def is_known(word: str, known: Collection[str]) -> bool:
     """Return whether a known word starts with this word or its singular."""
-    starts = [re.split(r"\W", part_letters(form).lstrip(BOUNDARY))[0] for form in word_forms(word)]
+    starts = [
+        re.split(r"\W", mark_letter_boundaries(form).lstrip(BOUNDARY))[0]
+        for form in word_forms(word)
+    ]
     return any(k.startswith(start) for start in starts for k in known)
 
 
@@ -510,7 +517,10 @@ class _SearchIndex:
         self._rows.execute(_LAYOUT)
         self._rows.executemany(
             "INSERT INTO document VALUES (?, ?, ?)",
-            ((part_letters(d.title), part_letters(d.body), place) for place, d in enumerate(found)),
+            (
+                (mark_letter_boundaries(d.title), mark_letter_boundaries(d.body), place)
+                for place, d in enumerate(found)
+            ),
         )
 
     def find(self, words: Sequence[str], most: int) -> SearchResults:

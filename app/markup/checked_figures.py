@@ -16,7 +16,7 @@ from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
 from app.markup.ids import did_you_mean
-from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, estimate_price
+from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, get_estimate_effort
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
 from app.widgets.bar_charts import LabeledSum, RowChart, draw_rows, row_key
@@ -213,7 +213,7 @@ def resolve_text_figures(
             place = source_file.find(match[0], first, last)
             source_file.report("E81", *place, message, "Write calc:…, hw:… or model:….")
             return match["text"]
-        source_file.spend_effort(estimate_price(target.name), match["target"])
+        source_file.spend_effort(get_estimate_effort(target.name), match["target"])
         try:
             code, right = verify_figure(match["text"], compute_target(target).value)
         except FigureError as error:

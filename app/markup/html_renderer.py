@@ -24,7 +24,7 @@ from app.markup.markdown_tokens import (
     first_line,
     last_line,
     plain_text,
-    take_pin,
+    pop_pinned_key,
     unmarked_text,
 )
 from app.markup.mathml import MathError, to_mathml
@@ -35,7 +35,7 @@ from app.markup.problems import (
     MOST_COLORED,
     MOST_ENTRIES,
     SourceFile,
-    estimate_price,
+    get_estimate_effort,
 )
 from app.widgets.bar_charts import LETTERS
 
@@ -317,7 +317,7 @@ def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
 
 def heading_anchor(heading: Token, scope: RenderContext) -> str:
     """Return a heading's anchor: its pin or slug, numbered if the page uses it already."""
-    name = take_pin(heading) or slugify(plain_text([heading])) or "section"
+    name = pop_pinned_key(heading) or slugify(plain_text([heading])) or "section"
     count = scope.anchors.get(name, 0)
     scope.anchors[name] = count + 1
     return f"{name}-{count + 1}" if count else name
@@ -585,7 +585,7 @@ def _check_figure(
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
     text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
-    scope.source_file.spend_effort(estimate_price(target.name), href)
+    scope.source_file.spend_effort(get_estimate_effort(target.name), href)
     try:
         answer = checked_figures.compute_target(target)
     except FigureError as error:

@@ -8,7 +8,7 @@ import unicodedata
 import zlib
 from collections.abc import Iterable
 
-from app.markup.scripts import part_letters
+from app.markup.scripts import mark_letter_boundaries
 
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # No vowels, so that a key never spells a word.
 MOST_SAMPLES = 12  # Maximum word pairs in a sketch of a text.
@@ -88,7 +88,7 @@ def hash_words(text: str) -> str:
 
 def bottom_k_sketch(text: str) -> tuple[int, ...]:
     """Return the bottom-k sketch of a text's word pairs, for `jaccard_similarity`."""
-    words = " ".join(_WORD.findall(part_letters(text.lower()))).encode().split()
+    words = " ".join(_WORD.findall(mark_letter_boundaries(text.lower()))).encode().split()
     pairs = map(b" ".join, itertools.pairwise(words))
     hashes = map(zlib.crc32, itertools.chain(words, pairs))
     return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])

@@ -346,7 +346,7 @@ def unmarked_text(token: Token) -> str | None:
     return None
 
 
-def take_pin(inline: Token) -> str:
+def pop_pinned_key(inline: Token) -> str:
     """Remove a comment `<!-- = key -->` from the end of a line and return its key."""
     children = inline.children or []
     if not children or children[-1].type != "html_inline":

@@ -161,7 +161,7 @@ class LimitExceededError(ValueError):
         self.line = line
 
 
-def estimate_price(estimate: str) -> int:
+def get_estimate_effort(estimate: str) -> int:
     """Return the effort of one estimate; the parallelism planner tries hundreds of plans."""
     return A_PLAN if estimate.replace("_", "-") == "parallelism-plan" else AN_ESTIMATE
 

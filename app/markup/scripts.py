@@ -32,10 +32,10 @@ def text_direction(tag: str) -> str:
     return "rtl" if right else "ltr"
 
 
-def part_letters(text: str) -> str:
+def mark_letter_boundaries(text: str) -> str:
     """Return the text with a boundary before and behind each letter that may be a word.
 
-    >>> part_letters("GPU 缓存").replace(BOUNDARY, "|")
+    >>> mark_letter_boundaries("GPU 缓存").replace(BOUNDARY, "|")
     'GPU |缓||存|'
     """
     return _LETTER.sub(rf"{BOUNDARY}\g<0>{BOUNDARY}", text) if not text.isascii() else text

@@ -87,7 +87,7 @@ class _SvgError(Exception):
         self.remedy = remedy
 
 
-def read_drawing(text: str) -> SvgFigure | SvgProblem:
+def sanitize_svg(text: str) -> SvgFigure | SvgProblem:
     """Sanitize an SVG file; return the figure, or its first problem."""
     meant = any(not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text))
     return dataclasses.replace(_read_svg(text), meant=meant)

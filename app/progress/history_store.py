@@ -129,7 +129,7 @@ _RECENT = select(_DAY.c.day, *_SUMS).where(*_MINE, _DAY.c.day >= bindparam("sinc
 _FIRST = select(func.min(_DAY.c.day)).where(*_MINE)
 
 
-def study_days(db: Session, learner_id: int, since: dt.date) -> StudyHistory:
+def load_daily_study_history(db: Session, learner_id: int, since: dt.date) -> StudyHistory:
     """Return what was done on each day from `since` on, and the first day."""
     if not learner_id:
         return StudyHistory()

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
-from app.content.blueprint import says_enough
+from app.content.blueprint import has_enough_answers
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PredictionOutcome:
     @property
     def counts(self) -> bool:
         """Whether it says anything about the prediction."""
-        enough = says_enough(self.result.answered, self.result.questions)
+        enough = has_enough_answers(self.result.answered, self.result.questions)
         return self.predicted is not None and enough
 
     @property

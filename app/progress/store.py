@@ -129,7 +129,7 @@ def find_mail_wish(db: Session, key: str) -> MailWish | None:
     return MailWish(*row) if row else None
 
 
-def record_mail(db: Session, wish: MailWish, day: dt.date) -> bool:
+def claim_mail_delivery(db: Session, wish: MailWish, day: dt.date) -> bool:
     """Write down that a mail goes out; False if another process did so or the wish changed."""
     mine = col(Learner.id) == wish.learner_id, col(Learner.mail_key) == wish.key
     same = col(Learner.mailed) == wish.mailed

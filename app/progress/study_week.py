@@ -44,7 +44,7 @@ def load_study_record(ctx: RequestContext) -> StudyRecord:
     learner = ctx.learner
     pages = history.load_recent_pages(ctx.db, learner.id) if learner.id else ()
     since = first_log_day(ctx.day)
-    days = history.study_days(ctx.db, learner.id, since)
+    days = history.load_daily_study_history(ctx.db, learner.id, since)
     sections = collections.Counter(
         learner.study_day(from_milliseconds(at)) for page in pages for at in page.sections.values()
     )

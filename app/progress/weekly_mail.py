@@ -141,7 +141,7 @@ def send_due_mails(
                 text = _CONFIRM.format(address=address)
         with Session(engine) as db:
             db.connection(execution_options=WRITING)
-            is_first = store.record_mail(db, wish, day)
+            is_first = store.claim_mail_delivery(db, wish, day)
             db.commit()
         if is_first:
             send(wish.address, subject, text, address)

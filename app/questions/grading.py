@@ -35,7 +35,7 @@ def grade(variant: Variant, raw: Raw) -> GradeResult | UnreadableResponse:
     return types.type_of(variant).grade(variant.answer, raw, variant.question.partial)
 
 
-def grade_blank(variant: Variant) -> GradeResult:
+def grade_unanswered(variant: Variant) -> GradeResult:
     """Return the solution of an unanswered question, as a result without points."""
     verdict = grade(variant, types.type_of(variant).anything(variant.answer))
     return (
@@ -47,7 +47,7 @@ def grade_blank(variant: Variant) -> GradeResult:
 
 def grade_unreadable(variant: Variant, raw: Raw, why: UnreadableResponse) -> GradeResult:
     """Return the solution with an unreadable response; it earns no points."""
-    verdict = grade_blank(variant)
+    verdict = grade_unanswered(variant)
     typed = single_value(raw, "answer")
     return dataclasses.replace(
         verdict,
@@ -122,7 +122,7 @@ def pair_wordings(question: Question, now: Question, seed: int) -> VariantPair |
     return VariantPair(seen, today, _count_question_words(seen) == _count_question_words(today))
 
 
-def is_key_alone(question: Question, now: Question) -> bool:
+def is_only_key_changed(question: Question, now: Question) -> bool:
     """Return whether only the key differs, so that attempts can be regraded."""
     pair = pair_wordings(question, now, 0)
     if isinstance(pair, RegradeRefusal):
@@ -143,7 +143,7 @@ def _understood_parts(verdict: GradeResult) -> Mapping[str, Any]:
 
 def _count_question_words(variant: Variant) -> Mapping[str, int]:
     """Count the words that are read before answering; order and markup are ignored."""
-    below = types.type_of(variant).read_before(variant.answer)
+    below = types.type_of(variant).collect_text_below_stem(variant.answer)
     return collections.Counter(normalize_text(f"{variant.stem.html} {below}").split())
 
 

@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from app.markup.checked_figures import without_figure_links
 from app.markup.html_renderer import RenderContext, render_tokens
 from app.markup.ids import normalize_text, option_key
-from app.markup.markdown_tokens import closing_index, first_line, plain_text, take_pin
+from app.markup.markdown_tokens import closing_index, first_line, plain_text, pop_pinned_key
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
 
@@ -167,7 +167,7 @@ def _parse_option(inside: list[Token], line: int, source_file: SourceFile) -> Pa
     source = (
         inline.content
     )  # The box is left out: a key must not depend on whether the option is right.
-    pinned = take_pin(inline)
+    pinned = pop_pinned_key(inline)
     if not plain_text([inline]):
         source_file.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
         return None

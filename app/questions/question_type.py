@@ -133,7 +133,7 @@ class AuthoredItem:
         """Return the file, which collects problems."""
         return self.scope.source_file
 
-    def drawn_from(self, file: bool) -> str:
+    def determine_exam_use(self, file: bool) -> str:
         """Return whether mock exams draw it: “only” they do, “maybe”, or empty for never.
 
         `file` is whether mock exams draw from its file at all.
@@ -225,7 +225,7 @@ class QuestionType(abc.ABC, Generic[A]):
 
     # --- authoring ---
 
-    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Return whether a block of the body says that an item without `type` is of this type.
 
         `options` are the item's options, none of them ticked.
@@ -233,7 +233,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del block, options
         return False
 
-    def told_by_options(self, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
         """Return whether the options say it."""
         del options
         return False
@@ -282,7 +282,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer
         return None
 
-    def left_to_do(self, answer: A, raw: Raw, stem: RichText) -> str:
+    def describe_missing_input(self, answer: A, raw: Raw, stem: RichText) -> str:
         """Return what is missing before practice takes a response; empty if nothing is.
 
         An exam takes it as it is, because its time may be over.
@@ -373,7 +373,7 @@ class QuestionType(abc.ABC, Generic[A]):
         del answer, gap
         return CardFaces("", "")
 
-    def read_before(self, answer: A) -> str:
+    def collect_text_below_stem(self, answer: A) -> str:
         """Return the text below the stem that is read before answering."""
         return self.faces(answer, "({})".format).front
 

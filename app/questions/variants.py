@@ -48,7 +48,7 @@ def _draw_parts(question: Question, seed: int) -> Variant:
     values: dict[str, Value] = {}
     answer, kind = question.answer, types.type_of(question)
     if question.computed:
-        chosen, values, answer = _find_satisfied(question.computed, answer, seed)
+        chosen, values, answer = _find_valid_combination(question.computed, answer, seed)
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - shuffling, not cryptography
     return Variant(
         question,
@@ -63,7 +63,7 @@ def _draw_parts(question: Question, seed: int) -> Variant:
     )
 
 
-def _find_satisfied(
+def _find_valid_combination(
     computed: ComputedParameters, answer: Answer, seed: int
 ) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
     """Return the first combination from `seed` on that has an answer, with its values."""

@@ -8,7 +8,7 @@ import re
 from urllib.parse import quote
 
 from app.markup.model import Topic
-from app.markup.scripts import BOUNDARY, ENDS, UNSPACED_ENDS, part_letters
+from app.markup.scripts import BOUNDARY, ENDS, UNSPACED_ENDS, mark_letter_boundaries
 
 _WORD = re.compile(r"[^\W_]{2,}")
 _SENTENCE_END = re.compile(rf"(?<=[{ENDS};:])\s+|(?<=[{UNSPACED_ENDS}])|\n(?=[^\W\d_a-z]|“)")
@@ -65,7 +65,7 @@ def find_passage(topic: Topic, stem: str, answer: str) -> Passage | None:
 
 def _distinct_words(text: str) -> frozenset[str]:
     """Return the words of a text without the endings of plurals, or pairs of letters."""
-    parted = part_letters(text.lower()).split(BOUNDARY)
+    parted = mark_letter_boundaries(text.lower()).split(BOUNDARY)
     pairs = (a + b for a, b in itertools.pairwise(filter(None, parted)) if len(a + b) == 2)
     words = (word.rstrip("s") for part in parted for word in _WORD.findall(part))
     return frozenset((*words, *pairs))

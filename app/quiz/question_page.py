@@ -14,7 +14,7 @@ from app.accounts.current_learner import (
     RequestContext,
     Writer,
     build_request_context,
-    write_dependencies,
+    open_learner_write_transaction,
 )
 from app.accounts.learner_store import questions_in_past_exams, questions_in_running_exam
 from app.clock import to_milliseconds
@@ -25,7 +25,7 @@ from app.errors import ConflictError, NotFoundError
 from app.estimator import registry
 from app.markup.model import CitedSource, QuestionBlock, Topic
 from app.questions import types
-from app.questions.grading import grade, grade_blank, grade_unreadable
+from app.questions.grading import grade, grade_unanswered, grade_unreadable
 from app.questions.model import Question, Variant
 from app.questions.question_form import OpenQuestion, new_token, seed_for
 from app.questions.question_type import QuestionType
@@ -35,7 +35,7 @@ from app.quiz import store
 from app.quiz.forms import AskedFor, FlagWished, Posted, QuestionSubmission, Reported
 from app.quiz.passages import find_passage
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
-from app.spaced_repetition.added_cards import MissedQuestionCard, find_comeback
+from app.spaced_repetition.added_cards import MissedQuestionCard, find_missed_question_card
 from app.spaced_repetition.card_ids import can_be_card
 from app.web.dependencies import CurrentLibrary, course_links, find_question, find_topic
 from app.web.render import is_htmx_request, render_fragment_or_redirect, render_page
@@ -154,7 +154,7 @@ def _passage_address(topic: Topic, variant: Variant, verdict: GradeResult) -> st
 def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> GradedVariant:
     variant = draw_variant(_question_as_answered(db, library, attempt), attempt.seed)
     if not attempt.raw:
-        return GradedVariant(variant, grade_blank(variant))
+        return GradedVariant(variant, grade_unanswered(variant))
     verdict = grade(variant, attempt.raw)
     if isinstance(verdict, UnreadableResponse) and attempt.score:  # the grading rules changed since
         verdict = GradeResult(score=attempt.score, parsed={})
@@ -356,19 +356,19 @@ def recorded_feedback(
         topic = ctx.library.questions.get(attempt.item)
         onward = f"/quiz/{topic.topic}" if topic else "/quiz"
         way = NextLinks(submission.form.back, onward, "All questions of this topic")
-    here = verdict_page(attempt, frame, submission)
+    here = build_feedback_url(attempt, frame, submission)
     way = dataclasses.replace(way, here=here, token=new_token())
     outcome = build_feedback(ctx.db, ctx.library, attempt, way, seen)
-    return add_comeback(ctx, outcome)
+    return attach_missed_card(ctx, outcome)
 
 
-def add_comeback(ctx: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
+def attach_missed_card(ctx: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
     """Return the feedback with the question's card, if it has one."""
     day = ctx.learner.study_day(ctx.now)
     item = outcome.question.id
     found = None
     if item in ctx.library.questions:
-        found = find_comeback(ctx.db, ctx.learner.id, item, day)
+        found = find_missed_question_card(ctx.db, ctx.learner.id, item, day)
     return dataclasses.replace(outcome, comeback=found)
 
 
@@ -377,7 +377,7 @@ def _home_words(back: str) -> str:
     return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
 
 
-def verdict_page(
+def build_feedback_url(
     attempt: RecordedAttempt, frame: RunFrame | None, submission: QuestionSubmission
 ) -> str:
     """Return the URL of the feedback for a browser without htmx."""
@@ -531,7 +531,7 @@ async def submit_attempt(request: Request, question: Addressed, submission: Post
     would have to wait for it.
     """
     submission = _clear_answer(submission)
-    async with write_dependencies(request) as (db, learner):
+    async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)
         taken = await run_in_threadpool(_submit_answer, ctx, question, submission)
     async with read_only_session(request) as db:
@@ -600,12 +600,14 @@ def _judge_submission(
         hint = "Read it again, and answer what it asks now."
         return RejectedAnswer(words, hint, 409)
     if submission.form.unknown:
-        return grade_blank(open_question.variant)
+        return grade_unanswered(open_question.variant)
     verdict = grade(open_question.variant, submission.raw)
     if isinstance(verdict, UnreadableResponse):
         return RejectedAnswer(verdict.message, verdict.hint, 422)
     variant = open_question.variant
-    missing = open_question.kind.left_to_do(variant.answer, submission.raw, variant.stem)
+    missing = open_question.kind.describe_missing_input(
+        variant.answer, submission.raw, variant.stem
+    )
     if missing:
         return RejectedAnswer(missing, "Nothing was counted.", 422)
     return verdict
@@ -646,7 +648,7 @@ def _respond_to_attempt(
     if given is None:
         return question_page(ctx, result.asked, frame, status=result.status)
     if not is_htmx_request(ctx.request):
-        return RedirectResponse(verdict_page(given, frame, submission), 303)
+        return RedirectResponse(build_feedback_url(given, frame, submission), 303)
     outcome = recorded_feedback(ctx, given, frame, submission, result.judged)
     near = ask_again_in_unit(ctx, outcome, submission)
     if near is not None:

@@ -303,7 +303,7 @@ class MissedQuestionCard:
         return "tomorrow" if days == 1 else f"on {format_date_with_year(self.due)}"
 
 
-def find_comeback(
+def find_missed_question_card(
     db: Session, learner_id: int, item: str, day: dt.date
 ) -> MissedQuestionCard | None:
     """Return the card of a question, or None if the learner never missed it."""

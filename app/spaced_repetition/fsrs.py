@@ -77,7 +77,7 @@ class FsrsFormulas:
 
     def same_day(self, trace: Trace, rating: int = _GOOD) -> Trace:
         """Return the trace after another review on the same study day."""
-        return self.again_today(trace[0], rating), self.difficulty(trace[1], rating)
+        return self.compute_same_day_stability(trace[0], rating), self.difficulty(trace[1], rating)
 
     def stability_after_success(self, trace: Trace, recall: float, rating: int = _GOOD) -> float:
         """Return the stability after a passed review.
@@ -103,7 +103,7 @@ class FsrsFormulas:
         left *= math.exp((1 - recall) * w[14])
         return max(min(left, stability / self._same_day), _LEAST)
 
-    def again_today(self, stability: float, rating: int = _GOOD) -> float:
+    def compute_same_day_stability(self, stability: float, rating: int = _GOOD) -> float:
         """Return the stability after another review on the same study day.
 
         S' = S·e^(w17·(G − 3 + w18))·S^(−w19), never less for hard, good and easy.

@@ -353,7 +353,7 @@ def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCa
     known = kept.get(learner_id)
     if known is not None and known[0] == library.version:
         return known[1]
-    found = find_strays(db, learner_id, library)
+    found = compute_orphaned_cards(db, learner_id, library)
     kept[learner_id] = (library.version, found)
     kept.move_to_end(learner_id)
     while len(kept) > _LEARNERS:
@@ -361,7 +361,7 @@ def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCa
     return found
 
 
-def find_strays(db: Session, learner_id: int, library: Library) -> OrphanedCards:
+def compute_orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCards:
     """Compare every memory row of a learner with the course."""
     rows = db.connection().execute(
         select(MEMORY.c.card, MEMORY.c.topic).where(MEMORY.c.learner_id == learner_id)

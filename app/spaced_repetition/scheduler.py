@@ -338,7 +338,9 @@ def is_too_old(given: dt.datetime, now: dt.datetime) -> bool:
     return now - given > OLDEST
 
 
-def settle_moment(given: dt.datetime, now: dt.datetime, last: dt.datetime | None) -> dt.datetime:
+def clamp_review_time(
+    given: dt.datetime, now: dt.datetime, last: dt.datetime | None
+) -> dt.datetime:
     """Return the moment to log for a rating given at `given` and received at `now`.
 
     Never in the future, whatever the device's clock says, and never before the card's last review,

@@ -146,7 +146,7 @@ def _make(ctx: RequestContext, newest: _Made | None) -> _Made | None:
     None until something was read or answered, and while a first placement test is unfinished.
     """
     db, learner, library, day = ctx.db, ctx.learner, ctx.library, ctx.day
-    if not learner.id or (newest is None and store.is_being_placed(db, learner, day)):
+    if not learner.id or (newest is None and store.has_unfinished_placement_test(db, learner, day)):
         return None
     facts, course = store.load_learner_facts(db, learner, library, day), course_facts(library)
     if not (facts.readings or facts.answers):

@@ -284,7 +284,7 @@ _PLACEMENT = (
 )
 
 
-def is_being_placed(db: Session, learner: LearnerProfile, day: dt.date) -> bool:
+def has_unfinished_placement_test(db: Session, learner: LearnerProfile, day: dt.date) -> bool:
     """Return whether a placement test that was started on this study day is unfinished."""
     values = {"learner": learner.id, "at": to_milliseconds(study_day_start(day, learner.zone))}
     run = db.connection().execute(_PLACEMENT, values).first()

@@ -278,7 +278,7 @@ def _limit_send_buffer(transport: asyncio.Transport) -> None:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
 
 
-def room_for(connections: int) -> int:
+def cap_connections_by_file_limit(connections: int) -> int:
     """Return `connections`, reduced to what the limit of open files allows.
 
     Raises the soft limit of the process to the hard limit first.

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
-from app.database.errors import find_refusal
+from app.database.errors import convert_to_app_error
 from app.errors import AppError, MovedError
 from app.estimator.inputs import InvalidInputsError
 from app.markup.expressions import ExpressionError
@@ -70,7 +70,7 @@ def answer_to(request: Request, error: Exception, number: str) -> Response:
         return _app_error_response(request, error)
     if isinstance(error, HTTPException):
         return _http_error_response(request, error)
-    refusal = find_refusal(error)
+    refusal = convert_to_app_error(error)
     if refusal is not None:
         return _app_error_response(request, refusal)
     return _server_error_response(request, error, number)

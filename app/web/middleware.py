@@ -122,7 +122,7 @@ class EdgeMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope = _scope_below(scope, self._config.site)
+        scope = _set_root_path(scope, self._config.site)
         cookies = parse_cookies(scope["headers"])
         route = resolve_course(self._config.courses, scope, cookies)
         secure = self._config.https or scope["scheme"] == "https"
@@ -240,7 +240,7 @@ class EdgeMiddleware:
         _log.warning("request %s: %s %s answered %d after %d ms", *known.values(), extra=known)
 
 
-def _scope_below(scope: Scope, site: str) -> Scope:
+def _set_root_path(scope: Scope, site: str) -> Scope:
     """Return the scope with the server's prefix, whether or not a proxy removed it."""
     path: str = scope["path"]
     if site and (path == site or path.startswith(f"{site}/")):

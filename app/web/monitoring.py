@@ -141,7 +141,7 @@ class Metrics:
         folder = os.environ.get(SHARED)
         if folder is None:
             return generate_latest(self._registry)
-        _forget_the_dead(Path(folder))
+        _delete_dead_process_metrics(Path(folder))
         everything = CollectorRegistry()
         ProcessCollector(registry=everything)
         multiprocess.MultiProcessCollector(everything)  # type: ignore[no-untyped-call]
@@ -180,7 +180,7 @@ def begin_shared(folder: Path) -> None:
     os.environ[SHARED] = str(folder)
 
 
-def _forget_the_dead(folder: Path) -> None:
+def _delete_dead_process_metrics(folder: Path) -> None:
     for file in folder.glob("gauge_live*.db"):
         named = _OF_PROCESS.fullmatch(file.name)
         if named and not _is_process_alive(int(named[1])):
@@ -324,7 +324,7 @@ def _database_path(engine: Engine) -> Path | None:
 def _database_check(engine: Engine) -> Callable[[], HealthCheck]:
     path = _database_path(engine)
     if path is None:
-        return lambda: HealthCheck("database", _server_fault(engine))
+        return lambda: HealthCheck("database", _find_postgresql_fault(engine))
     born = _file_identity(path)
     return lambda: HealthCheck("database", _database_file_fault(path, born))
 
@@ -351,10 +351,10 @@ def _database_file_fault(path: Path, born: tuple[int, int] | None) -> str:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary error code
         return _SQLITE_ERROR_MESSAGES.get(code, _DAMAGED)
-    return _missing_tables(name for (name,) in rows)
+    return _find_table_fault(name for (name,) in rows)
 
 
-def _missing_tables(names: Iterable[str]) -> str:
+def _find_table_fault(names: Iterable[str]) -> str:
     # All tables are in the metadata: the engine module imports them.
     if SQLModel.metadata.tables.keys() <= set(names):
         return ""
@@ -400,7 +400,7 @@ def _open_unpooled(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _server_fault(engine: Engine) -> str:
+def _find_postgresql_fault(engine: Engine) -> str:
     try:
         with engine.connect() as connection:
             names = inspect(connection).get_table_names()
@@ -409,7 +409,7 @@ def _server_fault(engine: Engine) -> str:
         return "The database server gives no answer. See that it runs and is reachable."
     if closed:
         return "The database server takes no writes. Make it writable."
-    return _missing_tables(names)
+    return _find_table_fault(names)
 
 
 _READ_ONLY = (

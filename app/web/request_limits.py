@@ -53,7 +53,7 @@ class RequestGuard:
         if self.hosts and host not in self.hosts:
             message = f"This server does not answer under the name “{host[:80]}”."
             raise HTTPException(421, message)
-        if not self._comes_from_here(scope["method"], headers):
+        if not self._passes_csrf_check(scope["method"], headers):
             raise ForbiddenError(
                 "This was sent by another site, so nothing was changed.",
                 "Open the page here and send it again.",
@@ -70,7 +70,7 @@ class RequestGuard:
             raise HTTPException(404)
         _refuse_null(query)
 
-    def _comes_from_here(self, method: str, headers: Mapping[bytes, bytes]) -> bool:
+    def _passes_csrf_check(self, method: str, headers: Mapping[bytes, bytes]) -> bool:
         """Return whether a request may write (CSRF check), by Sec-Fetch-Site or else Origin.
 
         Browsers send one of the two headers with every write, and pages cannot change

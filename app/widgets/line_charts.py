@@ -227,7 +227,7 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
             marks += _draw_span(span, axis, top + 19, hidden=is_hidden(span, timeline))
     bottom = len(lanes) * _LANE + 2
     marks += scale_below(axis, bottom - 6)
-    says = read_timeline(timeline)
+    says = timeline_sentence(timeline)
     hidden = any(is_hidden(s, timeline) for s in timeline.spans)
     key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
     return SvgChart(
@@ -247,7 +247,7 @@ def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
     )
 
 
-def read_timeline(timeline: Timeline) -> str:
+def timeline_sentence(timeline: Timeline) -> str:
     """Return the timeline as a sentence, lane by lane."""
     text = "; ".join(
         f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"

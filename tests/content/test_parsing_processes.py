@@ -29,7 +29,7 @@ def test_a_crew_reads_what_one_reader_reads() -> None:
             for file in sorted(tiny.rglob("*.*"))
         ] * 9
         assert len(jobs) > 60
-        assert crew._deal_jobs(jobs, 3) == [parse_file(*job) for job in jobs]
+        assert crew._parse_in_parallel(jobs, 3) == [parse_file(*job) for job in jobs]
     """)
 
     done = subprocess.run(
@@ -64,7 +64,7 @@ def test_a_crew_ends_with_the_process_that_wants_its_readings(how: signal.Signal
             return "more than a pipe holds" * 100_000
 
         crew.parse_file = parse
-        crew._deal_jobs([("", "", ())] * 2, 2)
+        crew._parse_in_parallel([("", "", ())] * 2, 2)
     """)
 
     with subprocess.Popen(

@@ -13,7 +13,7 @@ from sqlmodel import Session, select
 
 from app.database import write_queue as writer
 from app.database.engine import make_engine
-from app.database.errors import find_refusal
+from app.database.errors import convert_to_app_error
 from app.database.schema import upgrade_schema
 from app.database.tables import Learner
 from app.database.write_queue import Turn, create_write_session
@@ -168,7 +168,7 @@ def test_who_loses_a_transaction_is_told_why(engine):
 
     answers = together(engine, write)
 
-    told = [find_refusal(a) for a in answers if a is not None]
+    told = [convert_to_app_error(a) for a in answers if a is not None]
     assert [type(refusal) for refusal in told] == [DiskFullError]
     assert on_disk(engine) == names([n for n in range(PEOPLE) if n != 1])
 
@@ -196,7 +196,7 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
         other.execute("BEGIN IMMEDIATE")
         answers = together(engine, write)
 
-    assert {type(find_refusal(a)) for a in answers if a} == {BusyError}
+    assert {type(convert_to_app_error(a)) for a in answers if a} == {BusyError}
     first, *others = tries[:PEOPLE]
     assert first > 2
     assert others == [1] * (PEOPLE - 1)

@@ -382,7 +382,9 @@ def test_choose_three_takes_three(shipped: Library) -> None:
     kind, options = type_of(variant), [option.key for option in variant.answer.options]
 
     def said(count: int) -> str:
-        return kind.left_to_do(variant.answer, {"answer": options[:count]}, variant.stem)
+        return kind.describe_missing_input(
+            variant.answer, {"answer": options[:count]}, variant.stem
+        )
 
     assert [said(n) for n in (1, 2, 3)] == [
         "Choose 3; 1 is chosen.",

@@ -13,7 +13,7 @@ from app.content.file_reader import parse_file
 from app.content.library import Library, load_library
 from app.import_export.course_items import read_authored
 from app.markup.model import SvgFigure, SvgProblem
-from app.markup.svg_sanitizer import read_drawing
+from app.markup.svg_sanitizer import sanitize_svg
 from app.questions import types as kinds
 from app.questions.grading import grade, question_faces
 from app.questions.model import Question
@@ -53,7 +53,7 @@ figure: queue.svg
 
 
 def queue() -> SvgFigure:
-    found = read_drawing(SVG)
+    found = sanitize_svg(SVG)
     assert isinstance(found, SvgFigure)
     return found
 
@@ -108,7 +108,7 @@ def test_a_region_is_its_rectangles_and_the_drawing_is_written_anew() -> None:
 
 
 def test_a_region_that_is_too_small_cannot_be_pointed_at_the_rest_can() -> None:
-    found = read_drawing(SVG.replace('width="60"', 'width="6"', 1))
+    found = sanitize_svg(SVG.replace('width="60"', 'width="6"', 1))
 
     assert isinstance(found, SvgFigure)
     assert [area.region for area in found.areas] == ["server", "line"]
@@ -137,7 +137,7 @@ def test_what_no_drawing_may_hold_is_named_with_its_line(
         ("</svg>", "words</svg>", "words stand outside"),
     ]:
         with subtests.test(old=old, new=new, why=why):
-            found = read_drawing(SVG.replace(old, new))
+            found = sanitize_svg(SVG.replace(old, new))
 
             assert isinstance(found, SvgProblem)
             assert why in found.why
@@ -147,21 +147,21 @@ def test_what_no_drawing_may_hold_is_named_with_its_line(
 @given(st.text(max_size=200))
 def test_any_words_in_place_of_a_drawing_are_a_drawing_or_a_flaw(words: str) -> None:
     for text_ in (words, SVG.replace("A queue before", words), SVG + words):
-        assert isinstance(read_drawing(text_), SvgFigure | SvgProblem)
+        assert isinstance(sanitize_svg(text_), SvgFigure | SvgProblem)
 
 
 @given(st.integers(0, len(SVG)), st.integers(0, 40), st.text('<>&/"=a g{};', max_size=9))
 def test_a_drawing_with_a_piece_replaced_holds_no_more_than_it_may(
     at: int, length: int, piece: str
 ) -> None:
-    found = read_drawing(SVG[:at] + piece + SVG[at + length :])
+    found = sanitize_svg(SVG[:at] + piece + SVG[at + length :])
 
     if isinstance(found, SvgFigure):
         assert set(re.findall(r"</?([a-z]+)", found.markup)) <= {"g", "rect"}
 
 
 def test_words_of_a_drawing_are_escaped() -> None:
-    found = read_drawing(SVG.replace("</svg>", "<text>a &lt;b> &amp;</text></svg>"))
+    found = sanitize_svg(SVG.replace("</svg>", "<text>a &lt;b> &amp;</text></svg>"))
 
     assert isinstance(found, SvgFigure)
     assert found.markup.endswith("<text>a &lt;b&gt; &amp;</text>")

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from app.content.library import Library, load_library
 from app.markup.model import ComputedParameters
 from app.questions import types as kinds
-from app.questions.grading import RegradeRefusal, VariantPair, grade, is_key_alone, pair_wordings
+from app.questions.grading import (
+    RegradeRefusal,
+    VariantPair,
+    grade,
+    is_only_key_changed,
+    pair_wordings,
+)
 from app.questions.model import Question
 from app.questions.options import Choice
 from app.questions.result import Raw, UnreadableResponse
@@ -230,9 +236,9 @@ def test_what_differs_in_the_key_alone_is_told_from_what_does_not():
     mended = of(SINGLE, options=choices("single", bcdf=1, ghjk=0, lmnp=0).options)
     reworded = dataclasses.replace(mended, stem=text("What is not asked?"))
 
-    assert is_key_alone(SINGLE, mended)
-    assert not is_key_alone(SINGLE, reworded)
-    assert not is_key_alone(SINGLE, MULTIPLE)
+    assert is_only_key_changed(SINGLE, mended)
+    assert not is_only_key_changed(SINGLE, reworded)
+    assert not is_only_key_changed(SINGLE, MULTIPLE)
 
 
 @given(seed=SEEDS, more=st.integers(0, 1000))
@@ -249,7 +255,7 @@ def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Libra
     for asked in shipped.as_authored().questions.values():
         kept = QUESTION.validate_json(QUESTION.dump_json(asked))
         variant = draw_variant(asked, 7)
-        assert is_key_alone(kept, asked) or kinds.type_of(asked).name == "design", asked.id
+        assert is_only_key_changed(kept, asked) or kinds.type_of(asked).name == "design", asked.id
         for _, raw in kinds.type_of(asked).states(variant.answer):
             verdict, again = grade(variant, raw), regrade(kept, asked, 7, raw)
             if isinstance(verdict, UnreadableResponse):

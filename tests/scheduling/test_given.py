@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from app.spaced_repetition.scheduler import OLDEST, is_too_old, settle_moment
+from app.spaced_repetition.scheduler import OLDEST, clamp_review_time, is_too_old
 
 NOW = dt.datetime(2026, 6, 9, 12, 0, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -23,7 +23,7 @@ HOUR = dt.timedelta(hours=1)
 def test_the_moment_that_is_kept(
     given: dt.datetime, last: dt.datetime | None, kept: dt.datetime
 ) -> None:
-    assert settle_moment(given, NOW, last) == kept
+    assert clamp_review_time(given, NOW, last) == kept
 
 
 def test_thirty_days_are_waited_for_and_no_more() -> None:

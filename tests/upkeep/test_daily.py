@@ -13,7 +13,7 @@ import pytest
 
 from app.cli.database import prepare_database
 from app.database import backup as archive
-from app.database.backup_schedule import copy_if_due, daily_copies
+from app.database.backup_schedule import copy_if_due, run_daily_backups
 from app.database.engine import make_engine
 from app.database.file_guards import file_lock, private_temp_folder
 from app.database.installation import Installation, InstallationError
@@ -133,7 +133,7 @@ def test_what_a_killed_process_left_is_removed(installation) -> None:
 
 async def serve(installation: Installation, done: Callable[[], bool]) -> None:
     """Serve until it is done; the first look is at once."""
-    async with daily_copies(installation, lambda: NOW, first=0.0):
+    async with run_daily_backups(installation, lambda: NOW, first=0.0):
         while not done():  # noqa: ASYNC110 - a file tells nobody that it is there
             await asyncio.sleep(0.01)
 
@@ -151,7 +151,7 @@ def test_a_server_that_stops_does_not_wait_for_a_copy(installation) -> None:
     begun = threading.Event()
 
     async def stop_in_the_middle() -> None:
-        async with daily_copies(installation, clock, first=0.0):
+        async with run_daily_backups(installation, clock, first=0.0):
             await asyncio.to_thread(begun.wait, 60)
 
     def clock() -> dt.datetime:
@@ -167,7 +167,7 @@ def test_a_server_that_stops_does_not_wait_for_a_copy(installation) -> None:
 
 def test_a_server_holds_its_data_folder(installation) -> None:
     async def restore_meanwhile() -> None:
-        async with daily_copies(installation, lambda: NOW):
+        async with run_daily_backups(installation, lambda: NOW):
             with pytest.raises(InstallationError, match="a server uses it"):
                 installation.alone().__enter__()
 

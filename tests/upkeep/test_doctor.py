@@ -11,7 +11,7 @@ import pytest
 from app.database.backup_schedule import copy_if_due
 from app.database.doctor import DoctorFinding, run_checks
 from app.database.engine import make_engine
-from app.database.file_guards import name_aside
+from app.database.file_guards import name_replaced_files_folder
 from app.database.installation import Installation
 from app.database.schema import downgrade_schema
 from tests.conftest import TINY
@@ -52,7 +52,7 @@ def test_a_sound_installation_is_well(installation, look: Look) -> None:
 
 
 def test_what_a_restore_has_kept_is_named_with_size_and_age(installation, look: Look) -> None:
-    kept = installation.data / name_aside(NOW - dt.timedelta(days=40))
+    kept = installation.data / name_replaced_files_folder(NOW - dt.timedelta(days=40))
     kept.mkdir()
     (kept / "headroom.db").write_bytes(b"x" * 2_500_000)
     (installation.data / "before-restore-of-mine").mkdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.cli.database import keep_file_owner
+from app.cli.database import restore_file_ownership
 from app.database import file_guards as files
 from app.database.file_guards import give_to_owner, make_private_folder
 from app.database.installation import Installation
@@ -209,7 +209,7 @@ def test_who_is_not_root_gives_nothing_away(
 def test_it_is_done_also_where_the_command_fails(mixed: Path, given: set[str]):
     settings = Settings(data=mixed)
 
-    with pytest.raises(RuntimeError), keep_file_owner(settings):
+    with pytest.raises(RuntimeError), restore_file_ownership(settings):
         raise RuntimeError("a fault")
 
     assert "data/headroom.db" in given

@@ -11,7 +11,7 @@ from app.database.backup import (
     dates_to_keep,
     find_expired_backups,
     list_daily_backups,
-    name_before,
+    name_migration_backup,
 )
 
 DAY = dt.date(2026, 6, 9)
@@ -71,7 +71,7 @@ def test_the_newest_always_stays_and_never_too_many(dates: set[dt.date]) -> None
 def test_only_copies_of_ours_are_looked_at(tmp_path: Path) -> None:
     names = [
         daily_backup_name(DAY),
-        name_before(DAY, "0002", "0003"),
+        name_migration_backup(DAY, "0002", "0003"),
         "headroom-2026-02-31.zip",
         "headroom-mine.zip",
         "headroom-2026-06-08.zip.old",
@@ -89,7 +89,7 @@ def test_only_copies_of_ours_are_looked_at(tmp_path: Path) -> None:
 def test_what_need_not_stay_goes_with_the_copies_of_its_day(tmp_path: Path) -> None:
     for n in range(40):
         (tmp_path / daily_backup_name(DAY - dt.timedelta(days=n))).touch()
-    (tmp_path / name_before(DAY - dt.timedelta(days=30), "0002", "0003")).touch()
+    (tmp_path / name_migration_backup(DAY - dt.timedelta(days=30), "0002", "0003")).touch()
     (tmp_path / "headroom-mine.zip").touch()
 
     gone = {path.name for path in find_expired_backups(tmp_path)}

@@ -14,7 +14,7 @@ from app.content.library import load_library
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
 from app.markup.ids import bottom_k_sketch, jaccard_similarity
-from app.markup.scripts import BOUNDARY, part_letters
+from app.markup.scripts import BOUNDARY, mark_letter_boundaries
 from app.questions.variants import draw_variant
 from app.quiz.passages import find_passage
 from app.settings import Settings
@@ -132,13 +132,17 @@ def test_a_word_is_found_inside_of_what_has_no_spaces(name: str, typed: str, add
 
 
 def test_an_excerpt_of_a_text_without_spaces_is_short_and_marks_the_word() -> None:
-    text = part_letters("前の文です。" * 40 + "ここで発酵種が育つ。" + "後の文です。" * 40)
-    marked = text.replace(part_letters("発酵種"), f"{OPEN}{part_letters('発酵種')}{CLOSE}")
+    text = mark_letter_boundaries(
+        "前の文です。" * 40 + "ここで発酵種が育つ。" + "後の文です。" * 40
+    )
+    marked = text.replace(
+        mark_letter_boundaries("発酵種"), f"{OPEN}{mark_letter_boundaries('発酵種')}{CLOSE}"
+    )
 
     shown = split_highlights(build_excerpt(marked))
 
     assert "".join(piece.text for piece in shown if piece.hit) == "発酵種"
-    assert build_excerpt(part_letters("大韓民國 대한민국의")).replace(BOUNDARY, "") == (
+    assert build_excerpt(mark_letter_boundaries("大韓民國 대한민국의")).replace(BOUNDARY, "") == (
         "大韓民國 대한민국의"
     )
     assert 20 < sum(len(piece.text) for piece in shown) < 180

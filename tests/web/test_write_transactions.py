@@ -14,7 +14,7 @@ from sqlmodel import Session, select
 from app.clock import to_milliseconds
 from app.database.tables import Learner, LearnerSession, Review, Sitting
 from app.database.write_queue import WRITING
-from app.exams.store import met_items
+from app.exams.store import load_item_exposure
 from app.quiz.store import load_history
 from app.study_plan.loader import listed_cards
 from app.web import render
@@ -158,7 +158,7 @@ def test_the_questions_of_a_run_are_chosen_before(
 def test_a_paper_is_drawn_before_its_clock_starts(
     rosa: TestClient, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = watch(monkeypatch, turns, "app.exams.store.met_items", met_items)
+    looked = watch(monkeypatch, turns, "app.exams.store.load_item_exposure", load_item_exposure)
 
     begin(rosa)
 
@@ -185,9 +185,9 @@ def test_a_paper_that_another_tab_began_meanwhile_is_the_one_to_go_on_with(
             times = {"started_at": now, "deadline_at": now + 60_000}
             db.add(Sitting(**mine, **times, seed=1, paper="[]"))
             db.commit()
-        return met_items(*given)
+        return load_item_exposure(*given)
 
-    monkeypatch.setattr("app.exams.store.met_items", while_drawing)
+    monkeypatch.setattr("app.exams.store.load_item_exposure", while_drawing)
     monkeypatch.setattr("app.database.write_queue.BUSY", 100)
 
     sitting = begin(rosa)

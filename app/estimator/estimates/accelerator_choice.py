@@ -245,12 +245,12 @@ def is_card(gpu: Accelerator) -> bool:
 _BOARDS_OF_FOUR = {"v100-sxm2-32", "a100-sxm4-40", "a100-sxm4-80", "h100-sxm5-80", "h200-sxm5-141"}
 
 
-def sold_by(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
+def sales_units(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
     """Return the units that can be bought, smallest first: cards, boards or racks.
 
-    >>> sold_by(find_accelerator("H200"))
+    >>> sales_units(find_accelerator("H200"))
     ((4, 'board'), (8, 'board'))
-    >>> [sold_by(find_accelerator(n))[0] for n in ("b300-sxm", "gb200-gpu", "l40s")]
+    >>> [sales_units(find_accelerator(n))[0] for n in ("b300-sxm", "gb200-gpu", "l40s")]
     [(8, 'board'), (72, 'rack'), (1, 'card')]
     """
     if "72-GPU" in gpu.interconnect:
@@ -271,7 +271,7 @@ def round_up_to_unit(gpu: Accelerator, count: int) -> tuple[int, str]:
     >>> round_up_to_unit(find_accelerator("gb200-gpu"), 73)
     (144, 'rack')
     """
-    units = sold_by(gpu)
+    units = sales_units(gpu)
     size, word = next((u for u in units if u[0] >= count), units[-1])
     return -(-count // size) * size, word
 
@@ -508,7 +508,7 @@ def fast_domain_size(gpu: Accelerator) -> int:
 
 def purchase_unit(gpu: Accelerator) -> int:
     """Return the sales unit for a large job: a card, a board or a rack."""
-    return sold_by(gpu)[-1][0]
+    return sales_units(gpu)[-1][0]
 
 
 def _try_serving(
@@ -546,13 +546,15 @@ def token_time(
         weights=inputs.weights, cache=inputs.cache, tensor=count, expert_tensor=count
     )
     try:
-        placed = place_model(model, gpu, gpu_interconnect(_with_real_link(gpu.id, count)), serving)
+        placed = place_model(
+            model, gpu, gpu_interconnect(_with_usable_nvlink(gpu.id, count)), serving
+        )
     except ValueError:
         return None
     return decode_time(placed, inputs.concurrent, inputs.context).total
 
 
-def _with_real_link(name: str, count: int) -> Accelerator:
+def _with_usable_nvlink(name: str, count: int) -> Accelerator:
     """Return the GPU with the link that connects so many: bridges connect only pairs."""
     gpu = find_accelerator(name)
     if count > 2 and "bridge" in gpu.interconnect:
@@ -564,7 +566,7 @@ def _with_real_link(name: str, count: int) -> Accelerator:
 def _hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
     """GPU-hours for one token of a run without lost time [h]; None if unknown."""
     try:
-        on = _with_real_link(gpu, _SERVER)
+        on = _with_usable_nvlink(gpu, _SERVER)
         return hours_per_token(find_model(model), on, number_format, software)
     except (ValueError, TypeError):
         return None

@@ -62,7 +62,7 @@ def build_ranking_table(result: GpuRanking) -> ResultTable:
             _work_cell(one),
             _known_cell(one.power, "W"),
             *((_known_cell(one.compared_cost, money),) if priced else ()),
-            _against_best(result.inputs, best, one),
+            _rank_reason(result.inputs, best, one),
         )
         for place, one in enumerate(result.candidates[:_ROWS], 1)
     )
@@ -82,7 +82,7 @@ def _known_cell(value: float | None, unit: str) -> _Cell:
     return "unknown" if value is None else (value, unit)
 
 
-def _against_best(inputs: AcceleratorChoiceInputs, best: GpuCandidate, one: GpuCandidate) -> str:
+def _rank_reason(inputs: AcceleratorChoiceInputs, best: GpuCandidate, one: GpuCandidate) -> str:
     """Return why a candidate has its rank."""
     if one is best:
         if inputs.job == "training":
@@ -120,13 +120,13 @@ def _slowdown_to_best(best: GpuCandidate, one: GpuCandidate) -> float | None:
     return mine / first if mine and first else None
 
 
-def against_table(result: GpuRanking) -> ResultTable:
+def build_exclusion_table(result: GpuRanking) -> ResultTable:
     """Return every excluded GPU with the reason."""
     rows = tuple((gpu.name, why) for gpu, why in result.excluded)
     return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
 
-def context_table(result: GpuRanking) -> ResultTable:
+def build_other_accelerators_table(result: GpuRanking) -> ResultTable:
     """Return accelerators that are not GPUs, with whether their memory fits the job."""
     if result.inputs.job == "training":
         need = result.model.parameters * STATES
@@ -178,7 +178,7 @@ def _best(
     return read_best
 
 
-def _bought(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
+def _purchased_gpu_count(_: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
     whole, unit = round_up_to_unit(best.gpu, best.count)
     return Value(whole, note=f"Sold by the {unit}; clouds rent fewer.")
 
@@ -233,7 +233,7 @@ def _run_cost(inputs: AcceleratorChoiceInputs, best: GpuCandidate) -> Value:
 OUTPUTS: tuple[Output[GpuRanking], ...] = (
     Output("choice", "Best", read=_best(lambda _, best: best.gpu.name), primary=True),
     Output("gpus", "GPUs", "GPU", "less", _best(lambda _, best: best.count)),
-    Output("bought", "GPUs bought", "GPU", "less", _best(_bought)),
+    Output("bought", "GPUs bought", "GPU", "less", _best(_purchased_gpu_count)),
     Output(
         "memory", "Memory of all", "B", read=_best(lambda _, best: best.count * best.gpu.capacity)
     ),
@@ -262,7 +262,7 @@ def estimate(inputs: AcceleratorChoiceInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result, best) if best else _excluded_steps(result),
         pictures=(_build_bar(result, best),) if best else (),
-        tables=(*tables, against_table(result), context_table(result)),
+        tables=(*tables, build_exclusion_table(result), build_other_accelerators_table(result)),
         notes=_build_notes(inputs, best),
         changes=find_flips(result),
     )

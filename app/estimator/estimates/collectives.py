@@ -117,9 +117,9 @@ class CollectivesResult:
         moved, rate = self.bytes_sent, self.fabric.rate
         if self.limit == "network":
             moved, rate = self.bytes_across, self.fabric.nic_rate
-        return self.rate_of(moved) / rate
+        return self.transfer_rate(moved) / rate
 
-    def rate_of(self, moved: float) -> float:
+    def transfer_rate(self, moved: float) -> float:
         """Return bytes over the time [B/s]."""
         return moved / self.seconds if self.seconds else 0.0
 

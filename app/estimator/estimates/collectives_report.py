@@ -23,8 +23,8 @@ from app.estimator.hardware.collectives import (
     bus_bandwidth,
     bytes_sent,
     collective_time,
-    parts_inside,
-    time_between,
+    domain_latency_and_transfer,
+    inter_domain_time,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
@@ -45,7 +45,7 @@ from app.estimator.units import format_number, format_value
 
 def _link_share(result: CollectivesResult) -> Value:
     share = modeled_rate("collective", result.link_share)
-    return dataclasses.replace(share, note=_link_of_share(result))
+    return dataclasses.replace(share, note=_limiting_link_name(result))
 
 
 OUTPUTS: tuple[Output[CollectivesResult], ...] = (
@@ -65,7 +65,7 @@ OUTPUTS: tuple[Output[CollectivesResult], ...] = (
         "Bus bandwidth",
         "B/s",
         "more",
-        lambda r: modeled_rate("collective", r.rate_of(r.bytes_sent)),
+        lambda r: modeled_rate("collective", r.transfer_rate(r.bytes_sent)),
         modeled=True,
     ),
     Output(
@@ -73,7 +73,7 @@ OUTPUTS: tuple[Output[CollectivesResult], ...] = (
         "Message over time",
         "B/s",
         "more",
-        lambda r: modeled_rate("collective", r.rate_of(r.inputs.message)),
+        lambda r: modeled_rate("collective", r.transfer_rate(r.inputs.message)),
         modeled=True,
     ),
     Output(
@@ -143,7 +143,7 @@ def _build_verdict(gpu: Accelerator, result: CollectivesResult) -> Verdict:
     return Verdict("info", leads[result.limit], text)
 
 
-def _link_of_share(result: CollectivesResult) -> str:
+def _limiting_link_name(result: CollectivesResult) -> str:
     """Return which link the share refers to."""
     inputs, fabric, share = result.inputs, result.fabric, result.link_share
     if inputs.gpus == 1:
@@ -170,7 +170,7 @@ def _share_text(operation: collectives.Collective, ranks: int, size: str) -> str
 def _time_within_text(inputs: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """Return the time within one domain, as a formula with numbers."""
     inside = min(inputs.gpus, fabric.domain)
-    parts = parts_inside(chosen_operation(inputs), inside, message, fabric)
+    parts = domain_latency_and_transfer(chosen_operation(inputs), inside, message, fabric)
     if not any(parts):
         return "0 s"
     latency, transfer = (format_term(part, "s") for part in parts)
@@ -184,7 +184,7 @@ def _whole_time_text(inputs: CollectivesInputs, fabric: Interconnect, message: f
     groups = math.ceil(inputs.gpus / inside)
     inner = collective_time(operation, inside, message, fabric)
     way = with_network_reduction(inputs, fabric)
-    outer = time_between(operation, inside, groups, message, way)
+    outer = inter_domain_time(operation, inside, groups, message, way)
     parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
 

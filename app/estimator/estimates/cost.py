@@ -243,7 +243,7 @@ class CostResult:
         """Return the cost of a used hour of a rented GPU, including data egress [USD/h]."""
         return self.rented / self.hours
 
-    def hour_at(self, share: float, hours: float) -> tuple[float, float]:
+    def gpu_hour_costs(self, share: float, hours: float) -> tuple[float, float]:
         """Return the cost of a used GPU-hour, owned and rented, at a utilization [USD/h].
 
         `hours` are all GPU-hours of a year; both costs are linear in utilization.
@@ -277,14 +277,14 @@ def compute_cost(inputs: CostInputs) -> CostResult:
             f"cannot work {format_value(inputs.utilisation, '%')} of it."
         )
         raise input_error("utilisation", inputs.utilisation, message)
-    ends = owned_at(inputs, 0.0).total, owned_at(inputs, 1.0).total
-    rent_ends = rented_at(inputs, 0.0), rented_at(inputs, 1.0)
+    ends = yearly_ownership_cost(inputs, 0.0).total, yearly_ownership_cost(inputs, 1.0).total
+    rent_ends = yearly_rental_cost(inputs, 0.0), yearly_rental_cost(inputs, 1.0)
     return CostResult(
         inputs=inputs,
         years=inputs.life / _YEAR,
         purchase=purchase_price(inputs),
-        owned=owned_at(inputs, inputs.utilisation),
-        rented=rented_at(inputs, inputs.utilisation),
+        owned=yearly_ownership_cost(inputs, inputs.utilisation),
+        rented=yearly_rental_cost(inputs, inputs.utilisation),
         egress=_egress_per_year(inputs),
         hours=inputs.gpus * HOURS_PER_YEAR * inputs.utilisation,
         ends=ends,
@@ -298,7 +298,7 @@ def purchase_price(inputs: CostInputs) -> float:
     return inputs.gpus * inputs.price * (1 + inputs.infrastructure)
 
 
-def owned_at(inputs: CostInputs, utilization: float) -> OwnershipCost:
+def yearly_ownership_cost(inputs: CostInputs, utilization: float) -> OwnershipCost:
     """Return the cost of a year of owning at a utilization."""
     bought = purchase_price(inputs)
     sold = inputs.gpus * inputs.price * inputs.resale
@@ -313,7 +313,7 @@ def owned_at(inputs: CostInputs, utilization: float) -> OwnershipCost:
     )
 
 
-def rented_at(inputs: CostInputs, utilization: float) -> float:
+def yearly_rental_cost(inputs: CostInputs, utilization: float) -> float:
     """Return the cost of a year of renting at a utilization [USD/year]."""
     share = 1.0 if inputs.commitment == "all" else utilization
     hours = inputs.gpus * HOURS_PER_YEAR * share

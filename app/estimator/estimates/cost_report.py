@@ -254,9 +254,9 @@ _CHART_UTILIZATIONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 def _build_chart(result: CostResult) -> Chart:
     inputs = result.inputs
     hours = inputs.gpus * HOURS_PER_YEAR
-    theirs = tuple((share, result.hour_at(share, hours)[1]) for share in _SHARES)
+    theirs = tuple((share, result.gpu_hour_costs(share, hours)[1]) for share in _SHARES)
     up = [share for share in _SHARES if share < inputs.availability]
-    mine = tuple((s, result.hour_at(s, hours)[0]) for s in (*up, inputs.availability))
+    mine = tuple((s, result.gpu_hour_costs(s, hours)[0]) for s in (*up, inputs.availability))
     here = (inputs.utilisation, result.owned_hour)
     return Chart(
         "Cost of a used GPU-hour by utilization",
@@ -292,7 +292,7 @@ def _build_bar(result: CostResult) -> StackedBar:
 def _build_table(result: CostResult) -> ResultTable:
     rows = []
     for share in _CHART_UTILIZATIONS:
-        owned, rented = result.hour_at(share, result.inputs.gpus * HOURS_PER_YEAR)
+        owned, rented = result.gpu_hour_costs(share, result.inputs.gpus * HOURS_PER_YEAR)
         cheaper = "Owned" if owned < rented else "Rented"
         mine: str | tuple[float, str] = (owned, "USD/h")
         if share > result.inputs.availability:

@@ -187,7 +187,7 @@ class FabricResult:
         return self.way.managers
 
     @property
-    def per_group(self) -> int:
+    def hosts_per_group(self) -> int:
         """Return the hosts of a full group: the ports of a leaf to nodes."""
         if self.tree.tiers == 1:
             return max(1, self.tree.ports // self.hosts.rails)
@@ -207,16 +207,16 @@ class FabricResult:
         return find_design_for(self.hosts.system.id, self.switch.id)
 
     @property
-    def per_unit(self) -> int:
+    def systems_per_unit(self) -> int:
         """Return the systems of a scalable unit: as published, or those of a group."""
         published = self.design.nodes_per_unit if self.design else None
-        return published or max(1, self.per_group // self.hosts.per_system)
+        return published or max(1, self.hosts_per_group // self.hosts.per_system)
 
     @property
     def units(self) -> int:
         """Return the number of scalable units, partly filled ones included."""
         if self.design:
-            return -(-self.hosts.systems // self.per_unit)
+            return -(-self.hosts.systems // self.systems_per_unit)
         return self.groups
 
     @property
@@ -433,10 +433,10 @@ def describe_switches(tree: FatTree, planes: int = 1) -> str:
     return f"{', '.join(text[:-1])} and {text[-1]} switches"
 
 
-def steps_chart(result: FabricResult) -> Chart:
+def switch_count_chart(result: FabricResult) -> Chart:
     """Return the chart of compute switches by number of systems."""
     hosts = result.hosts
-    unit = max(1, result.per_group // hosts.per_system)
+    unit = max(1, result.hosts_per_group // hosts.per_system)
     reach = max(2 * hosts.systems, 2 * unit)
     stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
     # Full units have no port left for a fabric manager, as in the published tables.

@@ -7,7 +7,7 @@ from app.estimator.estimates.fabric import (
     describe_switches,
     find_flips,
     most_systems,
-    steps_chart,
+    switch_count_chart,
 )
 from app.estimator.formula_steps import StepBuilder, format_product, format_term
 from app.estimator.hardware.fat_tree import FatTree
@@ -50,7 +50,7 @@ OUTPUTS: tuple[Output[FabricResult], ...] = (
     Output("oversubscription", "Oversubscription", "", "less", lambda r: r.tree.oversubscription),
     Output("bisection", "Bisection bandwidth", "B/s", "more"),
     Output("scalable_units", "Scalable units", read=lambda r: r.units),
-    Output("nodes_per_unit", "Nodes of a full unit", "node", read=lambda r: r.per_unit),
+    Output("nodes_per_unit", "Nodes of a full unit", "node", read=lambda r: r.systems_per_unit),
     Output(
         "most_systems",
         "Most systems in these tiers",
@@ -78,7 +78,7 @@ def estimate(inputs: FabricInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(inputs, result),
-        pictures=(steps_chart(result),),
+        pictures=(switch_count_chart(result),),
         tables=(_build_table(result),),
         notes=_build_notes(inputs, result),
         changes=find_flips(inputs, result),
@@ -273,7 +273,7 @@ def _build_notes(inputs: FabricInputs, result: FabricResult) -> tuple[str, ...]:
     if result.design:
         notes.append(
             "A scalable unit is the group of systems by which a cluster grows: "
-            f"{format_number(result.per_unit)} in {result.design.name}."
+            f"{format_number(result.systems_per_unit)} in {result.design.name}."
         )
     if inputs.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
         notes.append(_MANAGERS)

@@ -20,7 +20,7 @@ from app.estimator.memory.kv_cache import (
     elements_per_token,
     longest_context,
     recurrent_bytes,
-    whole_blocks,
+    round_up_to_blocks,
 )
 from app.estimator.memory.parallel_layout import tensor_parallel_choices, tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
@@ -226,11 +226,11 @@ def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
     16 and 32 bit, n · V · 6 B / t, whichever is larger.
     """
-    running = tokens * 2 * (3 * widest_mlp(model) / gpus + 4 * model.hidden)
+    running = tokens * 2 * (3 * widest_mlp_width(model) / gpus + 4 * model.hidden)
     return max(running, sequences * model.vocabulary * 6 / gpus)
 
 
-def widest_mlp(model: Architecture) -> float:
+def widest_mlp_width(model: Architecture) -> float:
     """Return the width of the widest MLP that a token passes through."""
     layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
     width = float(model.mlp_width)
@@ -246,9 +246,9 @@ def gpu_memory_use(model: Architecture, inputs: InferenceMemoryInputs, gpus: int
     """Return the memory use of one of `gpus` GPUs."""
     if inputs.engine == TRANSFORMERS:
         return _transformers_memory_use(model, inputs, gpus)
-    width, sharing = CACHE_BITS[inputs.cache] / 8, sharing_gpus(inputs, gpus)
-    own = own_sequences(inputs, gpus)
-    tokens = whole_blocks(inputs.context, inputs.block)
+    width, sharing = CACHE_BITS[inputs.cache] / 8, attention_tensor_parallel_size(inputs, gpus)
+    own = sequences_per_gpu(inputs, gpus)
+    tokens = round_up_to_blocks(inputs.context, inputs.block)
     sequence = elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_bytes(model) / sharing
     active, default = _temporary_and_outside_bytes(model, inputs, gpus, own)
@@ -269,7 +269,9 @@ def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
     """
     if inputs.engine != GENERAL or inputs.overhead is not None:
         return 0.0
-    peak = peak_bytes(model, _NEWEST, sharing_gpus(inputs, gpus), inputs.step_tokens)
+    peak = peak_bytes(
+        model, _NEWEST, attention_tensor_parallel_size(inputs, gpus), inputs.step_tokens
+    )
     return peak + _NEWEST.outside_of(gpus)
 
 
@@ -281,21 +283,21 @@ def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
     return padding_bytes(model, form, gpus) / gpus
 
 
-def sharing_gpus(inputs: InferenceMemoryInputs, gpus: int) -> int:
+def attention_tensor_parallel_size(inputs: InferenceMemoryInputs, gpus: int) -> int:
     """Return the GPUs that share attention and the cache of one sequence."""
     return 1 if inputs.attention == DATA_PARALLEL else gpus
 
 
-def own_sequences(inputs: InferenceMemoryInputs, gpus: int) -> int:
+def sequences_per_gpu(inputs: InferenceMemoryInputs, gpus: int) -> int:
     """Return the sequences whose cache, or a part of it, is on one GPU."""
-    return math.ceil(inputs.concurrent * sharing_gpus(inputs, gpus) / gpus)
+    return math.ceil(inputs.concurrent * attention_tensor_parallel_size(inputs, gpus) / gpus)
 
 
 def _temporary_and_outside_bytes(
     model: Architecture, inputs: InferenceMemoryInputs, gpus: int, sequences: int
 ) -> tuple[float, float]:
     """Return temporary tensors, and memory outside of the framework unless it is given."""
-    sharing = sharing_gpus(inputs, gpus)
+    sharing = attention_tensor_parallel_size(inputs, gpus)
     if inputs.engine == GENERAL:
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
         active = activation_bytes(model, tokens, sequences, sharing)
@@ -391,7 +393,7 @@ def find_limits(
     else:
         longest, most = _solve_limits(model, inputs, load, free)
     cache_bytes = max(free, 0.0) if inputs.cache_memory is None else inputs.cache_memory
-    each = _bytes_per_cached_token(model, inputs, sharing_gpus(inputs, gpus))
+    each = _bytes_per_cached_token(model, inputs, attention_tensor_parallel_size(inputs, gpus))
     blocks = int(cache_bytes // (each * inputs.block)) if each else None
     return InferenceLimits(
         usable=limit,
@@ -419,7 +421,7 @@ def _bytes_per_cached_token(
     each = elements_per_token(model, sharing, width) * width
     if not each or not (state or windows):
         return each
-    tokens = whole_blocks(inputs.context, inputs.block)
+    tokens = round_up_to_blocks(inputs.context, inputs.block)
     elements = elements_per_sequence(model, tokens, sharing, width)
     return (elements * width + state / sharing) / tokens
 
@@ -430,7 +432,7 @@ def _solve_limits(
     """Solve for context and sequences if only the cache grows with them."""
     width = CACHE_BITS[inputs.cache] / 8
     gpus = inputs.tensor_parallel
-    sharing, own = sharing_gpus(inputs, gpus), own_sequences(inputs, gpus)
+    sharing, own = attention_tensor_parallel_size(inputs, gpus), sequences_per_gpu(inputs, gpus)
     state = recurrent_bytes(model) / sharing
     per_sequence = load.cache / own
     elements = (free / own - state) / width

@@ -12,15 +12,15 @@ from app.estimator.estimates.inference_memory import (
     GpuMemoryUse,
     InferenceMemoryInputs,
     InferenceMemoryResult,
+    attention_tensor_parallel_size,
     fewest_gpus,
     find_flips,
     find_limits,
     gpu_memory_use,
-    own_sequences,
-    sharing_gpus,
+    sequences_per_gpu,
     validate_inputs,
     visible_memory,
-    widest_mlp,
+    widest_mlp_width,
 )
 from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
 from app.estimator.formula_steps import (
@@ -37,10 +37,10 @@ from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_runtime import (
     ENGINES,
     loading_bytes,
-    measured_width,
+    profiled_mlp_width,
     prompt_bytes,
 )
-from app.estimator.memory.kv_cache import recurrent_bytes, whole_blocks
+from app.estimator.memory.kv_cache import recurrent_bytes, round_up_to_blocks
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import CACHE_BITS, find_format, weight_table
@@ -342,11 +342,14 @@ def _cache_step(
     model: Architecture, inputs: InferenceMemoryInputs, load: GpuMemoryUse
 ) -> FormulaStep:
     width, state = CACHE_BITS[inputs.cache] / 8, recurrent_bytes(model)
-    gpus, tokens = inputs.tensor_parallel, whole_blocks(inputs.context, inputs.block)
+    gpus, tokens = inputs.tensor_parallel, round_up_to_blocks(inputs.context, inputs.block)
     formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
-    own = own_sequences(inputs, gpus)
+    own = sequences_per_gpu(inputs, gpus)
     numbers = format_product(
-        format_cached_bytes(model, tokens, width, state, sharing_gpus(inputs, gpus)), own
+        format_cached_bytes(
+            model, tokens, width, state, attention_tensor_parallel_size(inputs, gpus)
+        ),
+        own,
     )
     if own != inputs.concurrent:
         formula = "bytes per token × tokens × the sequences of one GPU"
@@ -363,11 +366,11 @@ def _activations_step(
 ) -> FormulaStep:
     if inputs.engine != GENERAL:
         return _measured_step(model, inputs, load)
-    own = own_sequences(inputs, inputs.tensor_parallel)
+    own = sequences_per_gpu(inputs, inputs.tensor_parallel)
     tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * own)
-    gpus = sharing_gpus(inputs, inputs.tensor_parallel)
+    gpus = attention_tensor_parallel_size(inputs, inputs.tensor_parallel)
     numbers = (
-        f"max({format_term(tokens)} × 2 B × (3 × {format_term(widest_mlp(model))} ÷ "
+        f"max({format_term(tokens)} × 2 B × (3 × {format_term(widest_mlp_width(model))} ÷ "
         f"{gpus} + 4 × {format_term(model.hidden)}), "
         f"{format_term(own)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
     )
@@ -398,8 +401,8 @@ def _measured_step(
     )
     tokens = inputs.step_tokens or engine.step_tokens
     numbers = (
-        f"max({format_term(tokens)} × 2 B × (3 × {format_term(measured_width(model))} ÷ "
-        f"{sharing_gpus(inputs, inputs.tensor_parallel)} + 4 × "
+        f"max({format_term(tokens)} × 2 B × (3 × {format_term(profiled_mlp_width(model))} ÷ "
+        f"{attention_tensor_parallel_size(inputs, inputs.tensor_parallel)} + 4 × "
         f"{format_term(model.hidden)}), {format_term(inputs.max_sequences or engine.sequences)} × "
         f"{format_term(model.vocabulary)} × {format_term(engine.sampler)} B)"
     )

@@ -8,7 +8,7 @@ from app.estimator.memory.kv_cache import (
     elements_per_sequence,
     elements_per_token,
     recurrent_bytes,
-    whole_blocks,
+    round_up_to_blocks,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.number_formats import CACHE_BITS
@@ -73,7 +73,7 @@ class KvCacheResult:
 def compute_kv_cache(model: Architecture, inputs: KvCacheInputs) -> KvCacheResult:
     """Compute all results, in bytes."""
     width, gpus = CACHE_BITS[inputs.cache] / 8, inputs.tensor_parallel
-    tokens = whole_blocks(inputs.context, inputs.block)
+    tokens = round_up_to_blocks(inputs.context, inputs.block)
     each = CACHE_BITS[inputs.state] / 8
     state = recurrent_bytes(model, each)
     attention = elements_per_sequence(model, tokens, 1, width) * width

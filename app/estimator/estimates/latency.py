@@ -167,8 +167,8 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     per_token = speculative_time(placed, draft, inputs.batch, context, decode.total) / tokens
     turns = flips = None
     if decode.weights > decode.compute:
-        turns = turning_point(placed, context, inputs.batch, decode)
-        flips = flipping_point(placed, context, inputs.batch, turns)
+        turns = weights_compute_crossover_batch(placed, context, inputs.batch, decode)
+        flips = first_non_memory_bound_batch(placed, context, inputs.batch, turns)
     each = sequence_bytes(placed, inputs.prompt + inputs.answer)
     if flips is not None and flips * each > cache_capacity(placed):
         flips = None
@@ -208,7 +208,7 @@ def _chunked_prefill_time(
 _MOST_CHUNKS = 64
 
 
-def turning_point(
+def weights_compute_crossover_batch(
     placed: PlacedModel, context: float, start: int, step: InferenceStep
 ) -> int | None:
     """Return the batch from which compute takes longer than reading the weights.
@@ -228,7 +228,9 @@ def turning_point(
     return batch if batch <= _MOST_ROWS else None
 
 
-def flipping_point(placed: PlacedModel, context: float, start: int, turn: int | None) -> int | None:
+def first_non_memory_bound_batch(
+    placed: PlacedModel, context: float, start: int, turn: int | None
+) -> int | None:
     """Return the fewest sequences for which reading is no longer the longest part.
 
     None if the cache, which grows with every sequence, always takes longer.

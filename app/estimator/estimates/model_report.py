@@ -9,7 +9,7 @@ from app.estimator.models.number_formats import PUBLISHED, weight_table
 from app.estimator.models.vision_tower import VisionTower
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, FormulaStep, Output, ResultTable, Verdict, read_figures
-from app.estimator.training.flops import flops_per_token, predicting_flops
+from app.estimator.training.flops import flops_per_token, multi_token_prediction_flops
 from app.estimator.units import format_number, format_value
 
 OUTPUTS: tuple[Output[ModelResult], ...] = (
@@ -176,7 +176,7 @@ def build_notes(model: Architecture, sequence: int) -> tuple[str, ...]:
             "leave the input table out."
         )
     if model.predictors:
-        ahead = format_value(predicting_flops(model, sequence), "FLOP")
+        ahead = format_value(multi_token_prediction_flops(model, sequence), "FLOP")
         notes.append(
             "Multi-token prediction is counted beside the model; training with it "
             f"takes {ahead} more for each token."

@@ -143,7 +143,7 @@ _Plan = ParallelismPlanResult
 _MISSING = Value(None, note="No layout fits.", applies=False)
 
 
-def _degree(name: str, label: str, field: str = "", unit: str = "") -> Output[_Plan]:
+def _plan_property_output(name: str, label: str, field: str = "", unit: str = "") -> Output[_Plan]:
     """Declare a property of the best plan."""
 
     def read(result: _Plan) -> Any:
@@ -195,16 +195,16 @@ def _fewest_gpus(result: _Plan) -> Value:
 
 OUTPUTS: tuple[Output[_Plan], ...] = (
     Output("fits", "A layout fits", better="more", read=lambda r: r.first is not None),
-    _degree("tensor_parallel", "Tensor parallel", "tensor"),
-    _degree("pipeline_parallel", "Pipeline parallel", "pipeline"),
-    _degree("data_parallel", "Data parallel", "data"),
-    _degree("context_parallel", "Context parallel", "context"),
-    _degree("expert_parallel", "Expert parallel", "expert"),
-    _degree("micro_batch", "Micro-batch", unit="sequence"),
-    _degree("interleave", "Interleaving", "chunks"),
-    _degree("recompute", "Recomputation"),
-    _degree("zero", "ZeRO stage"),
-    _degree("gpus", "GPUs", unit="GPU"),
+    _plan_property_output("tensor_parallel", "Tensor parallel", "tensor"),
+    _plan_property_output("pipeline_parallel", "Pipeline parallel", "pipeline"),
+    _plan_property_output("data_parallel", "Data parallel", "data"),
+    _plan_property_output("context_parallel", "Context parallel", "context"),
+    _plan_property_output("expert_parallel", "Expert parallel", "expert"),
+    _plan_property_output("micro_batch", "Micro-batch", unit="sequence"),
+    _plan_property_output("interleave", "Interleaving", "chunks"),
+    _plan_property_output("recompute", "Recomputation"),
+    _plan_property_output("zero", "ZeRO stage"),
+    _plan_property_output("gpus", "GPUs", unit="GPU"),
     Output(
         "step_time",
         "One step",

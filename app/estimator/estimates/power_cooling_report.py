@@ -30,7 +30,7 @@ from app.estimator.units import format_number, format_value
 LOAD_RANGE = (0.6, 0.9)
 
 
-def _typical(
+def _typical_load_output(
     name: str, label: str, unit: str, read: Callable[[PowerCoolingResult], float]
 ) -> Output[PowerCoolingResult]:
     """Declare an output proportional to the typical load; exact if the load is typed."""
@@ -66,9 +66,9 @@ OUTPUTS: tuple[Output[PowerCoolingResult], ...] = (
     Output("nodes_per_rack", "Systems in a rack", "node", "more", lambda r: r.in_rack),
     Output("rack_power", "Power of a full rack", "W", "less", _rack_power),
     Output("machines_power", "Machines, highest", "W", "less", lambda r: r.machines),
-    _typical("machines_typical", "Machines, typical", "W", lambda r: r.typical),
+    _typical_load_output("machines_typical", "Machines, typical", "W", lambda r: r.typical),
     Output("site_power", "Site, highest", "W", "less", lambda r: r.site),
-    _typical("site_typical", "Site, typical", "W", lambda r: r.site_typical),
+    _typical_load_output("site_typical", "Site, typical", "W", lambda r: r.site_typical),
     Output("current", "Current of a rack, each phase", "A", "less"),
     Output("circuits", "Circuits of a rack"),
     Output("heat", "Heat of the machines", "W", "less", lambda r: r.machines),
@@ -82,8 +82,8 @@ OUTPUTS: tuple[Output[PowerCoolingResult], ...] = (
         lambda r: round(r.air_flow(r.node) * CUBIC_FEET_PER_MINUTE),
     ),
     Output("coolant", "Coolant", "m3/s", "less", _coolant),
-    _typical("energy", "Energy", "Wh", lambda r: r.energy),
-    _typical("carbon", "Carbon dioxide", "kg", lambda r: r.carbon),
+    _typical_load_output("energy", "Energy", "Wh", lambda r: r.energy),
+    _typical_load_output("carbon", "Carbon dioxide", "kg", lambda r: r.carbon),
     Output("fits", "Fits", better="more", read=lambda r: r.status != "no"),
 )
 _STEPS = StepBuilder(OUTPUTS, "power-and-cooling")

@@ -93,11 +93,11 @@ def compute_format(
         per_gpu=per_gpu,
         language=language,
         floor=_decode_floor(model, inputs, gpu, language),
-        peak=gpu.peak(rate_used(gpu, form)),
+        peak=gpu.peak(math_format_used(gpu, form)),
     )
 
 
-def rate_used(gpu: Accelerator, form: WeightFormat) -> str:
+def math_format_used(gpu: Accelerator, form: WeightFormat) -> str:
     """Return the format used for the math; 4 bit is unpacked on GPUs without it."""
     narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
     if gpu.peak(narrow) is None and narrow in {"fp4", "fp8"}:

@@ -5,7 +5,7 @@ from app.estimator.estimates.quantization import (
     QuantizationInputs,
     QuantizationResult,
     compute_format,
-    rate_used,
+    math_format_used,
     validate_inputs,
 )
 from app.estimator.fits import capacity_note
@@ -133,7 +133,7 @@ def build_notes(gpu: Accelerator, new: FormatResult) -> tuple[str, ...]:
         "Nothing here says how well the model answers in this format: measure it.",
         "The KV cache keeps its own format and does not shrink with the weights.",
     ]
-    math = rate_used(gpu, new.form)
+    math = math_format_used(gpu, new.form)
     if new.form.bits < 16 and math in {"bf16", "fp16"}:
         notes.append(
             "Weights are unpacked to 16 bit before they are multiplied: decoding gains "

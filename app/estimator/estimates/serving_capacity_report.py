@@ -100,7 +100,7 @@ def _simulation_table(outcome: SimulationResult, settled: OperatingPoint) -> Res
     return ResultTable("Formula and simulation", columns, tuple(rows))
 
 
-def _settled(value: float | None) -> Value:
+def _value_if_served(value: float | None) -> Value:
     """Return a value that exists only if the load can be served."""
     if value is None:
         return Value(None, note="No load settles.", applies=False)
@@ -119,7 +119,7 @@ def _rate(
     def read_rate(result: CapacityResult) -> Value:
         value = read(result)
         if value is None:
-            return _settled(None)
+            return _value_if_served(None)
         return modeled_rate(result.measurements.kind(kind), value)
 
     return Output(name, label, unit, "more", read_rate, modeled=True)
@@ -130,7 +130,7 @@ def _latency(kind: str, label: str, name: str, share: float) -> Output[CapacityR
 
     def read(result: CapacityResult) -> Value:
         if result.settled is None:
-            return _settled(None)
+            return _value_if_served(None)
         value = getattr(result.settled, kind)[share]
         return modeled_time(result.measurements.kind(kind), value)
 
@@ -141,7 +141,7 @@ def _monthly_cost(result: CapacityResult) -> Value:
     price = hourly_price(result.profile.placed.gpu, result.inputs.cost_per_gpu_hour)
     if price is None:
         return Value(None, note=UNKNOWN)
-    return _settled(None if result.gpus is None else result.gpus * price * _HOURS)
+    return _value_if_served(None if result.gpus is None else result.gpus * price * _HOURS)
 
 
 def _token_cost(result: CapacityResult) -> Value:
@@ -149,16 +149,16 @@ def _token_cost(result: CapacityResult) -> Value:
     if price is None:
         return Value(None, note=UNKNOWN)
     if result.gpus is None or not result.tokens:
-        return _settled(None)
+        return _value_if_served(None)
     cost = usd_per_million_tokens(result.tokens, result.gpus, price)
     return modeled_time(result.measurements.kind("throughput"), cost)
 
 
 OUTPUTS: tuple[Output[CapacityResult], ...] = (
     Output("fits", "Meets the targets", better="more", read=lambda r: r.met),
-    Output("replicas", "Replicas", better="less", read=lambda r: _settled(r.replicas)),
-    Output("gpus", "GPUs", "GPU", "less", lambda r: _settled(r.gpus), primary=True),
-    Output("nodes", "Nodes", "node", "less", lambda r: _settled(r.nodes)),
+    Output("replicas", "Replicas", better="less", read=lambda r: _value_if_served(r.replicas)),
+    Output("gpus", "GPUs", "GPU", "less", lambda r: _value_if_served(r.gpus), primary=True),
+    Output("nodes", "Nodes", "node", "less", lambda r: _value_if_served(r.nodes)),
     *(_latency("ttft", "time to first token", name, share) for name, share in SHARES),
     *(_latency("tpot", "time per output token", name, share) for name, share in SHARES),
     _rate("throughput", "Output tokens per second", "token/s", lambda r: r.tokens),
@@ -171,11 +171,11 @@ OUTPUTS: tuple[Output[CapacityResult], ...] = (
         lambda r: r.saturated_tokens,
         "saturated",
     ),
-    Output("utilisation", "Utilization", "%", read=lambda r: _settled(r.utilization)),
+    Output("utilisation", "Utilization", "%", read=lambda r: _value_if_served(r.utilization)),
     Output(
         "concurrent",
         "Requests at once on a replica",
-        read=lambda r: _settled(round(r.settled.batch, 1) if r.settled else None),
+        read=lambda r: _value_if_served(round(r.settled.batch, 1) if r.settled else None),
     ),
     Output(
         "max_concurrent",

@@ -323,7 +323,7 @@ def compute_losses(
     return GoodputLosses(stall, mtbf, restart, young, interval, share)
 
 
-def restart_within(inputs: StorageInputs, losses: GoodputLosses) -> float | None:
+def longest_acceptable_restart(inputs: StorageInputs, losses: GoodputLosses) -> float | None:
     """Return the longest restart that keeps the loss acceptable [s].
 
     Goodput falls by e^(−restart ÷ time between failures), so there is a closed form; the
@@ -373,8 +373,8 @@ def find_flips(result: StorageResult) -> tuple[VerdictFlip, ...]:
     inputs = result.inputs
     good = result.losses.lost <= inputs.acceptable
     fed = result.needed_read <= inputs.read_bandwidth
-    saving_flips = _saving_changes(result, good=good) if fed else ()
-    reading_flips = _reading_changes(inputs, fed=fed) if good else ()
+    saving_flips = _goodput_flips(result, good=good) if fed else ()
+    reading_flips = _bytes_per_token_flip(inputs, fed=fed) if good else ()
     return (*saving_flips, *reading_flips)
 
 
@@ -389,10 +389,10 @@ def describe_remedy(result: StorageResult) -> str:
     if restarting > inputs.acceptable:
         text += f", more than the {limit} that are acceptable"
     beside = dataclasses.replace(inputs, saving="beside", stall=None)
-    longest = restart_within(inputs, result.losses)
+    longest = longest_acceptable_restart(inputs, result.losses)
     if longest is not None:
         return f"{text}: a restart within {format_value(longest, 's')} would do."
-    longest = restart_within(beside, compute_losses(beside, result.checkpoint))
+    longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
     if longest is None:
         return f"{text}."
     return (
@@ -401,17 +401,17 @@ def describe_remedy(result: StorageResult) -> str:
     )
 
 
-def _saving_changes(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
+def _goodput_flips(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
     """Return changes for what costs most first, restarts or checkpoints; fewer GPUs last."""
     becomes = "Too much is lost." if good else "Fits."
-    changes = [*_mode_change(result, good=good)]
-    changes = changes or [*_pair_change(result, good=good)]
+    changes = [*_asynchronous_checkpoint_flip(result, good=good)]
+    changes = changes or [*_asynchronous_and_restart_flip(result, good=good)]
     if result.needed_write and 1e6 < result.needed_write < 1e15:
         rate = round_past_limit(result.needed_write / 1e9, up=not good)
         now = f"{format_number(result.inputs.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
         changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
-    restart = _restart_change(result, becomes)
+    restart = _restart_time_flip(result, becomes)
     decides = result.losses.restarting * 2 > result.losses.lost
     changes = [*restart, *changes] if decides else [*changes, *restart]
     gpus = _flipping_gpus(result, good=good)
@@ -421,7 +421,7 @@ def _saving_changes(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, 
     return tuple(changes)
 
 
-def _mode_change(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
+def _asynchronous_checkpoint_flip(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints, if they are sufficient alone."""
     inputs = result.inputs
     if good or inputs.saving == "beside" or inputs.stall is not None:
@@ -434,13 +434,13 @@ def _mode_change(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...
     return (VerdictFlip("saving", "While saving", now, flips, "Fits."),)
 
 
-def _pair_change(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
+def _asynchronous_and_restart_flip(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...]:
     """Return asynchronous checkpoints with a faster restart, if both are sufficient."""
     inputs = result.inputs
     if good or inputs.saving == "beside" or inputs.stall is not None:
         return ()
     beside = dataclasses.replace(inputs, saving="beside")
-    longest = restart_within(beside, compute_losses(beside, result.checkpoint))
+    longest = longest_acceptable_restart(beside, compute_losses(beside, result.checkpoint))
     if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
         return ()
     text = dict(SAVING)
@@ -450,10 +450,10 @@ def _pair_change(result: StorageResult, *, good: bool) -> tuple[VerdictFlip, ...
     return (VerdictFlip("saving", "While saving", now, flips, "Fits.", also),)
 
 
-def _restart_change(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:
+def _restart_time_flip(result: StorageResult, becomes: str) -> tuple[VerdictFlip, ...]:
     """Return the restart time at which the loss becomes acceptable or unacceptable."""
     inputs = result.inputs
-    longest = restart_within(inputs, result.losses)
+    longest = longest_acceptable_restart(inputs, result.losses)
     if longest is None or not is_value_allowed(StorageInputs, "restart", longest):
         return ()
     good = result.losses.lost <= inputs.acceptable
@@ -462,7 +462,7 @@ def _restart_change(result: StorageResult, becomes: str) -> tuple[VerdictFlip, .
     return (VerdictFlip("restart", "Restart", now, flips, becomes),)
 
 
-def _reading_changes(inputs: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, ...]:
+def _bytes_per_token_flip(inputs: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, ...]:
     limit = inputs.read_bandwidth / (inputs.gpus * inputs.gpu_rate)
     if not 0.01 < limit < 1e9:
         return ()

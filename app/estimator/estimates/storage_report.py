@@ -129,7 +129,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
         *_size_steps(result),
         _STEPS.line(
             "stall",
-            *_stall_words(result),
+            *_checkpoint_stall_formula(result),
             losses.stall,
             "mlperf-storage" if inputs.saving == "wait" else "pytorch-async",
         ),
@@ -147,7 +147,9 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
             losses.young,
             "young-1974",
         ),
-        _STEPS.line("interval", *_interval_words(result), losses.interval, "daly-2006"),
+        _STEPS.line(
+            "interval", *_checkpoint_interval_formula(result), losses.interval, "daly-2006"
+        ),
         _STEPS.line(
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
@@ -160,7 +162,7 @@ def _build_steps(result: StorageResult) -> tuple[FormulaStep, ...]:
     )
 
 
-def _interval_words(result: StorageResult) -> tuple[str, str]:
+def _checkpoint_interval_formula(result: StorageResult) -> tuple[str, str]:
     """Return Daly's interval as formula and numbers, at least the write time."""
     losses = result.losses
     stall, apart = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
@@ -175,7 +177,7 @@ def _interval_words(result: StorageResult) -> tuple[str, str]:
     return formula, numbers
 
 
-def _stall_words(result: StorageResult) -> tuple[str, str]:
+def _checkpoint_stall_formula(result: StorageResult) -> tuple[str, str]:
     inputs = result.inputs
     if inputs.stall is not None:
         return "given", format_term(inputs.stall, "s")

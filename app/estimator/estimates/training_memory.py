@@ -307,7 +307,7 @@ def validate_inputs(
         raise input_error("tensor_parallel", layout.tensor, problem)
     _check_pipeline(model, layout)
     _check_experts(model, layout)
-    _check_card(inputs, gpu)
+    _check_gpu_memory_and_precision(inputs, gpu)
 
 
 def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
@@ -353,7 +353,7 @@ def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
         )
 
 
-def _check_card(inputs: TrainingMemoryInputs, gpu: Accelerator) -> None:
+def _check_gpu_memory_and_precision(inputs: TrainingMemoryInputs, gpu: Accelerator) -> None:
     if not gpu.capacity:
         raise input_error("gpu", inputs.gpu, f"The memory of the {gpu.name} is not known.")
     if inputs.precision.startswith("bf16") and gpu.lacks_format("bf16"):

@@ -129,7 +129,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> Value:
     low, high = (
         fewest_gpus(
             result.layout,
-            tuple(_load_with_changes(load, *f) for load in result.loads),
+            tuple(_scaled_stage_memory(load, *f) for load in result.loads),
             result.limit,
         )
         for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
@@ -140,7 +140,7 @@ def _fewest_gpus(result: TrainingMemoryResult) -> Value:
     return Value(result.fewest, low, high)
 
 
-def _ranged(
+def _modeled_memory_output(
     name: str,
     label: str,
     read: Callable[[TrainingMemoryResult], float],
@@ -155,9 +155,11 @@ OUTPUTS: tuple[Output[TrainingMemoryResult], ...] = (
     Output("gradients", "Gradients", "B", "less", lambda r: r.load.gradients),
     Output("optimizer", "Optimizer", "B", "less", lambda r: r.load.optimizer),
     Output("copies", "Copies of the optimizer step", "B", "less", lambda r: r.load.copies),
-    _ranged("activations", "Activations", lambda r: r.load.activations),
-    _ranged("logits", "Logits and loss", lambda r: r.load.logits),
-    _ranged("overhead", "Overhead", lambda r: r.load.overhead + r.load.buffers, _OVERHEAD_RANGE),
+    _modeled_memory_output("activations", "Activations", lambda r: r.load.activations),
+    _modeled_memory_output("logits", "Logits and loss", lambda r: r.load.logits),
+    _modeled_memory_output(
+        "overhead", "Overhead", lambda r: r.load.overhead + r.load.buffers, _OVERHEAD_RANGE
+    ),
     Output("per_gpu", "On each GPU", "B", "less", _per_gpu, modeled=True, primary=True),
     Output("allocated", "Allocated by PyTorch", "B", "less", _allocated, modeled=True),
     Output("reserved", "Reserved by PyTorch", "B", "less", _reserved, modeled=True),
@@ -220,7 +222,7 @@ def estimate(inputs: TrainingMemoryInputs) -> Estimate:
     )
 
 
-def _load_with_changes(load: StageMemory, active: float, around: float) -> StageMemory:
+def _scaled_stage_memory(load: StageMemory, active: float, around: float) -> StageMemory:
     """Return the memory use with scaled activations and overhead."""
     return dataclasses.replace(
         load,
@@ -245,7 +247,7 @@ def _build_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[Formu
     if load.copies:
         copies = _state_step(result, "copies", each.copy, load.copies, layout.zero >= 1)
         states = (*states, copies)
-    return (*states, *_moving_steps(result, load))
+    return (*states, *_transient_memory_steps(result, load))
 
 
 def _state_step(
@@ -259,7 +261,7 @@ def _state_step(
     elif result.tuning.is_partial:
         formula, numbers = _adapter_numbers(result, figure, width, divided=divided)
     else:
-        here, layout = _parameters_here(result), result.layout
+        here, layout = _fullest_stage_parameters(result), result.layout
         formula = "parameters on this GPU"
         numbers = format_term(here.dense)
         if divided:
@@ -288,7 +290,7 @@ def _fullest_pipeline_stage(result: TrainingMemoryResult) -> PipelineStage:
     return next(stage for stage in stages if stage.index == index)
 
 
-def _parameters_here(result: TrainingMemoryResult) -> ParameterShare:
+def _fullest_stage_parameters(result: TrainingMemoryResult) -> ParameterShare:
     """Return the parameters on one GPU of the fullest stage."""
     return stage_share(result.model, _fullest_pipeline_stage(result), result.layout)
 
@@ -297,7 +299,7 @@ def _adapter_numbers(
     result: TrainingMemoryResult, figure: str, width: float, *, divided: bool
 ) -> tuple[str, str]:
     """Return adapters on this GPU as a formula, for weights with the frozen parameters."""
-    here, layout, tuning = _parameters_here(result), result.layout, result.tuning
+    here, layout, tuning = _fullest_stage_parameters(result), result.layout, result.tuning
     count = (
         tuning.adapters
         * _fullest_pipeline_stage(result).layers
@@ -316,7 +318,9 @@ def _adapter_numbers(
     return formula, numbers
 
 
-def _moving_steps(result: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
+def _transient_memory_steps(
+    result: TrainingMemoryResult, load: StageMemory
+) -> tuple[FormulaStep, ...]:
     layout = result.layout
     step = requested_step(result.inputs)
     moves = transient_bytes_on_stage(
@@ -409,7 +413,7 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
         notes.append(
             "Activations are those of fused kernels; unfused ones keep up to a quarter more."
         )
-    notes += _moment_notes(result, load)
+    notes += _memory_peak_notes(result, load)
     if result.tuning.is_partial:
         notes.append(
             "Frozen weights have neither gradients nor optimizer; gradients still pass "
@@ -424,7 +428,7 @@ def _build_notes(result: TrainingMemoryResult, load: StageMemory) -> tuple[str, 
     return tuple(notes)
 
 
-def _moment_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
+def _memory_peak_notes(result: TrainingMemoryResult, load: StageMemory) -> list[str]:
     """Return when memory use is highest, if it is not the same throughout."""
     framework = training_framework(result.inputs.framework, result.inputs.method)
     if not framework.frees_gradients:

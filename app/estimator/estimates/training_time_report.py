@@ -76,7 +76,7 @@ def _rate(name: str, label: str, unit: str, read: _Read) -> Output[TrainingTimeR
 _UNMEASURED = ("ada", "cdna", "other")
 
 
-def _unmeasured(result: TrainingTimeResult) -> str:
+def _unmeasured_part_text(result: TrainingTimeResult) -> str:
     """Return what of a run nothing was fitted to; empty if all of it was measured."""
     if gpu_generation(result.gpu.architecture).id in _UNMEASURED:
         return f"training on the {result.gpu.name}"
@@ -86,7 +86,7 @@ def _unmeasured(result: TrainingTimeResult) -> str:
 
 
 def _interval(result: TrainingTimeResult) -> str:
-    if _unmeasured(result):
+    if _unmeasured_part_text(result):
         return "training-unmeasured"
     return "training-routed" if result.model.is_routed else "training"
 
@@ -361,7 +361,7 @@ def _build_table(result: TrainingTimeResult) -> ResultTable:
 def _build_notes(result: TrainingTimeResult) -> tuple[str, ...]:
     plan = result.plan
     rests = "Ranges rest on published training runs of such models on such GPUs."
-    if what := _unmeasured(result):
+    if what := _unmeasured_part_text(result):
         rests = f"No measurements of {what} were fitted yet, so the ranges are wider."
     notes = [
         rests,

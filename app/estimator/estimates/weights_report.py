@@ -100,7 +100,7 @@ def _in_format(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, 
             result.quantized,
             "quantised",
         ),
-        ("Kept wider", _kept_wider(form), rest, result.rest, "rest"),
+        ("Kept wider", _unquantized_weights_formula(form), rest, result.rest, "rest"),
         *_tower_line(result, form),
         (
             "All weights",
@@ -117,7 +117,7 @@ def _in_format(result: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, 
     )
 
 
-def _kept_wider(form: WeightFormat) -> str:
+def _unquantized_weights_formula(form: WeightFormat) -> str:
     if form.widths is not None:
         return "what the checkpoint does not quantize × bytes"
     return "embeddings, head, norms and routers × bytes"

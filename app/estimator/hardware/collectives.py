@@ -207,10 +207,12 @@ def collective_time(
         return 0.0
     inside = max(1, min(ranks, fabric.domain // max(1, spread)))
     groups = math.ceil(ranks / inside)
-    inner = _combine_times(*parts_inside(operation, inside, message, fabric), OVERLAP)
+    inner = _combine_times(
+        *domain_latency_and_transfer(operation, inside, message, fabric), OVERLAP
+    )
     if groups == 1:
         return inner
-    outer = time_between(operation, inside, groups, message, fabric)
+    outer = inter_domain_time(operation, inside, groups, message, fabric)
     return _combine_times(inner, outer, TIERS)
 
 
@@ -226,11 +228,11 @@ def engine_collective_time(
         return 0.0
     if ranks > fabric.domain:
         return collective_time(operation, ranks, message, fabric)
-    _, transfer = parts_inside(operation, ranks, message, fabric)
+    _, transfer = domain_latency_and_transfer(operation, ranks, message, fabric)
     return _combine_times(latency + _KERNEL_STEP * _count_hops(operation, ranks), transfer, OVERLAP)
 
 
-def parts_inside(
+def domain_latency_and_transfer(
     operation: Collective, ranks: int, message: float, fabric: Interconnect
 ) -> tuple[float, float]:
     """Latency and transfer within one domain [s]."""
@@ -257,7 +259,7 @@ def _count_hops(operation: Collective, ranks: int) -> float:
     return (ranks - 1.0) * (2 if operation == "all_reduce" else 1)
 
 
-def time_between(
+def inter_domain_time(
     operation: Collective, inside: int, groups: int, message: float, fabric: Interconnect
 ) -> float:
     """Time of the part between domains, where every GPU uses its own adapter."""

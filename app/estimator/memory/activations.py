@@ -84,12 +84,12 @@ def saved_bytes_by_layer(layer: Layer, hidden: int, *, flash: bool) -> SavedActi
         scores=scores,
         statistics=statistics,
         boundary=2.0 * hidden,
-        products=_product_widths(layer.mixer, layer.mlp),
+        products=_saved_product_bytes(layer.mixer, layer.mlp),
         working=4.0 * _passed_mlp_width(layer.mlp),
     )
 
 
-def _product_widths(mixer: TokenMixer, mlp: Mlp) -> float:
+def _saved_product_bytes(mixer: TokenMixer, mlp: Mlp) -> float:
     """Queries, values, the attention output and the MLP's first product."""
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim

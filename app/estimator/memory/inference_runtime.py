@@ -75,7 +75,7 @@ def engine_usable_bytes(
     return fraction * shown
 
 
-def measured_width(model: Architecture) -> int:
+def profiled_mlp_width(model: Architecture) -> int:
     """Width of the MLP that the engine uses in its own measurement."""
     if not model.is_routed:
         return model.mlp_width
@@ -96,7 +96,7 @@ def peak_bytes(
     most sequences at once.
     """
     tokens = engine.step_tokens if step_tokens is None else step_tokens
-    width = measured_width(model)
+    width = profiled_mlp_width(model)
     layer = tokens * 2 * (3 * width / gpus + 4 * model.hidden)
     sampled = engine.sequences if sequences is None else sequences
     return max(layer, sampled * model.vocabulary * engine.sampler)

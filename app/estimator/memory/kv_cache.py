@@ -26,10 +26,10 @@ def textbook_bytes_per_token(
     return 2 * layers * kv_heads * head_dim * element_bytes
 
 
-def whole_blocks(tokens: float, block: int) -> int:
+def round_up_to_blocks(tokens: float, block: int) -> int:
     """Round tokens up to whole blocks of a paged cache.
 
-    >>> whole_blocks(100, 16)
+    >>> round_up_to_blocks(100, 16)
     112
     """
     return math.ceil(tokens / block) * block

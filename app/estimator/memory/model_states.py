@@ -130,7 +130,7 @@ class FineTuning:
         """Return whether only adapters are trained."""
         return self.adapters > 0
 
-    def saved_inputs(self, hidden: int, width: float) -> tuple[float, float]:
+    def unsaved_bytes_per_token(self, hidden: int, width: float) -> tuple[float, float]:
         """Return the bytes per token that a layer need not save, whole and divided.
 
         The input of a frozen matrix is saved only for the gradient of its weights:

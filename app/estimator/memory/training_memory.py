@@ -150,12 +150,12 @@ def stage_loads(
         flight = micro_batches_in_flight(moves.stage, layout, step.micro_batches)
         load = _stage_memory(stays, moves.both(tokens, flight), overhead, tuning)
         if step.framework.frees_gradients:
-            load = _largest_moment(load, stays, tokens * moves.opened, step, tuning)
+            load = _peak_stage_memory(load, stays, tokens * moves.opened, step, tuning)
         loads.append(load)
     return tuple(loads)
 
 
-def _largest_moment(
+def _peak_stage_memory(
     load: StageMemory,
     stays: ResidentMemory,
     opened: float,
@@ -197,7 +197,7 @@ def resident_memory(
     for stage in pipeline_stages(model, layout.pipeline, layout.virtual):
         states = _state_bytes_by_kind(model, stage, layout, recipe, tuning)
         if framework.dummies:
-            buffers = _stand_ins(model, stage, layout)
+            buffers = _preallocated_gradient_bytes(model, stage, layout)
         else:
             buffers = _gathered_bytes(model, stage, layout, recipe, tuning)
         copies = states[2] * recipe.copy / recipe.optimizer if recipe.optimizer else 0.0
@@ -312,7 +312,7 @@ def _saved_bytes_per_token(
         # Context-parallel GPUs exchange the output, so it is stored twice.
         saved += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
     if tuning.is_partial and step.recompute in {"none", "selective"}:
-        whole, divided = tuning.saved_inputs(model.hidden, layer.mlp.width)
+        whole, divided = tuning.unsaved_bytes_per_token(model.hidden, layer.mlp.width)
         saved -= whole / (layout.tensor if layout.sequence_parallel else 1)
         saved -= divided / layout.tensor
     return saved
@@ -385,7 +385,9 @@ def _loss_bytes_per_token(model: Architecture, layout: ParallelLayout, step: Tra
 _WORKSPACE = 7e7
 
 
-def _stand_ins(model: Architecture, stage: PipelineStage, layout: ParallelLayout) -> float:
+def _preallocated_gradient_bytes(
+    model: Architecture, stage: PipelineStage, layout: ParallelLayout
+) -> float:
     """Return one preallocated 16-bit gradient of each weight shape of the stage.
 
     Equal layers share theirs; grouped experts have one.

@@ -194,7 +194,7 @@ class MoeRouting:
     idle: int = 0
 
 
-def _is_shortcut(config: Config) -> bool:
+def _has_parallel_experts(config: Config) -> bool:
     """Return whether experts run in parallel with every other dense MLP (LongCat-Flash)."""
     return config.get("model_type") == "longcat_flash"
 
@@ -235,7 +235,7 @@ def _routed_layers(config: Config, layers: int) -> list[int]:
 
 
 def _layers_by_step(config: Config, layers: int, frequency: int) -> list[int]:
-    if _is_shortcut(config):
+    if _has_parallel_experts(config):
         return list(range(0, layers, 2))
     first = config.get("first_k_dense_replace") or config.get("num_dense_layers") or 0
     first = max(first, config.get("moe_layer_start_index") or 0)
@@ -253,7 +253,7 @@ def _layers_by_step(config: Config, layers: int, frequency: int) -> list[int]:
 
 
 def _shared_width(config: Config, width: int) -> int:
-    if _is_shortcut(config):
+    if _has_parallel_experts(config):
         return config_int(config, "width")
     for key in (
         "share_expert_dim",

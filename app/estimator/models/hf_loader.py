@@ -24,7 +24,7 @@ from app.estimator.models.hf_config import (
 )
 from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
 from app.estimator.models.quantized_formats import read_quantization
-from app.estimator.models.vision_tower import SIDE_CONFIGS, read_beside
+from app.estimator.models.vision_tower import SIDE_CONFIGS, read_vision_tower
 
 
 def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: bool) -> TokenMixer:
@@ -591,7 +591,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     read = _from_seq2seq if is_seq2seq(text) else _from_decoder
     model = validate_architecture(read(text, name))
     quantization = read_quantization(config, text)
-    beside = read_beside(config, model.hidden)
+    beside = read_vision_tower(config, model.hidden)
     return dataclasses.replace(
         model,
         tower=beside.tower,
@@ -640,7 +640,7 @@ def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
             stack=stack,
             positions=positions,
             other=_decoder_outside_weights(text, traits, hidden, vocabulary),
-            side_tables=_side_tables(text, hidden),
+            side_tables=_per_layer_embedding_parameters(text, hidden),
             table_width=text.get("word_embed_proj_dim") or 0,
             max_context=config_int(text, "positions", 0) or None,
             family=str(text.get("model_type", "llama")),
@@ -710,7 +710,7 @@ def _decoder_outside_weights(
     return norms * traits.norm_terms * hidden + bias + mixing
 
 
-def _side_tables(config: Mapping[str, Any], hidden: int) -> int:
+def _per_layer_embedding_parameters(config: Mapping[str, Any], hidden: int) -> int:
     """Return the per-layer embedding tables, with their projection and norm."""
     side = config.get("hidden_size_per_layer_input") or 0
     if not side:

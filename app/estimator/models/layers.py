@@ -263,7 +263,7 @@ def routed_mlp(shape: MoeShape) -> Mlp:
     return Mlp(
         matrices=(
             *_router_and_expert_matrices(shape, ups, inner),
-            *_beside_routed(shape, ups, inner),
+            *_latent_and_shared_matrices(shape, ups, inner),
         ),
         vectors=vectors,
         routed_vectors=shape.experts * expert_bias,
@@ -288,7 +288,9 @@ def _router_and_expert_matrices(
     return [router, *wide, down]
 
 
-def _beside_routed(shape: MoeShape, ups: tuple[str, ...], inner: int) -> list[WeightMatrix]:
+def _latent_and_shared_matrices(
+    shape: MoeShape, ups: tuple[str, ...], inner: int
+) -> list[WeightMatrix]:
     """Return the projections into and out of a latent width, and the shared expert."""
     matrices = []
     if shape.latent:

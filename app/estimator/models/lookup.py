@@ -90,7 +90,7 @@ def size_name(parameters: int) -> str:
     return str(parameters)
 
 
-def shape_for(parameters: int) -> dict[str, Any]:
+def generic_config(parameters: int) -> dict[str, Any]:
     """Return a configuration with at most `parameters` parameters, and nearly as many.
 
     The MLP width is solved for; the remainder is less than one step of it.
@@ -333,7 +333,7 @@ def list_models() -> tuple[tuple[str, str], ...]:
 
 def generic_model(parameters: int) -> Architecture:
     """Return a dense, Llama-shaped model with exactly `parameters` parameters."""
-    config = shape_for(parameters)
+    config = generic_config(parameters)
     model = from_config(config, name=f"{size_name(parameters)} dense")
     return count_architecture(
         dataclasses.replace(model, other=model.other + parameters - model.parameters)

@@ -197,7 +197,7 @@ CACHE_CHOICES = (
 )
 
 
-def find_cache(model: Architecture, name: str) -> str:
+def find_cache_format(model: Architecture, name: str) -> str:
     """Return the id of a cache format; for `published` what the checkpoint asks for, or BF16."""
     if name != PUBLISHED:
         return name
@@ -445,10 +445,10 @@ def _gguf_format(
             break
     if usual in _WIDE:
         return form
-    return _widened_matrix(model, matrix, form)
+    return _apply_gguf_exceptions(model, matrix, form)
 
 
-def _widened_matrix(model: Architecture, matrix: WeightMatrix, form: str) -> str:
+def _apply_gguf_exceptions(model: Architecture, matrix: WeightMatrix, form: str) -> str:
     """Return the format with the exceptions for 70B shapes and for 8 experts."""
     seventy = model.layers == 80 and model.kv_heads < model.heads
     if matrix.name == "v" and seventy and form in {"Q3_K", "Q4_K"}:

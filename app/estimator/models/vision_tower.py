@@ -123,7 +123,7 @@ def _pixtral_tower(vision: Config) -> tuple[int, int]:
     return first + hidden + layers.parameters, hidden
 
 
-def _two_matrices(outer: Config, inputs: int, text: int, *, bias: bool) -> int:
+def _two_matrix_projector_parameters(outer: Config, inputs: int, text: int, *, bias: bool) -> int:
     """Return a projector of two matrices over the features of one or more layers."""
     taken = outer.get("vision_feature_layer")
     number = len(taken) if isinstance(taken, list) and taken else 1
@@ -136,7 +136,7 @@ def _two_matrices(outer: Config, inputs: int, text: int, *, bias: bool) -> int:
 def _llava_tower(vision: Config, outer: Config, text: int) -> tuple[int, int]:
     """Pixtral 12B: the tower and two matrices."""
     encoder, hidden = _pixtral_tower(vision)
-    return encoder, _two_matrices(outer, hidden, text, bias=True)
+    return encoder, _two_matrix_projector_parameters(outer, hidden, text, bias=True)
 
 
 def _mistral3_tower(vision: Config, outer: Config, text: int) -> tuple[int, int]:
@@ -144,7 +144,7 @@ def _mistral3_tower(vision: Config, outer: Config, text: int) -> tuple[int, int]
     encoder, hidden = _pixtral_tower(vision)
     merged = read_size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
     projector = hidden + merged * hidden * hidden
-    return encoder, projector + _two_matrices(outer, hidden, text, bias=False)
+    return encoder, projector + _two_matrix_projector_parameters(outer, hidden, text, bias=False)
 
 
 def _merger_parameters(hidden: int, merged: int, out: int, *, norm: int) -> int:
@@ -317,7 +317,7 @@ class VisionTowerInfo:
     assumed: tuple[str, ...] = ()
 
 
-def read_beside(config: Config, text: int) -> VisionTowerInfo:
+def read_vision_tower(config: Config, text: int) -> VisionTowerInfo:
     """Read the vision tower of a model whose language model is `text` wide.
 
     Parts of unknown kind, or without a size, are listed in `unread` and not counted.

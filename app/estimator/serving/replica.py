@@ -44,7 +44,9 @@ class RequestShape:
         return self.prompt + self.answer / 2
 
 
-def prompt_cost(placed: PlacedModel, requests: RequestShape, batch: float, alone: float) -> float:
+def prompt_step_time(
+    placed: PlacedModel, requests: RequestShape, batch: float, alone: float
+) -> float:
     """Time that a prompt adds to a step of `alone` seconds for `batch` answers [s].
 
     A step of its own if the engine reads prompts in separate steps.
@@ -301,7 +303,7 @@ def profile_replica(
         placed=placed,
         traffic=traffic,
         decode=decode,
-        prompt=tuple(prompt_cost(placed, requests, b, step.total) for b, step in both),
+        prompt=tuple(prompt_step_time(placed, requests, b, step.total) for b, step in both),
         own=tuple(step.own for step in steps),
         most=_sequences_within(placed, mean, usable),
         full=_sequences_within(placed, requests.prompt + requests.answer, usable),
@@ -407,13 +409,13 @@ def saturated_rate(profile: ReplicaProfile, run: float | None = None) -> float:
     full = max(1.0, profile.full)
     if run is None:
         return profile.rate_at(full)
-    return run / sum(n * b / profile.rate_at(b) for n, b in run_rounds(run, full))
+    return run / sum(n * b / profile.rate_at(b) for n, b in rounds_of_run(run, full))
 
 
-def run_rounds(run: float, full: float) -> list[tuple[float, float]]:
+def rounds_of_run(run: float, full: float) -> list[tuple[float, float]]:
     """Return the rounds of a run and the requests in each: full ones, and the rest.
 
-    >>> run_rounds(3000, 1300)
+    >>> rounds_of_run(3000, 1300)
     [(2, 1300), (1, 400)]
     """
     count, rest = divmod(run, full)

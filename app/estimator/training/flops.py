@@ -98,7 +98,7 @@ def adapter_flops(model: Architecture, context: float, adapters: float) -> float
     return whole - (whole / 3 - scores) + 6 * adapters
 
 
-def predicting_flops(model: Architecture, context: float) -> float:
+def multi_token_prediction_flops(model: Architecture, context: float) -> float:
     """FLOPs that multi-token prediction adds to training on a token [FLOP].
 
     For each module its layer, the projection of two inputs and the output head. From

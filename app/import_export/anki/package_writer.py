@@ -330,7 +330,7 @@ CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, k
 """
 
 
-def write_learned(
+def write_notes_to_package(
     notes: Iterable[AnkiNote], calendar: CollectionDates, package: PackageWriter
 ) -> None:
     """Write these notes with their cards and logs to a package, and finish it.
@@ -409,7 +409,7 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult
     for name, content in pictures.items():
         package.add_media(name, content)
     calendar = CollectionDates(moment, dt.date.min, dt.date.min, None)
-    write_learned((_authored_note(card, title) for card in cards), calendar, package)
+    write_notes_to_package((_authored_note(card, title) for card in cards), calendar, package)
     return ExportResult(out.getvalue(), len(cards), refused)
 
 

@@ -5,7 +5,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from app.import_export.converted_text import plain_words_or_none
 from app.import_export.formats.metadata_tags import item_tags, titles_fit_tags
-from app.import_export.formats.partial_credit import is_near
+from app.import_export.formats.partial_credit import differs_from_moodle_rule
 from app.import_export.items import ExportResult, Item, ItemRemark, ItemSkippedError, item_label
 from app.import_export.markdown_to_html import to_html_with_pictures
 
@@ -86,7 +86,7 @@ _LOSSES: tuple[tuple[str, Callable[[Item], object], str], ...] = (
         lambda i: any("<img " in to_html_with_pictures(p.right) for p in i.pairs),
         "the pictures on the right are not exported, only their descriptions",
     ),
-    ("gift moodle", is_near, "there its rule of partial credit is only similar"),
+    ("gift moodle", differs_from_moodle_rule, "there its rule of partial credit is only similar"),
     (
         "gift",
         lambda i: (i.kind, i.partial) == ("order", "lcs"),

@@ -138,7 +138,7 @@ def convert_ordering(
     return dataclasses.replace(item, kind="order", partial=_RULES.get(named, "each"))
 
 
-def is_near(item: Item) -> bool:
+def differs_from_moodle_rule(item: Item) -> bool:
     """Return whether Moodle uses a different rule of partial credit than the item."""
     if item.kind == "multiple":
         return item.partial in {"", "off", "each"}

@@ -128,7 +128,7 @@ class _Qti12Reader:
         chosen = first == "response_lid" and ("blank" in named or "drop" in named)
         if chosen or (first == "response_str" and "multiple_blanks" in named):
             return self._gaps
-        if "matching" in named or (len(self.responses) > 1 and self._are_rows()):
+        if "matching" in named or (len(self.responses) > 1 and self._have_same_choices()):
             return self._match
         if len(self.responses) > 1:
             raise ItemSkippedError("it asks several questions at once: divide it")
@@ -138,7 +138,7 @@ class _Qti12Reader:
         number = bounds is not None or "numeric" in named or first == "response_num"
         return self._numeric if number else self._short
 
-    def _are_rows(self) -> bool:
+    def _have_same_choices(self) -> bool:
         """Return whether all responses offer the same choices, as match rows do."""
         offered = {
             tuple(sorted(self._text(label) for _, label in _response_labels(response)))

@@ -25,7 +25,7 @@ from app.import_export.formats.text_lists import (
     find_readings,
     is_label,
     read_bare_answer,
-    tell_words,
+    warn_number_as_text,
 )
 from app.import_export.formats.workbook import UNREADABLE, read_workbook
 from app.import_export.formats.xlsx_table import QUESTION, read_row
@@ -265,7 +265,7 @@ class _SheetRow:
             difficulty=self._read_difficulty(),
             objectives=_split_list_cell(self.cell("objectives")),
             tags=_split_list_cell(self.cell("tags")),
-            lost=(*losses, *self._typed(kind, options), *tell_words(kind, options)),
+            lost=(*losses, *self._typed(kind, options), *warn_number_as_text(kind, options)),
         )
 
     def _check_unread_cells(self) -> Iterator[str]:
@@ -300,7 +300,7 @@ class _SheetRow:
             raise ItemSkippedError("it has no answer")
         if self.has_choices():
             return self._choice(answer, letters=letters)
-        return self._beside_wrong(answer) or read_bare_answer(answer, comma=comma)
+        return self._build_choices_with_distractors(answer) or read_bare_answer(answer, comma=comma)
 
     def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
         places = self.heads.choices.items()
@@ -319,7 +319,9 @@ class _SheetRow:
         )
         return choice_kind(options), options
 
-    def _beside_wrong(self, answer: str) -> tuple[Kind, tuple[ItemOption, ...]] | None:
+    def _build_choices_with_distractors(
+        self, answer: str
+    ) -> tuple[Kind, tuple[ItemOption, ...]] | None:
         """Return the answer and the wrong answers as choices, if there are any."""
         wrong = [text for place in self.heads.wrong if (text := self._cell_at(place))]
         if answer in wrong:

@@ -66,7 +66,7 @@ def find_named_labels(answer: str, choices: Choices, *, letters: bool = False) -
             f"of another: write {labels} for the label, or {texts} for the words"
         )
     if not by_label and not by_words:
-        raise ItemSkippedError(_is_nothing_named(answer, choices))
+        raise ItemSkippedError(_describe_unmatched_answer(answer, choices))
     return by_label or by_words
 
 
@@ -83,7 +83,7 @@ def _join_labels(labels: frozenset[str]) -> str:
     return ", ".join(f"({label})" for label in sorted(labels))
 
 
-def _is_nothing_named(answer: str, choices: Choices) -> str:
+def _describe_unmatched_answer(answer: str, choices: Choices) -> str:
     match = _BOTH.fullmatch(answer.strip())
     label = _find_label(match["label"], choices) if match else ""
     if label:
@@ -162,7 +162,7 @@ def is_label(answer: str) -> bool:
     return _LABELED.fullmatch(answer.strip()) is not None
 
 
-def tell_words(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
+def warn_number_as_text(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
     """Yield the loss if an answer that may have been meant as a number is text."""
     for option in options:
         if kind == "short" and _NUMERAL.match(option.text):

@@ -88,7 +88,7 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             for p in source_file.problems[source_file.mark :]
         ):
             check_any_right(options, first, source_file)
-            drawn = written.drawn_from(exam)
+            drawn = written.determine_exam_use(exam)
             check_count(len(options), self.least, first, source_file, exam=drawn, hint=_SIDES)
         check_doubles(options, source_file)
         self.check_reasons(options, source_file)
@@ -345,7 +345,7 @@ class MultipleChoiceType(ChoiceType):
     note = "More than one may be right."
     nothing = "No answer is ticked. Tick all that are right."
 
-    def left_to_do(self, answer: ChoiceAnswer, raw: Raw, stem: RichText) -> str:
+    def describe_missing_input(self, answer: ChoiceAnswer, raw: Raw, stem: RichText) -> str:
         wanted, chosen = sum(o.right for o in answer.options), len(set(raw.get("answer", ())))
         if not _CHOOSE.search(stem.plain) or chosen == wanted:
             return ""

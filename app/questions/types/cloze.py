@@ -85,7 +85,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
     blank = re.compile(r"\[\[[^\[\]\n]+\]\]")
     begins = True
 
-    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type by two brackets, closed or not."""
         return block.type == "inline" and "[[" in block.content and not options
 

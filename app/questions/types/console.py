@@ -184,7 +184,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         question = "<p>Which commands tell, and what is the diagnosis?</p>"
         return CardFaces(question + asked, f"{told}<ol>{list_items(steps)}</ol>")
 
-    def read_before(self, answer: ConsoleAnswer) -> str:
+    def collect_text_below_stem(self, answer: ConsoleAnswer) -> str:
         """Return all that a learner may read: diagnoses, commands and outputs."""
         lab = answer.lab
         texts = [c.output.plain for c in lab.commands] + [c.name for c in lab.commands]

@@ -15,7 +15,7 @@ from app.markup.html_renderer import render_tokens
 from app.markup.ids import did_you_mean
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
-from app.markup.problems import SourceFile, estimate_price
+from app.markup.problems import SourceFile, get_estimate_effort
 from app.markup.quantities import Quantity, UnitMismatchError, convert_quantity
 from app.questions import shell
 from app.questions.lab import Lab, LabCommand, Terminal, shortest_way, ways_to_states
@@ -139,7 +139,7 @@ def _fill_figures(text: str, line: int, source_file: SourceFile) -> str:
         assert target is not None  # noqa: S101 - the pattern begins with a scheme
         place = source_file.find(match[0], line, line)
         if target.scheme == "calc":
-            source_file.spend_effort(estimate_price(target.name), match["target"])
+            source_file.spend_effort(get_estimate_effort(target.name), match["target"])
         try:
             value = compute_target(target).value
             if isinstance(value, Quantity):
@@ -180,8 +180,8 @@ def check_lab(lab: Lab, written: AuthoredItem) -> None:
     if sum(p.severity == "error" for p in source_file.problems[source_file.mark :]) > before:
         return
     _check_doubled_commands(lab, source_file)
-    _check_way(lab, written)
-    _check_facts(lab, source_file)
+    _check_reachability(lab, written)
+    _check_contradictory_outputs(lab, source_file)
 
 
 def _check_sizes(lab: Lab, written: AuthoredItem) -> None:
@@ -244,7 +244,9 @@ def _check_doubled_commands(lab: Lab, source_file: SourceFile) -> None:
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
             sample = spelling.plain.replace(shell.ANYTHING, "text")
             meant = terminal.find_all(state, shell.read_line(sample)[0].commands)
-            other = next((n for n in meant if n != index and _is_rival(lab, n, index)), None)
+            other = next(
+                (n for n in meant if n != index and _have_equal_priority(lab, n, index)), None
+            )
             if other is None or index in reported or other > index:
                 continue
             reported.add(index)
@@ -254,14 +256,14 @@ def _check_doubled_commands(lab: Lab, source_file: SourceFile) -> None:
             source_file.report("E90", command.line, 1, message, hint)
 
 
-def _is_rival(lab: Lab, one: int, other: int) -> bool:
+def _have_equal_priority(lab: Lab, one: int, other: int) -> bool:
     """Return whether two commands count equally: both for certain states, or both for all."""
     first, second = lab.commands[one], lab.commands[other]
     wild = [any(shell.ANYTHING in s.plain for s in c.spellings) for c in (first, second)]
     return bool(first.states) == bool(second.states) and wild[0] == wild[1]
 
 
-def _check_way(lab: Lab, written: AuthoredItem) -> None:
+def _check_reachability(lab: Lab, written: AuthoredItem) -> None:
     """Check that states and goal can be reached, and that no harmful way is shorter (E91 to E93)."""
     source_file, ways = written.source_file, ways_to_states(lab)
     for command in lab.commands:
@@ -286,10 +288,10 @@ def _check_way(lab: Lab, written: AuthoredItem) -> None:
         message = f"The harmful “{worst.name[:40]}” is a shorter way to the goal."
         hint = "Take its to STATE away: the lab stops it and says what it would have done."
         source_file.report("E93", worst.line, 1, message, hint)
-    _check_changes(lab, source_file)
+    _check_ineffective_commands(lab, source_file)
 
 
-def _check_changes(lab: Lab, source_file: SourceFile) -> None:
+def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
     """Warn about a state in which all answers are those of the state before (W89)."""
     terminal = Terminal(lab)
     answers = {state: terminal.available(state) for state in lab.states}
@@ -303,7 +305,7 @@ def _check_changes(lab: Lab, source_file: SourceFile) -> None:
                 break
 
 
-def _check_facts(lab: Lab, source_file: SourceFile) -> None:
+def _check_contradictory_outputs(lab: Lab, source_file: SourceFile) -> None:
     """Warn about outputs that contradict each other (W89).
 
     Which facts an output states, and whether they last in all states, stands with its program.

@@ -33,7 +33,7 @@ from app.markup.expressions import (
     require_estimate,
 )
 from app.markup.ids import did_you_mean
-from app.markup.problems import AN_ESTIMATE, estimate_price
+from app.markup.problems import AN_ESTIMATE, get_estimate_effort
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
 from app.questions.options import ParsedOption
@@ -396,7 +396,7 @@ def _describe_condition(condition: PlanCondition, labels: Mapping[str, str]) -> 
     return subject, f"{_OPERATOR_TEXTS.get(condition.operator, 'exactly')} {limit}"
 
 
-def _condition_mark(
+def _build_condition_part_result(
     key: str, result: ConditionResult, label: tuple[str, str], why: str
 ) -> PartResult:
     """`why` is the estimator's sentence on the plan, said of a failed yes-or-no condition."""
@@ -537,7 +537,7 @@ class _DesignCheck:
     def _check_plans(self) -> None:
         """Check that plans can be right, and that the first one is not."""
         answer = self._answer
-        if estimate_price(answer.estimate) > AN_ESTIMATE:
+        if get_estimate_effort(answer.estimate) > AN_ESTIMATE:
             return
         self._file.spend_effort(_MOST_PLANS * AN_ESTIMATE, repr(answer))
         if not can_be_met(answer):
@@ -576,7 +576,7 @@ class DesignType(QuestionType[DesignAnswer]):
     as_card = False
     estimates = True
 
-    def told_by_options(self, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type, which has no options."""
         return not options
 
@@ -600,7 +600,7 @@ class DesignType(QuestionType[DesignAnswer]):
 
     def key_words(self, answer: DesignAnswer) -> list[str]:
         """Return what decides which plans are right: the estimate, given values, conditions."""
-        return [answer.estimate, self.read_before(answer)]
+        return [answer.estimate, self.collect_text_below_stem(answer)]
 
     def shown(self, answer: DesignAnswer, typed: Typed) -> OpenDesign:
         """Return the current plan, and its conditions."""
@@ -632,7 +632,7 @@ class DesignType(QuestionType[DesignAnswer]):
         verdict = expressions.compute_estimate(answer.estimate, {**answer.given, **plan}).verdict
         why = f"{verdict.lead} {verdict.text}".strip()
         marks = tuple(
-            _condition_mark(f"c{number}", result, label, why)
+            _build_condition_part_result(f"c{number}", result, label, why)
             for number, (result, label) in enumerate(
                 zip(results, describe_conditions(answer), strict=True)
             )
@@ -656,7 +656,7 @@ class DesignType(QuestionType[DesignAnswer]):
             return ""
         return expressions.calculator_address(answer.estimate, {**answer.given, **parsed["plan"]})
 
-    def read_before(self, answer: DesignAnswer) -> str:
+    def collect_text_below_stem(self, answer: DesignAnswer) -> str:
         """Return the given values, the inputs to choose, and the conditions."""
         given = (f"{name} {value}" for name, value in answer.given.items())
         return " ".join([*given, *answer.choose, *answer.accept])

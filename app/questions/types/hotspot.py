@@ -107,7 +107,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
     chosen = True
     least = 3
 
-    def told_by_options(self, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option begins with the id of a region, as code."""
         return bool(options) and all(_begins_with_code(option) for option in options)
 
@@ -132,7 +132,9 @@ class HotspotType(QuestionType[HotspotAnswer]):
         options, source_file = written.parts.options, written.source_file
         first = options[0].line if options else written.draft.line
         check_any_right(options, first, source_file)
-        check_count(len(options), self.least, first, source_file, exam=written.drawn_from(exam))
+        check_count(
+            len(options), self.least, first, source_file, exam=written.determine_exam_use(exam)
+        )
         check_feedback(options, source_file)
         ticked = [o for o in options if o.ticked]
         if len(ticked) > 1:

@@ -85,7 +85,7 @@ class MatchingType(QuestionType[MatchAnswer]):
     fields = ("pair.",)
     block = "table_open"
 
-    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type by a table."""
         return block.type == self.block and not block.level and not options
 
@@ -127,7 +127,7 @@ class MatchingType(QuestionType[MatchAnswer]):
             message = "The table has fewer than two pairs."
             source_file.report("E52", at, 1, message, "Add a row.")
         _check_filled(answer, at, source_file)
-        _check_lefts(answer, at, written)
+        _check_repeated_lefts(answer, at, written)
         _check_repeated_rights(answer, at, written)
         tables = [t for t in written.draft.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
@@ -183,7 +183,7 @@ class MatchingType(QuestionType[MatchAnswer]):
             wanted="",
         )
 
-    def left_to_do(self, answer: MatchAnswer, raw: Raw, stem: RichText) -> str:
+    def describe_missing_input(self, answer: MatchAnswer, raw: Raw, stem: RichText) -> str:
         del stem
         rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
         empty = sum(not single_value(raw, f"pair.{row.key}") for row in rows)
@@ -277,7 +277,7 @@ def _check_filled(answer: MatchAnswer, at: int, source_file: SourceFile) -> None
             source_file.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _check_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
+def _check_repeated_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = normalize_text(pair.left.plain)

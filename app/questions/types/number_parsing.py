@@ -481,7 +481,7 @@ def _significant_range(text: str, match: re.Match[str], found: tuple[float, str]
     if not 1 <= digits <= _MOST_DIGITS:
         hint = f"Write {match['number'].strip()} sig 3."
         raise AnswerRangeError("E40", f"“{text}” asks for {digits} digits.", hint)
-    half = _half_digit(number, digits) * factor
+    half = _compute_rounding_tolerance(number, digits) * factor
     center = number * factor
     return AcceptedRange(center, center - half, center + half, unit, digits)
 
@@ -614,7 +614,7 @@ def _read_tolerance(text: str, center: float, unit: str) -> float:
         raise AnswerRangeError("E42", message, hint) from None
 
 
-def _half_digit(number: float, digits: int) -> float:
+def _compute_rounding_tolerance(number: float, digits: int) -> float:
     if not number:
         return 0.0
     exponent = int(f"{abs(number):e}".partition("e")[2])

@@ -297,10 +297,10 @@ def check_numeric(answer: NumericAnswer, line: int, source_file: SourceFile) -> 
             "E43", *place, _clash_message(clash), "Narrow the tolerance, or delete it."
         )
     _check_units(answer, line, source_file)
-    _check_twice(answer, line, source_file)
+    _check_duplicate_ranges(answer, line, source_file)
 
 
-def _check_twice(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
+def _check_duplicate_ranges(answer: NumericAnswer, line: int, source_file: SourceFile) -> None:
     """Check that no two options have the same number (E23)."""
     seen: dict[tuple[float, float], str] = {}
     for option in answer.options:
@@ -326,12 +326,12 @@ def find_clash(answer: NumericAnswer) -> tuple[Option, Option] | None:
         if not right.right or not right.range:
             continue
         for wrong in wrongs:
-            if wrong.range and _is_hidden_by(wrong, wrong.range, right.range):
+            if wrong.range and _is_covered_by_right(wrong, wrong.range, right.range):
                 return right, wrong
     return None
 
 
-def _is_hidden_by(option: Option, own: AcceptedRange, right: AcceptedRange) -> bool:
+def _is_covered_by_right(option: Option, own: AcceptedRange, right: AcceptedRange) -> bool:
     """Return whether a right range covers a wrong one.
 
     An option with partial credit may lie around the right one.
@@ -441,7 +441,7 @@ class NumericType(QuestionType[NumericAnswer]):
     weighed = True
     begins = True
 
-    def told_by_options(self, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type: each option is a number in code, and one has a tolerance."""
         spans = [option_code(option) or "" for option in options]
         numbers = all(_NUMBER_FIRST.match(span) for span in spans)

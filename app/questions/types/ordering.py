@@ -73,7 +73,7 @@ class OrderingType(QuestionType[OrderAnswer]):
     block = "ordered_list_open"
     begins = True
 
-    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> bool:
+    def recognizes_block(self, block: Token, options: Sequence[ParsedOption]) -> bool:
         """Recognize the type by a numbered list; boxes may mark the distractors."""
         del options
         return block.type == self.block and not block.level
@@ -196,7 +196,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             wanted="",
         )
 
-    def left_to_do(self, answer: OrderAnswer, raw: Raw, stem: RichText) -> str:
+    def describe_missing_input(self, answer: OrderAnswer, raw: Raw, stem: RichText) -> str:
         del stem
         shown = {f"place.{key}": [str(place)] for place, key in enumerate(answer.shown, 1)}
         untouched = bool(shown) and all(list(raw.get(name, ())) == at for name, at in shown.items())
