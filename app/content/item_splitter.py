@@ -479,8 +479,8 @@ def _report_nameless(prose: list[Token], at: int, source_file: SourceFile) -> No
         hint = "Write <!-- q: and the id right below the heading, and --> behind them."
         source_file.report("E10", stray, 1, message, hint)
         return
-    hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
-    message = "This heading has answers but no id."
+    hint = "Run the check with --fix, which writes one, or write <!-- q: some-id --> below it."
+    message = f"This {'card' if source_file.path.endswith('cards.md') else 'question'} has no id."
     source_file.report("E01", first_line(heading), 1, message, hint)
     source_file.unidentified.append(_unidentified_item(prose, at, source_file))
 

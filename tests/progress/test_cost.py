@@ -34,6 +34,10 @@ def asked(app: FastAPI) -> Iterator[list[str]]:
     event.remove(app.state.engine, "before_cursor_execute", note)
 
 
+_VALUE = r"(?:\?|%\(\w+\)s(?:::\w+)?)"  # of SQLite, of PostgreSQL
+_SEVERAL = re.compile(rf"IN \({_VALUE}(?:, {_VALUE})*\)")
+
+
 @pytest.fixture
 def count(
     app: FastAPI, library: Library, clock: Clock, asked: list[str]
@@ -54,7 +58,7 @@ def count(
             asked.clear()
             assert clients[name].get(address).status_code == 200
         # One statement for however many cards.
-        return [re.sub(r"IN \(\?(, \?)*\)", "IN (…)", statement) for statement in asked]
+        return [_SEVERAL.sub("IN (…)", statement) for statement in asked]
 
     return questions
 

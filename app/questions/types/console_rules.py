@@ -1,6 +1,8 @@
 """Reads a lab from its `console` blocks, and checks it."""
 
+import collections
 import dataclasses
+import difflib
 import itertools
 import re
 from collections.abc import Iterator
@@ -222,18 +224,29 @@ def _check_commands(lab: Lab, source_file: SourceFile) -> None:
 
 
 def _check_states(lab: Lab, written: AuthoredItem) -> None:
-    """Check that all states that are named exist (E91)."""
+    """Check that all states that are named exist (E91), each once."""
     source_file = written.source_file
-    for state in lab.goal:
-        if state not in lab.states:
+    places = {state: written.comment.place("goal") for state in reversed(lab.goal)}
+    for command in reversed(lab.commands):
+        places |= {state: (command.line, 1) for state in command.states if state not in lab.goal}
+    named = collections.Counter([*lab.goal, *(s for c in lab.commands for s in c.states)])
+    lonely = {c.to: c.line for c in lab.commands if c.to and c.to not in named}
+    for state, place in places.items():
+        if state in lab.states:
+            continue
+        # A misspelled “to STATE” is the fault of one line, and not of all that name the state.
+        near = difflib.get_close_matches(state, lonely, 1) if named[state] > 1 else []
+        if near:
+            message = f"Only this block says “{near[0]}”."
+            hint = f"Did you mean “{state}”?"
+            source_file.report("E91", lonely[near[0]], 1, message, hint)
+        elif state in lab.goal:
             message = f"No command leads to the goal “{state}”."
             hint = did_you_mean(state, lab.states) or f"Write to {state} at one of the blocks."
-            source_file.report("E91", *written.comment.place("goal"), message, hint)
-    for command in lab.commands:
-        for state in command.states:
-            if state not in lab.states:
-                message = f"The lab is never in the state “{state}”."
-                source_file.report("E91", command.line, 1, message, did_you_mean(state, lab.states))
+            source_file.report("E91", *place, message, hint)
+        else:
+            message = f"The lab is never in the state “{state}”."
+            source_file.report("E91", *place, message, did_you_mean(state, lab.states))
 
 
 def _check_doubled_commands(lab: Lab, source_file: SourceFile) -> None:
