@@ -103,14 +103,19 @@ def ask_gpus_of_method(usual: int, **spec: Any) -> Any:
     The estimate fills in the number (`fill_in_gpus`), so that it is never None afterwards.
     """
     text = f"All GPUs of the job; left empty: {usual}, or 1 with adapters."
-    return ask_gpus(default=None, kind="count", help=text, **spec)
+    of_method = partial(_gpus_of_method, usual=usual)
+    return ask_gpus(default=None, kind="count", help=text, usual=of_method, **spec)
+
+
+def _gpus_of_method(inputs: Any, usual: int) -> int:
+    return usual if inputs.method == "full" else 1
 
 
 def fill_in_gpus(inputs: Any, usual: int) -> Any:
     """Return the inputs with the usual number of GPUs if none is given."""
     if inputs.gpus is not None:
         return inputs
-    return dataclasses.replace(inputs, gpus=usual if inputs.method == "full" else 1)
+    return dataclasses.replace(inputs, gpus=_gpus_of_method(inputs, usual))
 
 
 ask_method = partial(

@@ -37,7 +37,7 @@ class InputSpec:
     A `clearable` input has a default and can be emptied, which means that there is none.
     `choices` are values with their labels; for a catalog, the entries that the list
     offers, all if empty. `count_field` is the field that takes the 8 of a GPU typed as
-    `8x H100`.
+    `8x H100`. `usual` returns the value that counts if an optional field is empty.
     """
 
     label: str
@@ -55,6 +55,7 @@ class InputSpec:
     clearable: bool = False
     advanced: bool = False
     count_field: str = ""
+    usual: Callable[[Any], Any] | None = None
 
 
 def input_field(

@@ -124,7 +124,8 @@ class FormField:
     """One input of a form, with the typed value and the error message.
 
     `changed` is whether the typed value is not the default. `other` are the last entry of a
-    list that takes other values too, an example of them, and what they are.
+    list that takes other values too, an example of them, and what they are. `usual` is what
+    counts while the field is empty.
     """
 
     name: str
@@ -143,6 +144,7 @@ class FormField:
     term: str = ""
     error: str = ""
     changed: bool = False
+    usual: str = ""
 
     @property
     def wide(self) -> bool:
@@ -156,12 +158,12 @@ class FormField:
 
     @property
     def shown(self) -> str:
-        """Return the value as a person reads it; empty for a box that is not ticked."""
+        """Return what is chosen as a person reads it; empty for a number, which needs its label."""
         if self.widget == "tick":
             return self.label if self.value == "yes" else ""
         labels = dict(choice for group in self.options for choice in group.choices)
-        text = labels.get(self.value, self.value)
-        return f"{text} {self.unit}".strip() if text and len(text) <= _WHOLE else ""
+        text = labels.get(self.value, "")
+        return text if len(text) <= _WHOLE else ""
 
     @property
     def _longest(self) -> int:
@@ -184,7 +186,7 @@ class FieldGroup:
         return ", ".join(values[:_BRIEF])
 
 
-_BRIEF = 3
+_BRIEF = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -275,6 +277,7 @@ def build_fields(
                 term=spec.term if spec.term in course.terms else "",
                 error=wrong.get(name, ""),
                 changed=name in typed and (inputs is None or meant != defaults[name]),
+                usual=f"{spec.usual(inputs):,}" if spec.usual and inputs is not None else "",
             )
         )
     return tuple(fields)

@@ -15,7 +15,7 @@
     },
     "[data-by], [data-times]": (button) => {
       const input = button.parentElement.querySelector("input"), { by, times } = button.dataset;
-      const now = Number(input.value.replaceAll(",", ""));
+      const now = Number((input.value || input.placeholder).replaceAll(",", ""));
       const next = times ? now * Number(times) : now + Number(by);
       const least = Number(input.dataset.least || input.min || -Infinity);
       if (!Number.isFinite(next) || next < least) return;

@@ -6,6 +6,7 @@ import re
 import pytest
 from markupsafe import escape
 
+from app.estimator.registry import find_estimate
 from app.settings import ROOT
 from app.web.render import StaticAssets, create_template_env
 from app.widgets.calculator_form import CourseLinks, build_calculator_form
@@ -66,6 +67,16 @@ def test_three_inputs_show_and_the_rest_says_in_its_fold_what_it_holds():
     assert [f.name for group in shown.groups for f in group.fields] == ["model", "weights", "gpus"]
     assert [g.title for g in shown.folded] == ["Hardware", "", "More"]
     assert shown.folded[0].brief.startswith("H100 SXM5 80GB")
+
+
+def test_an_empty_field_shows_what_counts_instead():
+    training = find_estimate("training-memory")
+    assert training is not None
+
+    def usual(**typed: str) -> str:
+        return fields_by_name(build_calculator_form(training, typed))["gpus"].usual
+
+    assert (usual(), usual(method="lora")) == ("32", "1")
 
 
 def test_an_untouched_form_shows_its_defaults_as_people_write_them():
