@@ -18,7 +18,7 @@ from app.authoring.acceptance import AcceptedText, accept_in_source, counts_as_r
 from app.authoring.course_report import AuthoredLibrary
 from app.authoring.preview import preview_url
 from app.authoring.regrading import confirm_regrade, preview_regrade
-from app.authoring.response_table import Outcome, build_response_table
+from app.authoring.response_table import ResponseOutcome, build_response_table
 from app.authoring.store import AnswerFilter
 from app.clock import Now
 from app.content.file_reader import parse_file
@@ -114,10 +114,10 @@ def show_answers(
 
 
 _OUTCOME_LABELS = {
-    Outcome.ACCEPTED: "Right",
-    Outcome.PARTLY: "Partly right",
-    Outcome.FORESEEN: "Foreseen mistake",
-    Outcome.OTHER: "Wrong, not foreseen",
+    ResponseOutcome.ACCEPTED: "Right",
+    ResponseOutcome.PARTLY: "Partly right",
+    ResponseOutcome.FORESEEN: "Foreseen mistake",
+    ResponseOutcome.OTHER: "Wrong, not foreseen",
 }
 
 

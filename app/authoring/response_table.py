@@ -20,7 +20,7 @@ from app.questions.variants import count_combinations, draw_variant
 _MOST_RESPONSES = 50  # distinct responses shown for each group
 
 
-class Outcome(enum.StrEnum):
+class ResponseOutcome(enum.StrEnum):
     """How a group of responses is graded."""
 
     ACCEPTED = "accepted"
@@ -47,7 +47,7 @@ class ResponseCount:
 class ResponseGroup:
     """Responses that are graded alike. `option` is the option they match, if any."""
 
-    outcome: Outcome
+    outcome: ResponseOutcome
     option: str
     score: float
     responses: tuple[ResponseCount, ...]
@@ -176,7 +176,7 @@ def _group_by_option_and_score(
     kind = types.type_of(question)
     options = {option.key: option for option in kind.options(question.answer)}
     typed = not kind.chosen
-    found: dict[tuple[Outcome, str, float], list[tuple[str, str]]] = defaultdict(list)
+    found: dict[tuple[ResponseOutcome, str, float], list[tuple[str, str]]] = defaultdict(list)
     for result, raw, _ in graded:
         option = options.get(result.parsed.get("option", "")) if typed else None
         name = option.words if option else ""
@@ -186,7 +186,7 @@ def _group_by_option_and_score(
         found[outcome, name, round(result.score, 4)].append((text, wanted))
     groups = []
     for (outcome, name, score), texts in found.items():
-        can_accept = typed and outcome is not Outcome.ACCEPTED and not question.computed
+        can_accept = typed and outcome is not ResponseOutcome.ACCEPTED and not question.computed
         groups.append(
             ResponseGroup(
                 outcome=outcome,
@@ -200,16 +200,16 @@ def _group_by_option_and_score(
                 distinct=len(_count_alike(texts)),
             )
         )
-    order = list(Outcome)
+    order = list(ResponseOutcome)
     return tuple(sorted(groups, key=lambda g: (order.index(g.outcome), -g.score, -g.count)))
 
 
-def _outcome(result: Result, option: CountedOption | None) -> Outcome:
+def _outcome(result: Result, option: CountedOption | None) -> ResponseOutcome:
     if result == "right":
-        return Outcome.ACCEPTED
+        return ResponseOutcome.ACCEPTED
     if result == "partly":
-        return Outcome.PARTLY
-    return Outcome.FORESEEN if option else Outcome.OTHER
+        return ResponseOutcome.PARTLY
+    return ResponseOutcome.FORESEEN if option else ResponseOutcome.OTHER
 
 
 def _response_text(result: GradeResult, raw: Raw, options: Mapping[str, CountedOption]) -> str:

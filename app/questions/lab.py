@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.markup.ids import closest_word
 from app.markup.model import NO_TEXT, RichText
 from app.questions import shell
-from app.questions.shell import Command, Pipeline
+from app.questions.shell import ShellCommand, ShellPipeline
 
 _HELP = """\
 This lab answers {programs}.
@@ -120,13 +120,13 @@ class LabSession:
         return tuple(index for entry in self.entries for index in entry.commands)
 
 
-class Terminal:
+class CommandMatcher:
     """Finds the command of a lab that a typed pipeline means."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
-        self._exact: dict[tuple[Command, ...], list[int]] = defaultdict(list)
-        self._wild: dict[str, list[tuple[tuple[Command, ...], int]]] = defaultdict(list)
+        self._exact: dict[tuple[ShellCommand, ...], list[int]] = defaultdict(list)
+        self._wild: dict[str, list[tuple[tuple[ShellCommand, ...], int]]] = defaultdict(list)
         for index, command in enumerate(lab.commands):
             for spelling in command.spellings:
                 try:
@@ -139,14 +139,14 @@ class Terminal:
                     else:
                         self._exact[meaning].append(index)
 
-    def find_all(self, state: str, typed: Sequence[Command]) -> list[int]:
+    def find_all(self, state: str, typed: Sequence[ShellCommand]) -> list[int]:
         """Return the commands that are meant in a state, the best first.
 
         One for certain states goes before one for all, an exact one before one with `…`.
         """
         return self._choose(state, self._mean(tuple(typed)))
 
-    def _mean(self, typed: tuple[Command, ...]) -> list[int]:
+    def _mean(self, typed: tuple[ShellCommand, ...]) -> list[int]:
         """Return the commands that are meant in any state, exact ones first."""
         likely = self._wild.get(typed[0].program, ())
         wild = [index for meaning, index in likely if shell.matches(meaning, typed)]
@@ -159,7 +159,7 @@ class Terminal:
         return sorted(here, key=lambda index: not states[index])
 
     def find(
-        self, state: str, pipeline: Pipeline
+        self, state: str, pipeline: ShellPipeline
     ) -> tuple[int | None, tuple[tuple[str, ...], ...]]:
         """Return the command, and the filters for its output; None if there is no such command."""
         stages = pipeline.stages
@@ -199,14 +199,14 @@ class Terminal:
 
 def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
     """Answer the typed lines from the first state on."""
-    terminal = Terminal(lab)
+    terminal = CommandMatcher(lab)
     session = LabSession((), lab.start, frozenset({lab.start} & set(lab.goal)))
     for line in lines:
         session = _answer_line(terminal, session, line)
     return session
 
 
-def _answer_line(terminal: Terminal, session: LabSession, line: str) -> LabSession:
+def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> LabSession:
     state, reached, outputs, indices, note = session.state, set(session.reached), [], [], NO_TEXT
     refused, cleared = False, session.cleared
     try:
@@ -246,7 +246,9 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
     return text
 
 
-def _answer_builtin(terminal: Terminal, session: LabSession, tokens: Sequence[str]) -> str | None:
+def _answer_builtin(
+    terminal: CommandMatcher, session: LabSession, tokens: Sequence[str]
+) -> str | None:
     """Return what the shell itself answers; None if it does not know the command."""
     name, *arguments = shell.strip_wrappers(tokens) or tokens
     spec = shell.known_programs().get(name)
@@ -277,7 +279,7 @@ def _read_manual(program: str) -> str:
     return "\n".join(spec["about"]) if spec else f"No manual entry for {program}"
 
 
-def _refuse(terminal: Terminal, tokens: Sequence[str]) -> str:
+def _refuse(terminal: CommandMatcher, tokens: Sequence[str]) -> str:
     """Say why a command has no answer, and what has one."""
     program = shell.read_command(tokens).program
     programs = terminal.programs
@@ -310,7 +312,7 @@ class _Way:
 
 def _walk(lab: Lab, *, harmful: bool) -> Iterator[_Way]:
     """Yield each state with the goals reached in it, by the shortest way, nearest first."""
-    terminal, goals = Terminal(lab), set(lab.goals)
+    terminal, goals = CommandMatcher(lab), set(lab.goals)
     usable: Mapping[str, list[int]] = {
         state: [n for n in terminal.available(state) if harmful or not lab.commands[n].harmful]
         for state in lab.states

@@ -26,7 +26,7 @@ _READERS = frozenset(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """A command by its meaning: program, sorted options with their values, arguments."""
 
     program: str
@@ -35,14 +35,14 @@ class Command:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pipeline:
+class ShellPipeline:
     """Commands joined by bars, as tokens; `silent` if the output goes to a file."""
 
     stages: tuple[tuple[str, ...], ...]
     silent: bool = False
 
     @property
-    def commands(self) -> tuple[Command, ...]:
+    def commands(self) -> tuple[ShellCommand, ...]:
         return tuple(read_command(stage) for stage in self.stages)
 
 
@@ -65,14 +65,14 @@ def _other_names() -> Mapping[str, str]:
     }
 
 
-def read_line(line: str) -> tuple[Pipeline, ...]:
+def read_line(line: str) -> tuple[ShellPipeline, ...]:
     """Split a line at `;`, `&&` and `|`; raises UnclosedQuoteError.
 
     >>> [p.stages for p in read_line("dmesg -T | grep 'Xid 79' ; sinfo -R 2>/dev/null")]
     [(('dmesg', '-T'), ('grep', 'Xid 79')), (('sinfo', '-R'),)]
     """
     if not _SPECIAL.search(line):  # shlex takes 50 times as long
-        return tuple(Pipeline((tuple(line.split()),)) for _ in range(bool(line.strip())))
+        return tuple(ShellPipeline((tuple(line.split()),)) for _ in range(bool(line.strip())))
     files = [m for m in _REDIRECT.finditer(line) if m["fd"] not in {"0", "2"} and m["to"][0] != "&"]
     silent = any(m["to"] != "/dev/stdout" for m in files)
     reader = shlex.shlex(_REDIRECT.sub(" ", line), posix=True, punctuation_chars=";|&")
@@ -91,10 +91,10 @@ def read_line(line: str) -> tuple[Pipeline, ...]:
         else:
             pipelines[-1][-1].append(token)
     stages = (tuple(tuple(s) for s in pipeline if s) for pipeline in pipelines)
-    return tuple(Pipeline(s, silent) for s in stages if s)
+    return tuple(ShellPipeline(s, silent) for s in stages if s)
 
 
-def read_command(tokens: Sequence[str]) -> Command:
+def read_command(tokens: Sequence[str]) -> ShellCommand:
     """Return the meaning of a command: without `sudo` and path, options in their long form.
 
     >>> read_command(["sudo", "/usr/bin/squeue", "-l", "-u", "bob"]).options
@@ -102,7 +102,7 @@ def read_command(tokens: Sequence[str]) -> Command:
     """
     rest = strip_wrappers(tokens)
     if not rest:
-        return Command(tokens[0], (), ())
+        return ShellCommand(tokens[0], (), ())
     name = rest[0].rpartition("/")[2] or rest[0]
     program = _other_names().get(name, name)
     spec = known_programs().get(program, {})
@@ -123,7 +123,7 @@ def read_command(tokens: Sequence[str]) -> Command:
         plain = [a.lower() for a in arguments if "=" not in a]
         keyed = (a.lower() for a in arguments if "=" in a)
         arguments = [*plain, *sorted(keyed, key=lambda a: a.partition("=")[0])]
-    return Command(program, tuple(sorted(options)), tuple(arguments))
+    return ShellCommand(program, tuple(sorted(options)), tuple(arguments))
 
 
 def strip_wrappers(tokens: Sequence[str]) -> list[str]:
@@ -180,18 +180,18 @@ def _read_joined(
     return found, 0
 
 
-def matches(authored: Sequence[Command], typed: Sequence[Command]) -> bool:
+def matches(authored: Sequence[ShellCommand], typed: Sequence[ShellCommand]) -> bool:
     """Return whether a typed pipeline means the authored one, in which `…` is any text."""
     return len(authored) == len(typed) and all(map(_command_matches, authored, typed))
 
 
-def _command_matches(authored: Command, typed: Command) -> bool:
+def _command_matches(authored: ShellCommand, typed: ShellCommand) -> bool:
     """Compare two commands piece by piece."""
     pieces, other = _flatten(authored), _flatten(typed)
     return len(pieces) == len(other) and all(map(_text_matches, pieces, other))
 
 
-def _flatten(command: Command) -> list[str]:
+def _flatten(command: ShellCommand) -> list[str]:
     options = [text for option in command.options for text in option]
     return [command.program, f"{len(options)}", *options, *command.arguments]
 

@@ -158,12 +158,12 @@ class FormField:
 
     @property
     def shown(self) -> str:
-        """Return what is chosen as a person reads it; empty for a number, which needs its label."""
+        """Return what is chosen, with its label; empty for a number."""
         if self.widget == "tick":
             return self.label if self.value == "yes" else ""
         labels = dict(choice for group in self.options for choice in group.choices)
         text = labels.get(self.value, "")
-        return text if len(text) <= _WHOLE else ""
+        return f"{self.label}: {text}" if text and len(text) <= _WHOLE else ""
 
     @property
     def _longest(self) -> int:

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.authoring.response_table import Outcome, build_response_table
+from app.authoring.response_table import ResponseOutcome, build_response_table
 from app.authoring.store import AnswerFilter, list_logged_answers
 from app.content.library import Library, LiveLibrary
 from app.database.tables import Attempt, Learner
@@ -69,7 +69,7 @@ def test_every_table_agrees_with_the_log(
             right = sum(row.score == 1 for row in log)
             if table.groups:
                 assert sum(group.count for group in table.groups) == len(log)
-                counted = [g.count for g in table.groups if g.outcome is Outcome.ACCEPTED]
+                counted = [g.count for g in table.groups if g.outcome is ResponseOutcome.ACCEPTED]
                 assert sum(counted) == right
             for part in table.parts:
                 assert sum(response.count for response in part.responses) == len(log)
@@ -89,9 +89,9 @@ def test_typed_answers_are_grouped_by_what_they_are_graded_as(
 
     found = {g.outcome: {r.text: r.count for r in g.responses} for g in table.groups}
     assert found == {
-        Outcome.ACCEPTED: {"prefill": 12},
-        Outcome.FORESEEN: {"decode": 5},
-        Outcome.OTHER: {"Prefill phase": 10, "reading": 3},
+        ResponseOutcome.ACCEPTED: {"prefill": 12},
+        ResponseOutcome.FORESEEN: {"decode": 5},
+        ResponseOutcome.OTHER: {"Prefill phase": 10, "reading": 3},
     }
 
 

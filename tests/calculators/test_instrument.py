@@ -66,7 +66,7 @@ def test_three_inputs_show_and_the_rest_says_in_its_fold_what_it_holds():
     shown = build_calculator_form(entry, {})
     assert [f.name for group in shown.groups for f in group.fields] == ["model", "weights", "gpus"]
     assert [g.title for g in shown.folded] == ["Hardware", "", "More"]
-    assert shown.folded[0].brief.startswith("H100 SXM5 80GB")
+    assert shown.folded[0].brief.startswith("GPU: H100 SXM5 80GB")
 
 
 def test_an_empty_field_shows_what_counts_instead():

@@ -13,13 +13,13 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import add_published_hint, find_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.measurements import Measurements, find_measurements
+from app.estimator.serving.measurements import MeasurementCounts, find_measurements
 from app.estimator.serving.replica import cache_capacity, sequence_bytes
 from app.estimator.serving.step_time import (
     TILE,
     InferenceStep,
     PlacedModel,
-    Speculation,
+    SpeculativeDecoding,
     StepBatch,
     decode_time,
     place_model,
@@ -96,7 +96,7 @@ class LatencyResult:
     turns: int | None
     flips: int | None
     fits: bool
-    measurements: Measurements
+    measurements: MeasurementCounts
 
     def error_kind(self, part: str) -> str:
         """Return the error interval of a part, decode or prefill; servers have their own.
@@ -162,7 +162,7 @@ def compute_latency(inputs: LatencyInputs, placed: PlacedModel) -> LatencyResult
     first = placed.front + prefill.total
     if inputs.chunk and inputs.chunk < new:
         first = _chunked_prefill_time(inputs, placed, inputs.chunk, new)
-    draft = Speculation(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
+    draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
     tokens = draft.tokens_per_step
     per_token = speculative_time(placed, draft, inputs.batch, context, decode.total) / tokens
     turns = flips = None

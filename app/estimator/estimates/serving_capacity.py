@@ -15,7 +15,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED_CHOICES, PUBLISHED_OR_FP8
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.measurements import Measurements, find_measurements
+from app.estimator.serving.measurements import MeasurementCounts, find_measurements
 from app.estimator.serving.replica import (
     LatencyTargets,
     OperatingPoint,
@@ -30,7 +30,7 @@ from app.estimator.serving.replica import (
     settle_rate,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate
-from app.estimator.serving.step_time import Speculation, place_model
+from app.estimator.serving.step_time import SpeculativeDecoding, place_model
 from app.estimator.units import format_number, format_value
 
 _TARGETS = InputGroup("Targets", "batching-and-latency")
@@ -204,7 +204,7 @@ class CapacityResult:
     top: OperatingPoint | None
     met: bool
     memory: bool
-    measurements: Measurements
+    measurements: MeasurementCounts
     simulated: SimulationResult | None = None
     alone: OperatingPoint | None = None
     enough: int | None = None
@@ -339,7 +339,7 @@ def profile_for(inputs: ServingCapacityInputs) -> ReplicaProfile:
         inputs.answer_variation,
         open_arrivals=inputs.requests_per_second is not None,
     )
-    draft = Speculation(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
+    draft = SpeculativeDecoding(inputs.draft_tokens, inputs.acceptance, inputs.draft_cost)
     return profile_replica(placed, traffic, inputs.memory_utilization, draft)
 
 

@@ -18,7 +18,7 @@ _GPUS = {"one": "one GPU", "several": "several GPUs", "nodes": "several servers"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Measurements:
+class MeasurementCounts:
     """Published measurements of setups like this one: how many, and of what."""
 
     count: int
@@ -66,7 +66,7 @@ def setup_key(placed: PlacedModel) -> tuple[str, str, str, str]:
     return placed.rates.kernels, placed.engine.id, model_family(placed.model), spread
 
 
-def find_measurements(placed: PlacedModel) -> Measurements:
+def find_measurements(placed: PlacedModel) -> MeasurementCounts:
     """Return the measurements of setups like this one.
 
     >>> from app.estimator.models.lookup import find_model
@@ -74,7 +74,7 @@ def find_measurements(placed: PlacedModel) -> Measurements:
     >>> from app.estimator.hardware.collectives import gpu_interconnect
     >>> from app.estimator.serving.engine import ServingSetup
     >>> from app.estimator.serving.step_time import place_model
-    >>> def measured(gpu: str) -> Measurements:
+    >>> def measured(gpu: str) -> MeasurementCounts:
     ...     card, setup = find_accelerator(gpu), ServingSetup(software="vllm")
     ...     return find_measurements(
     ...         place_model(find_model("llama-3-8b"), card, gpu_interconnect(card), setup))
@@ -87,4 +87,4 @@ def find_measurements(placed: PlacedModel) -> Measurements:
         f"{placed.engine.label} with {_FAMILIES[key[2]]} on {_GPUS[key[3]]} "
         f"of {placed.gpu.architecture}"
     )
-    return Measurements(counts.get(" ".join(key), 0), setup)
+    return MeasurementCounts(counts.get(" ".join(key), 0), setup)

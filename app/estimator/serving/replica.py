@@ -12,7 +12,7 @@ from app.estimator.models.number_formats import padding_bytes, weight_table
 from app.estimator.serving.queueing import wait_quantile
 from app.estimator.serving.step_time import (
     PlacedModel,
-    Speculation,
+    SpeculativeDecoding,
     StepBatch,
     decode_time,
     speculative_time,
@@ -288,10 +288,10 @@ def profile_replica(
     placed: PlacedModel,
     traffic: RequestTraffic,
     usable: float = 0.9,
-    draft: Speculation | None = None,
+    draft: SpeculativeDecoding | None = None,
 ) -> ReplicaProfile:
     """Time a replica at about a dozen batch sizes."""
-    requests, draft = traffic.requests, draft or Speculation()
+    requests, draft = traffic.requests, draft or SpeculativeDecoding()
     mean = requests.mean_context
     steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
     decode = tuple(

@@ -377,7 +377,7 @@ def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Speculation:
+class SpeculativeDecoding:
     """Drafting: tokens proposed per step, the share of them that is kept, and what one costs.
 
     `cost` is the time of a draft step as a share of the model's own [1].
@@ -394,7 +394,7 @@ class Speculation:
 
 
 def speculative_time(
-    placed: PlacedModel, draft: Speculation, sequences: float, context: float, alone: float
+    placed: PlacedModel, draft: SpeculativeDecoding, sequences: float, context: float, alone: float
 ) -> float:
     """Time of one step that verifies drafts, with the drafting [s].
 

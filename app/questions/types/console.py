@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from app.questions.lab import (
+    CommandMatcher,
     Lab,
     LabCommand,
     LabEntry,
     LabSession,
-    Terminal,
     replay,
     shortest_way,
     ways_to_states,
@@ -115,7 +115,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
 
     def shown(self, answer: ConsoleAnswer, typed: Typed) -> OpenLab:
         """Return the session of the lines that the form sent."""
-        lines, terminal = _typed_lines(typed), Terminal(answer.lab)
+        lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
         completions = (" ".join([p, *terminal.options_of(p)]) for p in terminal.programs)
         draft = single_value(typed, "command")
         return OpenLab(replay(answer.lab, lines), lines, draft, tuple(completions))
@@ -201,7 +201,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         yield "Nothing typed, right diagnosis", right
         for state, path in ways_to_states(lab).items():
             lines = [lab.commands[n].sample for n in path]
-            here = [lab.commands[n] for n in Terminal(lab).available(state)]
+            here = [lab.commands[n] for n in CommandMatcher(lab).available(state)]
             lines += [c.sample for c in here if not c.to and not c.harmful]
             yield f"All answers in the state “{state}”", {"ran": lines[:MOST_LINES]}
             for command in here:

@@ -20,7 +20,7 @@ from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile, get_estimate_effort
 from app.markup.quantities import Quantity, UnitMismatchError, convert_quantity
 from app.questions import shell
-from app.questions.lab import Lab, LabCommand, Terminal, shortest_way, ways_to_states
+from app.questions.lab import CommandMatcher, Lab, LabCommand, shortest_way, ways_to_states
 from app.questions.options import check_any_right, check_count, check_doubles, check_feedback
 from app.questions.question_type import AuthoredItem
 
@@ -251,7 +251,7 @@ def _check_states(lab: Lab, written: AuthoredItem) -> None:
 
 def _check_doubled_commands(lab: Lab, source_file: SourceFile) -> None:
     """Check that a command has one answer in a state (E90)."""
-    terminal = Terminal(lab)
+    terminal = CommandMatcher(lab)
     reported: set[int] = set()
     for index, command in enumerate(lab.commands):
         for state, spelling in itertools.product(command.states or lab.states, command.spellings):
@@ -306,7 +306,7 @@ def _check_reachability(lab: Lab, written: AuthoredItem) -> None:
 
 def _check_ineffective_commands(lab: Lab, source_file: SourceFile) -> None:
     """Warn about a state in which all answers are those of the state before (W89)."""
-    terminal = Terminal(lab)
+    terminal = CommandMatcher(lab)
     answers = {state: terminal.available(state) for state in lab.states}
     for index, command in enumerate(lab.commands):
         for state in command.states or lab.states:
