@@ -42,9 +42,8 @@ from app.web import errors, monitoring, small_pages
 from app.web.dependencies import RouteNames, require_calculators
 from app.web.middleware import EdgeConfig, EdgeMiddleware
 from app.web.monitoring import Metrics, Readiness, end_with_parent
-from app.web.rate_limits import RateLimiter
 from app.web.render import StaticAssets, create_template_env
-from app.web.request_limits import BodyBuffer, BodyTimeouts, FairSlots, RequestGuard
+from app.web.request_limits import BodyBuffer, BodyTimeouts, FairSlots, RateLimiter, RequestGuard
 from app.web.visitor import SessionCookies
 
 # Check the course files at most twenty times a second. Authors do not save and reload

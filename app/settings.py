@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.resources import IN_WHEEL, ROOT
-from app.web.rate_limits import read_rates
+from app.web.request_limits import read_rates
 from app.web.visitor import AUTHOR, CHOICES, COOKIE
 
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]

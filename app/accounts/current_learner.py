@@ -34,8 +34,8 @@ from app.database.engine import DbSession, read_only_session, run_query
 from app.database.quotas import DailyQuota, StorageLimit
 from app.database.write_queue import Turn
 from app.web.dependencies import current_library
-from app.web.rate_limits import RateLimiter, client_key
 from app.web.render import render_page
+from app.web.request_limits import RateLimiter, client_key
 from app.web.visitor import SessionCookies, Visitor, describe_user_agent
 
 _A_DAY = dt.timedelta(days=1)

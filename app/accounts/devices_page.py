@@ -17,8 +17,8 @@ from app.clock import Now, find_time_zone
 from app.database.engine import DbSession
 from app.errors import NotFoundError
 from app.web.dependencies import public_base_url
-from app.web.rate_limits import RateLimiter, client_key
 from app.web.render import render_page
+from app.web.request_limits import RateLimiter, client_key
 from app.web.visitor import (
     CLEAR_SITE_DATA,
     SessionCookies,

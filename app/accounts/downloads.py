@@ -19,8 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 from app.database.engine import snapshot_session
 from app.database.quotas import StorageLimit
 from app.errors import ConflictError
-from app.web.rate_limits import client_key
-from app.web.request_limits import BodyTransfer, FairSlots, TransferSlots
+from app.web.request_limits import BodyTransfer, FairSlots, TransferSlots, client_key
 
 LONGEST_WAIT = 30.0
 """Seconds until a waiting request is refused."""

@@ -42,8 +42,8 @@ from app.import_export.items import UnusableFileError
 from app.spaced_repetition.card_ids import question_card_id
 from app.spaced_repetition.review_log import forget_empty_days
 from app.web.dependencies import CurrentLibrary
-from app.web.rate_limits import client_key
 from app.web.render import render_page
+from app.web.request_limits import client_key
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 _MB = 1_000_000

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.database.tables import DeviceCode, Learner, Note, StudyDay
-from app.web.rate_limits import RateLimiter
+from app.web.request_limits import RateLimiter
 from app.web.visitor import COOKIE
 from tests.conftest import visit
 

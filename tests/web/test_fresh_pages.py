@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from app.calculators.worker_pool import PACE
 from app.main import create_app
 from app.settings import Settings
-from app.web.rate_limits import read_rates
+from app.web.request_limits import read_rates
 from tests.conftest import visit
 from tests.databases import ABOUT_SQLITE
 from tests.web.addresses import addressed, routes

@@ -5,7 +5,7 @@ from starlette.exceptions import HTTPException
 
 from app.main import create_app
 from app.settings import Settings
-from app.web.rate_limits import RateLimiter, client_key, rate_limit_kind, read_rates
+from app.web.request_limits import RateLimiter, client_key, rate_limit_kind, read_rates
 from tests.conftest import visit
 
 
