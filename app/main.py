@@ -22,12 +22,11 @@ from app.calculators import hardware_pages, pages
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import LiveLibrary
-from app.database.backup_schedule import run_daily_backups
-from app.database.engine import create_read_semaphore, make_engine
+from app.database.backup import run_daily_backups
+from app.database.engine import Turn, create_read_semaphore, create_write_session, make_engine
 from app.database.installation import Installation, load_secret_key
 from app.database.quotas import DailyQuota, StorageLimit
 from app.database.secure_delete import LogTruncation
-from app.database.write_queue import Turn, create_write_session
 from app.estimator.hardware.prices import price_list
 from app.exams import pages as exams
 from app.exams.sitting import run_sitting_closer

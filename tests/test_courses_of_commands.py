@@ -13,9 +13,8 @@ from sqlmodel import Session, col, select
 from app.cli import main
 from app.content.courses import CourseRegistry
 from app.content.library import LiveLibrary, load_library
-from app.database.engine import make_engine
+from app.database.engine import WRITING, make_engine
 from app.database.tables import Attempt, Learner, Regrade
-from app.database.write_queue import WRITING
 from app.quiz.store import keep_revision
 from tests.conftest import FIRST_AID, two_courses
 

@@ -30,9 +30,8 @@ from app.accounts.learner_store import (
 )
 from app.clock import Now, current_time, from_milliseconds
 from app.content.library import Library
-from app.database.engine import DbSession, read_only_session, run_query
+from app.database.engine import DbSession, Turn, read_only_session, run_query
 from app.database.quotas import DailyQuota, StorageLimit
-from app.database.write_queue import Turn
 from app.web.dependencies import current_library
 from app.web.render import render_page
 from app.web.request_limits import RateLimiter, client_key

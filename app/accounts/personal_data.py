@@ -31,8 +31,7 @@ from app.accounts.current_learner import (
 from app.accounts.downloads import DownloadQueue
 from app.clock import Now, from_milliseconds
 from app.database.backup import MONTHS
-from app.database.engine import DbSession
-from app.database.write_queue import Turn
+from app.database.engine import DbSession, Turn
 from app.web.render import render_page
 from app.web.visitor import CLEAR_SITE_DATA, SessionCookies
 

@@ -25,8 +25,7 @@ from app.content.file_reader import parse_file
 from app.content.file_watcher import course_file_path
 from app.content.library import LiveLibrary
 from app.content.parse_cache import replace_file
-from app.database.engine import read_only_session
-from app.database.write_queue import Turn
+from app.database.engine import Turn, read_only_session
 from app.errors import ConflictError
 from app.questions import types
 from app.questions.model import Question

@@ -58,8 +58,7 @@ from app.authoring.to_do import (
 )
 from app.clock import Now
 from app.content.library import Library
-from app.database.engine import DbSession, read_only_session
-from app.database.write_queue import Turn
+from app.database.engine import DbSession, Turn, read_only_session
 from app.errors import ConflictError, NotFoundError
 from app.lessons.page_renderer import RenderedPage, RenderedPageCache
 from app.markup.expressions import ExpressionError

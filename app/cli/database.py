@@ -14,11 +14,15 @@ from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from app.cli.launcher import CommandError
-from app.database.backup import BackupManifest, create_backup, list_daily_backups, restore_backup
-from app.database.backup_schedule import copy_before_migration
+from app.database.backup import (
+    BackupManifest,
+    copy_before_migration,
+    create_backup,
+    list_daily_backups,
+    restore_backup,
+)
 from app.database.doctor import run_checks
-from app.database.engine import hide_passwords, make_engine, redact_url
-from app.database.errors import is_full
+from app.database.engine import hide_passwords, is_full, make_engine, redact_url
 from app.database.file_guards import (
     ASIDE,
     give_to_owner,

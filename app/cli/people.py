@@ -36,7 +36,7 @@ from app.cli.launcher import CommandError
 from app.clock import utc_now
 from app.content.courses import find_course_folders
 from app.content.library import load_library
-from app.database.write_queue import WRITING
+from app.database.engine import WRITING
 from app.main import create_session_cookies
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question

@@ -1,4 +1,4 @@
-"""Database engine, request sessions, idempotent inserts and the query for the current score.
+"""Database engine, sessions, the queue of writers, and the query for the current score.
 
 Form and URL validation refuses most bad values. The error handler here catches the
 rest: numbers beyond 32 or 64 bits, and characters that the database cannot store.
@@ -9,9 +9,14 @@ with their new score. Only pages that show both scores read `attempt.score` itse
 
 import asyncio
 import contextlib
+import errno
 import functools
 import logging
+import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import anyio
@@ -31,13 +36,171 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import ArgumentError, DataError
+from sqlalchemy.exc import ArgumentError, DataError, OperationalError
 from sqlmodel import Session, SQLModel
 
-from app.database.file_guards import ReplacedFileGuard
+from app.database.file_guards import DiskProbe, ReplacedFileGuard, expect_database
 from app.database.tables import TABLES
-from app.database.write_queue import BUSY, WRITERS, Turn
-from app.errors import InvalidInputError
+from app.errors import AppError, BusyError, DiskFullError, InvalidInputError
+
+# 55P03 lock not available, 40001 serialization failure, 40P01 deadlock.
+_BUSY_STATES = {"55P03", "40001", "40P01"}
+_FULL_STATES = {"53100"}
+_BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# The second code: the -shm file next to the database cannot grow.
+_FULL_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
+_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
+
+
+def convert_to_app_error(error: BaseException) -> AppError | None:
+    """Return the error to show for an exception or its causes; None for a bug."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if is_busy(cause):
+            return BusyError(
+                "The database is busy just now, so this could not be done.",
+                "Nothing that was confirmed before is lost. Try again in a minute.",
+            )
+        if is_full(cause):
+            return DiskFullError(
+                "The disk of this server is full, so this could not be saved.",
+                "Nothing that was confirmed before is lost. Tell whoever runs the "
+                "server, and try again when there is room.",
+            )
+        cause = cause.__cause__
+    return None
+
+
+def is_busy(error: BaseException) -> bool:
+    """Return whether a driver reports that another connection holds the lock."""
+    state = getattr(error, "sqlstate", None)
+    return _primary_error_code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
+
+
+def is_full(error: BaseException) -> bool:
+    """Return whether the driver or the system reports a full disk."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL_ERRNOS
+    return (
+        _primary_error_code(error) in _FULL_CODES or getattr(error, "sqlstate", "") in _FULL_STATES
+    )
+
+
+def _primary_error_code(error: BaseException) -> int:
+    """Return the extended SQLite error code; its lowest eight bits are the primary code."""
+    return getattr(error, "sqlite_errorcode", 0)
+
+
+Turn = Callable[[], AbstractAsyncContextManager[Session]]
+
+WRITERS = 12
+"""Concurrent write requests of one process on a database that allows several."""
+WRITING = {"writes": True}
+"""Execution options that tell a connection, before its transaction begins, that it will write."""
+BUSY = 5000
+"""Milliseconds that a connection waits for another writer before the request fails."""
+# Requests queued behind one that timed out wait less. Otherwise the last of them would
+# learn only after minutes that the database is busy.
+_LEAST_WAIT = 1.0  # seconds
+# Seconds between two tries while another process writes. SQLite's own waiting backs off
+# to a tenth of a second, and would miss the gaps that the other process leaves.
+_PAUSE = 0.002
+
+
+def create_write_session(engine: Engine) -> Turn:
+    """Return the context manager for writing: `async with turn() as session`.
+
+    The writes are on disk once the block exits without an exception.
+    """
+    if engine.dialect.name == "sqlite":
+        disk = DiskProbe(Path(engine.url.database or "").resolve().parent)
+        return functools.partial(_write_alone, engine, asyncio.Lock(), disk)
+    return functools.partial(_write_beside_others, engine, asyncio.Semaphore(WRITERS))
+
+
+@contextlib.asynccontextmanager
+async def _write_beside_others(engine: Engine, room: asyncio.Semaphore) -> AsyncIterator[Session]:
+    """Yield a session with its own transaction, on a database with concurrent writers."""
+    async with room:
+        session = Session(engine, expire_on_commit=False)
+        connect = functools.partial(session.connection, execution_options=WRITING)
+        try:
+            await run_in_threadpool(connect)
+            yield session
+            await run_in_threadpool(session.commit)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await run_in_threadpool(session.close)
+
+
+@contextlib.asynccontextmanager
+async def _write_alone(
+    engine: Engine, lock: asyncio.Lock, disk: DiskProbe
+) -> AsyncIterator[Session]:
+    """Yield a session that is the only one of this process that writes, on SQLite."""
+    latest = time.monotonic() + BUSY / 1000
+    async with lock:
+        latest = max(latest, time.monotonic() + _LEAST_WAIT)
+        with await _begin_when_free(engine, latest) as connection:
+            with Session(connection, expire_on_commit=False) as session:
+                yield session
+                session.commit()
+            # In a thread, because it waits for the disk. If this request is canceled
+            # now, the transaction still ends before the connection is used again.
+            commit = asyncio.ensure_future(run_in_threadpool(_commit, connection, disk))
+            try:
+                await asyncio.shield(commit)
+            except asyncio.CancelledError:
+                await asyncio.wait([commit])
+                raise
+
+
+async def _begin_when_free(engine: Engine, latest: float) -> Connection:
+    """Begin a write transaction as soon as other processes allow it.
+
+    Raises OperationalError at `latest`, on the monotonic clock.
+    """
+    while True:
+        try:
+            return _begin_write(engine)
+        except OperationalError as error:
+            busy = error.orig is not None and is_busy(error.orig)
+            if not busy or time.monotonic() > latest:
+                raise
+        await asyncio.sleep(_PAUSE)
+
+
+def _begin_write(engine: Engine) -> Connection:
+    """Begin a write transaction. Raises OperationalError if another connection is writing."""
+    expect_database(engine)
+    connection = engine.connect().execution_options(**WRITING)
+    driver: Any = connection.connection.dbapi_connection
+    try:
+        driver.execute("PRAGMA busy_timeout=0")
+        try:
+            connection.begin()
+        finally:
+            driver.execute(f"PRAGMA busy_timeout={BUSY}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _commit(connection: Connection, disk: DiskProbe) -> None:
+    driver: Any = connection.connection.dbapi_connection
+    # A full disk rolls back the whole transaction, and SQLite accepts a commit of nothing.
+    if not driver.in_transaction:
+        raise RuntimeError("the transaction ended before its commit")
+    try:
+        connection.commit()
+    except BaseException:
+        connection.invalidate()  # the pool would reuse it with the open transaction
+        raise
+    # Check the disk even if this commit wrote nothing: a client resending an answer that
+    # the disk lost must not get "already saved" from memory.
+    disk.prove_writable()
+
 
 _log = logging.getLogger("headroom")
 _MESSAGE = (

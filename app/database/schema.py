@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
-from app.database.errors import is_full
+from app.database.engine import is_full
 from app.database.file_guards import file_lock
 from app.resources import ROOT
 

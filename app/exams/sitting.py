@@ -18,7 +18,7 @@ from app.accounts.learner_store import lock_learner
 from app.content.blueprint import domain_by_objective
 from app.content.courses import SINGLE_COURSE, CourseRegistry
 from app.content.library import Library, LiveLibrary
-from app.database.write_queue import WRITING
+from app.database.engine import WRITING
 from app.exams import store
 from app.exams.assembly import PaperItem, assemble_paper, is_over, match_exam_types, minutes_for
 from app.exams.forms import StartExamForm

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import bump_change_counter
 from app.content.library import Library
-from app.database.write_queue import Turn
+from app.database.engine import Turn
 from app.errors import ConflictError
 from app.import_export import import_store, progress_store
 from app.import_export.anki.card_templates import convert_formulas, is_blank, replace_picture_urls

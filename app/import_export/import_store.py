@@ -41,6 +41,7 @@ from app.import_export.picture_store import put_pictures
 from app.import_export.progress_store import ImportCounts
 from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
 from app.spaced_repetition.card_rows import MEMORY
+from app.spaced_repetition.queue import DayCounts, new_cards_allowed
 from app.spaced_repetition.review_log import (
     bump_manual_edits,
     change_days,
@@ -48,7 +49,6 @@ from app.spaced_repetition.review_log import (
     rebuilt_columns,
     replay_card,
 )
-from app.spaced_repetition.review_pace import DayCounts, new_cards_allowed
 
 _BATCH_SIZE = 500  # names in one query
 Logs = Mapping[str, Sequence[Row[Any]]]

@@ -26,8 +26,7 @@ from app.accounts.learner_store import change_settings
 from app.clock import Now
 from app.content.courses import CourseRegistry
 from app.content.library import Library
-from app.database.engine import DbSession
-from app.database.write_queue import WRITING
+from app.database.engine import WRITING, DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store
 from app.progress.study_week import load_study_record, week_summary

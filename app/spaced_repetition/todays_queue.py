@@ -17,15 +17,19 @@ from app.spaced_repetition import queue, review_log
 from app.spaced_repetition.card_content import can_be_shown
 from app.spaced_repetition.card_ids import is_added_card
 from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
-from app.spaced_repetition.queue import GRADED, QueueQuery, ReviewQueue, card_note, card_pace
-from app.spaced_repetition.review_log import CardRecord
-from app.spaced_repetition.review_pace import (
+from app.spaced_repetition.queue import (
+    GRADED,
     LOOK_SECONDS,
     USUAL,
     CardPace,
     DayCounts,
+    QueueQuery,
+    ReviewQueue,
+    card_note,
+    card_pace,
     new_cards_allowed,
 )
+from app.spaced_repetition.review_log import CardRecord
 
 _LAPSES = 1.125
 REVIEW_SECONDS = LOOK_SECONDS * _LAPSES

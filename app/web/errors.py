@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
-from app.database.errors import convert_to_app_error
+from app.database.engine import convert_to_app_error
 from app.errors import AppError, MovedError
 from app.estimator.inputs import InvalidInputsError
 from app.markup.expressions import ExpressionError

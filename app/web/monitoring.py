@@ -57,8 +57,8 @@ from sqlmodel import Session, SQLModel
 
 from app.content.courses import CourseRegistry
 from app.content.library import LiveLibrary
+from app.database.engine import Turn
 from app.database.quotas import StorageLimit
-from app.database.write_queue import Turn
 from app.errors import StorageFullError
 
 router = APIRouter(include_in_schema=False)

@@ -11,8 +11,8 @@ from sqlmodel import Session, select
 
 from app.authoring.regrading import confirm_regrade, preview_regrade
 from app.content.library import LiveLibrary
+from app.database.engine import WRITING
 from app.database.tables import Attempt
-from app.database.write_queue import WRITING
 from app.questions.model import Question
 
 NOW = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)

@@ -18,8 +18,8 @@ from sqlmodel import Session, select
 
 from app.authoring.regrading import confirm_regrade, preview_regrade
 from app.cli import main
+from app.database.engine import WRITING
 from app.database.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
-from app.database.write_queue import WRITING
 from app.import_export.export_store import list_attempts as exported
 from app.questions.grading import RegradeRefusal
 from app.quiz.store import QUESTION, find_run, keep_revision, load_history

@@ -27,7 +27,7 @@ from sqlmodel import Session, select
 from app.accounts import learner_store as store
 from app.cli.database import prepare_database
 from app.database import secure_delete as erasure
-from app.database.backup_schedule import _DailyBackup
+from app.database.backup import _DailyBackup
 from app.database.installation import Installation
 from app.database.secure_delete import LogTruncation, truncate_log, vacuum_file, vacuum_if_marked
 from app.database.tables import Attempt, Learner, Note
@@ -228,9 +228,7 @@ def test_a_day_has_one_rewriting_also_where_no_copy_can_be_made(
 ):
     _gone, left = erase_half(app, path, turns=2)
     copier = _copier(path, copies)
-    monkeypatch.setattr(
-        "app.database.backup_schedule.create_backup", Mock(side_effect=OSError("full"))
-    )
+    monkeypatch.setattr("app.database.backup.create_backup", Mock(side_effect=OSError("full")))
     copier.back_up_if_due()
     assert not noted(path)
 
@@ -244,7 +242,7 @@ def test_a_large_file_is_not_rewritten_while_the_server_runs(
     app: FastAPI, path: Path, copies: Path, monkeypatch: pytest.MonkeyPatch
 ):
     erase_half(app, path)
-    monkeypatch.setattr("app.database.backup_schedule.LARGEST_DAILY", path.stat().st_size - 1)
+    monkeypatch.setattr("app.database.backup.LARGEST_DAILY", path.stat().st_size - 1)
 
     _copier(path, copies).back_up_if_due()
 

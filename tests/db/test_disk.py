@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from app.database.engine import make_engine
+from app.database.engine import Turn, create_write_session, make_engine
 from app.database.file_guards import DiskProbe
 from app.database.schema import upgrade_schema
-from app.database.write_queue import Turn, create_write_session
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 

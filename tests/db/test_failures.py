@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.database.errors import convert_to_app_error
+from app.database.engine import convert_to_app_error
 from app.errors import BusyError, DiskFullError
 
 

@@ -11,11 +11,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine, event, select, text
 from sqlmodel import Session
 
-from app.database.engine import make_engine
+from app.database.engine import create_write_session, make_engine
 from app.database.file_guards import DatabaseGoneError, expect_database
 from app.database.schema import upgrade_schema
 from app.database.tables import SectionRead
-from app.database.write_queue import create_write_session
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 

@@ -11,12 +11,10 @@ from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, select
 
-from app.database import write_queue as writer
-from app.database.engine import make_engine
-from app.database.errors import convert_to_app_error
+from app.database import engine as writer
+from app.database.engine import Turn, convert_to_app_error, create_write_session, make_engine
 from app.database.schema import upgrade_schema
 from app.database.tables import Learner
-from app.database.write_queue import Turn, create_write_session
 from app.errors import BusyError, DiskFullError
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome

@@ -12,9 +12,8 @@ import httpx
 import pytest
 from sqlmodel import Session
 
-from app.database.engine import make_engine
+from app.database.engine import WRITING, make_engine
 from app.database.tables import Learner, OwnPicture
-from app.database.write_queue import WRITING
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, NAME

@@ -15,10 +15,9 @@ from starlette.exceptions import HTTPException
 from app.accounts.current_learner import LearnerProfile
 from app.accounts.learner_store import change_settings, erase_learner
 from app.content.library import LiveLibrary
-from app.database.engine import make_engine
+from app.database.engine import WRITING, create_write_session, make_engine
 from app.database.quotas import CARD_LOG, OWN_CARDS
 from app.database.tables import CardImport, CardStateRow, OwnCard, Review
-from app.database.write_queue import WRITING, create_write_session
 from app.import_export.anki.package_reader import read_package
 from app.import_export.card_import import AT_ONCE, ImportRunner, match_package
 from app.import_export.import_store import (

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.accounts.current_learner import LearnerProfile
-from app.spaced_repetition.review_pace import DayCounts, new_cards_allowed
+from app.spaced_repetition.queue import DayCounts, new_cards_allowed
 from app.spaced_repetition.scheduler import (
     CardState,
     ReviewEvent,

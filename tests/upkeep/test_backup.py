@@ -11,10 +11,9 @@ import pytest
 from sqlmodel import Session
 
 from app.database.backup import create_backup, restore_backup
-from app.database.engine import make_engine
+from app.database.engine import WRITING, make_engine
 from app.database.installation import Installation, InstallationError
 from app.database.tables import Learner
-from app.database.write_queue import WRITING
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.upkeep.conftest import NOW

@@ -13,7 +13,7 @@ import pytest
 
 from app.cli.database import prepare_database
 from app.database import backup as archive
-from app.database.backup_schedule import copy_if_due, run_daily_backups
+from app.database.backup import copy_if_due, run_daily_backups
 from app.database.engine import make_engine
 from app.database.file_guards import file_lock, private_temp_folder
 from app.database.installation import Installation, InstallationError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.database.backup_schedule import copy_if_due
+from app.database.backup import copy_if_due
 from app.database.doctor import DoctorFinding, run_checks
 from app.database.engine import make_engine
 from app.database.file_guards import name_replaced_files_folder

@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.clock import to_milliseconds
+from app.database.engine import WRITING
 from app.database.tables import Learner, LearnerSession, Review, Sitting
-from app.database.write_queue import WRITING
 from app.exams.store import load_item_exposure
 from app.quiz.store import load_history
 from app.study_plan.loader import listed_cards
@@ -188,7 +188,7 @@ def test_a_paper_that_another_tab_began_meanwhile_is_the_one_to_go_on_with(
         return load_item_exposure(*given)
 
     monkeypatch.setattr("app.exams.store.load_item_exposure", while_drawing)
-    monkeypatch.setattr("app.database.write_queue.BUSY", 100)
+    monkeypatch.setattr("app.database.engine.BUSY", 100)
 
     sitting = begin(rosa)
 

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event, update
 from sqlmodel import Session, select
 
+from app.database.engine import WRITING
 from app.database.tables import Learner, Note, SectionRead
-from app.database.write_queue import WRITING
 from app.main import create_app
 from app.settings import Settings
 from tests.databases import ABOUT_SQLITE
@@ -65,8 +65,8 @@ def test_first_writes_of_one_learner_at_once_make_one_learner(
 @pytest.fixture
 def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits longer than a tenth of a second for another writer."""
-    monkeypatch.setattr("app.database.write_queue.BUSY", 100)
-    monkeypatch.setattr("app.database.write_queue.BUSY", 100)
+    monkeypatch.setattr("app.database.engine.BUSY", 100)
+    monkeypatch.setattr("app.database.engine.BUSY", 100)
 
 
 @pytest.mark.usefixtures("_impatience")
