@@ -1,10 +1,124 @@
-"""The learner of a request, with their settings and study habits."""
+"""The learner of a request: settings, study habits, and the dates of the plan."""
 
 import dataclasses
 import datetime as dt
+import math
+from typing import Literal
 
-from app.accounts.plan_calendar import CardAmount, PageRoute, PlanCalendar
 from app.clock import DEFAULT_RETENTION, study_day_at, study_day_start
+
+CardAmount = Literal["fewer", "normal", "more"]
+CARD_AMOUNTS: tuple[CardAmount, ...] = ("fewer", "normal", "more")
+PageRoute = Literal["auto", "short", "full"]
+PAGE_ROUTES: tuple[PageRoute, ...] = ("auto", "short", "full")
+
+_DAY = dt.timedelta(days=1)
+_FIRST_MOCK_SHARE = 0.4  # of the days until the exam, before the first mock exam
+_LAST_MOCK_BEFORE = 2  # days from the last mock exam to the exam
+_LEAST_GAP = 4  # days between the last mock exam and the one before it
+_MOST_LATE = 2  # days that a missed mock exam stays on the list; the last one until the eve
+_OPEN_DAYS = 60  # days that the plan looks ahead while no exam day is set
+
+
+def read_card_amount(value: str) -> CardAmount:
+    """Return a stored choice; an unknown one is normal."""
+    return next((amount for amount in CARD_AMOUNTS if amount == value), "normal")
+
+
+def read_page_route(value: str) -> PageRoute:
+    """Return a stored choice; an unknown one leaves it to the plan."""
+    return next((route for route in PAGE_ROUTES if route == value), "auto")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanCalendar:
+    """The dates of a plan, from the study day on which the exam day was set.
+
+    `off` are weekdays without study time (Monday is 0). Without an exam day `exam` is None, there
+    are no mock exams, and the plan looks a fixed number of days ahead.
+    """
+
+    begin: dt.date
+    exam: dt.date | None = None
+    mocks: tuple[dt.date, ...] = ()
+    off: frozenset[int] = frozenset()
+
+    @property
+    def days(self) -> int:
+        """The days from setting the exam day to the exam, at least 1."""
+        return max(1, (self.exam - self.begin).days) if self.exam else _OPEN_DAYS
+
+    def days_left(self, day: dt.date) -> int:
+        """Return the days from `day` to the exam, 0 on the exam day and after it."""
+        return max(0, (self.exam - day).days) if self.exam else _OPEN_DAYS
+
+    def study_days_after(self, day: dt.date) -> int:
+        """Return how many days after `day` and before the exam have study time."""
+        days = (day + n * _DAY for n in range(1, self.days_left(day)))
+        return sum(each.weekday() not in self.off for each in days)
+
+    def is_off(self, day: dt.date) -> bool:
+        """Return whether nothing is planned for a day. The exam day is never off."""
+        return self.exam is not None and day < self.exam and day.weekday() in self.off
+
+    def due_mock(self, day: dt.date, last_sat: dt.date | None) -> dt.date | None:
+        """Return the date of the mock exam to sit on `day`, which may be an earlier one; or None.
+
+        `last_sat` is the study day of the last mock exam that was finished.
+        """
+        planned = max((mock for mock in self.mocks if mock <= day), default=None)
+        if planned is None or self.exam is None or day >= self.exam:
+            return None
+        if last_sat is not None and last_sat >= planned:
+            return None
+        late = (day - planned).days
+        return planned if late <= _MOST_LATE or planned == self.mocks[-1] else None
+
+
+def plan_mock_days(
+    begin: dt.date, exam: dt.date, off: frozenset[int] = frozenset()
+) -> tuple[dt.date, ...]:
+    """Return the dates of the mock exams for an exam day that was set on `begin`.
+
+    The first comes after 40% of the days, then one a week, the last two days before the exam. A
+    date that is a day off moves to the next day with study time. None if fewer than four days are
+    left.
+
+    >>> [day.day for day in plan_mock_days(dt.date(2026, 3, 1), dt.date(2026, 3, 25))]
+    [11, 18, 23]
+    """
+    days = (exam - begin).days
+    if days < _LAST_MOCK_BEFORE + 2:
+        return ()
+    last = days - _LAST_MOCK_BEFORE
+    first = max(2, math.ceil(_FIRST_MOCK_SHARE * days))
+    offsets = [*range(first, last - _LEAST_GAP + 1, 7), last]
+    dates = [_next_study_day(begin + n * _DAY, exam, off) for n in offsets]
+    return tuple(dict.fromkeys(dates))
+
+
+def _next_study_day(day: dt.date, exam: dt.date, off: frozenset[int]) -> dt.date:
+    later = day
+    while later < exam and later.weekday() in off:
+        later += _DAY
+    return later if later < exam else day
+
+
+def move_mock_day(
+    calendar: PlanCalendar, old: dt.date, new: dt.date, today: dt.date
+) -> tuple[dt.date, ...]:
+    """Return the mock exam dates with `old` moved to `new`.
+
+    Raises ValueError with a sentence for the learner if that date can't be used.
+    """
+    if calendar.exam is None or old not in calendar.mocks:
+        raise ValueError(f"No mock exam is planned for {old.isoformat()}.")
+    if not today <= new < calendar.exam:
+        raise ValueError("Choose a day from today to the day before your exam.")
+    if new != old and new in calendar.mocks:
+        raise ValueError(f"A mock exam is already planned for {new.isoformat()}.")
+    return tuple(sorted(new if mock == old else mock for mock in calendar.mocks))
+
 
 LAST_WEEK = 7
 """Days before the exam on which the study time may be doubled."""

@@ -14,8 +14,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func
 from sqlalchemy import delete as sqlalchemy_delete
 from sqlmodel import Session, SQLModel, col, delete, update
 
-from app.accounts.learner import LearnerProfile
-from app.accounts.plan_calendar import read_card_amount, read_page_route
+from app.accounts.learner import LearnerProfile, read_card_amount, read_page_route
 from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import SESSIONS, check_quota

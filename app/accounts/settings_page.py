@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from app.accounts import learner_store
 from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
-from app.accounts.plan_calendar import CARD_AMOUNTS, PAGE_ROUTES, plan_mock_days
+from app.accounts.learner import CARD_AMOUNTS, PAGE_ROUTES, plan_mock_days
 from app.clock import DEFAULT_RETENTION, Now, find_time_zone
 from app.database.engine import DbSession
 from app.web.render import render_page

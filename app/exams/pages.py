@@ -62,6 +62,7 @@ from app.questions.model import Question, Variant
 from app.questions.question_form import OpenQuestion, excerpt, new_token, question_title
 from app.questions.result import UnreadableResponse
 from app.questions.variants import draw_variant
+from app.quiz.next_steps import learning_order
 from app.quiz.question_page import (
     AnswerFeedback,
     NextLinks,
@@ -69,7 +70,6 @@ from app.quiz.question_page import (
     build_feedback,
     refuse_during_exam,
 )
-from app.quiz.run_summary import learning_order
 from app.quiz.store import RecordedAttempt, load_history
 from app.spaced_repetition.added_cards import added_cards
 from app.spaced_repetition.card_ids import exists_in_course, question_card_id

@@ -18,8 +18,8 @@ from app.accounts.current_learner import (
     Writer,
     load_learner_by_id,
 )
+from app.accounts.learner import PlanCalendar, move_mock_day
 from app.accounts.learner_store import change_settings
-from app.accounts.plan_calendar import PlanCalendar, move_mock_day
 from app.accounts.settings_page import settings_as_typed, settings_page
 from app.clock import Now
 from app.content.blueprint import main_exam
@@ -29,7 +29,7 @@ from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError
 from app.progress import store as progress_store
 from app.progress.study_week import DayState, StudyRecord, day_state, load_study_record
-from app.quiz.todays_tasks import view_task
+from app.quiz.next_steps import view_task
 from app.study_plan.cards import last_new_day
 from app.study_plan.day_list import TickedTask
 from app.study_plan.loader import (

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from app.accounts.current_learner import Reader, RequestContext
 from app.clock import from_milliseconds
 from app.content.course_facts import course_facts
-from app.lessons.objective_states import domain_progress
+from app.lessons.course_pages import domain_progress
 from app.progress import history_store as history
 from app.progress import store
 from app.progress.calibration import calibration_chart

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from app.accounts.current_learner import RequestContext
-from app.accounts.plan_calendar import PlanCalendar
+from app.accounts.learner import PlanCalendar
 from app.clock import from_milliseconds
 from app.content.course_facts import course_facts
 from app.content.library import Library

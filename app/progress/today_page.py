@@ -17,7 +17,7 @@ from app.content.blueprint import main_exam
 from app.content.course_facts import course_facts
 from app.content.library import Library
 from app.errors import ConflictError
-from app.lessons.objective_states import domain_progress
+from app.lessons.course_pages import domain_progress
 from app.markup.model import ExamBlueprint, Topic
 from app.progress import history_store as history
 from app.progress import store as progress_store
@@ -25,8 +25,8 @@ from app.progress.history_store import OpenPlacementTest, OpenSitting
 from app.progress.score_trend import draw_trend, score_trend
 from app.progress.study_week import StudyRecord, load_study_record, week_days, week_summary
 from app.questions.question_form import new_token
+from app.quiz.next_steps import TaskView, view_task
 from app.quiz.selection import draw_placement
-from app.quiz.todays_tasks import TaskView, view_task
 from app.spaced_repetition.todays_queue import todays_queue
 from app.study_plan.loader import DayListEnsured, StudyPlan, listed_cards, load_plan
 from app.web.render import render_page

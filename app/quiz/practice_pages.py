@@ -26,6 +26,7 @@ from app.questions.question_form import (
 )
 from app.quiz import store
 from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
+from app.quiz.next_steps import summarize_run, view_task
 from app.quiz.question_page import (
     ask_again_in_unit,
     excluded_questions,
@@ -35,7 +36,6 @@ from app.quiz.question_page import (
     refuse_during_exam,
     run_frame,
 )
-from app.quiz.run_summary import summarize_run
 from app.quiz.selection import (
     PastAttempts,
     PracticeRequest,
@@ -45,7 +45,6 @@ from app.quiz.selection import (
     weakest_objectives,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
-from app.quiz.todays_tasks import view_task
 from app.spaced_repetition.added_cards import added_cards
 from app.spaced_repetition.card_ids import question_card_id
 from app.study_plan.loader import load_plan

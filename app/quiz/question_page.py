@@ -33,7 +33,7 @@ from app.questions.result import GradeResult, UnreadableResponse
 from app.questions.variants import draw_variant
 from app.quiz import store
 from app.quiz.forms import AskedFor, FlagWished, Posted, QuestionSubmission, Reported
-from app.quiz.passages import find_passage
+from app.quiz.next_steps import find_passage
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.spaced_repetition.added_cards import MissedQuestionCard, find_missed_question_card
 from app.spaced_repetition.card_ids import can_be_card

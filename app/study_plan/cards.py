@@ -5,7 +5,7 @@ import datetime as dt
 import math
 from collections.abc import Mapping
 
-from app.accounts.plan_calendar import CardAmount, PlanCalendar
+from app.accounts.learner import CardAmount, PlanCalendar
 from app.content.course_facts import CourseFacts
 from app.spaced_repetition.fsrs import fsrs_formulas
 from app.study_plan.facts import CardFact, LearnerFacts

@@ -11,7 +11,7 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from app.accounts.plan_calendar import CardAmount, PageRoute, PlanCalendar
+from app.accounts.learner import CardAmount, PageRoute, PlanCalendar
 from app.content.course_facts import CourseFacts
 from app.study_plan import cards
 from app.study_plan.facts import LearnerFacts, TaskKind, sum_readings

@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.accounts.current_learner import LearnerProfile, Reader, RequestContext
-from app.accounts.plan_calendar import PlanCalendar
+from app.accounts.learner import PlanCalendar
 from app.clock import round_minutes
 from app.content.course_facts import course_facts
 from app.database.engine import write_in_own_transaction

@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, MetaData, Table, column, inspect, table, text
 from sqlmodel import Session, SQLModel, select
 
-from app.accounts.plan_calendar import plan_mock_days
+from app.accounts.learner import plan_mock_days
 from app.database.engine import make_engine
 from app.database.schema import downgrade_schema, is_current, upgrade_schema
 from app.database.tables import (

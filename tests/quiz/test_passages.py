@@ -1,7 +1,7 @@
 """A question leads to the sentence of its page that answers it."""
 
 from app.content.library import Library
-from app.quiz.passages import Passage, find_passage
+from app.quiz.next_steps import Passage, find_passage
 
 
 def test_a_question_leads_to_the_sentence_that_answers_it(shipped: Library) -> None:

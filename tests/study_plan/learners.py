@@ -13,7 +13,7 @@ import random
 import statistics
 from collections.abc import Callable
 
-from app.accounts.plan_calendar import CardAmount, PageRoute, PlanCalendar, plan_mock_days
+from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_days
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE, PagePart
 from app.spaced_repetition.fsrs import FsrsFormulas, fsrs_formulas

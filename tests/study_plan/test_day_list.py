@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from app.accounts.plan_calendar import PageRoute, PlanCalendar, plan_mock_days
+from app.accounts.learner import PageRoute, PlanCalendar, plan_mock_days
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE
 from app.study_plan.cards import choose_new_cards, count_new_cards, due_day

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.accounts.plan_calendar import (
+from app.accounts.learner import (
     PlanCalendar,
     move_mock_day,
     plan_mock_days,

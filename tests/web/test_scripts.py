@@ -16,7 +16,7 @@ from app.main import create_app
 from app.markup.ids import bottom_k_sketch, jaccard_similarity
 from app.markup.scripts import BOUNDARY, mark_letter_boundaries
 from app.questions.variants import draw_variant
-from app.quiz.passages import find_passage
+from app.quiz.next_steps import find_passage
 from app.settings import Settings
 from tests.conftest import SCRIPTS, TINY, let_in, visit
 from tests.quiz.test_real_questions import right_answer

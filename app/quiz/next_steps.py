@@ -1,0 +1,275 @@
+"""What to do next: after an answer, after a run, and on the list of the day."""
+
+import collections
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote
+
+from app.clock import round_minutes
+from app.content.blueprint import domain_by_objective
+from app.content.library import Library
+from app.markup.model import Topic
+from app.markup.scripts import BOUNDARY, ENDS, UNSPACED_ENDS, mark_letter_boundaries
+from app.study_plan.day_list import PageToRead, TickedTask
+from app.web.formatting import format_count
+
+_STEPS = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TopicResult:
+    """How a topic went: `right` of `count` questions were fully right."""
+
+    slug: str
+    title: str
+    minutes: float
+    right: int
+    count: int
+
+    @property
+    def missed(self) -> int:
+        return self.count - self.right
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DomainResult:
+    """How a domain went; `weight` is its share of the exam."""
+
+    title: str
+    weight: float
+    right: int
+    count: int
+
+    @property
+    def cost(self) -> float:
+        """The share of the exam that is lost if all of the domain goes like this."""
+        return self.weight * (self.count - self.right) / self.count
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MissedQuestion:
+    """A question that was not fully right, with its place in the run or paper, from 1."""
+
+    place: int
+    topic: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunSummary:
+    """`to_read` are the topics to read next, at most three; `strong` those without a miss.
+
+    `missed` is in the order to learn it. `costly` is the domain whose misses cost most in the
+    exam, None if nothing was missed.
+    """
+
+    to_read: tuple[TopicResult, ...]
+    strong: tuple[TopicResult, ...]
+    missed: tuple[MissedQuestion, ...]
+    costly: DomainResult | None = None
+
+
+def summarize_run(
+    library: Library, scores: Mapping[str, float], items: list[str], listed: Sequence[str] = ()
+) -> RunSummary:
+    """Return the summary; `scores` has the answered questions, `items` all in their order.
+
+    Of the topics to read, those `listed` for today come first, in that order.
+    """
+    ordered = learning_order(library, scores)
+    topics = [
+        _topic_result(library, slug, [scores[item] for item in group])
+        for slug, group in itertools.groupby(ordered, lambda item: library.questions[item].topic)
+    ]
+    missed = [item for item in ordered if scores[item] < 1]
+    order = {slug: place for place, slug in enumerate(listed)}
+    weakest = sorted(
+        (topic for topic in topics if topic.missed),
+        key=lambda topic: (order.get(topic.slug, len(order)), -topic.missed),
+    )
+    return RunSummary(
+        to_read=tuple(weakest[:_STEPS]),
+        strong=tuple(topic for topic in topics if not topic.missed),
+        missed=tuple(
+            MissedQuestion(
+                items.index(item) + 1,
+                library.topics[library.questions[item].topic].title,
+            )
+            for item in missed
+        ),
+        costly=_costliest_domain(library, scores),
+    )
+
+
+def _costliest_domain(library: Library, scores: Mapping[str, float]) -> DomainResult | None:
+    domain_of = domain_by_objective(library)
+    results = []
+    for domain in library.syllabus.domains:
+        mine = [
+            score
+            for item, score in scores.items()
+            if library.questions[item].home(domain_of) == domain.number
+        ]
+        if mine:
+            right = sum(score >= 1 for score in mine)
+            results.append(DomainResult(domain.title, domain.weight, right, len(mine)))
+    worst = max(results, key=lambda result: result.cost, default=None)
+    return worst if worst and worst.cost else None
+
+
+def learning_order(library: Library, items: Iterable[str]) -> list[str]:
+    """Return the questions in the order in which the course teaches what they ask."""
+    known = [item for item in items if item in library.questions]
+    return sorted(known, key=lambda item: _position(library, item))
+
+
+def _position(library: Library, item: str) -> tuple[int, str, int]:
+    topics, slug = library.syllabus.topics, library.questions[item].topic
+    place = topics.index(slug) if slug in topics else len(topics)
+    asked = library.topics[slug].questions
+    return place, slug, asked.index(item) if item in asked else len(asked)
+
+
+def _topic_result(library: Library, slug: str, scores: list[float]) -> TopicResult:
+    topic = library.topics[slug]
+    right = sum(score >= 1 for score in scores)
+    return TopicResult(slug, topic.title, topic.minutes, right, len(scores))
+
+
+_WORD = re.compile(r"[^\W_]{2,}")
+_SENTENCE_END = re.compile(rf"(?<=[{ENDS};:])\s+|(?<=[{UNSPACED_ENDS}])|\n(?=[^\W\d_a-z]|“)")
+_BEFORE_A_STOP = re.compile(r"\s+(?=[,.;:!?)])")
+_PLAIN_WORD = re.compile("[\\w,.'\u2019%/-]+")
+_MOST_WORDS = 6  # that a browser has to find on the page
+_LEAST_WORDS = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Passage:
+    """A sentence of a page, and the anchor of its section."""
+
+    anchor: str
+    text: str
+
+    @property
+    def fragment(self) -> str:
+        """The end of a URL: a browser marks the sentence, or else goes to its section."""
+        text = self.text
+        if text.endswith(";"):  # the row of a table: a browser finds only text within one cell
+            text = max(text.rstrip(";").split(", "), key=len)
+        # A formula reads differently on the page.
+        words = list(itertools.takewhile(_PLAIN_WORD.fullmatch, text.split()[:_MOST_WORDS]))
+        if len(words) < _LEAST_WORDS:
+            return f"#{self.anchor}"
+        # A hyphen has a meaning of its own in a text fragment.
+        return f"#{self.anchor}:~:text={quote(' '.join(words), safe='').replace('-', '%2D')}"
+
+
+def find_passage(topic: Topic, stem: str, answer: str) -> Passage | None:
+    """Return the sentence that shares the rarest words with a question; None if none does.
+
+    The words of the right `answer` and its explanation count twice as much as those of the stem.
+    """
+    passages = [
+        Passage(section.anchor, _BEFORE_A_STOP.sub("", " ".join(sentence.split())))
+        for section in topic.sections
+        if section.anchor
+        for sentence in _SENTENCE_END.split(section.plain)
+    ]
+    words = [_distinct_words(passage.text) for passage in passages]
+    sentences_with = collections.Counter(word for sentence in words for word in sentence)
+    weights = dict.fromkeys(_distinct_words(stem), 1) | dict.fromkeys(_distinct_words(answer), 2)
+    best, found = 0.0, None
+    for passage, sentence in zip(passages, words, strict=True):
+        shared = sentence & weights.keys()
+        rarity = sum(weights[w] * math.log(len(words) / sentences_with[w]) for w in shared)
+        score = rarity / math.sqrt(8 + len(sentence))  # a long sentence has more words by chance
+        if score > best:
+            best, found = score, passage
+    return found
+
+
+def _distinct_words(text: str) -> frozenset[str]:
+    """Return the words of a text without the endings of plurals, or pairs of letters."""
+    parted = mark_letter_boundaries(text.lower()).split(BOUNDARY)
+    pairs = (a + b for a, b in itertools.pairwise(filter(None, parted)) if len(a + b) == 2)
+    words = (word.rstrip("s") for part in parted for word in _WORD.findall(part))
+    return frozenset((*words, *pairs))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TaskView:
+    """A task of the list in words. `names` are titles of the course that follow the title.
+
+    `address` is empty for practice, which a form starts. `minutes` are those of the whole task.
+    """
+
+    kind: str
+    title: str
+    button: str
+    minutes: int
+    is_done: bool
+    names: tuple[str, ...] = ()
+    detail: str = ""
+    address: str = ""
+
+
+_REASONS = {
+    "begun": "You have begun it",
+    "missed in the mock exam": "You missed questions on it in the mock exam",
+    "missed in the placement test": "You missed questions on it in the placement test",
+    "weak": "Most to gain here",
+}
+
+
+def _read_detail(task: TickedTask, page: PageToRead) -> str:
+    parts = [f"{task.done} of {task.total} read"] if task.done else []
+    parts += [_REASONS[page.reason]] + (["essentials only"] if page.short else [])
+    return " · ".join(parts)
+
+
+def view_task(task: TickedTask, library: Library) -> TaskView:
+    """Return a task for the page; until it is done, with those of its pages that are not read."""
+    minutes, done = round_minutes(task.task.minutes), task.is_done
+    if task.kind == "read":
+        pages = [page for page in task.unread or task.task.pages if page.slug in library.topics]
+        short = bool(pages) and pages[0].short
+        if done and task.total > 1:
+            return TaskView("read", f"{format_count(task.total, 'page')} read", "", minutes, done)
+        return TaskView(
+            "read",
+            "Read",
+            "Read",
+            minutes,
+            done,
+            tuple(library.topics[page.slug].title for page in pages),
+            "" if done or not pages else _read_detail(task, pages[0]),
+            f"/concepts/{pages[0].slug}{'?route=short' if short else ''}" if pages else "/course",
+        )
+    if task.kind == "mock":
+        exam = library.exams.get(task.task.exam)
+        names = (exam.title,) if exam else ("Mock exam",)
+        detail = f"{format_count(exam.questions, 'question')}, as on the day" if exam else ""
+        title = "Took" if done else "Take"
+        return TaskView(
+            "mock", title, "Take", minutes, done, names, detail, f"/exams/{task.task.exam}"
+        )
+    begun = f"{task.done} of {task.total} done" if task.done else ""
+    noun = "question" if task.kind == "practice" else "card"
+    count, left = format_count(task.total, noun), format_count(task.total - task.done, noun)
+    title, past, detail = {
+        "practice": ("Answer {}", "{} answered", "What you read, missed or were rarely asked"),
+        "new": ("Learn {}", "{} learned", "New, from what you read and what weighs most"),
+        "review": ("Review {}", "{} reviewed", "Those you would forget otherwise"),
+    }[task.kind]
+    return TaskView(
+        kind=task.kind,
+        title=past.format(count) if done else title.format(count),
+        button=title.format(left),
+        minutes=minutes,
+        is_done=done,
+        detail="" if done else begun or detail,
+        address="" if task.kind == "practice" else f"/flashcards?task={task.kind}",
+    )
