@@ -1,4 +1,4 @@
-"""Review a card, grade, undo."""
+"""Review: the next card of the day, its answer, grades, undo; cards for offline review."""
 
 import dataclasses
 import datetime as dt
@@ -63,6 +63,7 @@ from app.spaced_repetition.todays_queue import (
     count_unseen_by_topic,
     queue_counters,
     todays_queue,
+    upcoming_cards,
 )
 from app.study_plan.loader import DayListEnsured, listed_cards
 from app.web.dependencies import find_topic
@@ -567,3 +568,44 @@ def _measure_review_milliseconds(ctx: RequestContext, since: int) -> int | None:
     """Return the milliseconds from showing the card to its rating; None if not plausible."""
     passed = to_milliseconds(ctx.now) - since
     return passed if since and 0 <= passed <= _LONGEST_LOOK else None
+
+
+_MAX_OFFLINE_CARDS = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OfflineCard:
+    """One card of the page; the token identifies the showing.
+
+    `later` says that it is not one of today's cards.
+    """
+
+    card: Flashcard
+    token: str
+    later: bool
+
+
+@router.get("/offline")
+def show_offline_cards(ctx: Reader) -> HTMLResponse:
+    """Today's cards and those due by tomorrow, for the browser to cache."""
+    found = build_offline_cards(ctx)
+    return ctx.page(
+        "flashcards/offline.html",
+        today=[leaf for leaf in found if not leaf.later],
+        later=[leaf for leaf in found if leaf.later],
+        who=learner_marker(ctx.learner),
+        most=_MAX_OFFLINE_CARDS,
+    )
+
+
+def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
+    """Return at most 100 cards: today's in queue order, then those due by tomorrow."""
+    today, later = upcoming_cards(ctx, listed_cards(ctx), _MAX_OFFLINE_CARDS)
+    held = {one.card: one.turns for one in (*today, *later)}
+    names = {one.card for one in today}
+    found = find_cards_once(ctx, list(held)[:_MAX_OFFLINE_CARDS])
+    return [
+        OfflineCard(one.card, showing_token(card, held[card]), later=card not in names)
+        for card, one in found.items()
+        if not one.sat
+    ]
