@@ -17,7 +17,6 @@ from app.content.courses import CourseRegistry
 from app.content.item_splitter import page_without_items
 from app.content.library import Library
 from app.errors import NotFoundError
-from app.markup.ids import slugify
 from app.markup.model import (
     CalculatorBlock,
     Flashcard,
@@ -27,6 +26,7 @@ from app.markup.model import (
     Section,
     Topic,
 )
+from app.markup.text import slugify
 from app.questions.grading import question_faces
 from app.questions.model import Question
 from app.questions.variants import draw_variant

@@ -14,10 +14,10 @@ from typing import Annotated
 
 from fastapi import Depends
 
-from app.content.blueprint import domain_by_objective, questions_of_objective
+from app.content.course_facts import domain_by_objective, questions_of_objective
 from app.content.library import Library
-from app.markup.ids import normalize_text
 from app.markup.model import CalculatorBlock, HtmlBlock, Topic
+from app.markup.text import normalize_text
 from app.questions import types
 from app.questions.model import Question
 from app.web.dependencies import CurrentLibrary

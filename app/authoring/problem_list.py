@@ -12,9 +12,9 @@ from markdown_it.token import Token
 from app.content.file_watcher import course_file_path
 from app.content.library import Library
 from app.markup.html_renderer import RenderContext, render_tokens
-from app.markup.ids import slugify
 from app.markup.markdown_tokens import closing_index, parse_markdown, plain_text
 from app.markup.problems import ContentProblem, SourceFile
+from app.markup.text import slugify
 from app.resources import ROOT
 
 _CONTEXT_LINES = 8

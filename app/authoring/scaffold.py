@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from app.content.blueprint import apportion
-from app.content.blueprint import domain_by_objective as domains_of
+from app.content.course_facts import apportion
+from app.content.course_facts import domain_by_objective as domains_of
 from app.content.file_watcher import WatchedFiles
 from app.content.library import Library, assemble_library
 from app.content.parse_cache import replace_file
 from app.content.parsed_file import list_used_ids
-from app.markup.ids import LONGEST_ID, did_you_mean, is_slug
 from app.markup.model import Topic
+from app.markup.text import LONGEST_ID, did_you_mean, is_slug
 from app.questions import types
 
 KINDS = (*types.KINDS, "computed", "card")

@@ -34,8 +34,8 @@ from app.content.courses import SINGLE_COURSE, find_course_folders, skipped_fold
 from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
 from app.content.library import assemble_library
 from app.content.routes import has_short_route, measure_short_route
-from app.markup.ids import did_you_mean
 from app.markup.problems import LOG, RULES, ContentProblem, explain_code, make_problem
+from app.markup.text import did_you_mean
 from app.resources import IN_WHEEL, ROOT
 
 

@@ -23,8 +23,8 @@ from app.content.library import find_problems
 from app.content.parse_cache import replace_file
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile, list_used_ids
 from app.content.toml_reader import write_lock
-from app.markup.ids import LONGEST_ID, slugify
 from app.markup.problems import ContentProblem, TextEdit, make_problem
+from app.markup.text import LONGEST_ID, slugify
 
 _MAX_SLUG_LENGTH = 48
 _LINE_END = re.compile(r"(\r\n|\r|\n)")

@@ -10,17 +10,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from app.content.id_ownership import IdOwners, find_owners
 from app.content.link_rules import check_drawing, check_link, check_picture, check_related
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
-from app.markup.ids import (
+from app.markup.model import Flashcard, Syllabus, Topic
+from app.markup.problems import ContentProblem, CrossReference, make_problem
+from app.markup.text import (
     closest_word,
     content_hash,
     did_you_mean,
     is_slug,
+    mark_letter_boundaries,
     normalize_text,
     slugify,
 )
-from app.markup.model import Flashcard, Syllabus, Topic
-from app.markup.problems import ContentProblem, CrossReference, make_problem
-from app.markup.scripts import mark_letter_boundaries
 from app.questions.model import Question
 
 _STALE_AFTER = dt.timedelta(days=365)

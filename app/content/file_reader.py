@@ -44,16 +44,7 @@ from app.markup.checked_figures import (
 )
 from app.markup.expressions import FigureError, compute_estimate
 from app.markup.html_renderer import RenderContext, heading_anchor, render_tokens
-from app.markup.ids import (
-    bottom_k_sketch,
-    content_hash,
-    did_you_mean,
-    hash_words,
-    hashed_text,
-    lies_within,
-    normalize_text,
-    slugify,
-)
+from app.markup.images import sanitize_svg
 from app.markup.markdown_tokens import (
     closing_index,
     first_line,
@@ -86,9 +77,18 @@ from app.markup.problems import (
     UnidentifiedItem,
     get_estimate_effort,
 )
-from app.markup.scripts import count_words
 from app.markup.strict_yaml import YamlText
-from app.markup.svg_sanitizer import sanitize_svg
+from app.markup.text import (
+    bottom_k_sketch,
+    content_hash,
+    count_words,
+    did_you_mean,
+    hash_words,
+    hashed_text,
+    lies_within,
+    normalize_text,
+    slugify,
+)
 from app.questions import types
 from app.questions.model import Question
 from app.questions.question_type import CountedOption, ItemDraft

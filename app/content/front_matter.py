@@ -9,10 +9,10 @@ from typing import Literal
 from app.content.foreign_markup import check_plain_text
 from app.markup import strict_yaml
 from app.markup.expressions import ExpressionError, compile_expression
-from app.markup.ids import LONGEST_ID, did_you_mean, is_slug
 from app.markup.model import ComputedParameters, Level, Status
 from app.markup.problems import MOST_PARAMETERS, SourceFile
 from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
+from app.markup.text import LONGEST_ID, did_you_mean, is_slug
 from app.questions.question_type import ItemComment
 from app.questions.types import KINDS
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
-from app.markup.ids import jaccard_similarity
 from app.markup.problems import ContentProblem, UnidentifiedItem, make_problem
+from app.markup.text import jaccard_similarity
 
 LOCK = "ids.lock"
 COPIED = 0.6  # similarity from which an item counts as the same in other words

@@ -23,13 +23,13 @@ from app.content.front_matter import (
 from app.content.item_rules import check_blocks
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens, unlink_figures
-from app.markup.ids import content_hash, did_you_mean, normalize_text
 from app.markup.markdown_tokens import (
     closing_index,
     first_line,
 )
 from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
+from app.markup.text import content_hash, did_you_mean, normalize_text
 from app.questions.model import Question
 from app.questions.options import ParsedOption, check_credits, is_task_list, read_options
 from app.questions.question_type import AuthoredItem, ItemDraft, ItemParts, QuestionType

@@ -10,12 +10,18 @@ from app.content.foreign_markup import check_foreign_markup
 from app.markup import expressions as templates
 from app.markup.expressions import PLACEHOLDER, ExpressionError, compile_expression, map_texts
 from app.markup.html_renderer import KINDS, RenderContext, is_language
-from app.markup.ids import closest_word, did_you_mean, normalize_text
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import ComputedParameters, Flashcard
 from app.markup.problems import A_COMBINATION, SourceFile, get_estimate_effort
 from app.markup.quantities import TYPED, UNITS, show_number, unit_kind
-from app.markup.scripts import ENDS, UNSPACED_ENDS, count_words
+from app.markup.text import (
+    ENDS,
+    UNSPACED_ENDS,
+    closest_word,
+    count_words,
+    did_you_mean,
+    normalize_text,
+)
 from app.questions import types, variants
 from app.questions.model import Question
 from app.questions.question_type import AuthoredItem, ItemComment, ItemDraft, VariantFault

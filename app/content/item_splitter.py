@@ -12,7 +12,6 @@ from markdown_it.token import Token
 from app.content.front_matter import FileKind, front_matter, read_comment
 from app.content.item_rules import check_blocks
 from app.markup.checked_figures import without_figure_links
-from app.markup.ids import SLUG_LIKE, bottom_k_sketch, hash_words
 from app.markup.markdown_tokens import (
     MISBEGUN,
     closing_index,
@@ -21,6 +20,7 @@ from app.markup.markdown_tokens import (
     parse_markdown,
 )
 from app.markup.problems import SourceFile, UnidentifiedItem
+from app.markup.text import SLUG_LIKE, bottom_k_sketch, hash_words
 from app.questions.question_type import ItemDraft
 from app.questions.types import KINDS
 

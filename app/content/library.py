@@ -28,19 +28,17 @@ from app.content.course_rules import (
     check_reviews,
     check_topics,
 )
-from app.content.file_rules import check_absent_files
 from app.content.file_watcher import (
     FileStamps,
     WatchedFiles,
+    check_absent_files,
     pause_garbage_collection,
 )
 from app.content.id_ownership import IdClaim
 from app.content.link_rules import find_drawings
 from app.content.parse_cache import LastGoodFiles, code_version
 from app.content.parsed_file import ParsedFile
-from app.content.root_causes import drop_consequences
-from app.markup.ids import closest_word, content_hash, hashed_text, lies_within
-from app.markup.images import ENOUGH, Size, image_kind, image_size
+from app.markup.images import ENOUGH, Size, image_kind, image_size, render_figure
 from app.markup.model import (
     REVERSE,
     CitedSource,
@@ -59,11 +57,12 @@ from app.markup.model import (
 )
 from app.markup.problems import (
     ContentProblem,
+    drop_consequences,
     internal_error_problem,
     make_problem,
     remove_line_breaks,
 )
-from app.markup.svg_sanitizer import render_figure
+from app.markup.text import closest_word, content_hash, hashed_text, lies_within
 from app.questions import types
 from app.questions.model import Question
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping
 
 from app.content.parsed_file import ParsedFile
-from app.markup.ids import closest_word, did_you_mean, slugify
+from app.markup.images import SMALLEST_REGION, phone_variant
 from app.markup.model import SvgFigure, SvgProblem
 from app.markup.problems import ContentProblem, CrossReference, make_problem
-from app.markup.svg_sanitizer import LEAST, phone_variant
+from app.markup.text import closest_word, did_you_mean, slugify
 
 _OTHERWISE = "Correct the link, or create what it names."
 _PAGE = "/concepts/"
@@ -100,9 +100,7 @@ def check_picture(
 _LEGIBLE = 11.0  # pixels
 # the minimum width in pixels at which a narrow and a wide drawing are shown
 _PHONE, _DESK = 358.0, 600.0
-_POINTED = (
-    f"Put a <rect> of at least {LEAST} by {LEAST} into the group; one of class “hit” is not seen."
-)
+_POINTED = f"Put a <rect> of at least {SMALLEST_REGION} by {SMALLEST_REGION} into the group; one of class “hit” is not seen."
 _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 

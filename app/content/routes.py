@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from app.content.library import Library
-from app.markup import scripts
 from app.markup.model import Section, Topic
+from app.markup.text import count_words, mark_letter_boundaries
 from app.questions import types
 
 Route = Literal["full", "short"]
@@ -79,11 +79,6 @@ def has_short_route(topics: Iterable[Topic]) -> bool:
     )
 
 
-def count_words(sections: Iterable[Section]) -> int:
-    """Return the number of words in the text of sections, without their questions."""
-    return sum(scripts.count_words(s.plain) for s in sections)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class RouteCoverage:
     """The words of the short route, and how many exam-level questions it covers."""
@@ -113,7 +108,7 @@ def measure_short_route(library: Library) -> RouteCoverage:
         read = asked & _words_of(route_sections(topic, "short"))
         questions += 1
         covered += bool(asked) and _weigh(read, weights) >= _COVERED * _weigh(asked, weights)
-    words = sum(count_words(route_sections(t, "short")) for t in topics)
+    words = sum(count_words(s.plain) for t in topics for s in route_sections(t, "short"))
     return RouteCoverage(words, covered, questions)
 
 
@@ -135,6 +130,9 @@ def _words_of(sections: Iterable[Section]) -> frozenset[str]:
 
 def _distinct_words(text: str) -> frozenset[str]:
     """Return the words of more than two letters, cut to their first letters, and the numbers."""
-    found = _WORD.findall(scripts.mark_letter_boundaries(text.lower()))
-    kept = (w for w in found if len(w) > 2 or w.isdigit() or scripts.mark_letter_boundaries(w) != w)
-    return frozenset(w[:_STEM] if w.isalpha() else w for w in kept)
+    words = _WORD.findall(mark_letter_boundaries(text.lower()))
+    return frozenset(
+        w[:_STEM] if w.isalpha() else w
+        for w in words
+        if len(w) > 2 or w.isdigit() or mark_letter_boundaries(w) != w
+    )

@@ -8,7 +8,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from app.content.parsed_file import LockEntry
-from app.markup.ids import (
+from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, SourceLocation, Syllabus
+from app.markup.problems import MOST_ENTRIES, MOST_MINUTES, MOST_OPTIONS, SourceFile, value_location
+from app.markup.text import (
     LARGEST_SAMPLE,
     MOST_SAMPLES,
     did_you_mean,
@@ -16,8 +18,6 @@ from app.markup.ids import (
     is_slug,
     language_tag,
 )
-from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, SourceLocation, Syllabus
-from app.markup.problems import MOST_ENTRIES, MOST_MINUTES, MOST_OPTIONS, SourceFile, value_location
 
 _SETTING = re.compile(r"^\s*(?P<key>[\w-]+)\s*=\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
 _QUOTES = "\"'\u201c\u201d\u201e\u2018\u2019"

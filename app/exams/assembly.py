@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from app.content.blueprint import apportion, derive_exam, is_long, short_count, short_exam
+from app.content.course_facts import apportion, derive_exam, is_long, short_count, short_exam
 from app.markup.model import Domain, ExamBlueprint
 from app.questions import types
 from app.questions.model import Question

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import Reader, RequestContext, Writer, run_reading, run_writing
 from app.clock import to_milliseconds
-from app.content.blueprint import domain_by_objective
+from app.content.course_facts import domain_by_objective
 from app.content.library import Library
 from app.database.engine import write_in_own_transaction
 from app.errors import ConflictError, NotFoundError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import Markup
 
-from app.content.blueprint import has_enough_answers
+from app.content.course_facts import has_enough_answers
 from app.content.library import Library
 from app.questions.intervals import NINETEEN_IN_TWENTY, wilson_interval
 from app.web.formatting import format_percent, format_short_date

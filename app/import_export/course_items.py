@@ -32,12 +32,12 @@ from app.import_export.markdown_to_html import tokens_to_markdown
 from app.markup import expressions
 from app.markup.expressions import ExpressionError, Value
 from app.markup.html_renderer import RenderContext
-from app.markup.ids import slugify
 from app.markup.markdown_tokens import closing_index
 from app.markup.model import Flashcard
 from app.markup.problems import SourceFile
 from app.markup.quantities import UNITS
 from app.markup.strict_yaml import YamlMapping
+from app.markup.text import slugify
 from app.questions import types, variants
 from app.questions.lab import Lab, shortest_way
 from app.questions.model import Question

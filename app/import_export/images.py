@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from app.import_export.items import Item, ItemImage, ItemOption, ItemPair
-from app.markup.ids import lies_within, slugify
 from app.markup.images import image_kind
+from app.markup.text import lies_within, slugify
 
 LARGEST = 2_000_000
 """The largest imported picture in bytes."""

@@ -21,7 +21,7 @@ from app.markup.model import (
     Section,
     Topic,
 )
-from app.markup.scripts import ENDS, UNSPACED_ENDS
+from app.markup.text import ENDS, UNSPACED_ENDS
 from app.web.dependencies import course_links
 from app.web.render import language_marks
 from app.widgets.calculator_form import build_calculator_form

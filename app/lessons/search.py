@@ -21,7 +21,7 @@ from app.estimator.hardware.part_values import CatalogPart, list_parts, part_url
 from app.estimator.registry import EstimateSpec
 from app.markup.mathml import latex_to_words
 from app.markup.model import Flashcard, Topic
-from app.markup.scripts import BOUNDARY, ENDS, mark_letter_boundaries
+from app.markup.text import BOUNDARY, ENDS, mark_letter_boundaries
 from app.questions.result import remove_invisible
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page

@@ -15,10 +15,10 @@ from app.estimator.result import Estimate, FormulaStep
 from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value
 from app.markup import expressions, quantities, strict_yaml
 from app.markup.expressions import FigureError, Value
-from app.markup.ids import did_you_mean
 from app.markup.problems import AN_ESTIMATE, SourceFile, TextEdit, get_estimate_effort
 from app.markup.quantities import Quantity, UnitMismatchError
 from app.markup.strict_yaml import Node, YamlMapping, YamlText
+from app.markup.text import did_you_mean
 from app.widgets.bar_charts import LabeledSum, RowChart, draw_rows, row_key
 
 SCHEMES = ("calc", "hw", "model")

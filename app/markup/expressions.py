@@ -21,9 +21,9 @@ from app.estimator.models.lookup import find_model
 from app.estimator.result import Estimate, Figure
 from app.estimator.units import format_value
 from app.markup import quantities
-from app.markup.ids import did_you_mean
 from app.markup.model import ComputedParameters, RichText
 from app.markup.quantities import UNITS, Quantity, UnitMismatchError, show_number
+from app.markup.text import did_you_mean
 from app.widgets import estimate_view
 
 Value = Quantity | str | bool

@@ -18,7 +18,6 @@ from pygments.util import ClassNotFound
 
 from app.markup import checked_figures
 from app.markup.expressions import FigureError
-from app.markup.ids import lies_within, slugify
 from app.markup.markdown_tokens import (
     closing_index,
     first_line,
@@ -37,6 +36,7 @@ from app.markup.problems import (
     SourceFile,
     get_estimate_effort,
 )
+from app.markup.text import lies_within, slugify
 from app.widgets.bar_charts import LETTERS
 
 HOOK_LABEL = '<p class="small quiet">Memory hook</p>'

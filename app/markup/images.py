@@ -1,11 +1,18 @@
-"""Image type and size, read from the first bytes.
+"""Images: their type and size from the first bytes, and SVG figures made safe.
 
-Pages write width and height, so that the layout does not move while images load.
+A figure is written from an allowlist, so nothing else reaches a page. Figures have no colors of
+their own: classes say what a shape means, and the page's CSS colors it.
 """
 
+import dataclasses
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from html import escape
+from xml.parsers import expat
+
+from app.markup.model import ImageBlock, RegionBox, SvgFigure, SvgProblem
+from app.markup.text import SLUG_LIKE, closest_word, slugify
 
 _BEGINNINGS = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
@@ -135,3 +142,354 @@ _READERS = {
     "webp": _webp_size,
     "avif": _avif_size,
 }
+
+
+_MOST_SVG_BYTES = 20_000
+SMALLEST_REGION = 24
+"""Minimum width and height of a clickable region in SVG units, for touch screens."""
+_DEEPEST = 12
+_ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {
+    "text",
+    "tspan",
+}
+_WORDS = frozenset({"title", "desc", "text", "tspan"})
+_NUMBERS = frozenset(
+    {"x", "y", "width", "height", "rx", "ry", "cx", "cy", "r", "dx", "dy"}
+    | {"stroke-width", "font-size"}
+)
+_THINGS = {"box", "nic", "store", "gpu", "switch", "soft-box", "frame", "top", "band"}
+_THINGS |= {"person", "bar", "bar2", "ghost", "kv-box", "free", "hit", "paper-box"}
+_LINES = {"data", "control", "oob", "power", "air", "copy", "thin", "core", "water"}
+_LINES |= {
+    "head",
+    "water-head",
+    "open",
+    "hot",
+    "hot-line",
+    "w",
+    "gr",
+    "o",
+    "a",
+    "k",
+    "r",
+}
+_ON = {"b", "on-ink", "on-hot", "on-dark", "on-bar", "on-bar2", "in-bar"}
+_CLASSES = frozenset(_THINGS | _LINES | _ON)
+_NUMBER = re.compile(r"^-?\d{1,5}(?:\.\d{1,4})?$")
+_VALUES = {
+    "d": re.compile(r"^[MmLlHhVvCcSsQqTtAaZz\d\s,.-]{1,4000}$"),
+    "stroke-dasharray": re.compile(r"^[\d\s.,]{1,40}$"),
+    "stroke-linecap": re.compile(r"^(?:round|butt|square)$"),
+    "text-anchor": re.compile(r"^(?:start|middle|end)$"),
+    "font-weight": re.compile(r"^(?:[4-7]00|bold)$"),
+    "fill": re.compile(r"^(?:none|currentColor)$"),
+    "stroke": re.compile(r"^(?:none|currentColor)$"),
+    "id": re.compile(f"^{SLUG_LIKE}$"),
+    "data-region": re.compile(f"^{SLUG_LIKE}$"),
+}
+_NAMES = frozenset({"id", "data-region"})
+_TEXT = 13.0  # Size of text without a font size, in SVG units.
+_OF_LANGUAGE = (_CLASSES | {"dia"}) - {
+    "b",
+    "w",
+    "gr",
+    "o",
+    "a",
+    "k",
+    "r",
+    "top",
+    "data",
+}
+_CLASS = re.compile(r"\sclass=[\"']([^\"'<>]{0,200})[\"']")
+# Attributes of the root that the page writes itself.
+_OF_ROOT = frozenset(
+    {"viewBox", "class", "xmlns", "role", "fill", "stroke", "font-family"}
+    | {"font-size", "width", "height", "aria-labelledby", "aria-describedby"}
+)
+_BOX = re.compile(r"^0 0 (\d{2,4}(?:\.\d+)?) (\d{2,4}(?:\.\d+)?)$")
+
+
+class _SvgError(Exception):
+    """An SVG file contains something that is not allowed; includes how to fix it."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.remedy = remedy
+
+
+def sanitize_svg(text: str) -> SvgFigure | SvgProblem:
+    """Sanitize an SVG file; return the figure, or its first problem."""
+    meant = any(not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text))
+    return dataclasses.replace(_read_svg(text), meant=meant)
+
+
+def _read_svg(text: str) -> SvgFigure | SvgProblem:
+    if len(text.encode()) > _MOST_SVG_BYTES:
+        remedy = "Draw it with fewer points, or as two drawings."
+        return SvgProblem(1, f"it is larger than {_MOST_SVG_BYTES // 1000} KB", remedy=remedy)
+    reader = _SvgParser()
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.ProcessingInstructionHandler = _refuse_instruction
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.words
+    try:
+        parser.Parse(text, True)
+        return reader.drawing(parser.CurrentLineNumber)
+    except _SvgError as refused:
+        return SvgProblem(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
+    except expat.ExpatError as error:
+        return _unreadable_svg_problem(error, [name for name, _ in reader.opened])
+
+
+def _unreadable_svg_problem(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
+    """Return the problem of a file that is not valid XML, and the element left open in it."""
+    if error.code in _OPEN and opened:
+        why = f"its <{opened[-1]}> is not closed"
+        return SvgProblem(error.lineno, why, remedy=f"Write </{opened[-1]}> at its end.")
+    why = f"it is no XML ({expat.ErrorString(error.code)})"
+    remedy = "Close every element that is opened; write &amp; for &, and &lt; for <."
+    return SvgProblem(error.lineno, why, remedy=remedy)
+
+
+_OPEN = frozenset(
+    expat.errors.codes[name]
+    for name in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_TAG_MISMATCH,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+    )
+)
+
+
+def phone_variant(file: str) -> str:
+    """Return the file name of the narrow variant of a figure, which phones get if it exists.
+
+    >>> phone_variant("gpu-node.svg")
+    'gpu-node.narrow.svg'
+    """
+    return f"{file.removesuffix('.svg')}.narrow.svg"
+
+
+def _refuse_doctype(*_: object) -> None:
+    raise _SvgError("a document type is not allowed", "Delete <!DOCTYPE …>.")
+
+
+def _refuse_instruction(*_: object) -> None:
+    remedy = "Delete what stands between <? and ?>."
+    raise _SvgError("a processing instruction is not allowed", remedy)
+
+
+@dataclasses.dataclass(slots=True)
+class _SvgParser:
+    """State of the parser: markup, title, description and regions so far."""
+
+    out: list[str] = dataclasses.field(default_factory=list)
+    said: dict[str, str] = dataclasses.field(default_factory=lambda: {"title": "", "desc": ""})
+    size: tuple[str, str] = ("", "")
+    opened: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    areas: dict[str, RegionBox | None] = dataclasses.field(default_factory=dict)
+    sizes: list[float] = dataclasses.field(default_factory=list)
+    least: float = _TEXT
+
+    def start(self, name: str, given: dict[str, str]) -> None:
+        """Write an element's opening tag after checking all of its attributes."""
+        if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
+            raise _SvgError(f"the element <{name}> is not allowed here", _replacement_hint(name))
+        if len(self.opened) >= _DEEPEST:
+            remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
+            raise _SvgError("its groups are nested too deep", remedy)
+        if name == "svg":
+            self._begin(given)
+        elif name not in self.said:
+            self._write(name, given)
+        named = given.get("id") or given.get("data-region", "")
+        self.opened.append((name, named if name == "g" else ""))
+        size = self.sizes[-1] if self.sizes and name != "svg" else _TEXT
+        self.sizes.append(float(given.get("font-size", size)) if name != "svg" else size)
+        if name == "rect":
+            self._widen_regions(given)
+
+    def end(self, name: str) -> None:
+        """Write the end tag of an element."""
+        self.opened.pop()
+        self.sizes.pop()
+        if name != "svg" and name not in self.said:
+            self.out.append(f"</{name}>")
+
+    def words(self, data: str) -> None:
+        """Write text where text is allowed; drop white space elsewhere."""
+        name = self.opened[-1][0] if self.opened else ""
+        if name in self.said:
+            self.said[name] += data
+        elif name in _WORDS:
+            self.out.append(escape(data))
+            if data.strip():
+                self.least = min(self.least, self.sizes[-1])
+        elif data.strip():
+            raise _SvgError("words stand outside of a text", "Put them into <text>.")
+
+    def drawing(self, last: int) -> SvgFigure:
+        """Return the finished figure; `last` is the last line of the file."""
+        for name, words in self.said.items():
+            if not words.strip():
+                remedy = f"Write <{name}>…</{name}> below its first line."
+                raise _SvgError(f"it has no <{name}>", remedy)
+        blurred = {n: why for n, a in self.areas.items() if (why := _region_fault(n, a))}
+        areas = tuple(a for n, a in self.areas.items() if a and n not in blurred)
+        title, desc = (" ".join(words.split()) for words in self.said.values())
+        width, height = map(float, self.size)
+        markup = "".join(self.out)
+        return SvgFigure(markup, width, height, title, desc, areas, blurred, self.least, line=last)
+
+    def _begin(self, given: dict[str, str]) -> None:
+        box = _BOX.match(given.get("viewBox", ""))
+        if box is None:
+            remedy = 'Write its size in units: viewBox="0 0 680 200".'
+            raise _SvgError("its viewBox is not “0 0 WIDTH HEIGHT”", remedy)
+        unknown = sorted(set(given) - _OF_ROOT)
+        if unknown:
+            remedy = f"Take it out; allowed are {', '.join(sorted(_OF_ROOT))}."
+            raise _SvgError(f"the attribute {unknown[0]} is not allowed on <svg>", remedy)
+        if given.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
+            remedy = f'Write font-size="{_TEXT:g}" here, and other sizes on each <text>.'
+            raise _SvgError(f"its font-size is not {_TEXT:g}", remedy)
+        self.size = (box[1], box[2])
+
+    def _write(self, name: str, given: dict[str, str]) -> None:
+        self.out.append(f"<{name}")
+        for key, value in given.items():
+            if not _is_allowed(key, value) or (key in _NAMES and name != "g"):
+                why = f"the attribute {key}=“{value[:40]}” is not allowed"
+                raise _SvgError(why, _allowed_for(key, value, name))
+            if key in _NAMES:
+                self._region_box(value)
+                key = "data-region"  # noqa: PLW2901 - the page adds its own prefix to ids
+            self.out.append(f' {key}="{escape(value)}"')
+        self.out.append(">")
+
+    def _region_box(self, name: str) -> None:
+        if name in self.areas:
+            remedy = "Give one of the two groups another id."
+            raise _SvgError(f"the id “{name}” stands twice", remedy)
+        self.areas[name] = None
+
+    def _widen_regions(self, given: dict[str, str]) -> None:
+        """Extend the box of every region that contains this rectangle."""
+        x, y, width, height = (float(given.get(key, "0")) for key in ("x", "y", "width", "height"))
+        for region in [name for _, name in self.opened if name]:
+            area = self.areas[region]
+            left, top = (x, y) if area is None else (min(area.x, x), min(area.y, y))
+            right, bottom = x + width, y + height
+            if area is not None:
+                right = max(area.x + area.width, right)
+                bottom = max(area.y + area.height, bottom)
+            self.areas[region] = RegionBox(region, left, top, right - left, bottom - top)
+
+
+def _region_fault(name: str, area: RegionBox | None) -> str:
+    """Return why a region cannot be clicked; empty if it can."""
+    if area is None:
+        return f"the region “{name}” has no <rect> to point at"
+    if min(area.width, area.height) < SMALLEST_REGION:
+        return f"the region “{name}” is smaller than {SMALLEST_REGION} × {SMALLEST_REGION}"
+    return ""
+
+
+def _replacement_hint(element: str) -> str:
+    """Return what to use in place of an element that is not allowed."""
+    if ":" in element:
+        return "Save the drawing as plain SVG, without what the editor adds."
+    known = ", ".join(sorted(_ELEMENTS - {"svg"}))
+    return _INSTEAD.get(element, f"Delete it, or draw it with {known}.")
+
+
+_INSTEAD = {
+    **dict.fromkeys(("line", "polyline", "polygon"), 'Write it as <path d="M10 10L90 10"/>.'),
+    "ellipse": "Write it as <circle>, or as a <path> with arcs.",
+    "style": "Delete it: a class of the guide says what a part is.",
+}
+_MEANT = {
+    "fill": 'Write "none" or "currentColor"; a class such as "hot" gives a color.',
+    "stroke": 'Write "none" or "currentColor"; a class such as "hot" gives a color.',
+    "style": "Take it out; a class of the guide says what the part is.",
+    "transform": "Take it out, and write each place as it is after the move.",
+    "d": "Write letters of path commands and numbers, at most 4,000 signs.",
+    "font-family": "Take it out here; it stands on <svg>.",
+    "stroke-dasharray": "Write numbers: 4 3.",
+    "stroke-linecap": "Write round, butt or square.",
+    "text-anchor": "Write start, middle or end.",
+    "font-weight": "Write 400 to 700, or bold.",
+}
+
+
+def _allowed_for(key: str, value: str, element: str) -> str:
+    """Return the allowed values of an attribute, or what to write instead."""
+    if key == "class":
+        return _class_meant(value)
+    if key in _NAMES and element == "g":
+        meant = slugify(value) or "left-part"
+        return f"Use lower-case letters, digits and hyphens: {meant}."
+    if key in _NAMES:
+        return f'Put <{element}> into a group: <g id="{slugify(value)}">.'
+    if key in _NUMBERS:
+        return f"Write a number alone, such as {_leading_number(value)}."
+    near = closest_word(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
+    return _MEANT.get(key) or (f"Did you mean “{near}”?" if near else "Take it out.")
+
+
+def _class_meant(value: str) -> str:
+    """Return the allowed class closest to an unknown first class."""
+    unknown = next(name for name in value.split() if name not in _CLASSES)
+    near = closest_word(unknown, _CLASSES)
+    known = "The guide lists the classes under “Diagrams”."
+    return f"Did you mean “{near}”?" if near else known
+
+
+def _leading_number(value: str) -> str:
+    """Return the number at the start of a value, or an example."""
+    found = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
+    return found[1] if found else "24"
+
+
+def _is_allowed(key: str, value: str) -> bool:
+    if key == "class":
+        return set(value.split()) <= _CLASSES
+    if key in _NUMBERS:
+        return bool(_NUMBER.match(value))
+    return key in _VALUES and bool(_VALUES[key].match(value))
+
+
+WIDTHS = ("wide", "narrow")
+
+
+def svg_opening(drawing: SvgFigure, width: str, name: str) -> str:
+    """Return the opening `<svg>` tag with its text alternative; ids begin with `name`."""
+    own = f"{escape(name)}-{width}"
+    return (
+        f'<svg class="g dia {width}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
+        f' role="img" aria-labelledby="{own}-title" aria-describedby="{own}-desc"'
+        ' fill="none" stroke="currentColor" font-family="sans-serif" font-size="13">'
+        f'<title id="{own}-title">{escape(drawing.title)}</title>'
+        f'<desc id="{own}-desc">{escape(drawing.desc)}</desc>'
+    )
+
+
+def render_figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: int = 1) -> str:
+    """Render an image of a page as a figure; one that is not an SVG figure stays an image.
+
+    `number` counts how often the page has shown it, so that ids stay unique.
+    """
+    file = re.sub(r"[./]", "-", picture.file.removesuffix(".svg"))
+    name = f"fig-{file}-{number}"
+    inside = "\n".join(
+        f"{svg_opening(drawing, width, name)}{drawing.markup}</svg>"
+        for width, drawing in zip(WIDTHS, drawings, strict=False)
+    )
+    words = escape(picture.caption)
+    caption = f"\n<figcaption>{words}</figcaption>" if words else ""
+    if not inside:
+        return f'<figure class="fig">{picture.html}{caption}</figure>' if words else picture.html
+    return f'<figure class="fig dias">\n{inside}{caption}\n</figure>'

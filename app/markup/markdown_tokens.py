@@ -23,7 +23,7 @@ from app.markup.problems import (
     MOST_NESTED,
     LimitExceededError,
 )
-from app.markup.scripts import is_unspaced
+from app.markup.text import is_unspaced
 
 _InlineRule = Callable[[StateInline, bool], bool]
 _BlockRule = Callable[[StateBlock, int, int, bool], bool]

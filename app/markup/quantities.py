@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from app.estimator import units
 from app.estimator.units import COUNT_SUFFIX, MINUS, split_number
-from app.markup.ids import did_you_mean
+from app.markup.text import did_you_mean
 
 # Each unit as (base unit, factor). Factors of the SI and of units accepted for use with it
 # are exact by definition: https://www.bipm.org/en/publications/si-brochure (tables 4 and 8),

@@ -22,8 +22,7 @@ from app.accounts.learner import PlanCalendar, move_mock_day
 from app.accounts.learner_store import change_settings
 from app.accounts.settings_page import settings_as_typed, settings_page
 from app.clock import Now
-from app.content.blueprint import main_exam
-from app.content.course_facts import course_facts
+from app.content.course_facts import course_facts, main_exam
 from app.content.library import Library
 from app.database.engine import DbSession
 from app.errors import InvalidInputError, NotFoundError

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Sequence
 
-from app.content.blueprint import has_enough_answers
+from app.content.course_facts import has_enough_answers
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

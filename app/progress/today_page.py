@@ -13,8 +13,7 @@ from markupsafe import Markup
 from app.accounts.current_learner import Reader, RequestContext, Writer
 from app.accounts.learner_store import change_settings
 from app.clock import to_milliseconds
-from app.content.blueprint import main_exam
-from app.content.course_facts import course_facts
+from app.content.course_facts import course_facts, main_exam
 from app.content.library import Library
 from app.errors import ConflictError
 from app.lessons.course_pages import domain_progress

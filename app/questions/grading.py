@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.markup.expressions import ExpressionError
-from app.markup.ids import normalize_text
+from app.markup.text import normalize_text
 from app.questions import types
 from app.questions.model import Question, Variant
 from app.questions.question_type import CardFaces, Gap, block_html

@@ -5,8 +5,8 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.markup.ids import closest_word
 from app.markup.model import NO_TEXT, RichText
+from app.markup.text import closest_word
 from app.questions import shell
 from app.questions.shell import ShellCommand, ShellPipeline
 

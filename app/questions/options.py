@@ -10,10 +10,10 @@ from markdown_it.token import Token
 
 from app.markup.checked_figures import without_figure_links
 from app.markup.html_renderer import RenderContext, render_tokens
-from app.markup.ids import normalize_text, option_key
 from app.markup.markdown_tokens import closing_index, first_line, plain_text, pop_pinned_key
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
+from app.markup.text import normalize_text, option_key
 
 _PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
 _BOX = re.compile(

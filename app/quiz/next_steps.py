@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
 from app.clock import round_minutes
-from app.content.blueprint import domain_by_objective
+from app.content.course_facts import domain_by_objective
 from app.content.library import Library
 from app.markup.model import Topic
-from app.markup.scripts import BOUNDARY, ENDS, UNSPACED_ENDS, mark_letter_boundaries
+from app.markup.text import BOUNDARY, ENDS, UNSPACED_ENDS, mark_letter_boundaries
 from app.study_plan.day_list import PageToRead, TickedTask
 from app.web.formatting import format_count
 

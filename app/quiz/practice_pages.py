@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.accounts.current_learner import Reader, RequestContext, run_reading, run_writing
 from app.accounts.learner_store import questions_in_past_exams
-from app.content.blueprint import (
+from app.content.course_facts import (
     domain_by_objective,
     questions_of_objective,
     questions_of_topic,

@@ -18,7 +18,7 @@ from app.accounts.current_learner import (
 )
 from app.accounts.learner_store import questions_in_past_exams, questions_in_running_exam
 from app.clock import to_milliseconds
-from app.content.blueprint import reserved_for_exams
+from app.content.course_facts import reserved_for_exams
 from app.content.library import Library
 from app.database.engine import read_only_session
 from app.errors import ConflictError, NotFoundError

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from app.accounts.current_learner import RequestContext
-from app.content.blueprint import apportion
-from app.content.course_facts import course_facts
+from app.content.course_facts import apportion, course_facts
 from app.markup.model import Domain
 from app.questions import types
 from app.questions.model import Question

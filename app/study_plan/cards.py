@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from app.accounts.learner import CardAmount, PlanCalendar
 from app.content.course_facts import CourseFacts
-from app.spaced_repetition.fsrs import fsrs_formulas
+from app.spaced_repetition.scheduler import fsrs_formulas
 from app.study_plan.facts import CardFact, LearnerFacts
 
 _REVIEW_SHARE = 0.4  # of a day's minutes, at most

@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from app.content.course_facts import CourseFacts, PageFacts
-from app.spaced_repetition.fsrs import fsrs_formulas
+from app.spaced_repetition.scheduler import fsrs_formulas
 from app.study_plan.facts import CardFact, LearnerFacts
 
 

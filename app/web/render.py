@@ -19,8 +19,7 @@ from markupsafe import Markup, escape
 
 from app.content.courses import CourseRegistry
 from app.estimator.units import format_value
-from app.markup.ids import same_language
-from app.markup.scripts import text_direction
+from app.markup.text import same_language, text_direction
 from app.web.dependencies import is_trustworthy
 from app.web.formatting import (
     format_count,

@@ -10,8 +10,8 @@ import pytest
 from app.authoring import scaffold as new_files
 from app.authoring.scaffold import KINDS
 from app.cli import main
-from app.content.blueprint import apportion
 from app.content.check import check_course
+from app.content.course_facts import apportion
 from app.content.library import load_library
 
 pytestmark = pytest.mark.usefixtures("read_once")

@@ -1,7 +1,7 @@
 """Revisions of questions outlive the names of the classes that they were made from."""
 
-from app.markup.ids import hashed_text
 from app.markup.model import ComputedParameters, RegionBox, SvgFigure
+from app.markup.text import hashed_text
 
 
 def test_parameters_and_drawings_are_hashed_under_their_first_names() -> None:

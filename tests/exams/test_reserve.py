@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.blueprint import reserved_for_exams
+from app.content.course_facts import reserved_for_exams
 from app.content.library import Library, LiveLibrary
 from tests.exams.sitting import begin, finish
 

@@ -12,8 +12,8 @@ from app.content.check import check_course
 from app.content.file_reader import parse_file
 from app.content.library import Library, load_library
 from app.import_export.course_items import read_authored
+from app.markup.images import sanitize_svg
 from app.markup.model import SvgFigure, SvgProblem
-from app.markup.svg_sanitizer import sanitize_svg
 from app.questions import types as kinds
 from app.questions.grading import grade, question_faces
 from app.questions.model import Question

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from app.accounts.learner import CardAmount, PageRoute, PlanCalendar, plan_mock_days
 from app.content.course_facts import CourseFacts
 from app.content.routes import ESSENTIAL_SHARE, PagePart
-from app.spaced_repetition.fsrs import FsrsFormulas, fsrs_formulas
-from app.spaced_repetition.scheduler import SchedulerPolicy
+from app.spaced_repetition.scheduler import FsrsFormulas, SchedulerPolicy, fsrs_formulas
 from app.study_plan.day_list import DayDone, DayList, count_undone, make_day_list, tick_tasks
 from app.study_plan.facts import (
     AnswerFact,

@@ -13,8 +13,7 @@ from app.content.check import check_course
 from app.content.library import load_library
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
-from app.markup.ids import bottom_k_sketch, jaccard_similarity
-from app.markup.scripts import BOUNDARY, mark_letter_boundaries
+from app.markup.text import BOUNDARY, bottom_k_sketch, jaccard_similarity, mark_letter_boundaries
 from app.questions.variants import draw_variant
 from app.quiz.next_steps import find_passage
 from app.settings import Settings

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from app.import_export.html_to_markdown import join_into_one_line
 from app.import_export.items import Item, ItemOption
-from app.markup.ids import is_slug
+from app.markup.text import is_slug
 
 _RULES = {"off", "net", "each", "lcs"}
 _SIDES = ("left", "right")

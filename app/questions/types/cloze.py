@@ -9,10 +9,10 @@ from html import escape
 from markdown_it.token import Token
 
 from app.markup.html_renderer import render_tokens
-from app.markup.ids import normalize_text, option_key
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
+from app.markup.text import normalize_text, option_key
 from app.questions.options import ParsedOption, exceeds_option_limit
 from app.questions.question_type import AuthoredItem, CardFaces, Gap, QuestionType, State
 from app.questions.result import (

@@ -14,11 +14,11 @@ from app.markup import strict_yaml
 from app.markup.checked_figures import compute_target, read_target
 from app.markup.expressions import FigureError
 from app.markup.html_renderer import render_tokens
-from app.markup.ids import did_you_mean
 from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import SourceFile, get_estimate_effort
 from app.markup.quantities import Quantity, UnitMismatchError, convert_quantity
+from app.markup.text import did_you_mean
 from app.questions import shell
 from app.questions.lab import CommandMatcher, Lab, LabCommand, shortest_way, ways_to_states
 from app.questions.options import check_any_right, check_count, check_doubles, check_feedback

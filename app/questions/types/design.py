@@ -32,10 +32,10 @@ from app.markup.expressions import (
     evaluate_expression,
     require_estimate,
 )
-from app.markup.ids import did_you_mean
 from app.markup.problems import AN_ESTIMATE, get_estimate_effort
 from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
+from app.markup.text import did_you_mean
 from app.questions.options import ParsedOption
 from app.questions.question_type import AuthoredItem, ItemComment, QuestionType, State, Typed
 from app.questions.result import (

@@ -8,10 +8,10 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from app.markup.html_renderer import render_tokens
-from app.markup.ids import is_slug, lies_within
+from app.markup.images import WIDTHS, phone_variant, svg_opening
 from app.markup.markdown_tokens import plain_text
 from app.markup.model import RegionBox, SvgFigure
-from app.markup.svg_sanitizer import WIDTHS, phone_variant, svg_opening
+from app.markup.text import is_slug, lies_within
 from app.questions.options import (
     Choice,
     ParsedOption,

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from markdown_it.token import Token
 
 from app.markup.html_renderer import render_tokens
-from app.markup.ids import normalize_text
 from app.markup.markdown_tokens import closing_index, first_line, last_line
 from app.markup.model import RichText
+from app.markup.text import normalize_text
 from app.questions.options import (
     Choice,
     ParsedOption,
