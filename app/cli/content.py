@@ -20,8 +20,8 @@ from app.authoring.course_report import (
     measure_answer_cues,
 )
 from app.authoring.scaffold import ScaffoldError, read_course
+from app.cli import CommandError
 from app.cli.database import read_settings
-from app.cli.launcher import CommandError
 from app.content.check import (
     check_course,
     describe_new_lock,

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from app.cli.launcher import CommandError
+from app.cli import CommandError
 from app.database.backup import (
     BackupManifest,
     copy_before_migration,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app.calculators import exports
-from app.cli.launcher import CommandError
+from app.cli import CommandError
 from app.estimator import data_files, registry
 from app.estimator.hardware.part_values import CatalogPart, PartValue, list_parts
 from app.estimator.inputs import (

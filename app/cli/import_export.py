@@ -12,9 +12,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
+from app.cli import CommandError
 from app.cli.content import course_folder, refuse_packaged_course, served_course_name
 from app.cli.database import read_settings
-from app.cli.launcher import CommandError
 from app.database.engine import hide_passwords, make_engine, redact_url
 from app.import_export.course_files import (
     TopicUpdate,

@@ -30,9 +30,9 @@ from app.authoring.regrading import (
     confirm_regrade,
     preview_regrade,
 )
+from app.cli import CommandError
 from app.cli.content import course_folder
 from app.cli.database import local_server_url, open_database, read_settings
-from app.cli.launcher import CommandError
 from app.clock import utc_now
 from app.content.courses import find_course_folders
 from app.content.library import load_library

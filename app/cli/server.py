@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from sqlmodel import Session
 
 from app.accounts.learner_store import count_course_learners
+from app.cli import CommandError
 from app.cli.database import (
     local_server_url,
     make_folder,
@@ -20,7 +21,6 @@ from app.cli.database import (
     prepared_database,
     read_settings,
 )
-from app.cli.launcher import CommandError
 from app.cli.people import format_link, new_link
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry
@@ -152,7 +152,7 @@ def _run_server(settings: Settings, app: FastAPI) -> None:
 
     single_process = settings.workers == 1  # several processes each create an app
     uvicorn.run(
-        app if single_process else "app.cli.launcher:serve_app",
+        app if single_process else "app.cli:serve_app",
         factory=not single_process,
         host=settings.host,
         port=settings.port,
