@@ -13,8 +13,7 @@ from fastapi.responses import Response
 from app.accounts.current_learner import CurrentLearner
 from app.api.openapi import CATALOGUES, build_openapi, describe_estimate
 from app.calculators.exports import estimate_json
-from app.calculators.url_inputs import inputs_from_query
-from app.calculators.worker_pool import limit_concurrency
+from app.calculators.pages import limit_concurrency
 from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
 from app.estimator.hardware import catalog
@@ -26,6 +25,7 @@ from app.estimator.models.number_formats import PUBLISHED, find_format
 from app.estimator.registry import EstimateSpec
 from app.web.dependencies import public_base_url
 from app.web.render import render_page
+from app.widgets.calculator_form import inputs_from_query
 
 # Leave out the layers, which are internal to the estimator; their sums are included.
 _INNER = frozenset({"stack", "encoder", "runs", "tower", "quantization", "predicting"})

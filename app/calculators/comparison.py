@@ -1,4 +1,4 @@
-"""Two or three scenarios side by side."""
+"""Two or three scenarios side by side, and the URLs that hold them."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from app.calculators.url_inputs import Typed, build_query, build_scenarios_query
 from app.estimator.inputs import (
     InputProblem,
     InvalidInputsError,
@@ -28,9 +27,48 @@ from app.estimator.units import (
     split_number,
 )
 from app.widgets.bar_charts import bar_legend, bar_reach, draw_bar
-from app.widgets.calculator_form import CourseLinks, FormField, build_fields
+from app.widgets.calculator_form import CourseLinks, FormField, build_fields, build_query
 from app.widgets.estimate_view import calculator_url
 from app.widgets.svg import SIGNS, VerdictIcon
+
+LETTERS = ("a", "b", "c")
+_PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
+_COUNT = "scenarios"
+
+Typed = Mapping[str, str]
+
+
+def split_scenarios(typed: Typed) -> dict[str, dict[str, str]]:
+    """Return the scenarios in a URL: `gpu=` applies to all, `b.gpu=` to B alone.
+
+    There are two; `scenarios=3` or any value for C adds a third.
+
+    >>> split_scenarios({"model": "70B", "b.gpu": "b200-sxm"})
+    {'a': {'model': '70B'}, 'b': {'model': '70B', 'gpu': 'b200-sxm'}}
+    """
+    shared = {n: v for n, v in typed.items() if n[:2] not in _PREFIXES and n != _COUNT}
+    three = typed.get(_COUNT) == "3" or any(n.startswith("c.") for n in typed)
+    return {
+        letter: {**shared, **{n[2:]: v for n, v in typed.items() if n.startswith(f"{letter}.")}}
+        for letter in (LETTERS if three else LETTERS[:2])
+    }
+
+
+def build_scenarios_query(sides: Mapping[str, Typed]) -> str:
+    """Return scenarios as a query string; values shared by all are written once.
+
+    >>> build_scenarios_query({"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "8"}})
+    'model=70B&b.gpus=8'
+    """
+    filled = {s: {n: v for n, v in typed.items() if v} for s, typed in sides.items()}
+    first, *others = filled.values()
+    shared = {n: v for n, v in first.items() if all(o.get(n) == v for o in others)}
+    pairs = dict(shared)
+    for letter, typed in filled.items():
+        pairs |= {f"{letter}.{n}": v for n, v in typed.items() if n not in shared}
+    if len(sides) == len(LETTERS) and not any(n.startswith("c.") for n in pairs):
+        pairs[_COUNT] = "3"
+    return urlencode(pairs)
 
 
 def is_better(one: Figure, other: Figure) -> bool:

@@ -1,40 +1,345 @@
-"""Calculator routes: list, page, result fragment, comparison, downloads."""
+"""Calculator pages: the list, a calculator, its result, comparison, downloads.
 
+Slow estimates run in threads, a few at a time.
+"""
+
+import dataclasses
+import datetime as dt
+import functools
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlencode
 
+import anyio
+from anyio.lowlevel import RunVar
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import UploadFile
 from starlette.routing import Route
 
 from app.accounts.current_learner import CurrentLearner, LearnerProfile
-from app.calculators import accuracy_page, calculator_list, comparison, exports
-from app.calculators.url_inputs import (
-    MOST_FIELDS,
-    build_query,
-    inputs_from_query,
-    keep_first_filled,
-    split_scenarios,
-)
-from app.calculators.worker_pool import PACE, limit_concurrency
+from app.calculators import accuracy_page, comparison, exports
+from app.calculators.comparison import split_scenarios
 from app.content.library import Library
 from app.errors import InvalidInputError, NotFoundError
-from app.estimator import registry
-from app.estimator.inputs import InputProblem, InvalidInputsError, parse_inputs, to_query
+from app.estimator import data_files, registry
+from app.estimator.estimates.accelerator_choice import list_gpus
+from app.estimator.hardware.part_values import find_part
+from app.estimator.hardware.prices import PartPrice, Per, PriceList
+from app.estimator.inputs import (
+    InputProblem,
+    InvalidInputsError,
+    input_specs,
+    parse_inputs,
+    to_query,
+)
 from app.estimator.registry import EstimateSpec
+from app.estimator.result import Figure
+from app.estimator.units import PLURALS, format_value
 from app.web.dependencies import CurrentLibrary, course_links, current_library, requested_url
 from app.web.render import render_page
-from app.widgets import draw_picture
-from app.widgets.calculator_form import build_calculator_form, comparison_url
+from app.widgets.calculator_form import (
+    MOST_FIELDS,
+    CourseLinks,
+    build_calculator_form,
+    build_query,
+    catalog_options,
+    comparison_url,
+    inputs_from_query,
+    keep_first_filled,
+)
 from app.widgets.estimate_view import (
     LONGEST_LINK,
     build_estimate_view,
     calculator_url,
+    draw_picture,
     inputs_query,
 )
 from app.widgets.svg import standalone_svg
+
+Answer = TypeVar("Answer")
+
+# A switch to a thread costs more than most estimates, but a slow search must not block the event
+# loop.
+_QUICK_SECONDS = 0.01
+# Costly work has its own threads, so that it never takes all those that pages need. Python runs one
+# thread at a time: more threads would finish nothing sooner, and pages would wait for each of them
+# in turn.
+MAX_WORKERS = 2
+# How fast a slow run is forgotten. Inputs decide the time, so a slow one can follow at any time.
+_FORGETTING = 0.9
+
+_room: RunVar[anyio.CapacityLimiter] = RunVar("room of costly estimates")
+
+
+class EstimateDurations:
+    """The longest recent duration of each estimate.
+
+    It is CPU time of the thread. On a busy machine the wait for a processor would make every
+    estimate look slow, and using threads for all of them would make it wait even longer.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
+        self._clock = clock
+        self._seconds: dict[str, float] = {}
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The names run so far."""
+        return tuple(self._seconds)
+
+    async def run(
+        self, name: str, work: Callable[[], Answer], *, is_search: bool = False
+    ) -> Answer:
+        """Run the estimate `name`, in a thread unless it is usually quick.
+
+        A search always runs in a thread: its inputs decide how long it takes, so quick runs say
+        nothing about the next one. If all threads for costly work are busy, the caller waits on the
+        event loop.
+        """
+
+        def timed() -> Answer:
+            begun = self._clock()
+            try:
+                return work()
+            finally:
+                before = self._seconds.get(name, 0.0) * _FORGETTING
+                self._seconds[name] = max(before, self._clock() - begun)
+
+        if not is_search and self._seconds.get(name, 1.0) < _QUICK_SECONDS:
+            return timed()
+        return await run_sync(timed, limiter=_estimate_limiter())
+
+
+def _estimate_limiter() -> anyio.CapacityLimiter:
+    """Return the limiter of threads for costly work, one per event loop."""
+    limiter = _room.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(MAX_WORKERS)
+        _room.set(limiter)
+    return limiter
+
+
+PACE = EstimateDurations()
+"""Shared by the web pages and the API of this process."""
+
+
+def limit_concurrency(route: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
+    """Wrap a route with the parameter `name`, so that slow estimates run in threads."""
+
+    @functools.wraps(route)
+    async def run(**arguments: Any) -> Answer:
+        entry = registry.find_estimate(arguments["name"])
+        # Unknown calculator names share one key. Otherwise made-up URLs would grow the table
+        # without limit.
+        name = f"{route.__name__} {entry.name if entry else ''}"
+        is_search = entry is not None and entry.is_search
+        work = functools.partial(route, **arguments)
+        return await PACE.run(name, work, is_search=is_search)
+
+    return run
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CalculatorListItem:
+    """A calculator in the list, with its result for the default inputs."""
+
+    number: int
+    name: str
+    title: str
+    summary: str
+    example: str
+    label: str
+    value: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExampleQuestion:
+    """A common question: the estimate that answers it, and its inputs."""
+
+    question: str
+    example: str
+    estimate: str
+    typed: Mapping[str, str]
+
+    @property
+    def address(self) -> str:
+        """URL of the calculator with these inputs."""
+        return calculator_url(self.estimate, urlencode(self.typed))
+
+
+STARTS = tuple(
+    ExampleQuestion(**row) for row in data_files.load_toml("starting_points.toml")["start"]
+)
+
+
+def group_estimates() -> dict[str, list[EstimateSpec]]:
+    """Return all estimates by group, in registry order."""
+    groups: dict[str, list[EstimateSpec]] = {}
+    for entry in registry.entries():
+        groups.setdefault(entry.group, []).append(entry)
+    return groups
+
+
+def calculator_position(entry: EstimateSpec) -> tuple[int, int]:
+    """Return the position of a calculator in the list, and the length of the list."""
+    listed = [e.name for group in group_estimates().values() for e in group]
+    return listed.index(entry.name) + 1, len(listed)
+
+
+def list_calculator_groups() -> dict[str, list[CalculatorListItem]]:
+    """Return the list of calculators, each with a result."""
+    return {
+        title: [_calculator_list_item(entry, calculator_position(entry)[0]) for entry in entries]
+        for title, entries in group_estimates().items()
+    }
+
+
+def find_teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
+    """Return the lessons on this calculator and its inputs: slug and title."""
+    slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs).values())]
+    return {s: course.topics[s] for s in slugs if s in course.topics}
+
+
+def find_quizzes(entry: EstimateSpec, library: Library) -> dict[str, str]:
+    """Return links to course questions on this calculator's topic: URL and label."""
+    topic = library.topics.get(entry.topic)
+    if topic is None or not topic.questions:
+        return {}
+    return {f"/quiz/{topic.slug}": f"{len(topic.questions)} questions, {topic.title}"}
+
+
+@functools.cache
+def _calculator_list_item(entry: EstimateSpec, number: int) -> CalculatorListItem:
+    figures = entry.compute(entry.inputs()).figures
+    measured = [f for f in figures if _is_number(f)]
+    first = next((f for f in measured if f.primary), measured[0] if measured else None)
+    return CalculatorListItem(
+        number=number,
+        name=entry.name,
+        title=entry.title,
+        summary=entry.summary,
+        example=_example_inputs(entry),
+        label=_figure_label(first) if first else "",
+        value=_short_figure(first) if first else "",
+    )
+
+
+def _is_number(figure: Figure) -> bool:
+    return isinstance(figure.value, int | float) and not isinstance(figure.value, bool)
+
+
+def _figure_label(figure: Figure) -> str:
+    """Return the label of a figure; “Needed” if the label only repeats its unit."""
+    named = PLURALS.get(figure.unit) == figure.label
+    return "Needed" if named else figure.label
+
+
+def _short_figure(figure: Figure) -> str:
+    """Return a figure in short form: `70.6 B` parameters instead of all digits."""
+    if figure.unit == "parameter" and isinstance(figure.value, int | float):
+        return f"{figure.value / 1e9:,.1f}\u00a0B"
+    return format_value(figure.value, figure.unit)
+
+
+def _example_inputs(entry: EstimateSpec) -> str:
+    """Return the catalog names among the default inputs of a calculator."""
+    inputs = entry.inputs()
+    text = []
+    for name, field in input_specs(entry.inputs).items():
+        if field.kind in {"model", "gpu", "system", "network"} and not field.advanced:
+            value = getattr(inputs, name)
+            names = dict(c for group in catalog_options(field.kind) for c in group.choices)
+            text.append(names.get(value, value))
+    return ", ".join(w for w in text if w)
+
+
+# The inputs that take a price of one accelerator, by billing unit.
+_FIELDS: Mapping[str, Per] = {
+    "rent": "hour",
+    "usd_per_gpu_hour": "hour",
+    "cost_per_gpu_hour": "hour",
+    "price": "buy",
+}
+_COMPUTED_IN = "USD"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PriceLink:
+    """The prices of a part, as a link that fills them into the form."""
+
+    link: str
+    part: str
+    label: str
+    day: dt.date
+    current: bool
+
+
+def list_price_links(
+    entry: EstimateSpec, typed: Mapping[str, str], prices: PriceList
+) -> tuple[PriceLink, ...]:
+    """Return the prices that fit a calculator's inputs, keeping everything already typed."""
+    inputs = {field.name for field in dataclasses.fields(entry.inputs)}
+    fields = {name: per for name, per in _FIELDS.items() if name in inputs}
+    usable = [p for p in prices.prices if p.currency == _COMPUTED_IN]
+    if "prices" in inputs:
+        return _ranking_price_links(entry, typed, usable)
+    links = []
+    for part in dict.fromkeys(p.part for p in usable if _is_card(p.part)):
+        known = {p.per: p for p in usable if p.part == part}
+        chosen = {name: known[per] for name, per in fields.items() if per in known}
+        if chosen:
+            filled = _fill_prices(chosen, inputs)
+            links.append(_price_link(entry, typed, filled, list(chosen.values())))
+    return tuple(links)
+
+
+def _fill_prices(given: Mapping[str, PartPrice], inputs: Collection[str]) -> dict[str, str]:
+    """Return the form values for these prices, with the part and the year."""
+    first = next(iter(given.values()))
+    oldest = min(price.day for price in given.values())
+    beside = {"gpu": first.part, "priced_in": str(oldest.year)}
+    filled = {name: f"{price.amount:.12g}" for name, price in given.items()}
+    return filled | {name: word for name, word in beside.items() if name in inputs}
+
+
+def _ranking_price_links(
+    entry: EstimateSpec, typed: Mapping[str, str], usable: list[PartPrice]
+) -> tuple[PriceLink, ...]:
+    """Return all hourly prices at once, for the calculator that ranks GPUs."""
+    ranked = {gpu.id for gpu in list_gpus()}
+    hours = [p for p in usable if p.per == "hour" and p.part in ranked]
+    if not hours:
+        return ()
+    text = ", ".join(f"{p.part} {p.amount:.12g}" for p in hours)
+    return (_price_link(entry, typed, {"prices": text}, hours),)
+
+
+def _price_link(
+    entry: EstimateSpec, typed: Mapping[str, str], filled: Mapping[str, str], of: list[PartPrice]
+) -> PriceLink:
+    names = dict.fromkeys(_part_name(price.part) for price in of)
+    return PriceLink(
+        link=calculator_url(entry.name, build_query({**typed, **filled})),
+        part=", ".join(names),
+        label=", ".join(price.words for price in of),
+        day=min(price.day for price in of),
+        current=all(typed.get(name) == word for name, word in filled.items()),
+    )
+
+
+def _is_card(part: str) -> bool:
+    known = find_part(part)
+    return known is not None and known.kind == "accelerator"
+
+
+def _part_name(part: str) -> str:
+    known = find_part(part)
+    return known.name if known else part
+
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
 
@@ -120,8 +425,8 @@ def list_calculators(request: Request, learner: CurrentLearner) -> Response:
         request,
         "calculators/index.html",
         learner=learner,
-        groups=calculator_list.list_calculator_groups(),
-        starts=calculator_list.STARTS,
+        groups=list_calculator_groups(),
+        starts=STARTS,
     )
 
 
@@ -304,7 +609,7 @@ def _render_calculator_page(
     """Return the page of one calculator; status 422 with the input as typed if it has problems."""
     course = course_links(library)
     form = build_calculator_form(entry, typed, course=course)
-    number, total = calculator_list.calculator_position(entry)
+    number, total = calculator_position(entry)
     return render_page(
         request,
         "calculators/show.html",
@@ -312,11 +617,11 @@ def _render_calculator_page(
         learner=learner,
         instrument=form,
         summary=entry.summary,
-        price_links=calculator_list.list_price_links(entry, typed, request.app.state.prices),
+        price_links=list_price_links(entry, typed, request.app.state.prices),
         number=number,
         total=total,
-        lessons=calculator_list.find_teaching_pages(entry, course),
-        quizzes=calculator_list.find_quizzes(entry, library),
+        lessons=find_teaching_pages(entry, course),
+        quizzes=find_quizzes(entry, library),
     )
 
 

@@ -1,13 +1,14 @@
-"""Calculator forms: fields, groups, validation messages."""
+"""Calculator forms: fields, groups, validation messages, and the inputs that they send."""
 
 import dataclasses
 import functools
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
+from app.errors import InvalidInputError
 from app.estimator import inputs as given_inputs
 from app.estimator import units
 from app.estimator.hardware import catalog
@@ -22,6 +23,35 @@ from app.widgets.estimate_view import (
     calculator_url,
     inputs_query,
 )
+
+MOST_FIELDS = 200
+
+
+def inputs_from_query(query: str) -> dict[str, str]:
+    """Return the inputs in a query string. The first non-empty value of a name counts.
+
+    So a list takes precedence over the free text field next to it, and a ticked box over the hidden
+    “no” after it.
+    """
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise InvalidInputError(f"There are more than {MOST_FIELDS} inputs.") from None
+    return keep_first_filled(pairs)
+
+
+def keep_first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return one value for each name: the first that is not empty."""
+    typed: dict[str, str] = {}
+    for name, value in pairs:
+        if not typed.get(name):
+            typed[name] = value
+    return typed
+
+
+def build_query(typed: Mapping[str, str]) -> str:
+    """Return the inputs as a query string, without empty fields."""
+    return urlencode({name: value for name, value in typed.items() if value})
 
 
 def find_difference(

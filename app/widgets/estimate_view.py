@@ -15,15 +15,33 @@ from app.estimator.hardware.part_values import find_part, part_url
 from app.estimator.inputs import InputSpec
 from app.estimator.models import lookup
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import Estimate, Figure, FormulaStep, ResultTable, StackedBar, VerdictFlip
+from app.estimator.result import (
+    Chart,
+    Estimate,
+    Figure,
+    FormulaStep,
+    Picture,
+    ResultTable,
+    StackedBar,
+    VerdictFlip,
+)
 from app.estimator.units import NBSP, format_range, format_value
-from app.widgets import draw_picture
 from app.widgets.bar_charts import draw_bar, segment_styles
+from app.widgets.line_charts import draw_chart, draw_timeline
 from app.widgets.svg import SIGNS, SvgChart, VerdictIcon
 
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
 _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
 _Cell = tuple[str, bool]
+
+
+def draw_picture(picture: Picture) -> SvgChart:
+    """Draw any chart of an estimate as SVG."""
+    if isinstance(picture, StackedBar):
+        return draw_bar(picture)
+    if isinstance(picture, Chart):
+        return draw_chart(picture)
+    return draw_timeline(picture)
 
 
 def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:

@@ -6,15 +6,13 @@ import pytest
 
 from app.calculators.comparison import (
     answer_all,
+    build_scenarios_query,
     compare_scenarios,
     comparison_links,
     difference_from_first,
     input_rows,
     is_better,
     scenario_problems,
-)
-from app.calculators.url_inputs import (
-    build_scenarios_query,
     split_scenarios,
 )
 from app.estimator import registry

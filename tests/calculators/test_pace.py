@@ -10,7 +10,7 @@ import pytest
 from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 
-from app.calculators.worker_pool import MAX_WORKERS, PACE, EstimateDurations
+from app.calculators.pages import MAX_WORKERS, PACE, EstimateDurations
 from app.estimator import registry
 from tests.loops import is_on_event_loop, outcome
 

@@ -10,7 +10,7 @@ from html import unescape
 
 import pytest
 
-from app.calculators.calculator_list import STARTS
+from app.calculators.pages import STARTS
 from app.estimator import registry
 
 PATH = "/calculators/inference-memory"

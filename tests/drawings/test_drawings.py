@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.result import BarSegment, Chart, ChartLine, StackedBar, Timeline, TimelineSpan
-from app.widgets import draw_picture
 from app.widgets.bar_charts import draw_bar
+from app.widgets.estimate_view import draw_picture
 from app.widgets.line_charts import draw_chart, draw_timeline
 from app.widgets.scales import count_axis, linear_axis, logarithmic_axis
 

@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.calculators.worker_pool import PACE
+from app.calculators.pages import PACE
 from app.main import create_app
 from app.settings import Settings
 from app.web.request_limits import read_rates
