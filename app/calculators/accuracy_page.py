@@ -16,7 +16,7 @@ from markupsafe import Markup
 from app.estimator import registry
 from app.estimator.result import Chart, ChartLine
 from app.estimator.units import format_number
-from app.widgets.column_charts import ErrorStrip, draw_strips
+from app.widgets.bar_charts import ErrorStrip, draw_strips
 from app.widgets.estimate_view import LONGEST_LINK, calculator_url
 from app.widgets.line_charts import draw_chart
 from app.widgets.svg import SvgChart

@@ -11,9 +11,18 @@ from app.content.course_facts import has_enough_answers
 from app.content.library import Library
 from app.questions.intervals import NINETEEN_IN_TWENTY, wilson_interval
 from app.web.formatting import format_percent, format_short_date
-from app.widgets.column_charts import ScoreRange, draw_score
-from app.widgets.scales import SHARES, PlotArea, format_in_percent
-from app.widgets.svg import Box, draw_dot, draw_line, draw_rect, draw_text, svg_root
+from app.widgets.bar_charts import ScoreRange, draw_score
+from app.widgets.svg import (
+    SHARES,
+    Box,
+    PlotArea,
+    draw_dot,
+    draw_line,
+    draw_rect,
+    draw_text,
+    format_in_percent,
+    svg_root,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

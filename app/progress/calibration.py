@@ -10,8 +10,17 @@ from markupsafe import Markup
 from app.questions.intervals import wilson_interval
 from app.questions.result import LEVELS
 from app.web.formatting import format_count, format_percent
-from app.widgets.scales import SHARES, PlotArea, format_in_percent
-from app.widgets.svg import Box, draw_dot, draw_line, draw_rect, draw_text, svg_root
+from app.widgets.svg import (
+    SHARES,
+    Box,
+    PlotArea,
+    draw_dot,
+    draw_line,
+    draw_rect,
+    draw_text,
+    format_in_percent,
+    svg_root,
+)
 
 _PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
 _NAMES = 254.0

@@ -23,9 +23,18 @@ from app.progress.today_page import target_questions
 from app.study_plan.loader import DayListEnsured, load_plan
 from app.study_plan.score import ScoreEstimate
 from app.web.formatting import format_short_date
-from app.widgets.column_charts import ScoreRange, draw_score
-from app.widgets.scales import SHARES, PlotArea, format_in_percent
-from app.widgets.svg import Box, cross_line, draw_dot, draw_line, draw_text, svg_root
+from app.widgets.bar_charts import ScoreRange, draw_score
+from app.widgets.svg import (
+    SHARES,
+    Box,
+    PlotArea,
+    cross_line,
+    draw_dot,
+    draw_line,
+    draw_text,
+    format_in_percent,
+    svg_root,
+)
 
 
 def draw_estimate(estimate: ScoreEstimate, target: int | None) -> Markup:

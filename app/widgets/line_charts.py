@@ -5,16 +5,10 @@ import math
 
 from app.estimator.result import Chart, ChartLine, ResultTable, Timeline, TimelineSpan
 from app.estimator.units import format_value
-from app.widgets.scales import (
-    Axis,
-    LabeledLine,
-    linear_axis,
-    logarithmic_axis,
-    place_names,
-    scale_below,
-)
 from app.widgets.svg import (
+    Axis,
     Box,
+    LabeledLine,
     Point,
     SvgChart,
     draw_band,
@@ -24,6 +18,10 @@ from app.widgets.svg import (
     draw_polyline,
     draw_rect,
     draw_text,
+    linear_axis,
+    logarithmic_axis,
+    place_names,
+    scale_below,
     svg_root,
     text_fits,
 )

@@ -3,7 +3,7 @@
 from markupsafe import escape
 
 from app.calculators.accuracy_page import accuracy_of_kind, accuracy_summary
-from app.widgets.column_charts import ErrorStrip, draw_strips
+from app.widgets.bar_charts import ErrorStrip, draw_strips
 
 
 def test_the_page_counts_every_case_and_names_every_kind(client):

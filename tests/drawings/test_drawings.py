@@ -13,7 +13,7 @@ from app.estimator.result import BarSegment, Chart, ChartLine, StackedBar, Timel
 from app.widgets.bar_charts import draw_bar
 from app.widgets.estimate_view import draw_picture
 from app.widgets.line_charts import draw_chart, draw_timeline
-from app.widgets.scales import count_axis, linear_axis, logarithmic_axis
+from app.widgets.svg import count_axis, linear_axis, logarithmic_axis
 
 GB = 1e9
 TIGHT = StackedBar(
