@@ -32,7 +32,7 @@ from app.content.routes import ESSENTIAL_SHARE, route_minutes
 from app.database.schema import upgrade_schema
 from app.main import create_app
 from app.questions import types
-from app.questions.variants import draw_variant
+from app.questions.model import draw_variant
 from app.settings import Settings
 
 CONTENT = Path(__file__).resolve().parents[1] / "content"

@@ -28,8 +28,7 @@ from app.markup.model import (
 )
 from app.markup.text import slugify
 from app.questions.grading import question_faces
-from app.questions.model import Question
-from app.questions.variants import draw_variant
+from app.questions.model import Question, draw_variant
 from app.web.dependencies import CurrentLibrary, find_topic
 from app.widgets.estimate_view import calculator_url
 

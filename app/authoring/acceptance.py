@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from app.errors import ConflictError, InvalidInputError
 from app.questions import types
 from app.questions.grading import grade
-from app.questions.model import Question
-from app.questions.result import GradeResult, same_words
+from app.questions.model import Question, draw_variant
+from app.questions.question_type import GradeResult, same_words
 from app.questions.types.cloze import ClozeAnswer
 from app.questions.types.numeric import numeric_tolerance
-from app.questions.variants import draw_variant
 
 _OPTION = re.compile(r"^(?P<box>\s*[-*+] \[)(?P<tick>[^\]]*)(?P<end>\] )(?P<text>.*?)\s*$")
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)

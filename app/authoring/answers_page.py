@@ -30,7 +30,7 @@ from app.errors import ConflictError
 from app.questions import types
 from app.questions.model import Question
 from app.questions.question_form import question_title
-from app.questions.result import MAX_RESPONSE_LENGTH
+from app.questions.question_type import MAX_RESPONSE_LENGTH
 from app.web.dependencies import find_question
 
 answers_router = APIRouter(route_class=AuthorRoute)

@@ -17,7 +17,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from app.questions.intervals import NINE_IN_TEN, wilson_interval
+from app.questions.question_type import NINE_IN_TEN, wilson_interval
 
 MIN_RESPONSES = 10  # with fewer first attempts, no index is shown
 _MIN_CHOOSERS = 3  # of an option, before its choosers are compared with others

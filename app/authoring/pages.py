@@ -65,9 +65,8 @@ from app.markup.expressions import ExpressionError
 from app.markup.problems import RULES
 from app.questions import types
 from app.questions.grading import RegradeRefusal
-from app.questions.model import Question
+from app.questions.model import Question, all_variants, count_combinations, draw_variant
 from app.questions.question_form import OpenQuestion, new_token, question_title
-from app.questions.variants import all_variants, count_combinations, draw_variant
 from app.quiz.forms import AskedFor, Posted
 from app.web.dependencies import CurrentLibrary, RowNumber, find_question
 from app.web.formatting import format_age

@@ -8,10 +8,9 @@ from sqlmodel import Session
 from app.content.library import Library
 from app.questions import types
 from app.questions.grading import grade, grade_unanswered
-from app.questions.model import Question, Variant
+from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import OpenQuestion, new_token
-from app.questions.result import Raw, UnreadableResponse
-from app.questions.variants import draw_variant
+from app.questions.question_type import Raw, UnreadableResponse
 from app.quiz.forms import QuestionSubmission
 from app.quiz.question_page import AnswerFeedback, GradedVariant, NextLinks, build_feedback
 from app.quiz.store import RecordedAttempt

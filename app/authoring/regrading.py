@@ -20,8 +20,7 @@ from app.accounts.learner_store import bump_change_counter
 from app.authoring import store
 from app.authoring.store import NewScore, RegradableAttempt
 from app.questions.grading import RegradeRefusal, VariantPair, is_only_key_changed, pair_wordings
-from app.questions.model import Question
-from app.questions.variants import combination_index
+from app.questions.model import Question, combination_index
 from app.quiz.store import keep_revision, load_wording
 
 _SCORE_TOLERANCE = 1e-9

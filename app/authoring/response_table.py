@@ -12,10 +12,16 @@ from app.authoring.store import LoggedAnswer
 from app.markup.expressions import ExpressionError
 from app.questions import types
 from app.questions.grading import grade
-from app.questions.model import Question
-from app.questions.question_type import CountedOption
-from app.questions.result import LEVELS, GradeResult, Raw, Result, UnreadableResponse, fold_text
-from app.questions.variants import count_combinations, draw_variant
+from app.questions.model import Question, count_combinations, draw_variant
+from app.questions.question_type import (
+    LEVELS,
+    CountedOption,
+    GradeResult,
+    Raw,
+    Result,
+    UnreadableResponse,
+    fold_text,
+)
 
 _MOST_RESPONSES = 50  # distinct responses shown for each group
 

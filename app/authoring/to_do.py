@@ -18,8 +18,8 @@ from app.content.library import Library
 from app.markup.model import SourceLocation
 from app.markup.problems import ContentProblem
 from app.questions import types
-from app.questions.intervals import NINETEEN_IN_TWENTY, wilson_interval
 from app.questions.model import Question
+from app.questions.question_type import NINETEEN_IN_TWENTY, wilson_interval
 
 _TOO_EASY = 0.95  # share of the marks
 _FORGETFUL = 0.3  # lapses per review

@@ -22,7 +22,7 @@ from app.markup.text import (
     did_you_mean,
     normalize_text,
 )
-from app.questions import types, variants
+from app.questions import model, types
 from app.questions.model import Question
 from app.questions.question_type import AuthoredItem, ItemComment, ItemDraft, VariantFault
 
@@ -41,10 +41,9 @@ def check_computed(question: Question, comment: ItemComment, source_file: Source
     source_file.spend_effort(_count_effort(question, computed))
     if not _check_combinations(question, computed, (comment, source_file)):
         return
-    places = variants.variant_seeds(question)
+    places = model.variant_seeds(question)
     rights = (
-        _right_answers_for(question, computed, variants.nth_combination(computed, i))
-        for i in places
+        _right_answers_for(question, computed, model.nth_combination(computed, i)) for i in places
     )
     first = next(rights, ())
     if first and len(places) > 1 and all(other == first for other in rights):
@@ -59,8 +58,8 @@ def _check_combinations(
     """Return whether every combination has an answer. Stops after three kinds of faults."""
     comment, source_file = where
     told: set[str] = set()
-    for index in variants.variant_seeds(question):
-        chosen = variants.nth_combination(computed, index)
+    for index in model.variant_seeds(question):
+        chosen = model.nth_combination(computed, index)
         for code, message, hint in _combination_faults(question, computed, chosen):
             if code in told:
                 continue
@@ -105,7 +104,7 @@ def _right_answers_for(
     if not any(map(templates.PLACEHOLDER.search, kind.right_words(question.answer))):
         return ()
     try:
-        answer = kind.filled(question.answer, variants.resolve_values(computed, chosen))
+        answer = kind.filled(question.answer, model.resolve_values(computed, chosen))
     except ExpressionError:
         return ()
     return tuple(kind.right_words(answer))
@@ -118,7 +117,7 @@ def _count_effort(question: Question, computed: ComputedParameters) -> float:
     for _, text in computed.lets:
         each += len(text)
         each += sum(get_estimate_effort(_called_name(c)) for c in compile_expression(text).calls)
-    return each * len(variants.variant_seeds(question))
+    return each * len(model.variant_seeds(question))
 
 
 def _called_name(call: ast.Call) -> str:
@@ -199,7 +198,7 @@ def _combination_faults(
 ) -> list[VariantFault]:
     """Return what is wrong with one combination of parameters."""
     try:
-        values = variants.resolve_values(computed, chosen)
+        values = model.resolve_values(computed, chosen)
         return types.type_of(question).faults(question.answer, question.stem, values)
     except ExpressionError as error:
         code = error.code if error.code in {"E41", "E42", "E44"} else "E47"

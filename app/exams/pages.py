@@ -58,10 +58,9 @@ from app.exams.store import AnswerChange, NewSitting, SavedAnswer, SittingState
 from app.markup.model import ExamBlueprint
 from app.questions import types
 from app.questions.grading import grade_unanswered
-from app.questions.model import Question, Variant
+from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import OpenQuestion, excerpt, new_token, question_title
-from app.questions.result import UnreadableResponse
-from app.questions.variants import draw_variant
+from app.questions.question_type import UnreadableResponse
 from app.quiz.next_steps import learning_order
 from app.quiz.question_page import (
     AnswerFeedback,

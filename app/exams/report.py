@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from app.content.course_facts import has_enough_answers
 from app.content.library import Library
-from app.questions.intervals import NINETEEN_IN_TWENTY, wilson_interval
+from app.questions.question_type import NINETEEN_IN_TWENTY, wilson_interval
 from app.web.formatting import format_percent, format_short_date
 from app.widgets.bar_charts import ScoreRange, draw_score
 from app.widgets.svg import (

@@ -28,9 +28,8 @@ from app.markup.expressions import ExpressionError
 from app.markup.model import ExamBlueprint
 from app.questions import types
 from app.questions.grading import grade
-from app.questions.model import Question
-from app.questions.result import GradeResult, UnreadableResponse
-from app.questions.variants import draw_variant
+from app.questions.model import Question, draw_variant
+from app.questions.question_type import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 from app.spaced_repetition.added_cards import CardToAdd
 from app.spaced_repetition.card_ids import can_be_card, question_card_id

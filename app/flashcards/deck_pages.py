@@ -22,7 +22,7 @@ from app.flashcards.review_page import (
 )
 from app.markup.model import Flashcard, Topic
 from app.questions.question_form import excerpt
-from app.questions.result import fold_text, split_query
+from app.questions.question_type import fold_text, split_query
 from app.spaced_repetition import added_cards, queue, review_log
 from app.spaced_repetition.added_cards import (
     AddedCardRecord,

@@ -34,7 +34,7 @@ from app.import_export.markdown_to_html import to_html_with_pictures
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard
 from app.questions.grading import question_faces
-from app.questions.variants import draw_variant
+from app.questions.model import draw_variant
 from app.spaced_repetition.card_ids import (
     OWN,
     PICTURES,

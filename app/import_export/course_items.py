@@ -38,7 +38,7 @@ from app.markup.problems import SourceFile
 from app.markup.quantities import UNITS
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import slugify
-from app.questions import types, variants
+from app.questions import model, types
 from app.questions.lab import Lab, shortest_way
 from app.questions.model import Question
 from app.questions.options import ParsedOption, credit_box, option_code
@@ -123,7 +123,7 @@ def _draw_values(question: Question, seed: int) -> Mapping[str, Value]:
     if computed is None:
         return {}
     try:
-        return variants.resolve_values(computed, variants.nth_combination(computed, seed))
+        return model.resolve_values(computed, model.nth_combination(computed, seed))
     except (ExpressionError, ArithmeticError) as error:
         raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
 

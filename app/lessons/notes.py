@@ -15,7 +15,7 @@ from app.errors import InvalidInputError
 from app.lessons import store
 from app.lessons.store import SavedNote
 from app.markup.model import Topic
-from app.questions.result import fold_text, split_query
+from app.questions.question_type import fold_text, split_query
 from app.web.dependencies import CurrentLibrary, find_topic, public_base_url
 from app.web.render import render_fragment_or_redirect, render_page
 

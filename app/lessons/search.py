@@ -22,7 +22,7 @@ from app.estimator.registry import EstimateSpec
 from app.markup.mathml import latex_to_words
 from app.markup.model import Flashcard, Topic
 from app.markup.text import BOUNDARY, ENDS, mark_letter_boundaries
-from app.questions.result import remove_invisible
+from app.questions.question_type import remove_invisible
 from app.web.dependencies import CurrentLibrary
 from app.web.render import render_page
 

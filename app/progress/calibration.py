@@ -7,8 +7,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from app.questions.intervals import wilson_interval
-from app.questions.result import LEVELS
+from app.questions.question_type import LEVELS, wilson_interval
 from app.web.formatting import format_count, format_percent
 from app.widgets.svg import (
     SHARES,

@@ -12,17 +12,18 @@ from typing import Any
 from app.markup.expressions import ExpressionError
 from app.markup.text import normalize_text
 from app.questions import types
-from app.questions.model import Question, Variant
-from app.questions.question_type import CardFaces, Gap, block_html
-from app.questions.result import (
+from app.questions.model import Question, Variant, draw_variant
+from app.questions.question_type import (
+    CardFaces,
+    Gap,
     GradeResult,
     PartResult,
     Raw,
     UnreadableResponse,
+    block_html,
     single_value,
     typed_text,
 )
-from app.questions.variants import draw_variant
 
 
 def grade(variant: Variant, raw: Raw) -> GradeResult | UnreadableResponse:

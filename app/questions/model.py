@@ -1,10 +1,23 @@
-"""Question and Variant: an authored question, and the form shown in one attempt."""
+"""A question, and its variants: the numbers and the order that a seed draws."""
 
 import dataclasses
-from collections.abc import Mapping
+import hashlib
+import logging
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from app.markup import expressions
+from app.markup.expressions import (
+    ExpressionError,
+    Value,
+    call_inputs,
+    compile_expression,
+    evaluate_expression,
+)
 from app.markup.model import NO_TEXT, ComputedParameters, Level, RichText, SourceLocation, Status
+from app.markup.quantities import Quantity
 from app.questions import types
 from app.questions.types import Answer
 
@@ -83,3 +96,153 @@ class Variant:
     mistake: RichText
     values: Mapping[str, str | int | float]
     calculator: str = ""
+
+
+MOST_VARIANTS = 200
+_SEEDS = 2**31
+_log = logging.getLogger("headroom")
+
+
+def draw_variant(question: Question, seed: int) -> Variant:
+    """Draw the variant of `question` for `seed`; pure and repeatable.
+
+    The same seed gives the same numbers and the same order of options. Seeds that
+    differ by less than the number of combinations give different numbers. A combination
+    without an answer is replaced by the next one that has an answer. Raises
+    ExpressionError if none has one, and if drawing fails in any other way.
+    """
+    try:
+        return _draw_parts(question, seed)
+    except ExpressionError:
+        raise
+    except Exception as error:  # An authoring error must never become a server error.
+        _log.exception("the question “%s” could not be drawn", question.id)
+        message = "The numbers of this question cannot be computed."
+        raise ExpressionError("E47", message) from error
+
+
+def _draw_parts(question: Question, seed: int) -> Variant:
+    chosen: dict[str, str | float] = {}
+    values: dict[str, Value] = {}
+    answer, kind = question.answer, types.type_of(question)
+    if question.computed:
+        chosen, values, answer = _find_valid_combination(question.computed, answer, seed)
+    mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - shuffling, not cryptography
+    return Variant(
+        question,
+        seed,
+        expressions.fill_text(question.stem, values),
+        kind.shuffled(answer, mixer),
+        tuple(expressions.fill_text(h, values) for h in question.hints),
+        expressions.fill_text(question.explanation, values),
+        expressions.fill_text(question.mistake, values),
+        chosen,
+        _calculator_link(question.computed, values) if question.computed else "",
+    )
+
+
+def _find_valid_combination(
+    computed: ComputedParameters, answer: Answer, seed: int
+) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
+    """Return the first combination from `seed` on that has an answer, with its values."""
+    kind = types.type_of_answer(answer)
+    refused: ExpressionError | None = None
+    for tried in range(min(count_combinations(computed), MOST_VARIANTS)):
+        chosen = nth_combination(computed, seed + tried)
+        try:
+            values = resolve_values(computed, chosen)
+            return chosen, values, kind.filled(answer, values)
+        except ExpressionError as error:
+            refused = refused or error
+    raise refused or ExpressionError("E47", "There is no combination of parameters.")
+
+
+def next_seed(question: Question, salt: str, n: int) -> int:
+    """Return the seed of a learner's n-th attempt (from 0) at a question, below 2^31.
+
+    `salt` is any constant of the learner. Two consecutive attempts never draw the same
+    numbers if there are several combinations. All combinations occur before one repeats.
+    """
+    count = count_combinations(question.computed) if question.computed else 1
+    start = _hash_text(f"{salt}:{question.id}")
+    if count >= _SEEDS // 2:
+        return (start + n) % _SEEDS
+    stride = _coprime_stride(start // 7, count)
+    index = (start + n * stride) % count
+    rounds = _hash_text(f"{salt}:{question.id}:{n}") % (_SEEDS // count)
+    return index + count * rounds
+
+
+def _hash_text(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
+
+
+def _coprime_stride(wanted: int, count: int) -> int:
+    """Return a step that visits all of `count` positions before it returns to the first."""
+    step = wanted % count or 1
+    while math.gcd(step, count) != 1:
+        step += 1
+    return step
+
+
+def count_combinations(computed: ComputedParameters) -> int:
+    """Return how many combinations of parameters there are."""
+    return math.prod(len(values) for values in computed.params.values())
+
+
+def combination_index(question: Question, seed: int) -> int:
+    """Return which combination a seed draws; seeds with the same one differ only in order."""
+    return seed % count_combinations(question.computed) if question.computed else 0
+
+
+def nth_combination(computed: ComputedParameters, index: int) -> dict[str, str | float]:
+    """Return the parameters of one combination; an `index` beyond the last wraps around."""
+    rest = index % count_combinations(computed)
+    chosen: dict[str, str | float] = {}
+    for name, values in computed.params.items():
+        rest, at = divmod(rest, len(values))
+        chosen[name] = values[at]
+    return chosen
+
+
+def resolve_values(
+    computed: ComputedParameters, chosen: Mapping[str, str | float]
+) -> dict[str, Value]:
+    """Evaluate parameters and expressions; raises ExpressionError.
+
+    A number among the parameters has an unknown unit: only its author knows it.
+    """
+    values: dict[str, Value] = {
+        name: value if isinstance(value, str) else Quantity(value, None)
+        for name, value in chosen.items()
+    }
+    for name, text in computed.lets:
+        values[name] = evaluate_expression(compile_expression(text), values)
+    return values
+
+
+def all_variants(question: Question) -> Iterator[Variant]:
+    """Yield all variants of a computed question, or `MOST_VARIANTS` spread evenly.
+
+    A combination without an answer is replaced by the next that has one; raises
+    ExpressionError if none has one. A plain question has one variant.
+    """
+    for seed in variant_seeds(question):
+        yield draw_variant(question, seed)
+
+
+def variant_seeds(question: Question) -> Sequence[int]:
+    """Return the seeds of `all_variants`: each combination once, or some spread evenly."""
+    count = count_combinations(question.computed) if question.computed else 1
+    if count <= MOST_VARIANTS:
+        return range(count)
+    return [i * count // MOST_VARIANTS for i in range(MOST_VARIANTS)]
+
+
+def _calculator_link(computed: ComputedParameters, values: Mapping[str, Value]) -> str:
+    """Return the URL of the calculator for the first expression that calls an estimate."""
+    for _, text in computed.lets:
+        for call in compile_expression(text).calls:
+            name = getattr(call.func, "id", "")
+            return expressions.calculator_address(name, call_inputs(call, values))
+    return ""

@@ -9,10 +9,8 @@ from app.estimator import registry
 from app.markup.expressions import PLACEHOLDER, ExpressionError
 from app.markup.model import RichText
 from app.questions import types
-from app.questions.model import Question, Variant
-from app.questions.question_type import QuestionType
-from app.questions.result import LEVELS, ConfidenceLevel
-from app.questions.variants import draw_variant, next_seed
+from app.questions.model import Question, Variant, draw_variant, next_seed
+from app.questions.question_type import LEVELS, ConfidenceLevel, QuestionType
 from app.widgets.calculator_form import FormField, build_fields
 
 _MAX_TITLE_LENGTH = 90  # Characters of a question or card that lists show.

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator
 
 from app.errors import InvalidInputError
-from app.questions.result import Raw
+from app.questions.question_type import Raw
 from app.questions.types import KINDS
 from app.quiz.selection import MODES, Mode, PracticeRequest
 from app.web.dependencies import LAST_ROW, Address

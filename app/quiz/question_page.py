@@ -26,11 +26,9 @@ from app.estimator import registry
 from app.markup.model import CitedSource, QuestionBlock, Topic
 from app.questions import types
 from app.questions.grading import grade, grade_unanswered, grade_unreadable
-from app.questions.model import Question, Variant
+from app.questions.model import Question, Variant, draw_variant
 from app.questions.question_form import OpenQuestion, new_token, seed_for
-from app.questions.question_type import QuestionType
-from app.questions.result import GradeResult, UnreadableResponse
-from app.questions.variants import draw_variant
+from app.questions.question_type import GradeResult, QuestionType, UnreadableResponse
 from app.quiz import store
 from app.quiz.forms import AskedFor, FlagWished, Posted, QuestionSubmission, Reported
 from app.quiz.next_steps import find_passage

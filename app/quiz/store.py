@@ -17,7 +17,7 @@ from app.database.quotas import MOST_RUNS, OPEN_REPORTS, check_quota
 from app.database.tables import Attempt, ItemReport, ItemRevision, PracticeRun, QuestionFlag
 from app.errors import NotFoundError
 from app.questions.model import Question
-from app.questions.result import GradeResult, Raw
+from app.questions.question_type import GradeResult, Raw
 from app.quiz.selection import PastAttempts
 from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
 from app.spaced_repetition.card_ids import question_card_id

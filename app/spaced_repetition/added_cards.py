@@ -22,8 +22,7 @@ from app.clock import from_milliseconds, to_milliseconds
 from app.database.engine import insert_if_absent
 from app.database.quotas import OWN_CARDS, check_quota
 from app.database.tables import TABLES, OwnCard, OwnPicture
-from app.questions.question_type import CardFaces
-from app.questions.result import fold_text
+from app.questions.question_type import CardFaces, fold_text
 from app.spaced_repetition.card_ids import LONGEST_FACE, QUESTION, parse_card_id, question_card_id
 from app.spaced_repetition.card_rows import MEMORY, blank_columns
 from app.web.formatting import format_date_with_year

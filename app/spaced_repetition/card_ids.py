@@ -14,9 +14,8 @@ from app.markup.mathml import convert_html_formulas
 from app.markup.model import Flashcard, GlossaryTerm, RichText, SourceLocation
 from app.questions import types
 from app.questions.grading import question_faces
-from app.questions.model import Question
+from app.questions.model import Question, draw_variant
 from app.questions.question_type import CardFaces
-from app.questions.variants import draw_variant
 
 QUESTION = "q"
 TERM = "term"

@@ -10,9 +10,8 @@ from sqlmodel import Session
 from app.content.library import Library
 from app.questions import types
 from app.questions.grading import grade
-from app.questions.model import Question
-from app.questions.result import GradeResult
-from app.questions.variants import draw_variant
+from app.questions.model import Question, draw_variant
+from app.questions.question_type import GradeResult
 from app.quiz.store import NewAttempt, record_attempt
 
 NOW = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)

@@ -16,7 +16,7 @@ from app.content.library import Library, LiveLibrary
 from app.database.tables import Attempt, Learner
 from app.import_export.export_store import list_attempts
 from app.questions.grading import grade
-from app.questions.variants import draw_variant
+from app.questions.model import draw_variant
 from app.quiz.store import NewAttempt, record_attempt
 from tests.authoring.classroom import CLASS, NOW, play_class, prepare_course
 

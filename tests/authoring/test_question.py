@@ -7,7 +7,7 @@ from sqlmodel import select
 
 from app.authoring.preview import sample_responses
 from app.database.tables import Attempt
-from app.questions.variants import draw_variant
+from app.questions.model import draw_variant
 
 AT = "/authoring/questions"
 

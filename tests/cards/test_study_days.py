@@ -14,7 +14,7 @@ from app.database.engine import make_engine
 from app.database.tables import Learner, Review, StudyDay
 from app.exams import store as exams
 from app.exams.assembly import PaperItem
-from app.questions.result import GradeResult
+from app.questions.question_type import GradeResult
 from app.quiz import store as quiz
 from app.spaced_repetition import review_log
 from app.spaced_repetition.scheduler import ReviewEvent

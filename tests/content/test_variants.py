@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from app.content.file_reader import parse_file
 from app.content.library import Library
 from app.markup.expressions import ExpressionError
-from app.questions import variants
-from app.questions.model import Question
+from app.questions import model
+from app.questions.model import Question, draw_variant, next_seed
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.matching import MatchAnswer
 from app.questions.types.number_parsing import NumericAnswer
 from app.questions.types.ordering import OrderAnswer
-from app.questions.variants import draw_variant, next_seed
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"
@@ -139,7 +138,7 @@ def test_attempts_in_a_row_draw_different_numbers(learner: str, n: int) -> None:
 
 @given(st.text(max_size=20))
 def test_every_combination_comes_before_one_comes_again(learner: str) -> None:
-    count = variants.count_combinations(COMPUTED.computed) if COMPUTED.computed else 0
+    count = model.count_combinations(COMPUTED.computed) if COMPUTED.computed else 0
     drawn = [
         tuple(draw_variant(COMPUTED, next_seed(COMPUTED, learner, n)).values.values())
         for n in range(count)
@@ -162,7 +161,7 @@ def test_plain_questions_are_shuffled_anew_at_each_attempt(library: Library) -> 
 
 def test_all_variants_of_the_course_have_an_answer(library: Library) -> None:
     for question in library.questions.values():
-        for variant in variants.all_variants(question):
+        for variant in model.all_variants(question):
             if isinstance(variant.answer, NumericAnswer):
                 assert all(o.range for o in variant.answer.options)
 
@@ -176,7 +175,7 @@ def test_many_combinations_are_sampled_over_their_whole_range() -> None:
         ),
     )
 
-    seeds = variants.variant_seeds(wide)
+    seeds = model.variant_seeds(wide)
 
     assert len(seeds) == 200
     assert max(seeds) == 995

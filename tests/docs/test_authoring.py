@@ -12,7 +12,7 @@ from app.content import front_matter as metadata
 from app.content.check import check_course
 from app.content.library import Library, LiveLibrary
 from app.markup.quantities import known_unit, show_number
-from app.questions.result import same_words
+from app.questions.question_type import same_words
 from docs.reference import authoring
 
 TEXT = authoring.PATH.read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ from sqlmodel import Session, select
 from app.content.library import Library
 from app.database.tables import Sitting
 from app.estimator.units import UNITS
+from app.questions.model import draw_variant
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.number_parsing import NumericAnswer
-from app.questions.variants import draw_variant
 
 
 @pytest.fixture

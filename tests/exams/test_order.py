@@ -8,8 +8,8 @@ from sqlmodel import Session, select
 
 from app.content.library import Library
 from app.database.tables import Attempt, Sitting
+from app.questions.model import draw_variant
 from app.questions.types.ordering import OrderAnswer
-from app.questions.variants import draw_variant
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save, shown
 

@@ -13,8 +13,8 @@ from sqlmodel import Session, select
 from app.content.library import Library
 from app.database.tables import Sitting
 from app.exams.report import GradedItem, ScoreShare, most_lost, score_interval, sum_up_exam
+from app.questions.model import draw_variant
 from app.questions.types.choice import ChoiceAnswer
-from app.questions.variants import draw_variant
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, kept, save
 

@@ -6,8 +6,8 @@ import re
 from sqlmodel import Session, select
 
 from app.database.tables import Attempt, Sitting, SittingAnswer
+from app.questions.model import draw_variant
 from app.questions.types.number_parsing import NumericAnswer
-from app.questions.variants import draw_variant
 from tests.conftest import Clock, visit
 from tests.exams.sitting import START, begin, finish, save
 

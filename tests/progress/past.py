@@ -16,7 +16,7 @@ from app.content.library import Library
 from app.database.tables import Attempt, CardStateRow, Learner, LearnerSession, Review, SectionRead
 from app.markup.model import Flashcard
 from app.questions.model import Question
-from app.questions.result import GradeResult
+from app.questions.question_type import GradeResult
 from app.quiz import store as quiz
 from app.spaced_repetition import review_log
 from app.spaced_repetition.scheduler import CardState, ReviewEvent, apply_review, retrievability

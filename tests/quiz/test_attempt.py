@@ -10,9 +10,9 @@ from sqlmodel import Session, select
 from app.content.library import Library
 from app.database.tables import Attempt, ItemRevision, Learner
 from app.questions.grading import grade
-from app.questions.result import GradeResult
+from app.questions.model import draw_variant
+from app.questions.question_type import GradeResult
 from app.questions.types import type_of
-from app.questions.variants import draw_variant
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 

@@ -11,8 +11,8 @@ from app.markup.expressions import ExpressionError, FigureError, require_estimat
 from app.markup.quantities import Quantity
 from app.questions import types as kinds
 from app.questions.grading import grade
-from app.questions.model import Question
-from app.questions.result import GradeResult
+from app.questions.model import Question, draw_variant
+from app.questions.question_type import GradeResult
 from app.questions.types.design import (
     DesignAnswer,
     best_value,
@@ -21,7 +21,6 @@ from app.questions.types.design import (
     read_condition,
     starting_plan,
 )
-from app.questions.variants import draw_variant
 from tests.amounts import FACTOR
 
 SERVING = "batching-design-serve-200"

@@ -8,10 +8,9 @@ import pytest
 
 from app.content.library import Library
 from app.questions.grading import grade
-from app.questions.model import Question, Variant
-from app.questions.result import GradeResult
+from app.questions.model import Question, Variant, count_combinations, draw_variant
+from app.questions.question_type import GradeResult
 from app.questions.types.number_parsing import NumericAnswer, NumericOption
-from app.questions.variants import count_combinations, draw_variant
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.questions.grading import grade
-from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.ordering import order_credit
 from tests.quiz.bank import MATCH, ORDER, drawn, with_rule
 

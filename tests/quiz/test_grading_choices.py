@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.questions import types
 from app.questions.grading import grade
-from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.choice import choice_credit
 from tests.quiz.bank import MULTIPLE, SINGLE, TRUE_FALSE, drawn, with_rule
 

@@ -5,7 +5,7 @@ import re
 
 from app.estimator.hardware import catalog as accelerators
 from app.questions.grading import grade
-from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.design import best_value
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from app.content.library import Library
 from app.questions.grading import grade
-from app.questions.model import Variant
-from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.model import Variant, draw_variant
+from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.cloze import ClozeAnswer
 from app.questions.types.design import DesignAnswer
 from app.questions.types.matching import MatchAnswer
 from app.questions.types.ordering import OrderAnswer, order_credit
-from app.questions.variants import draw_variant
 from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule
 
 NAMES = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.estimator.units import NBSP
 from app.markup.quantities import UNITS
 from app.questions.grading import grade
-from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.number_parsing import read_number
 from tests.quiz.bank import COUNT, GIBIBYTES, GIGABYTES, drawn, number, numeric
 

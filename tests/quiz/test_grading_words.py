@@ -8,7 +8,7 @@ import pytest
 
 from app.questions import types
 from app.questions.grading import grade
-from app.questions.result import GradeResult, UnreadableResponse, same_words
+from app.questions.question_type import GradeResult, UnreadableResponse, same_words
 from app.questions.types.cloze import ClozeAnswer, ClozeBlank
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 

@@ -12,10 +12,9 @@ from app.questions import shell
 from app.questions import types as kinds
 from app.questions.grading import grade, question_faces
 from app.questions.lab import Lab, LabSession
-from app.questions.model import Question, Variant
-from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.model import Question, Variant, draw_variant
+from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.console import LONGEST_LINE, MOST_LINES, ConsoleAnswer
-from app.questions.variants import draw_variant
 from app.quiz.store import QUESTION
 from tests.quiz.course import HandLibrary
 

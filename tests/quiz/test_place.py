@@ -16,10 +16,9 @@ from app.markup.images import sanitize_svg
 from app.markup.model import SvgFigure, SvgProblem
 from app.questions import types as kinds
 from app.questions.grading import grade, question_faces
-from app.questions.model import Question
-from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.model import Question, draw_variant
+from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types.hotspot import HotspotAnswer, HotspotRegion
-from app.questions.variants import draw_variant
 from app.quiz.store import QUESTION
 from tests.quiz.bank import drawn, question, text
 from tests.quiz.course import HandLibrary

@@ -7,8 +7,8 @@ import pytest
 from app.content.library import Library, load_library
 from app.questions.grading import grade
 from app.questions.lab import shortest_way
-from app.questions.model import Question, Variant
-from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.model import Question, Variant, draw_variant
+from app.questions.question_type import GradeResult, UnreadableResponse
 from app.questions.types import Answer
 from app.questions.types.choice import ChoiceAnswer
 from app.questions.types.cloze import ClozeAnswer
@@ -19,7 +19,6 @@ from app.questions.types.matching import MatchAnswer
 from app.questions.types.number_parsing import NumericAnswer
 from app.questions.types.ordering import OrderAnswer
 from app.questions.types.short_answer import ShortAnswer
-from app.questions.variants import draw_variant
 from app.quiz.store import QUESTION
 from tests.conftest import SCRIPTS, TINY
 

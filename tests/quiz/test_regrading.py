@@ -18,10 +18,9 @@ from app.questions.grading import (
     is_only_key_changed,
     pair_wordings,
 )
-from app.questions.model import Question
+from app.questions.model import Question, combination_index, draw_variant
 from app.questions.options import Choice
-from app.questions.result import Raw, UnreadableResponse
-from app.questions.variants import combination_index, draw_variant
+from app.questions.question_type import Raw, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
 from tests.quiz.bank import (

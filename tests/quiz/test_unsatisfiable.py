@@ -12,9 +12,8 @@ from app.exams.sitting import SittingRequest, close_sitting, draw_sitting, start
 from app.exams.store import AnswerChange, load_sitting, save_answer
 from app.markup.expressions import ExpressionError
 from app.markup.model import ComputedParameters, ExamBlueprint
-from app.questions import variants
-from app.questions.model import Question
-from app.questions.variants import draw_variant
+from app.questions import model
+from app.questions.model import Question, draw_variant
 from tests.conftest import Clock
 from tests.quiz.course import COMPUTED, HandLibrary
 
@@ -69,7 +68,7 @@ def test_a_question_without_any_answer_says_so_and_costs_nothing(client, form, s
 def test_too_many_combinations_to_look_at_end_in_a_refusal() -> None:
     with pytest.raises(ExpressionError, match="has no value"):
         draw_variant(with_answer("1 GB / (n - n)", 10**5), 0)
-    assert variants.count_combinations(HOLES.computed) == 4
+    assert model.count_combinations(HOLES.computed) == 4
 
 
 def test_a_paper_passes_over_a_question_that_has_no_answer(

@@ -14,7 +14,7 @@ from app.content.library import load_library
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
 from app.markup.text import BOUNDARY, bottom_k_sketch, jaccard_similarity, mark_letter_boundaries
-from app.questions.variants import draw_variant
+from app.questions.model import draw_variant
 from app.quiz.next_steps import find_passage
 from app.settings import Settings
 from tests.conftest import SCRIPTS, TINY, let_in, visit

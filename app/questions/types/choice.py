@@ -29,15 +29,19 @@ from app.questions.question_type import (
     CardFaces,
     CountedOption,
     Gap,
+    GradeResult,
+    PartResult,
     QuestionType,
+    Raw,
     State,
+    UnreadableResponse,
     VariantFault,
+    fraction,
     list_items,
     option_with_reason,
     paragraphs,
     titled_block,
 )
-from app.questions.result import GradeResult, PartResult, Raw, UnreadableResponse, fraction
 
 ChoiceKind = Literal["single", "multiple", "true-false"]
 _NUMBER = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"

@@ -14,12 +14,16 @@ from app.markup.model import NO_TEXT, RichText
 from app.markup.problems import MOST_OPTIONS, SourceFile
 from app.markup.text import normalize_text, option_key
 from app.questions.options import ParsedOption, exceeds_option_limit
-from app.questions.question_type import AuthoredItem, CardFaces, Gap, QuestionType, State
-from app.questions.result import (
+from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
+    AuthoredItem,
+    CardFaces,
+    Gap,
     GradeResult,
     PartResult,
+    QuestionType,
     Raw,
+    State,
     UnreadableResponse,
     fraction,
     same_words,

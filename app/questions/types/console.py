@@ -22,13 +22,17 @@ from app.questions.question_type import (
     CardFaces,
     CountedOption,
     Gap,
+    GradeResult,
     QuestionType,
+    Raw,
     State,
     Typed,
+    UnreadableResponse,
     list_items,
     reason_html,
+    single_value,
+    typed_text,
 )
-from app.questions.result import GradeResult, Raw, UnreadableResponse, single_value, typed_text
 from app.questions.types.choice import choice_card_faces, mark_options, option_letters
 from app.questions.types.console_rules import check_lab, read_lab
 

@@ -37,12 +37,16 @@ from app.markup.quantities import Quantity
 from app.markup.strict_yaml import YamlMapping
 from app.markup.text import did_you_mean
 from app.questions.options import ParsedOption
-from app.questions.question_type import AuthoredItem, ItemComment, QuestionType, State, Typed
-from app.questions.result import (
+from app.questions.question_type import (
     MAX_RESPONSE_LENGTH,
+    AuthoredItem,
     GradeResult,
+    ItemComment,
     PartResult,
+    QuestionType,
     Raw,
+    State,
+    Typed,
     UnreadableResponse,
     fraction,
     single_value,

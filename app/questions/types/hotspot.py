@@ -26,11 +26,13 @@ from app.questions.question_type import (
     CardFaces,
     CountedOption,
     Gap,
+    GradeResult,
     QuestionType,
+    Raw,
     State,
     Typed,
+    UnreadableResponse,
 )
-from app.questions.result import GradeResult, Raw, UnreadableResponse
 from app.questions.types.choice import LETTERS, choice_card_faces, mark_options, option_letters
 from app.widgets.svg import draw_tag
 

@@ -18,18 +18,16 @@ from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
     Gap,
-    QuestionType,
-    State,
-    Typed,
-    list_items,
-    reason_html,
-)
-from app.questions.result import (
     GradeResult,
     PartResult,
+    QuestionType,
     Raw,
+    State,
+    Typed,
     UnreadableResponse,
     fraction,
+    list_items,
+    reason_html,
     single_value,
 )
 

@@ -9,7 +9,7 @@ from app.estimator.units import COUNT_SUFFIX, MINUS
 from app.markup import quantities
 from app.markup.model import NO_TEXT, RichText
 from app.markup.quantities import CURRENCIES, TYPED, UNITS, Quantity, UnitMismatchError
-from app.questions.result import QUOTES, remove_invisible
+from app.questions.question_type import QUOTES, remove_invisible
 
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _RAISED = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")

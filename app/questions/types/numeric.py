@@ -24,23 +24,21 @@ from app.questions.options import (
     optional_rich_text,
 )
 from app.questions.question_type import (
+    MAX_RESPONSE_LENGTH,
     AuthoredItem,
     CardFaces,
     CountedOption,
     Gap,
+    GradeResult,
     QuestionType,
+    Raw,
     State,
     Typed,
+    UnreadableResponse,
     VariantFault,
     paragraphs,
-    titled_block,
-)
-from app.questions.result import (
-    MAX_RESPONSE_LENGTH,
-    GradeResult,
-    Raw,
-    UnreadableResponse,
     single_value,
+    titled_block,
 )
 from app.questions.types.number_parsing import (
     AcceptedRange,

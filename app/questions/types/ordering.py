@@ -26,20 +26,18 @@ from app.questions.question_type import (
     AuthoredItem,
     CardFaces,
     Gap,
-    QuestionType,
-    State,
-    Typed,
-    list_items,
-    option_with_reason,
-    titled_block,
-)
-from app.questions.result import (
     GradeResult,
     PartResult,
+    QuestionType,
     Raw,
+    State,
+    Typed,
     UnreadableResponse,
     fraction,
+    list_items,
+    option_with_reason,
     single_value,
+    titled_block,
     typed_text,
 )
 

@@ -17,22 +17,20 @@ from app.questions.options import (
     optional_rich_text,
 )
 from app.questions.question_type import (
+    MAX_RESPONSE_LENGTH,
     AuthoredItem,
     CardFaces,
     CountedOption,
     Gap,
-    QuestionType,
-    State,
-    paragraphs,
-    titled_block,
-)
-from app.questions.result import (
-    MAX_RESPONSE_LENGTH,
     GradeResult,
+    QuestionType,
     Raw,
+    State,
     UnreadableResponse,
+    paragraphs,
     same_words,
     single_value,
+    titled_block,
 )
 
 
