@@ -8,14 +8,12 @@ from fastapi import Depends, Request
 
 
 async def current_time(request: Request) -> dt.datetime:
-    """Return the current time in UTC, from the app's clock."""
     # `async` although it does not wait: a plain `def` would run in a thread.
     now: dt.datetime = request.app.state.clock()
     return now
 
 
 def utc_now() -> dt.datetime:
-    """Return the system time in UTC."""
     return dt.datetime.now(dt.UTC)
 
 
@@ -25,7 +23,6 @@ def to_milliseconds(moment: dt.datetime) -> int:
 
 
 def from_milliseconds(milliseconds_utc: int) -> dt.datetime:
-    """Inverse of `to_milliseconds`."""
     return dt.datetime.fromtimestamp(milliseconds_utc / 1000, dt.UTC)
 
 
@@ -43,12 +40,10 @@ def find_time_zone(name: str) -> dt.tzinfo:
 
 
 def study_day_at(moment: dt.datetime, zone: str) -> dt.date:
-    """Return the study day of a time in a time zone."""
     return (moment.astimezone(find_time_zone(zone)) - _ROLLOVER).date()
 
 
 def study_day_start(day: dt.date, zone: str) -> dt.datetime:
-    """Return when a study day begins in a time zone."""
     return dt.datetime.combine(day, dt.time(), find_time_zone(zone)) + _ROLLOVER
 
 

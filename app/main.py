@@ -201,7 +201,6 @@ def edge_config(app: FastAPI) -> EdgeConfig:
 
 
 def _create_storage_limits(app: FastAPI) -> tuple[StorageLimit, DailyQuota, DownloadQueue]:
-    """Return the storage limit, the daily upload quota and the downloads."""
     settings, engine = app.state.settings, app.state.engine
     limit = StorageLimit(engine, settings.data, settings.max_data_gb)
     quota = DailyQuota(settings.client_data_mb * 1e6)

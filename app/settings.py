@@ -241,7 +241,6 @@ class Settings(BaseSettings):
 
     @property
     def database(self) -> str:
-        """The database URL in use."""
         return self.database_url or f"sqlite:///{self.data / 'headroom.db'}"
 
     @property
@@ -253,7 +252,6 @@ class Settings(BaseSettings):
 
     @property
     def https(self) -> bool:
-        """Whether every request comes over TLS."""
         return self.secure_cookies or self.url.startswith("https:")
 
     @property
@@ -275,7 +273,6 @@ class Settings(BaseSettings):
 
     @property
     def trusted(self) -> Networks:
-        """The trusted proxies."""
         return _parse_networks(self.proxies)
 
     @property

@@ -71,7 +71,6 @@ def _set_author_cookie(request: Request, answer: Response, token: str) -> None:
 
 
 def forget_author_cookie(request: Request, answer: Response) -> None:
-    """Delete the session cookie."""
     answer.delete_cookie(_cookie_name(request))
 
 

@@ -53,8 +53,6 @@ class SignedInAuthor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuthorSessionRow:
-    """A session for the list of sessions."""
-
     id: int
     device: str
     created: dt.datetime
@@ -115,7 +113,6 @@ def use_link(db: Session, digest: str, now: dt.datetime) -> bool:
 
 
 def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> int:
-    """Start a session for a browser and return its id."""
     at = to_milliseconds(now)
     row = AuthorSession(digest=digest, device=device, created_at=at, last_used=at)
     db.add(row)
@@ -133,7 +130,6 @@ def find_author_session(db: Session, digest: str, now: dt.datetime) -> SignedInA
 
 
 def renew_author_session(db: Session, number: int, now: dt.datetime) -> None:
-    """Update the last use of a session."""
     db.execute(
         update(AuthorSession)
         .where(col(AuthorSession.id) == number)

@@ -79,7 +79,6 @@ def derive_person_key(session_key: str) -> str:
 
 
 def describe_browser_visit(request: Request, now: dt.datetime) -> BrowserVisit:
-    """Return the requesting browser, as its session will be listed."""
     device = describe_user_agent(request.headers.get("user-agent", ""))
     return BrowserVisit(request.state.visitor.digest, device, now)
 
@@ -180,11 +179,9 @@ class RequestContext:
 
     @property
     def day(self) -> dt.date:
-        """The learner's study day."""
         return self.learner.study_day(self.now)
 
     def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
-        """Render a whole page for the learner."""
         learner = self.learner
         return render_page(self.request, template, status=status, learner=learner, **context)
 

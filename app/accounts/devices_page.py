@@ -119,7 +119,6 @@ def use_code(
 def sign_out(
     request: Request, session: Number, learner: CurrentLearner, db: DbSession, now: Now
 ) -> Response:
-    """Sign out one browser of the learner, possibly this one."""
     digest = learner_store.revoke_session(db, learner.home, session, now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
@@ -133,7 +132,6 @@ def sign_out(
 
 @router.post("/settings/sessions/revocation")
 def sign_others_out(request: Request, learner: CurrentLearner, db: DbSession, now: Now) -> Response:
-    """Sign out every other browser of the learner."""
     learner_store.revoke_others(db, learner.home, _current_visitor(request).digest, now)
     learner_store.void_codes(db, learner.home)
     return RedirectResponse("/settings?ended=yes#devices", 303)

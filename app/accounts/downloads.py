@@ -129,8 +129,6 @@ class _FileDownload(StreamingResponse):
 
 
 def _limit_send_time(send: Send, transfer: BodyTransfer) -> Send:
-    """Return a `send` with a time limit for each piece."""
-
     async def send_piece(message: Message) -> None:
         now = asyncio.get_running_loop().time()
         transfer.expire_at(now + _SECONDS_PER_CHUNK)

@@ -189,5 +189,4 @@ class LearnerProfile:
         return PlanCalendar(begin, self.exam_day, self.mock_days, self.days_off)
 
     def next_study_day(self, now: dt.datetime) -> dt.datetime:
-        """Return when the study day after `now` begins."""
         return study_day_start(self.study_day(now) + dt.timedelta(days=1), self.zone)

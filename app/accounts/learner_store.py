@@ -84,7 +84,6 @@ def learner_rows_filter(learner_id: int) -> Any:
 
 
 def touch_session(db: Session, visit: BrowserVisit) -> None:
-    """Update the last use of a session."""
     now = to_milliseconds(visit.at)
     db.connection().execute(_SEEN, {"wanted": visit.digest, "now": now, "named": visit.device})
 
@@ -128,7 +127,6 @@ def revoke_session(db: Session, learner_id: int, number: int, now: dt.datetime) 
 
 
 def revoke_others(db: Session, learner_id: int, digest: str, now: dt.datetime) -> None:
-    """End every session of a learner except one."""
     db.execute(
         _revoke_statement(now).where(
             col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id)),
@@ -329,7 +327,6 @@ def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> 
 
 
 def count_course_learners(db: Session, course: str) -> int:
-    """Return the number of learners in a course."""
     theirs = select(func.count()).where(col(Learner.course) == course)
     return db.scalar(theirs) or 0
 
@@ -418,7 +415,6 @@ def describe_records(db: Session, learner_id: int) -> LearnerRecordCounts:
 
 
 def void_codes(db: Session, learner_id: int) -> None:
-    """Invalidate all device codes of this learner."""
     db.execute(
         delete(DeviceCode).where(col(DeviceCode.learner_id).in_(learner_rows_filter(learner_id)))
     )
@@ -437,7 +433,6 @@ _SAT = select(SITTING.c.paper).where(
 
 
 def questions_in_running_exam(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
-    """Return the questions of the mock exam in progress."""
     return _questions_in_papers(db, _PAPERS, learner_id, now)
 
 
@@ -469,12 +464,10 @@ _WEIGHTS = {"own_picture": 100, "own_card": 5, "sitting": 5}
 
 
 def exported_tables() -> tuple[Table, ...]:
-    """Return the tables that a learner can export."""
     return tuple(table for table in owned_tables() if table.name not in _LEFT_OUT)
 
 
 def exported_columns(table: Table) -> tuple[str, ...]:
-    """Return the columns that a learner can export."""
     return tuple(c.name for c in table.columns if c.name not in _KEPT_BACK)
 
 

@@ -78,7 +78,6 @@ _FORMAT = 2
 
 
 def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes]) -> None:
-    """Write a zip file with all data about a learner."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.txt", _README_TEXT.format(day=now.date().isoformat()))
         counts = {

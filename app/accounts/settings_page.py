@@ -194,7 +194,6 @@ class SettingsForm(BaseModel):
 
 @functools.cache
 def _settings() -> dict[str, Setting]:
-    """Return how each field of the form is read, by name."""
     fields = SettingsForm.model_fields.items()
     return {
         name: part for name, field in fields for part in field.metadata if isinstance(part, Setting)
@@ -202,7 +201,6 @@ def _settings() -> dict[str, Setting]:
 
 
 def settings_as_typed(learner: LearnerProfile) -> SettingsForm:
-    """Return the current settings as form values."""
     return SettingsForm(
         **{name: setting.show(getattr(learner, name)) for name, setting in _settings().items()}
     )
@@ -215,7 +213,6 @@ def _quote_typed(typed: str) -> str:
 
 @functools.cache
 def list_time_zones() -> tuple[str, ...]:
-    """Return the time zones to choose from, by region and city."""
     regions = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian"
     shown_regions = {*regions.split(), "Pacific"}
     known = zoneinfo.available_timezones()

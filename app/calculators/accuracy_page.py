@@ -91,7 +91,6 @@ class KindAccuracy:
 
 @functools.cache
 def accuracy_summary() -> AccuracySummary:
-    """Return the summary of all accuracy cases."""
     kinds = _read_kinds().values()
     strips = tuple(_error_strip(kind) for kind in kinds if kind["expressible"])
     return AccuracySummary(

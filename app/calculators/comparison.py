@@ -231,7 +231,6 @@ class Scenario:
 
 
 def answer_all(entry: EstimateSpec, sides: Mapping[str, Typed]) -> dict[str, Scenario]:
-    """Return every scenario with its result or its problems."""
     return {letter: _answer_scenario(entry, typed) for letter, typed in sides.items()}
 
 
@@ -271,7 +270,6 @@ def scenario_problems(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, 
 def input_rows(
     entry: EstimateSpec, scenarios: Mapping[str, Scenario], course: CourseLinks
 ) -> tuple[InputRow, ...]:
-    """Return the inputs of all scenarios, row by row, in form order."""
     columns = {
         letter: {
             field.name: field

@@ -168,7 +168,6 @@ def sides_as_csv(scenarios: Scenarios) -> str:
 
 
 def sides_as_markdown(entry: EstimateSpec, compared: Comparison, link: str) -> str:
-    """Return the comparison as Markdown: the sentence, what differs, the figures."""
     letters = [side.letter for side in compared.sides]
     against = [f"{letter} against A" for letter in letters[1:]]
     rows = [

@@ -107,7 +107,6 @@ def rates_markup(part: CatalogPart) -> Markup | None:
 
 
 def has_sparse_rates(part: CatalogPart) -> bool:
-    """Return whether the chart has a sparse rate."""
     return isinstance(part.entry, Accelerator) and any(
         sparse_rate(part.entry, name, _stated_rates(part)) for name in RATES
     )
@@ -137,7 +136,6 @@ _INPUT = {"accelerator": "gpu", "system": "system"}
 
 
 def calculator_links(part: CatalogPart) -> Links:
-    """Return links to the calculators that take this kind of part, with it chosen."""
     wanted = _INPUT.get(part.kind, "network")
     links = []
     for entry in registry.entries():
@@ -158,7 +156,6 @@ def _calculator_answers(name: str, field: str, part: str) -> bool:
 
 
 def page_links(part: CatalogPart, library: Library) -> Links:
-    """Return links to the lessons that show a value of this part."""
     link = f'href="{part_url(part.id)}#'
     return tuple(
         (f"/concepts/{topic.slug}", topic.title)
@@ -250,8 +247,6 @@ _NETWORK: tuple[ColumnGroup, ...] = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartCategory:
-    """A category of parts with the same fields: their names, and their columns."""
-
     name: str
     title: str
     one: str
@@ -378,22 +373,18 @@ def _offered_or_empty(word: str, offered: Iterable[str]) -> str:
 
 
 def list_vendors(category: PartCategory) -> tuple[str, ...]:
-    """Return the vendors of the parts in a category."""
     return tuple(dict.fromkeys(part.vendor for part in parts_in_category(category)))
 
 
 def parts_in_category(category: PartCategory) -> tuple[CatalogPart, ...]:
-    """Return the parts of a category, in catalog order."""
     return tuple(part for part in list_parts() if part.kind in category.kinds)
 
 
 def part_category(part: CatalogPart) -> PartCategory:
-    """Return the category of a part."""
     return next(category for category in CATEGORIES.values() if part.kind in category.kinds)
 
 
 def build_part_list(query: PartQuery) -> PartTable:
-    """Return the list for a query."""
     everything = parts_in_category(query.category)
     chosen = _sort_parts([part for part in everything if _matches_query(part, query)], query)
     groups = [g for g in query.category.groups if query.columns in ("", g.title)]

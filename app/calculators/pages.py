@@ -88,7 +88,6 @@ class EstimateDurations:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The names run so far."""
         return tuple(self._seconds)
 
     async def run(
@@ -177,7 +176,6 @@ STARTS = tuple(
 
 
 def group_estimates() -> dict[str, list[EstimateSpec]]:
-    """Return all estimates by group, in registry order."""
     groups: dict[str, list[EstimateSpec]] = {}
     for entry in registry.entries():
         groups.setdefault(entry.group, []).append(entry)
@@ -185,13 +183,11 @@ def group_estimates() -> dict[str, list[EstimateSpec]]:
 
 
 def calculator_position(entry: EstimateSpec) -> tuple[int, int]:
-    """Return the position of a calculator in the list, and the length of the list."""
     listed = [e.name for group in group_estimates().values() for e in group]
     return listed.index(entry.name) + 1, len(listed)
 
 
 def list_calculator_groups() -> dict[str, list[CalculatorListItem]]:
-    """Return the list of calculators, each with a result."""
     return {
         title: [_calculator_list_item(entry, calculator_position(entry)[0]) for entry in entries]
         for title, entries in group_estimates().items()

@@ -117,7 +117,6 @@ def _skipped_folder_problems(content: Path) -> list[ContentProblem]:
 
 
 def _relative_problem(course: str, problem: ContentProblem) -> ContentProblem:
-    """Return a problem with its path relative to the folder of all courses."""
     shared = problem.path.startswith(f"{SHARED}/")
     if shared == bool(course):  # relative to that folder already
         return problem
@@ -162,7 +161,6 @@ def _explain_code(code: str) -> int:
 
 
 def _requested_folder(options: argparse.Namespace) -> Path:
-    """Return the folder argument, or the folder of the settings."""
     if options.folder and options.course:
         raise CommandError("name a folder or a course, not both.")
     folder: Path = options.folder or course_folder(options.course)

@@ -171,7 +171,6 @@ def _sqlite_file_path(settings: Settings) -> Path | None:
 
 
 def local_server_url(settings: Settings) -> str:
-    """Return the URL of the server for a browser."""
     return server_url(settings.url, settings.host, settings.port)
 
 

@@ -54,7 +54,6 @@ def new_link(engine: Engine, address: str, now: dt.datetime) -> str:
 
 
 def format_link(link: str) -> str:
-    """Return the author link with instructions."""
     minutes = int(LINK_LIFETIME.total_seconds() / 60)
     return f"{link}\nOpen it within {minutes} minutes. It works once, in one browser."
 
@@ -117,12 +116,10 @@ def _show_audit_log(db: Session, most: int) -> None:
 
 
 def format_moment(moment: dt.datetime) -> str:
-    """Format a time for the terminal."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Format rows as a table with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -140,6 +140,5 @@ def _check_reasons(
 
 
 def _block_lines(draft: ItemDraft, *kinds: str) -> set[int]:
-    """Return the lines of all blocks of these kinds."""
     blocks = (token for token in draft.body if token.type in kinds)
     return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}

@@ -70,7 +70,6 @@ def plan_file_changes(
 
 
 def format_diff(made: Iterable[FileChange]) -> str:
-    """Return the changes as a unified diff."""
     found: list[str] = []
     for change in made:
         old = "/dev/null" if change.before is None else f"a/{change.path}"
@@ -296,7 +295,6 @@ def _format_count_noun(number: int, word: str) -> str:
 
 
 def _github_annotation(problem: ContentProblem) -> str:
-    """Format a problem as a GitHub annotation."""
     fields = f"file={_escape_property(problem.path)},line={problem.line},col={problem.column}"
     text = f"{problem.message} {problem.hint}".strip()
     return f"::{problem.severity} {fields},title={problem.code}::{_escape_data(text)}"

@@ -17,7 +17,6 @@ def questions_of_objective(library: Library, number: str) -> tuple[Question, ...
 
 
 def domain_by_objective(library: Library) -> dict[str, str]:
-    """Return the domain number of each objective, by objective number."""
     return {
         objective.number: domain.number
         for domain in library.syllabus.domains
@@ -76,7 +75,6 @@ def is_long(exam: ExamBlueprint) -> bool:
 
 
 def short_count(exam: ExamBlueprint) -> int:
-    """Return the number of questions of a short paper."""
     return round(exam.questions * SHORT)
 
 
@@ -136,7 +134,6 @@ class PageFacts:
     short_minutes: float = 0.0
 
     def minutes_read(self, part: PagePart) -> float:
-        """Return the minutes that a part of the page takes."""
         if not 0 < self.short_minutes < self.minutes:
             return self.minutes * part.share
         rest = (part.share - ESSENTIAL_SHARE * part.essential) / (1 - ESSENTIAL_SHARE)
@@ -201,7 +198,6 @@ class CourseFacts:
 
     @property
     def exam_questions(self) -> int:
-        """The number of questions in the exam."""
         return sum(domain.questions for domain in self.domains)
 
 

@@ -49,15 +49,12 @@ class ParsedCourse:
         return (reading.syllabus if reading else None) or NO_SYLLABUS
 
     def objectives(self) -> set[str]:
-        """Return the numbers of all objectives."""
         return {o.number for d in self.syllabus.domains for o in d.objectives}
 
     def source_keys(self) -> set[str]:
-        """Return the keys of all sources."""
         return {s.key for r in self.readings.values() for s in r.sources}
 
     def is_sound(self, path: str) -> bool:
-        """Return whether a file exists and was readable."""
         reading = self.readings.get(path)
         return reading is not None and not any(
             p.code in {"E00", "E10", "E11"} for p in reading.problems

@@ -108,8 +108,6 @@ class GlossaryLinker(Protocol):
 
 @dataclasses.dataclass(slots=True)
 class _OpenSection:
-    """A section being assembled."""
-
     anchor: str
     title: str
     number: int
@@ -120,8 +118,6 @@ class _OpenSection:
 
 @dataclasses.dataclass(slots=True)
 class PageLayout:
-    """The sections, footnotes and alerts of a page."""
-
     sections: tuple[Section, ...]
     notes: dict[str, RichText]
     alerts: tuple[tuple[str, int], ...]

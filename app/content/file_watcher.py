@@ -106,7 +106,6 @@ def list_shared_files(folder: Path) -> list[str]:
 
 
 def course_file_path(folder: Path, path: str) -> Path:
-    """Return the path of a file of the course, or of a shared file."""
     beside, _, name = path.partition("/")
     if beside == SHARED and name in _FILES:
         return folder.absolute().parent / SHARED / name
@@ -147,7 +146,6 @@ NO_NAMES = glossary_names(())
 
 
 def list_course_files(folder: Path) -> list[str]:
-    """Return the files of a course in reading order, relative to its folder."""
     found = [name for name in _SINGLE if file_exists(folder / name)]
     found += list_shared_files(folder)
     found += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))

@@ -139,8 +139,6 @@ class FrontMatter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemMetadata:
-    """Metadata of an item from its comment and the front matter, for any type."""
-
     objectives: tuple[str, ...]
     sources: tuple[str, ...]
     tags: tuple[str, ...]
@@ -256,7 +254,6 @@ def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
 
 
 def _read_keyword(fields: YamlMapping, key: str, word: str, source_file: SourceFile) -> bool:
-    """Return whether a key has its only valid value."""
     node = fields.values.get(key)
     if node is None or strict_yaml.single_text(node) == word:
         return node is not None

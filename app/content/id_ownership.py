@@ -39,8 +39,6 @@ class ItemWords(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class IdClaim:
-    """An item with the id in its comment."""
-
     path: str
     fact: ItemFingerprint
 
@@ -51,7 +49,6 @@ class IdClaim:
 
     @property
     def where(self) -> str:
-        """The location as text."""
         return f"{self.path}:{self.fact.line}"
 
 
@@ -192,7 +189,6 @@ class IdOwners:
     doubtful: set[str] = dataclasses.field(default_factory=set)
 
     def report(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
-        """Add a problem with an item's id."""
         found = make_problem(claim.place, code, message, hint, claim.fact.id)
         self.problems.append(found)
 

@@ -196,7 +196,6 @@ def _all_templates(question: Question) -> list[str]:
 def _combination_faults(
     question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> list[VariantFault]:
-    """Return what is wrong with one combination of parameters."""
     try:
         values = model.resolve_values(computed, chosen)
         return types.type_of(question).faults(question.answer, question.stem, values)
@@ -613,7 +612,6 @@ def _check_table(token: Token, source_file: SourceFile) -> None:
 
 
 def _count_cells(line: str) -> int:
-    """Return the number of cells in a table row."""
     row = line.strip().lstrip("> ").removeprefix("|")
     row = re.sub(r"\\\\|\\\|", "", row)
     return row.removesuffix("|").count("|") + 1

@@ -173,8 +173,6 @@ _MOST_NAMED = 50
 
 @dataclasses.dataclass(slots=True)
 class ProseRegion:
-    """Blocks that belong to no item."""
-
     tokens: list[Token]
 
 
@@ -552,14 +550,12 @@ def page_without_items(text: str) -> str:
 
 
 def _line_numbers(token: Token) -> range:
-    """Return the lines of a block, counted from 1."""
     start, end = token.map or (0, 0)
     first = first_line(token)
     return range(first, first + end - start)
 
 
 def _blank_comments(lines: list[str], inline: Token) -> None:
-    """Remove the comments from the lines of a paragraph or heading."""
     for comment in _find_comments(inline):
         block = _line_numbers(inline)
         whole = "\n".join(lines[block.start - 1 : block.stop - 1])

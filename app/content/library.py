@@ -248,7 +248,6 @@ def _check_missing_objectives(
 
 
 def _check_homeless_items(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
-    """Report files of items whose topic has no page."""
     found = []
     told = set(pages)
     for path, reading in course.readings.items():
@@ -264,7 +263,6 @@ def _check_homeless_items(course: ParsedCourse, pages: Mapping[str, Topic]) -> l
 def _owned_items(
     course: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, IdClaim]
 ) -> tuple[dict[str, Question], dict[str, Flashcard]]:
-    """Return the owners of all ids, with defaults from their pages."""
     renamed = _renamed_keys(course, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
@@ -303,7 +301,6 @@ def _inherit_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
 
 
 def _with_drawings(question: Question, course: ParsedCourse) -> Question:
-    """Return a question with its drawings, which are part of it."""
     kind = types.type_of(question)
     folder = question.place.path.rpartition("/")[0]
     readings = {
@@ -755,5 +752,4 @@ class _RetryTimes:
     at: float
 
     def changed(self) -> bool:
-        """Return whether the retry is due."""
         return time.monotonic() >= self.at

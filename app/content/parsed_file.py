@@ -168,7 +168,6 @@ class FirstMentionLinker:
         self.linked: dict[str, None] = {}
 
     def link(self, html: str) -> str:
-        """Return the HTML with first mentions linked to the glossary."""
         pattern = self.names.pattern
         if pattern is None:
             return html

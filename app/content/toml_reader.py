@@ -190,7 +190,6 @@ def _plain_text_value(value: Any) -> str | None:
 
 
 def _read_rows(table: Mapping[str, Any], key: str, source_file: SourceFile) -> list[Any]:
-    """Return the tables of an array of tables."""
     found = table.get(key, [])
     rows = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
     if not isinstance(found, list) or len(rows) < len(found):

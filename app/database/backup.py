@@ -76,7 +76,6 @@ class BackupManifest(BaseModel):
 
     @property
     def day(self) -> str:
-        """The date and time of the backup, for display."""
         return f"{self.made_at[:10]} {self.made_at[11:16]} UTC"
 
 
@@ -98,7 +97,6 @@ class BackupArchive:
                 raise zipfile.BadZipFile(f"{name} is damaged")
 
     def read_key(self) -> str:
-        """Return the signing key in the backup."""
         with _expect_readable_archive(self._path):
             return self._zipped.read(SECRET).decode()
 
@@ -291,7 +289,6 @@ def _last_per_period(
 
 
 def daily_backup_name(day: dt.date) -> str:
-    """Return the file name of a daily backup."""
     return f"headroom-{day.isoformat()}.zip"
 
 
@@ -313,7 +310,6 @@ def list_daily_backups(folder: Path) -> dict[Path, dt.date]:
 
 
 def find_expired_backups(folder: Path) -> list[Path]:
-    """Return the backups in a folder that can be deleted."""
     found = list_daily_backups(folder)
     stay = dates_to_keep(found.values())
     return [path for path, day in found.items() if day not in stay]
@@ -382,7 +378,6 @@ class _ReplacedFiles:
             self._moved.append((path, there))
 
     def put_back(self) -> None:
-        """Move every file back to where it was."""
         for path, there in reversed(self._moved):
             there.replace(path)
         for folder in self.folders:

@@ -116,7 +116,6 @@ def expect_programs() -> None:
 
 
 def replace_tables(engine: Engine, dump: Path) -> None:
-    """Replace all tables with those of a dump, in one transaction."""
     with engine.connect() as connection:
         quote = connection.dialect.identifier_preparer.quote_identifier
         names = [quote(name) for name in inspect(connection).get_table_names()]

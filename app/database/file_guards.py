@@ -259,7 +259,6 @@ def private_temp_folder(beside: Path) -> Iterator[Path]:
 
 
 def name_replaced_files_folder(now: dt.datetime) -> str:
-    """Return the name of the folder for files that a restore replaces."""
     return f"{ASIDE}{now.astimezone(dt.UTC):{_MOMENT}}"
 
 

@@ -165,7 +165,6 @@ class StorageLimit:
             )
 
     def is_reached(self) -> bool:
-        """Return whether the database has reached its limit."""
         return self._has_share(1)
 
     def is_reserved(self) -> bool:

@@ -121,7 +121,6 @@ def describe_full_disk(folder: Path) -> str:
 
 @contextlib.contextmanager
 def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a read-only connection to a SQLite file."""
     address = f"{path.absolute().as_uri()}?mode=ro"
     with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         yield connection

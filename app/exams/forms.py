@@ -31,8 +31,6 @@ class StartExamForm:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StartExamDraft:
-    """The start form as it was filled in."""
-
     token: str = ""
     factor: str = "1"
     kinds: str = ""

@@ -332,7 +332,6 @@ def submit_exam(ctx: Writer, sitting: RowNumber) -> Response:
 
 @router.get("/sittings/{sitting}/report")
 def show_score_report(ctx: Reader, sitting: RowNumber, late: bool = False) -> Response:
-    """The score report, after the end."""
     sat = _require_sitting(ctx, sitting)
     if sat.closed_at is None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)

@@ -47,7 +47,6 @@ class GradedItem:
 
     @property
     def result(self) -> str:
-        """The result in words."""
         if self.unreadable:
             return "could not be read"
         if not self.answered:
@@ -83,7 +82,6 @@ class ScoreShare:
 
     @property
     def lost(self) -> float:
-        """Points that were lost."""
         return self.count - self.score
 
 

@@ -84,7 +84,6 @@ def start_sitting(
 
 
 def drawn_question(db: Session, library: Library, slot: PaperItem) -> Question:
-    """Return the question of a paper in the revision that was drawn."""
     current = library.questions.get(slot.item)
     if current is not None and current.revision == slot.revision:
         return current
@@ -305,7 +304,6 @@ class PaperRow:
         return "answered" if self.answered else "open"
 
     def matches(self, show: Filter) -> bool:
-        """Return whether the row passes a filter."""
         if show == "incomplete":
             return not self.answered
         return show == "all" or self.flagged
@@ -326,7 +324,6 @@ def build_paper_rows(
     words: Mapping[int, str],
     unreadable: Mapping[int, UnreadableResponse],
 ) -> list[PaperRow]:
-    """Return the rows of a paper in order."""
     nothing = SavedAnswer(0, {})
     return [
         PaperRow(

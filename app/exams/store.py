@@ -71,7 +71,6 @@ class SavedAnswer:
 
     @property
     def answered(self) -> bool:
-        """Whether the response holds anything."""
         return is_entered(self.raw)
 
     @property
@@ -82,8 +81,6 @@ class SavedAnswer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewSitting:
-    """The values of a new sitting."""
-
     token: str
     exam: str
     seed: int

@@ -109,7 +109,6 @@ def page_of_added_cards(ctx: RequestContext, wanted: int) -> OwnCardsPage:
 def listed_card_row(
     ctx: RequestContext, added: AddedCardRecord, card_found: ResolvedCard | None
 ) -> ListedCard:
-    """Return an added card as a list row."""
     kind, name = parse_card_id(added.card)
     return ListedCard(
         card=added.card,

@@ -272,7 +272,6 @@ def show_own_card_form(ctx: Reader, card: str) -> HTMLResponse:
 
 @router.post("/own/{card}", dependencies=[Depends(expect_storage)])
 async def change_own_card(request: Request, card: str, form: SentCard) -> Response:
-    """Change the text of a card."""
     if form.problems:
         return await run_reading(request, lambda ctx: _refuse_draft(ctx, form, form.problems, card))
     await run_writing(request, lambda ctx: _save_change(ctx, card, form))

@@ -93,7 +93,6 @@ class ReviewFilter:
 
     @property
     def address(self) -> str:
-        """The URL of the page with this filter."""
         return f"/flashcards{self.query}"
 
 

@@ -347,7 +347,6 @@ def add_reading(
 def lesson_picture(
     request: Request, topic: str, name: str, library: CurrentLibrary
 ) -> FileResponse:
-    """A picture from the folder of the page."""
     slug = find_topic(library, topic).slug
     folder = (request.state.live.folder / "topics" / slug).resolve()
     # Search among the existing files. Never build a path from the URL.

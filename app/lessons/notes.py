@@ -31,8 +31,6 @@ class NotedSection:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NotesPage:
-    """The notes of one page."""
-
     slug: str
     title: str
     places: tuple[NotedSection, ...]
@@ -170,7 +168,6 @@ def download_notes(ctx: Reader) -> Response:
 
 
 def _render_section_note(request: Request, topic: Topic, place: NotedSection) -> Response:
-    """The note as it is shown in the lesson."""
     return render_fragment_or_redirect(
         request,
         "notes/_beside.html",

@@ -64,12 +64,10 @@ class RenderedPage:
 
     @property
     def named(self) -> tuple[RenderedSection, ...]:
-        """The sections that have a heading."""
         return tuple(s for s in self.sections if s.anchor)
 
     @property
     def minutes(self) -> float:
-        """The minutes that the route spends on the page."""
         return route_minutes(self.topic, self.route)
 
 

@@ -279,7 +279,6 @@ def query_words(typed: str) -> tuple[str, ...]:
 
 
 def count_words(texts: Iterable[str]) -> dict[str, int]:
-    """Count every word of the texts."""
     known: dict[str, int] = {}
     for text in texts:
         for word in re.findall(r"\w+", mark_letter_boundaries(text.casefold())):
@@ -420,7 +419,6 @@ def build_excerpt(marked: str) -> str:
 
 
 def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
-    """Split marked text into pieces."""
     found = []
     for part in marked.replace(BOUNDARY, "").split(OPEN):
         hit, closed, rest = part.partition(CLOSE)

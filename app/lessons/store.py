@@ -63,7 +63,6 @@ def missed_last(db: Session, learner_id: int, items: Sequence[str]) -> frozenset
 
 
 def flagged_questions(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:
-    """Return which of the given questions are flagged."""
     if not (items and learner_id):
         return frozenset()
     mine = col(QuestionFlag.learner_id) == learner_id

@@ -183,7 +183,6 @@ def _report_unbalanced(token: Token, report: Report) -> None:
 
 
 def refuse_block(content: str, report: Report) -> None:
-    """Report a block of HTML that is not a comment."""
     rest = _drop_comments(content).strip()
     if rest:
         first = rest.split("\n", maxsplit=1)[0]

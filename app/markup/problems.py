@@ -281,7 +281,6 @@ class SourceFile:
         derived: bool = False,
         hides_rest: bool = False,
     ) -> None:
-        """Add a problem at (line, column) to the current item."""
         self.spend_effort(A_PROBLEM)
         place = (self.path, max(line, 1), max(column, 1))
         problem = make_problem(

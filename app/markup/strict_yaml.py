@@ -42,8 +42,6 @@ class YamlText:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class YamlList:
-    """A list and its position."""
-
     items: "tuple[Node, ...]"
     line: int
     column: int

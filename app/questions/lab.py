@@ -111,7 +111,6 @@ class LabSession:
 
     @property
     def shown(self) -> tuple[LabEntry, ...]:
-        """Return the entries on the screen."""
         return self.entries[self.cleared :]
 
     @property
@@ -173,7 +172,6 @@ class CommandMatcher:
         return None, stages[1:]
 
     def available(self, state: str) -> list[int]:
-        """Return the commands that can be run in a state."""
         samples = enumerate(self._samples)
         return [index for index, meant in samples if self._choose(state, meant)[:1] == [index]]
 
@@ -185,11 +183,9 @@ class CommandMatcher:
 
     @property
     def programs(self) -> list[str]:
-        """Return the programs of the lab, by name."""
         return sorted({*self._wild, *(meaning[0].program for meaning in self._exact)})
 
     def options_of(self, program: str) -> list[str]:
-        """Return the options of a program as the lab spells them."""
         names = [s.plain.split() for c in self.lab.commands for s in c.spellings]
         mine = [words for words in names if program in words[:2]]
         return sorted(

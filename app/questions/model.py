@@ -144,7 +144,6 @@ def _draw_parts(question: Question, seed: int) -> Variant:
 def _find_valid_combination(
     computed: ComputedParameters, answer: Answer, seed: int
 ) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
-    """Return the first combination from `seed` on that has an answer, with its values."""
     kind = types.type_of_answer(answer)
     refused: ExpressionError | None = None
     for tried in range(min(count_combinations(computed), MOST_VARIANTS)):
@@ -186,7 +185,6 @@ def _coprime_stride(wanted: int, count: int) -> int:
 
 
 def count_combinations(computed: ComputedParameters) -> int:
-    """Return how many combinations of parameters there are."""
     return math.prod(len(values) for values in computed.params.values())
 
 

@@ -80,7 +80,6 @@ class ParsedOption:
 
     @property
     def box(self) -> str:
-        """Return its box in Markdown."""
         return "[x]" if self.ticked else credit_box(self.credit)
 
     def place(self, source_file: SourceFile) -> tuple[int, int]:
@@ -290,7 +289,6 @@ def code_or_report(option: ParsedOption, source_file: SourceFile) -> str | None:
 
 
 def unique_key(item: str, basis: str, taken: set[str]) -> str:
-    """Return a key made from `basis` that is unique in the item."""
     name, count = option_key(item, basis), 0
     while name in taken:
         count += 1

@@ -49,7 +49,6 @@ class OpenQuestion:
 
     @property
     def kind(self) -> QuestionType[Any]:
-        """Return its question type."""
         return types.type_of(self.variant)
 
     @property
@@ -59,7 +58,6 @@ class OpenQuestion:
 
     @property
     def levels(self) -> tuple[ConfidenceLevel, ...]:
-        """Return the confidence levels to choose from."""
         return LEVELS
 
     @property
@@ -69,7 +67,6 @@ class OpenQuestion:
 
     @property
     def page(self) -> str:
-        """Return the URL of the page that shows this question alone."""
         if self.at:
             return self.at
         if self.run:
@@ -78,11 +75,9 @@ class OpenQuestion:
 
     @property
     def action(self) -> str:
-        """Return the URL that the form is submitted to."""
         return self.at or f"/quiz/{self.question.topic}/{self.question.id}"
 
     def given(self, name: str) -> str:
-        """Return the value of a field."""
         values = self.typed.get(name) or ("",)
         return values[0]
 
@@ -135,7 +130,6 @@ def seed_for(question: Question, key: str, before: Sequence[int]) -> int:
 
 
 def new_token() -> str:
-    """Return a random token for one form."""
     return secrets.token_urlsafe(12)
 
 

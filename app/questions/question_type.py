@@ -105,7 +105,6 @@ def fraction(part: float, whole: float) -> float:
 
 
 def typed_text(words: str) -> RichText:
-    """Escape what a learner typed."""
     return RichText(escape(words), words)
 
 
@@ -262,12 +261,10 @@ class CardFaces(NamedTuple):
 
 
 def list_items(parts: Iterable[str]) -> str:
-    """Render the parts as a list."""
     return "".join(f"<li>{part}</li>" for part in parts)
 
 
 def paragraphs(parts: Iterable[str]) -> str:
-    """Render the parts as paragraphs."""
     return "".join(f"<div>{part}</div>" for part in parts)
 
 
@@ -279,7 +276,6 @@ def titled_block(title: str, parts: list[str]) -> str:
 
 
 def option_with_reason(choice: Choice) -> str:
-    """Render an option with its feedback."""
     return f"{choice.text.html}{reason_html(choice.feedback)}"
 
 
@@ -295,8 +291,6 @@ def block_html(text: RichText) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemComment:
-    """The comment of an item: its fields and their positions."""
-
     id: str
     fields: YamlMapping
     line: int
@@ -379,7 +373,6 @@ class AuthoredItem:
 
     @property
     def line(self) -> int:
-        """Return the line where the options begin, or that of the heading."""
         return self.parts.list_line or self.draft.line
 
 
@@ -404,8 +397,6 @@ class CountedOption(NamedTuple):
 
 
 class VariantFault(NamedTuple):
-    """A problem in one combination of a computed question."""
-
     code: str
     message: str
     hint: str = ""
@@ -468,7 +459,6 @@ class QuestionType(abc.ABC, Generic[A]):
         return False
 
     def recognizes_options(self, options: Sequence[ParsedOption]) -> bool:
-        """Return whether the options say it."""
         del options
         return False
 
@@ -608,7 +598,6 @@ class QuestionType(abc.ABC, Generic[A]):
         return CardFaces("", "")
 
     def collect_text_below_stem(self, answer: A) -> str:
-        """Return the text below the stem that is read before answering."""
         return self.faces(answer, "({})".format).front
 
     # --- statistics and previews ---

@@ -75,21 +75,16 @@ class PracticeForm(BaseModel):
 
     @property
     def wish(self) -> PracticeRequest:
-        """The form as a `PracticeRequest`."""
         mode, _, scope = self.pick.partition(":")
         return PracticeRequest(cast("Mode", mode), scope, self.count)
 
 
 class FlagForm(BaseModel):
-    """Whether to flag a question, and the page to return to."""
-
     wanted: bool
     back: Address = ""
 
 
 class ReportForm(BaseModel):
-    """A report about a problem with a question."""
-
     words: str = Field(min_length=1, max_length=2000)
     token: str = Field("", max_length=64)
     seed: int | None = Field(None, ge=0, lt=2**53)
@@ -136,7 +131,6 @@ def validate_form(kind: type[Form], fields: Mapping[str, Any]) -> Form:
 
 
 async def parse_submission(request: Request) -> QuestionSubmission:
-    """Read the submission from a posted form."""
     return read_sent((await request.form()).multi_items())
 
 

@@ -224,7 +224,6 @@ def _topic_counts(
 def _objective_counts(
     ctx: RequestContext, past: Mapping[str, PastAttempts]
 ) -> list[DomainPractice]:
-    """Return the domains, each with the objectives that have questions."""
     parts, there = [], domain_by_objective(ctx.library)
     home = {q.id: q.home(there) for q in ctx.library.questions.values()}
     plan = load_plan(ctx)
@@ -304,7 +303,6 @@ def resume_run(ctx: Reader, run: RowNumber) -> Response:
 
 @runs_router.get("/runs/{run}/result")
 def show_run_result(ctx: Reader, run: RowNumber) -> HTMLResponse:
-    """The summary of a run."""
     found = _require_run(ctx, run)
     scores = _run_scores(found)
     rows = [

@@ -68,7 +68,6 @@ class AnswerFeedback:
 
     @property
     def question(self) -> Question:
-        """The question in the revision that was answered."""
         return self.variant.question
 
     @property
@@ -83,7 +82,6 @@ class AnswerFeedback:
 
     @property
     def columns(self) -> tuple[str, str]:
-        """The column titles: the prompt, and the right answer."""
         return self.kind.columns(self.variant.answer)
 
     @property
@@ -94,16 +92,12 @@ class AnswerFeedback:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradedVariant:
-    """The variant, and the grade of its answer."""
-
     variant: Variant
     verdict: GradeResult
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NextLinks:
-    """Where the learner came from, and where to go next."""
-
     back: str = ""
     onward: str = ""
     words: str = ""
@@ -229,7 +223,6 @@ class RunFrame:
 
     @property
     def right(self) -> int:
-        """How many are fully right."""
         return sum(score is not None and score >= 1 for score in self.scores)
 
     @property
@@ -280,7 +273,6 @@ def page_question_count(ctx: RequestContext, question: Question) -> PageQuestion
 
 
 def run_frame(run: PracticeRunState, place: int) -> RunFrame:
-    """Return the frame of question `place` of a run."""
     scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
     return RunFrame(run.id, place, scores, placing=run.mode == "placement")
 
@@ -555,7 +547,6 @@ def _submit_answer(
 
 @router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
 def flag_question(ctx: Writer, question: Addressed, form: FlagWished) -> Response:
-    """Flag a question, or remove the flag."""
     store.set_flag(ctx.db, ctx.learner.id, question.id, ctx.now, wanted=form.wanted)
     made = FlagButton(question.topic, question.id, form.wanted, form.back)
     where = form.back or f"/quiz/{question.topic}/{question.id}"
@@ -564,7 +555,6 @@ def flag_question(ctx: Writer, question: Addressed, form: FlagWished) -> Respons
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
 def report_question(ctx: Writer, question: Addressed, form: Reported) -> Response:
-    """Save a report about the question for the author."""
     store.save_report(
         ctx.db,
         ctx.learner.id,

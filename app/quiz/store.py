@@ -101,8 +101,6 @@ class PracticeRunState:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewPracticeRun:
-    """The values of a new practice run."""
-
     token: str
     mode: str
     scope: str

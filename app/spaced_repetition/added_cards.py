@@ -146,7 +146,6 @@ def set_declined(db: Session, learner_id: int, card: str, *, declined: bool) -> 
 
 
 def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str, AddedCardRecord]:
-    """Return those of `cards` that this learner ever added, by card id."""
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": list(cards)}
@@ -174,7 +173,6 @@ def count_added(db: Session, learner_id: int) -> int:
 
 
 def list_studied(db: Session, learner_id: int, kind: str) -> frozenset[str]:
-    """Return the cards of a kind that were added and not declined."""
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "begin": f"{kind}:"}

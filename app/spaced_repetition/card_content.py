@@ -79,7 +79,6 @@ def _course_card_content(library: Library, card: Flashcard) -> ResolvedCard:
 def _page_link(
     library: Library, slug: str, anchor: str = ""
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the title of a topic, and the link to its page."""
     topic = library.topics.get(slug)
     if topic is None:
         return "", ()

@@ -34,7 +34,6 @@ def term_card(anchor: str) -> str:
 
 
 def is_picture(address: str) -> bool:
-    """Return whether a URL is that of a picture on a card."""
     return _PICTURE.match(address) is not None
 
 
@@ -81,7 +80,6 @@ def card_topic(library: Library, card: str) -> str:
 
 
 def can_be_card(question: Question) -> bool:
-    """Return whether a question can be shown as a card."""
     return types.type_of(question).as_card
 
 

@@ -54,7 +54,6 @@ def card_state_from_row(row: Any) -> CardState | None:
 
 
 def state_columns(standing: CardState) -> dict[str, Any]:
-    """Return a card state as the columns of its row."""
     return {
         "state": standing.state,
         "step": standing.step,
@@ -98,7 +97,6 @@ OWN_CARD_ROW = (
 
 
 def card_key(learner_id: int, card: str) -> dict[str, Any]:
-    """Return the statement parameters for one card of a learner."""
     return {"of_learner": learner_id, "of_card": card}
 
 
@@ -108,7 +106,6 @@ _FORGET = delete(MEMORY).where(*OWN_CARD_ROW)
 
 
 def change_row(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -> None:
-    """Update columns of an existing row."""
     db.connection().execute(_CHANGE, {**card_key(learner_id, card), **values})
 
 
@@ -123,5 +120,4 @@ def add_row(db: Session, learner_id: int, card: Flashcard | str, values: Mapping
 
 
 def delete_row(db: Session, learner_id: int, card: str) -> None:
-    """Delete the row of a card."""
     db.connection().execute(_FORGET, card_key(learner_id, card))

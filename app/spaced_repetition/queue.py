@@ -417,7 +417,6 @@ def next_due(db: Session, learner_id: int, limits: QueueQuery) -> tuple[dt.date,
 def topic_standings(
     db: Session, learner_id: int, topic: str
 ) -> dict[str, tuple[CardState | None, bool]]:
-    """Return the seen cards of a topic: the state of each, and whether it is suspended."""
     rows = db.connection().execute(
         select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
             MEMORY.c.learner_id == learner_id, MEMORY.c.topic == topic

@@ -95,7 +95,6 @@ def valid_rows(log: Iterable[Any]) -> list[Any]:
 
 
 def grade_from_row(row: Any) -> ReviewEvent:
-    """Return the rating in a log row."""
     return ReviewEvent(
         rating=row.rating,
         at=from_milliseconds(row.at),
@@ -105,7 +104,6 @@ def grade_from_row(row: Any) -> ReviewEvent:
 
 
 def edit_from_row(row: Any) -> ManualEdit:
-    """Return the manual edit in a log row."""
     until = dt.date.fromisoformat(row.until_day) if row.until_day else None
     return ManualEdit(row.act, until)
 
@@ -188,7 +186,6 @@ class DayTotals:
 
     @property
     def minutes(self) -> float:
-        """Time spent on both, in minutes."""
         return self.milliseconds / 60_000
 
     def columns(self) -> dict[str, Any]:
@@ -548,7 +545,6 @@ def set_suspended(
 
 
 def list_suspended(db: Session, learner_id: int) -> tuple[str, ...]:
-    """Return the suspended cards, newest first."""
     rows = db.connection().execute(
         select(ASIDE.c.card).where(ASIDE.c.learner_id == learner_id).order_by(ASIDE.c.id.desc())
     )

@@ -166,7 +166,6 @@ class GuardedProtocol(HttpToolsProtocol):
             self._timer = self._soon(_REST_OF_BODY, self._close)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection."""
         self._close()
 
     def pause_writing(self) -> None:
@@ -188,7 +187,6 @@ class GuardedProtocol(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is in progress."""
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is None or cycle.response_complete
 

@@ -55,7 +55,6 @@ _ALLOWED = {
 
 
 def register_error_handlers(app: FastAPI) -> None:
-    """Register the handler of each exception type."""
     app.add_exception_handler(AppError, _app_error_response)
     app.add_exception_handler(InvalidInputsError, _bad_inputs)
     app.add_exception_handler(ExpressionError, _figure_error_response)

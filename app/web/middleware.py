@@ -120,7 +120,6 @@ class HttpExchange:
 
     @property
     def writes(self) -> bool:
-        """Whether the method is POST."""
         return self.method == "POST"
 
     async def record(self, message: Message) -> None:
@@ -171,7 +170,6 @@ class HttpExchange:
         await self.send(307, [(b"location", location), (b"cache-control", b"no-store")], b"")
 
     async def send(self, status: int, headers: Headers, body: bytes) -> None:
-        """Send a whole response."""
         if status != 304:
             headers.append((b"content-length", str(len(body)).encode()))
         await self._start(status, headers)

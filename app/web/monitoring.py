@@ -111,19 +111,16 @@ class Metrics:
         )
 
     def admits_token(self, header: str) -> bool:
-        """Return whether an Authorization header contains the token."""
         given = header.removeprefix("Bearer ").encode()
         return hmac.compare_digest(given, self._token)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request by method, route and status class."""
         method = method if method in _METHODS else "other"
         self._requests.labels(method, route, f"{status // 100}xx").inc()
         self._latency.labels(method, route).observe(seconds)
 
     @contextlib.contextmanager
     def importing(self) -> Iterator[None]:
-        """Count an import as running during the block."""
         with self._imports.track_inprogress():
             yield
 
@@ -136,7 +133,6 @@ class Metrics:
         return begin
 
     def shown(self) -> bytes:
-        """Return the metrics in Prometheus format, of all processes."""
         self._problems.set(self._count_problems())
         folder = os.environ.get(SHARED)
         if folder is None:
@@ -215,7 +211,6 @@ class HealthCheck:
 
     @property
     def line(self) -> str:
-        """The result as one line of text."""
         if self.problem:
             return f"{self.name}: FAILED. {self.problem}"
         return f"{self.name}: ok{', ' if self.note else ''}{self.note}"
@@ -460,7 +455,6 @@ def configure_logging(kind: Kind) -> None:
 
 
 def create_handler(kind: Kind) -> logging.StreamHandler[TextIO]:
-    """Return a log handler with this format."""
     handler: logging.StreamHandler[TextIO] = logging.StreamHandler()
     handler.setFormatter(_JsonFormatter() if kind == "json" else _TextFormatter())
     handler.addFilter(RepeatFilter())

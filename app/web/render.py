@@ -243,7 +243,6 @@ def render_fragment_or_redirect(
 
 
 def is_htmx_request(request: Request) -> bool:
-    """Return whether htmx sent the request."""
     return request.headers.get("HX-Request") == "true"
 
 
@@ -259,7 +258,6 @@ def _offers_author_pages(request: Request) -> bool:
 
 
 def _has_courses(request: Request) -> bool:
-    """Return whether the server has other courses to link."""
     courses: CourseRegistry = request.app.state.courses
     return len(courses.libraries) > 1
 

@@ -179,7 +179,6 @@ def client_network(host: str) -> str:
 
 
 def client_key(scope: Scope) -> str:
-    """Return the client of a request, by its address."""
     return client_network(scope["client"][0]) if scope.get("client") else ""
 
 
@@ -280,7 +279,6 @@ class FairSlots:
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []
 
     def may_hold_more(self, client: str) -> bool:
-        """Return whether a client is below its own limit of slots."""
         return self._held[client] < self._of_one_client
 
     @contextlib.asynccontextmanager

@@ -16,7 +16,6 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/courses")
 def show_courses(request: Request) -> Response:
-    """List all courses by title."""
     courses: CourseRegistry = request.app.state.courses
     if not courses.named:
         raise NotFoundError("There is no page at this address.")

@@ -21,7 +21,6 @@ _KEY_AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews
 
 
 def set_cookie_line(name: str, value: str, age: int) -> bytes:
-    """Return a Set-Cookie line for the whole site, HttpOnly."""
     # The middleware adds the server's path prefix, and Secure over TLS.
     line = f"{name}={value}; Max-Age={age}; Path=/; HttpOnly; SameSite=Lax"
     return line.encode()
@@ -109,7 +108,6 @@ class SessionCookies:
         return visitor if key else self.newcomer(visitor)
 
     def newcomer(self, visitor: Visitor) -> Visitor:
-        """Return the visitor with a new session key."""
         key = create_session_key()
         line = self.line(visitor, key)
         return dataclasses.replace(
@@ -117,15 +115,12 @@ class SessionCookies:
         )
 
     def line(self, visitor: Visitor, key: str) -> bytes:
-        """Return the Set-Cookie line that signs a browser in with `key`."""
         return self._line(self._signer.sign(key).decode(), visitor.prefix)
 
     def forget_line(self, visitor: Visitor) -> bytes:
-        """Return the Set-Cookie line that deletes the key."""
         return set_cookie_line(visitor.prefix + self._name, "", 0)
 
     def author_cookie(self, visitor: Visitor) -> str:
-        """Return the name of the cookie of an author session."""
         return visitor.prefix + self._author
 
     def digest(self, code: str) -> str:
@@ -147,7 +142,6 @@ def parse_cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def create_session_key() -> str:
-    """Return a random session key."""
     return secrets.token_urlsafe(24)
 
 

@@ -374,12 +374,10 @@ class RowChart:
 
     @property
     def axis(self) -> Axis:
-        """Return the axis that all rows share."""
         most = max([row.total for row in self.rows] + [self.limit or 0.0])
         return unit_axis(most, self.unit, _AXIS_HEADROOM)
 
     def written(self, value: float) -> str:
-        """Format a value with its unit."""
         return append_unit(format_number(float(f"{value:.6g}")), self.unit)
 
 
@@ -423,7 +421,6 @@ def _rows_inside(label: str) -> str:
 
 
 def rows_sentence(rows: RowChart) -> str:
-    """Return the text alternative of the chart."""
     sentences = []
     for row in rows.rows:
         parts = ", ".join(

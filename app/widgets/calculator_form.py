@@ -84,7 +84,6 @@ def _other_inputs(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
 
 
 def _other_choices(spec: InputSpec, value: Any) -> list[str]:
-    """Return the choices after the current one, then those before it."""
     if spec.kind != "choice" or spec.advanced:
         return []
     choices = [choice for choice, _ in spec.choices]
@@ -211,7 +210,6 @@ class FieldGroup:
 
     @property
     def brief(self) -> str:
-        """Return the values of its first fields in one line."""
         values = [field.shown for field in self.fields if field.shown]
         return ", ".join(values[:_BRIEF])
 
@@ -500,7 +498,6 @@ def _limit_options(
 
 @functools.cache
 def catalog_options(kind: str) -> tuple[OptionGroup, ...]:
-    """Return the names of a catalog in groups, for a select element."""
     if kind == "model":
         return (OptionGroup("By name", lookup.list_models()), OptionGroup("By size", _SIZES))
     if kind == "gpu":

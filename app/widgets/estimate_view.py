@@ -36,7 +36,6 @@ _Cell = tuple[str, bool]
 
 
 def draw_picture(picture: Picture) -> SvgChart:
-    """Draw any chart of an estimate as SVG."""
     if isinstance(picture, StackedBar):
         return draw_bar(picture)
     if isinstance(picture, Chart):
@@ -80,7 +79,6 @@ def _row_html(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, s
 
 
 def _cell_text(cell: str | tuple[float, str]) -> _Cell:
-    """Return the text of a cell, and whether it is a number."""
     if isinstance(cell, str):
         return cell, _PLAIN_NUMBER.fullmatch(cell) is not None
     return format_value(cell[0], cell[1]), True
@@ -198,7 +196,6 @@ class EstimateView:
 
     @property
     def more(self) -> int:
-        """Return the number of folded figures."""
         return sum(len(figures) for _, figures in self.rest)
 
 
@@ -275,7 +272,6 @@ def _shared_inputs(
 
 
 def inputs_query(words: Mapping[str, str]) -> str:
-    """Return inputs as a query string."""
     # Field names need no quoting; most values were read from a URL before.
     return "&".join([f"{name}={quote_plus(value)}" for name, value in words.items()])
 
@@ -343,7 +339,6 @@ def interval_text(figure: Figure) -> str:
 
 
 def _mark_numbers(sentence: str, numbers: Collection[str]) -> Markup:
-    """Mark the numbers of a verdict that are figures of the estimate."""
     marked = []
     end = 0
     for match in _NUMBER.finditer(sentence):

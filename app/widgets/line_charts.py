@@ -68,7 +68,6 @@ def draw_chart(chart: Chart) -> SvgChart:
 
 
 def chart_sentence(chart: Chart) -> str:
-    """Return the chart as a sentence: its axes, then each line from end to end."""
     text = "; ".join(_line_sentence(one, chart) for one in chart.lines if one.points)
     below = chart.x_label[:1].lower() + chart.x_label[1:]
     axes = f"{chart.y_label} over {below}"
@@ -246,7 +245,6 @@ def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
 
 
 def timeline_sentence(timeline: Timeline) -> str:
-    """Return the timeline as a sentence, lane by lane."""
     text = "; ".join(
         f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"
         + (", hidden" if is_hidden(s, timeline) else "")

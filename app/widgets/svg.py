@@ -441,7 +441,6 @@ def _format_tick(value: float, long: float) -> str:
 
 
 def _drop_float_error(value: float) -> float:
-    """Round away floating-point error."""
     return float(f"{value:.10g}")
 
 
