@@ -187,16 +187,6 @@ class QuestionsOut(_CourseEdition):
     questions: list[QuestionOut]
 
 
-def course_slug(library: Library) -> str:
-    """Return the name in URLs of the only course of a server."""
-    return slugify(library.syllabus.exam) or "course"
-
-
-def build_course(library: Library, name: str) -> CourseOut:
-    """Return a course as an item of the course list."""
-    return CourseOut(**_course_fields(library, name))
-
-
 def _course_fields(library: Library, name: str) -> dict[str, Any]:
     syllabus = library.syllabus
     names = {"course": name, "exam": syllabus.exam, "title": syllabus.title}
@@ -363,7 +353,8 @@ def all_courses(request: Request, library: CurrentLibrary) -> dict[str, ServedCo
     """Return the courses of the server by name; a single course is named after its exam."""
     registry: CourseRegistry = request.app.state.courses
     if not registry.named:
-        name, live = course_slug(library), registry.libraries[registry.first]
+        name = slugify(library.syllabus.exam) or "course"
+        live = registry.libraries[registry.first]
         return {name: ServedCourse(name, library, live.folder)}
     return {
         name: ServedCourse(name, live.current(), live.folder)
@@ -388,7 +379,9 @@ TopicQuery = Annotated[str, Query(alias="topic", max_length=MAX_SLUG_LENGTH)]
 
 @router.get("")
 def list_courses(courses: AllCourses) -> Response:
-    listed = [build_course(course.library, course.name) for course in courses.values()]
+    listed = [
+        CourseOut(**_course_fields(course.library, course.name)) for course in courses.values()
+    ]
     return _json_response(CoursesOut(courses=listed))
 
 

@@ -19,7 +19,7 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
     return {
         "estimate": entry.name,
         "title": entry.title,
-        "inputs": inputs_in_force(entry, inputs),
+        "inputs": {name: getattr(inputs, name) for name in input_specs(entry.inputs)},
         "verdict": verdict | {"text": with_plain_spaces(verdict["text"])},
         "figures": [_figure_json(f) for f in estimate.figures],
         "steps": [
@@ -38,11 +38,6 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
 
 def _fields(value: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
-
-
-def inputs_in_force(entry: EstimateSpec, inputs: Any) -> dict[str, Any]:
-    """Return every input with the value used, in base units, defaults included."""
-    return {name: getattr(inputs, name) for name in input_specs(entry.inputs)}
 
 
 def format_csv(estimate: Estimate) -> str:

@@ -187,13 +187,6 @@ def calculator_position(entry: EstimateSpec) -> tuple[int, int]:
     return listed.index(entry.name) + 1, len(listed)
 
 
-def list_calculator_groups() -> dict[str, list[CalculatorListItem]]:
-    return {
-        title: [_calculator_list_item(entry, calculator_position(entry)[0]) for entry in entries]
-        for title, entries in group_estimates().items()
-    }
-
-
 def find_teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
     """Return the lessons on this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs).values())]
@@ -421,7 +414,12 @@ def list_calculators(request: Request, learner: CurrentLearner) -> Response:
         request,
         "calculators/index.html",
         learner=learner,
-        groups=list_calculator_groups(),
+        groups={
+            title: [
+                _calculator_list_item(entry, calculator_position(entry)[0]) for entry in entries
+            ]
+            for title, entries in group_estimates().items()
+        },
         starts=STARTS,
     )
 

@@ -158,7 +158,7 @@ def _updated_lock(
     before = readings.get(LOCK)
     entries = {e.id: e for e in before.lock} if before else {}
     owners = accepted_owners(ParsedCourse(readings, today), accepted)
-    refused = {p.item for p in find_problems(readings, folder, today) if _is_error(p)}
+    refused = {p.item for p in find_problems(readings, folder, today) if p.severity == "error"}
     for name, owner in owners.items.items():
         refuses = owner.fact.broken if name in accepted else name in refused
         if refuses or name in owners.doubtful:
@@ -171,10 +171,6 @@ def _updated_lock(
     # Do not rewrite a file that cannot be parsed: its content would be lost.
     whole = before is None or not before.problems
     return FileChange(LOCK, old, write_lock(entries.values()) if whole else old or "")
-
-
-def _is_error(problem: ContentProblem) -> bool:
-    return problem.severity == "error"
 
 
 def _with_review_date(

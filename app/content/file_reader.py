@@ -516,7 +516,12 @@ def _add_page(
     page = lay_out_page(regions, shown, scope, linker)
     check_unsourced_numbers([r.tokens for r in regions if isinstance(r, ProseRegion)], scope)
     topic = _build_topic(page, front, scope, tuple(linker.linked))
-    sections = _embedding_sections(page)
+    sections = {
+        piece.question: section.anchor
+        for section in page.sections
+        for piece in section.pieces
+        if isinstance(piece, QuestionBlock)
+    }
     questions = tuple(
         dataclasses.replace(item, section=sections.get(item.id, ""))
         for item in items.values()
@@ -600,16 +605,6 @@ def _check_notes(page: PageLayout, cited: Collection[str], source_file: SourceFi
             message = f"“[^{key}]:” explains a footnote that the page does not have."
             hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
             source_file.report("W96", *place, message, hint)
-
-
-def _embedding_sections(page: PageLayout) -> dict[str, str]:
-    """Return the anchor of the section that contains each embedded question."""
-    return {
-        piece.question: section.anchor
-        for section in page.sections
-        for piece in section.pieces
-        if isinstance(piece, QuestionBlock)
-    }
 
 
 def _flashcards_only(items: Items) -> tuple[Flashcard, ...]:

@@ -96,11 +96,6 @@ def only_live(items: Mapping[str, Item]) -> dict[str, Item]:
     return {name: item for name, item in items.items() if item.status == "live"}
 
 
-def less_live_status(one: Status, other: Status) -> Status:
-    """Return the less finished of two statuses: an item is never ahead of its page."""
-    return max(one, other, key=_ORDER.index)
-
-
 def drop_draft_warnings(
     problems: Iterable[ContentProblem], authored: CourseWithDrafts
 ) -> list[ContentProblem]:
@@ -296,7 +291,8 @@ def _inherit_from_page(item: Any, pages: Mapping[str, Topic]) -> Any:
         objectives=item.objectives or page.objectives,
         sources=item.sources or page.sources,
         level=item.level or page.level,
-        status=less_live_status(item.status, page.status),
+        # The less finished of the two: an item is never ahead of its page.
+        status=max(item.status, page.status, key=_ORDER.index),
     )
 
 

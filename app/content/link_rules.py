@@ -35,7 +35,7 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
             hint = (
                 _nearest_name_hint(anchor, anchors)
                 if reading
-                else _nearest_name_hint(slug, _all_slugs(readings))
+                else _nearest_name_hint(slug, {r.topic.slug for r in readings.values() if r.topic})
             )
         if not found and (slug.endswith(".md") or "/" in slug):
             hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."
@@ -68,10 +68,6 @@ def check_related(
 def _heading_forms(name: str) -> Iterable[str]:
     """Return the parts that may be used for a heading: “Time to first token (TTFT)”."""
     return filter(None, map(slugify, _FORMS.split(name)))
-
-
-def _all_slugs(readings: Readings) -> set[str]:
-    return {r.topic.slug for r in readings.values() if r.topic}
 
 
 def _nearest_name_hint(word: str, known: set[str]) -> str:

@@ -55,11 +55,6 @@ def word_column(longest: int) -> Column[str]:
     return Column(String(longest), nullable=False, server_default="")
 
 
-def card_amount_column() -> Column[str]:
-    """Return the column for how many new cards a learner wants."""
-    return Column(String(8), nullable=False, server_default="normal")
-
-
 class ItemRevision(SQLModel, table=True):
     """A revision of an item that a learner answered. `body` is the parsed item as JSON."""
 
@@ -476,7 +471,9 @@ class Learner(SQLModel, table=True):
     days_off: str = Field(default="", max_length=7)
     plan_begun: str | None = Field(default=None, max_length=10)
     mock_days: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
-    card_amount: str = Field(default="normal", sa_column=card_amount_column())
+    card_amount: str = Field(
+        default="normal", sa_column=Column(String(8), nullable=False, server_default="normal")
+    )
     page_route: str = Field(
         default="auto", max_length=8, sa_column_kwargs={"server_default": "auto"}
     )

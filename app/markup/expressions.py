@@ -432,16 +432,12 @@ def _apply_function(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
     name = _function_name(node)
     if name == _QUANTITY:
         number, unit = (_evaluate_node(a, names) for a in node.args)
-        return Quantity(_plain_number(number), str(unit))
+        return Quantity(number.value if isinstance(number, Quantity) else 0.0, str(unit))
     values = [_evaluate_number(a, names) for a in node.args]
     if name in {"min", "max"}:
         choose: Callable[[float, float], float] = min if name == "min" else max
         return functools.reduce(lambda a, b: quantities.combine_quantities(a, b, choose), values)
     return _round_value(name, values)
-
-
-def _plain_number(value: Value) -> float:
-    return value.value if isinstance(value, Quantity) else 0.0
 
 
 def _round_value(name: str, values: list[Quantity]) -> Quantity:

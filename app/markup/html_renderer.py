@@ -100,11 +100,6 @@ def _color_letters(inside: Sequence[Token]) -> None:
                 word.type = "letters"
 
 
-def color_letters(content: str) -> str:
-    """Render letters of memory components, each in its color."""
-    return "".join(f'<b class="{LETTERS[letter].key}">{letter}</b>' for letter in content.split())
-
-
 Report = Callable[
     [str, str, str, str], None
 ]  # The arguments of a report: code, needle, message, hint.
@@ -427,7 +422,10 @@ class _HtmlRenderer(RendererHTML):
 
     def letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
-        return color_letters(tokens[index].content)
+        return "".join(
+            f'<b class="{LETTERS[letter].key}">{letter}</b>'
+            for letter in tokens[index].content.split()
+        )
 
     def lead(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest

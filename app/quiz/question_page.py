@@ -122,7 +122,7 @@ def build_feedback(
         variant=variant,
         verdict=verdict,
         given=attempt,
-        sources=_cited_sources(library, question),
+        sources=tuple(library.sources[k] for k in question.sources if k in library.sources),
         page=_passage_address(topic, variant, verdict) if topic else "",
         reading=_estimate_reading(_calculator_address(variant, verdict), library),
         back=links.back,
@@ -164,10 +164,6 @@ def _question_as_answered(db: Session, library: Library, attempt: RecordedAttemp
     kept = store.load_wording(db, attempt.item, attempt.revision)
     assert kept is not None  # noqa: S101 - saved with the first answer to it
     return kept
-
-
-def _cited_sources(library: Library, question: Question) -> tuple[CitedSource, ...]:
-    return tuple(library.sources[k] for k in question.sources if k in library.sources)
 
 
 def _calculator_address(variant: Variant, verdict: GradeResult) -> str:
@@ -418,7 +414,12 @@ def question_page(
         home=_home_words(shown.back),
         status=status,
         topic=ctx.library.topics.get(question.topic),
-        objectives=objective_titles(ctx.library, question),
+        objectives=[
+            f"{objective.number} {objective.name}"
+            for domain in ctx.library.syllabus.domains
+            for objective in domain.objectives
+            if objective.number in question.objectives
+        ],
         asked=asked,
         outcome=outcome,
         run=frame,
@@ -441,16 +442,6 @@ def _flag_button(
         back = f"{alone}?attempt={shown.given.id}"
     on = question.id in store.flagged_questions(ctx.db, ctx.learner.id)
     return FlagButton(question.topic, question.id, on, back)
-
-
-def objective_titles(library: Library, question: Question) -> list[str]:
-    """Return the objectives of a question with their numbers, for the line above it."""
-    return [
-        f"{objective.number} {objective.name}"
-        for domain in library.syllabus.domains
-        for objective in domain.objectives
-        if objective.number in question.objectives
-    ]
 
 
 router = APIRouter()

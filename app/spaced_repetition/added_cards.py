@@ -375,17 +375,14 @@ def find_added(
     found: dict[str, AddedCardDetails] = {}
     for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
         own = (row.deck, row.front, row.back) if row.front is not None else None
-        sat = row.paper is not None and _paper_asks(row.paper, row.card)
+        sat = row.paper is not None and any(
+            question_card_id(slot[1]) == row.card for slot in json.loads(row.paper)
+        )
         sat = sat or (row.card in found and found[row.card].sat)
         found[row.card] = AddedCardDetails(
             row.card, row.seed or 0, from_milliseconds(row.at), own, sat
         )
     return found
-
-
-def _paper_asks(paper: str, card: str) -> bool:
-    """Return whether a stored exam paper contains the question of a card."""
-    return any(question_card_id(slot[1]) == card for slot in json.loads(paper))
 
 
 DECK = "My cards"

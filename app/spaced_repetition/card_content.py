@@ -68,12 +68,8 @@ def find_cards(
             )
         else:
             known = library.cards.get(card)
-            found[card] = _course_card_content(library, known) if known else None
+            found[card] = ResolvedCard(known, *_page_link(library, known.topic)) if known else None
     return {card: one for card, one in found.items() if one is not None}
-
-
-def _course_card_content(library: Library, card: Flashcard) -> ResolvedCard:
-    return ResolvedCard(card, *_page_link(library, card.topic))
 
 
 def _page_link(

@@ -297,7 +297,20 @@ def build_fields(
     for name, spec in given_inputs.input_specs(entry.inputs).items():
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
         text = field_text(spec, typed.get(name), meant, sure=inputs is not None)
-        field = build_field(name, spec, text, f"{id}-{name}")
+        field = FormField(
+            name=name,
+            id=f"{id}-{name}",
+            widget=_choose_widget(spec),
+            label=spec.label,
+            value=text,
+            unit=_shown_unit(spec),
+            options=_option_groups(spec, text),
+            other=_OTHERS.get(spec.kind, ("", "", "")),
+            help=spec.help,
+            accepts=_accepted_hint(spec),
+            least=f"{spec.minimum:g}" if spec.minimum is not None else "",
+            doubles=name.endswith(_DOUBLED),
+        )
         fields.append(
             dataclasses.replace(
                 field,
@@ -346,24 +359,6 @@ def _format_for_people(spec: InputSpec, words: str) -> str:
 def _shown_unit(spec: InputSpec) -> str:
     """Return the unit that stands beside the field; empty without one."""
     return spec.typed_unit or units.PLURALS.get(spec.unit, spec.unit)
-
-
-def build_field(name: str, spec: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
-    """Build one field without its problems and links."""
-    return FormField(
-        name=name,
-        id=id,
-        widget=_choose_widget(spec),
-        label=spec.label,
-        value=value,
-        unit=_shown_unit(spec),
-        options=_option_groups(spec, value),
-        other=_OTHERS.get(spec.kind, ("", "", "")),
-        help=spec.help,
-        accepts=_accepted_hint(spec),
-        least=f"{spec.minimum:g}" if spec.minimum is not None else "",
-        doubles=name.endswith(_DOUBLED),
-    )
 
 
 def _answer_form(

@@ -212,7 +212,12 @@ def build_estimate_view(
     query = inputs_query(text)
     short = len(query) <= LONGEST_LINK
     sign = SIGNS[estimate.verdict.status]
-    keys = _component_keys(estimate)
+    keys = {
+        segment.label: look.key
+        for picture in estimate.pictures
+        if isinstance(picture, StackedBar)
+        for segment, look in zip(picture.segments, segment_styles(picture), strict=True)
+    }
     figures = tuple(show_figure(f, keys) for f in estimate.figures)
     numbers = {f.value for f in figures if f.interval}
     first = _first_figures(entry, estimate, figures)
@@ -350,16 +355,6 @@ def _mark_numbers(sentence: str, numbers: Collection[str]) -> Markup:
             end = match.end()
     marked.append(escape(sentence[end:]))
     return Markup("".join(marked))  # noqa: S704 - every piece is escaped or digits
-
-
-def _component_keys(estimate: Estimate) -> dict[str, str]:
-    """Return the color of every segment drawn, by its name."""
-    return {
-        segment.label: look.key
-        for picture in estimate.pictures
-        if isinstance(picture, StackedBar)
-        for segment, look in zip(picture.segments, segment_styles(picture), strict=True)
-    }
 
 
 def _chart_views(
