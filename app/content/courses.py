@@ -18,7 +18,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 
 
 def find_course_folders(content: Path) -> dict[str, Path]:
-    """Return the folders of all courses by name; a single course is named `ALONE`.
+    """Return the folders of all courses by name; a single course is named `SINGLE_COURSE`.
 
     A folder with a syllabus is a course. Otherwise its subfolders with a syllabus are
     courses.

@@ -26,7 +26,7 @@ class ItemFingerprint:
 
     `options` are (key, text hash) pairs in authored order. `asks` is whether the stem
     has words. `key` is a hash of the correct answer, for cards of their figures.
-    `sketch` samples the words (see `ids.bottom_k_sketch`); `heading` and `body` are
+    `sketch` samples the words (see `text.bottom_k_sketch`); `heading` and `body` are
     hashes, all without the comment. `full_sketch` includes the comment, as older lines
     of ids.lock did. `id_at` is line and column of the id.
     """

@@ -282,7 +282,7 @@ def create_read_semaphore() -> asyncio.Semaphore:
     """Return the semaphore that read requests acquire before they take a connection.
 
     Waiting on the event loop costs no thread. Writers have a separate limit (see
-    `write_queue.create_write_session`), because a read request may have to write as
+    `create_write_session`), because a read request may have to write as
     well.
     """
     return asyncio.Semaphore(READERS)

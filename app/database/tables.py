@@ -346,10 +346,7 @@ class OwnCard(SQLModel, table=True):
 
 
 class OwnPicture(SQLModel, table=True):
-    """A picture on a learner's own cards, in base64.
-
-    `name` is its hash and file extension.
-    """
+    """A picture on a learner's own cards, in base64. `name` is its hash and file extension."""
 
     __tablename__ = "own_picture"
     __table_args__ = (UniqueConstraint("learner_id", "name"),)

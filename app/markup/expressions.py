@@ -138,10 +138,7 @@ def _find_model(name: str) -> object:
 
 
 def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
-    """Return a field of a catalog entry (`hw` or `model`), and the entry.
-
-    Raises FigureError.
-    """
+    """Return a field of a catalog entry (`hw` or `model`), and the entry. Raises FigureError."""
     entry = _find_hardware(name) if scheme == "hw" else _find_model(name)
     word = field.replace("-", "_")
     found = None if word.startswith("_") else getattr(entry, word, None)

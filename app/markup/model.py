@@ -231,10 +231,7 @@ class GlossaryTerm:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CitedSource:
-    """A cited source, and the file that defines it.
-
-    A book may have an `isbn` and no `address`.
-    """
+    """A cited source, and the file that defines it. A book may have an `isbn` and no `address`."""
 
     key: str
     title: str

@@ -36,7 +36,7 @@ class ConnectionLimits:
 
     `head_bytes` and `head_seconds` limit request line and headers together, from the
     first byte on a connection to the last of the head. `connections` counts all open
-    connections, `of_one_client` those of one client (see `network_of`). Addresses in
+    connections, `of_one_client` those of one client (see `client_network`). Addresses in
     `proxies` are exempt from `of_one_client`.
     """
 
