@@ -34,13 +34,14 @@ from app.estimator.formula_steps import (
     format_terms,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.memory.inference_runtime import (
+from app.estimator.memory.inference_memory import (
     ENGINES,
     loading_bytes,
     profiled_mlp_width,
     prompt_bytes,
+    recurrent_bytes,
+    round_up_to_blocks,
 )
-from app.estimator.memory.kv_cache import recurrent_bytes, round_up_to_blocks
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import CACHE_BITS, find_format, weight_table
