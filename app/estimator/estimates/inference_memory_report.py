@@ -130,6 +130,8 @@ def _weight_notes(
         yield f"{form.label}: {tensors} stay in 16 bit."
     elif form.covers != "all":
         tensors = "embeddings, output head, norms and routers"
+        if form.covers == "calibrated" and "linear attention" in model.parts():
+            tensors = "embeddings, output head, norms, routers and linear attention"
         yield f"{form.label}: {tensors} stay in 16 bit."
     if load.padding:
         more = format_value(load.padding, "B")

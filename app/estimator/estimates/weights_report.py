@@ -285,6 +285,8 @@ def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     if form.covers == "all":
         return ()
     notes = ["Embeddings, output head, norms and routers stay in 16 bit."]
+    if form.covers == "calibrated" and "linear attention" in model.parts():
+        notes = ["Embeddings, head, norms, routers and linear attention stay in 16 bit."]
     if form.widths is not None:
         notes = ["Norms, and modules that the checkpoint leaves out, stay in 16 bit."]
     if form.covers == "experts":
