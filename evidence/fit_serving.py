@@ -35,7 +35,6 @@ from app.estimator.serving.engine import (
     engine_constants,
     find_engine,
 )
-from app.estimator.serving.measurements import setup_key
 from app.estimator.serving.replica import (
     BatchTiming,
     RequestShape,
@@ -47,7 +46,7 @@ from app.estimator.serving.replica import (
     shortest_mixed_step,
     time_per_token,
 )
-from app.estimator.serving.step_time import PlacedModel, decode_time, place_model
+from app.estimator.serving.step_time import PlacedModel, decode_time, place_model, setup_key
 from evidence import DATA
 from evidence.accuracy.cases import CaseFile, ReferenceCase, read_cases
 from evidence.accuracy.held_out import GROUPS, HeldOutErrors, summed

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from app.estimator.memory.kv_cache import cache_share, cached_elements
+from app.estimator.memory.inference_memory import cache_share, cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.result import FormulaStep, Output
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity

@@ -3,14 +3,11 @@
 from collections.abc import Callable
 
 from app.estimator.hardware import collectives as traffic
-from app.estimator.hardware import facility as energy
 from app.estimator.hardware.catalog import find_accelerator, find_system
 from app.estimator.hardware.throughput import critical_batch, routed_critical_batch
-from app.estimator.serving import queueing
+from app.estimator.serving import replica
 from app.estimator.serving import step_time as speculative
-from app.estimator.training import run_costs as checkpoints
-from app.estimator.training import run_costs as money
-from app.estimator.training import run_costs as reliability
+from app.estimator.training import run_costs
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
@@ -134,9 +131,9 @@ def queue_wait(asked: CaseInputs) -> FormulaValue:
     service = asked.number("mean_service_s")
     answers = {"mean wait in queue": True, "probability of waiting": False}
     if asked.word("answer", answers):
-        wait = queueing.mean_wait(servers, rate, service)
-        return formula(queueing.mean_wait, wait, alone=True)
-    return formula(queueing.erlang_c, queueing.erlang_c(servers, rate * service))
+        wait = replica.mean_wait(servers, rate, service)
+        return formula(replica.mean_wait, wait, alone=True)
+    return formula(replica.erlang_c, replica.erlang_c(servers, rate * service))
 
 
 _YOUNG = "Young: sqrt(2 C M)"
@@ -145,7 +142,7 @@ _DALY = "Daly higher order: sqrt(2CM)*(1+sqrt(C/2M)/3+C/(18M)) - C"
 
 def checkpoint_interval(asked: CaseInputs) -> FormulaValue:
     """Optimal checkpoint interval [s]."""
-    formulas = {_YOUNG: reliability.young_interval, _DALY: reliability.daly_interval}
+    formulas = {_YOUNG: run_costs.young_interval, _DALY: run_costs.daly_interval}
     best: Callable[[float, float], float] = asked.word("formula", formulas, _YOUNG)
     return formula(best, best(asked.number("checkpoint_s"), asked.number("mtbf_s")))
 
@@ -156,12 +153,12 @@ def failure_rate(asked: CaseInputs) -> FormulaValue:
     of_job = asked.word("answer", {"MTBF of the job": True, "MTBF per GPU": False})
     if asked.has("mtbf_per_gpu_s"):
         each = asked.number("mtbf_per_gpu_s")
-        value = reliability.job_mtbf(each, gpus) if of_job else each
-        return formula(reliability.job_mtbf, value)
+        value = run_costs.job_mtbf(each, gpus) if of_job else each
+        return formula(run_costs.job_mtbf, value)
     days, failures = asked.number("days"), asked.number("unexpected_interruptions")
-    job = reliability.observed_mtbf(days * _DAY, failures)
+    job = run_costs.observed_mtbf(days * _DAY, failures)
     value = job if of_job else job * gpus
-    return formula(reliability.observed_mtbf, value, alone=True)
+    return formula(run_costs.observed_mtbf, value, alone=True)
 
 
 def goodput(asked: CaseInputs) -> FormulaValue:
@@ -170,29 +167,29 @@ def goodput(asked: CaseInputs) -> FormulaValue:
     checkpoint, mtbf = asked.number("checkpoint_s"), asked.number("mtbf_s")
     interval = asked.any("interval_s", "Young optimum")
     if interval == "Young optimum":
-        interval = reliability.young_interval(checkpoint, mtbf)
+        interval = run_costs.young_interval(checkpoint, mtbf)
     if not isinstance(interval, int | float):
         raise UnsupportedCaseError(f"interval_s is “{interval}”")
     restart = asked.number("restart_s", 0)
-    value = reliability.goodput(float(interval), checkpoint, restart, mtbf)
-    return formula(reliability.goodput, value)
+    value = run_costs.goodput(float(interval), checkpoint, restart, mtbf)
+    return formula(run_costs.goodput, value)
 
 
 def _drawn(asked: CaseInputs) -> float:
     asked.note("model")
     hours, watts = asked.number("gpu_hours"), asked.number("gpu_watts")
-    return energy.energy(hours * _HOUR, watts, asked.number("pue", 1.0))
+    return run_costs.energy(hours * _HOUR, watts, asked.number("pue", 1.0))
 
 
 def energy_case(asked: CaseInputs) -> FormulaValue:
     """Energy in MWh."""
-    return formula(energy.energy, _drawn(asked) / 3.6e9)
+    return formula(run_costs.energy, _drawn(asked) / 3.6e9)
 
 
 def carbon_case(asked: CaseInputs) -> FormulaValue:
     """Carbon dioxide in tonnes."""
-    tonnes = energy.carbon(_drawn(asked), asked.number("kgco2_per_kwh")) / 1e3
-    return formula(energy.carbon, tonnes)
+    tonnes = run_costs.carbon(_drawn(asked), asked.number("kgco2_per_kwh")) / 1e3
+    return formula(run_costs.carbon, tonnes)
 
 
 def power_case(asked: CaseInputs) -> FormulaValue:
@@ -213,18 +210,18 @@ def cost_case(asked: CaseInputs) -> FormulaValue:
     asked.note("answer", "model")
     if asked.has("gpu_hours"):
         hours, price = asked.number("gpu_hours"), asked.number("usd_per_gpu_hour")
-        return formula(money.rent, money.rent(hours, price))
+        return formula(run_costs.rent, run_costs.rent(hours, price))
     if asked.has("usd"):
         # The cost of an hour is computed as the rent of that many hours at one dollar.
-        hours = money.rent(asked.number("gpus"), asked.number("days") * 24)
-        return formula(money.rent, asked.number("usd") / hours)
-    value = money.usd_per_million_tokens(
+        hours = run_costs.rent(asked.number("gpus"), asked.number("days") * 24)
+        return formula(run_costs.rent, asked.number("usd") / hours)
+    value = run_costs.usd_per_million_tokens(
         asked.number("output_tokens_per_s"),
         asked.whole("gpus"),
         asked.number("usd_per_gpu_hour"),
         asked.number("utilisation", 1.0),
     )
-    return formula(money.usd_per_million_tokens, value)
+    return formula(run_costs.usd_per_million_tokens, value)
 
 
 def dataset_case(asked: CaseInputs) -> FormulaValue:
@@ -232,17 +229,17 @@ def dataset_case(asked: CaseInputs) -> FormulaValue:
     answer = asked.any("answer", "")
     if answer == "bytes on disk":
         tokens = asked.number("tokens")
-        size = checkpoints.dataset_bytes(tokens, asked.number("bytes_per_token"))
-        return formula(checkpoints.dataset_bytes, size)
+        size = run_costs.dataset_bytes(tokens, asked.number("bytes_per_token"))
+        return formula(run_costs.dataset_bytes, size)
     if answer == "read bandwidth":
         rate = asked.number("tokens_per_s")
-        needed = checkpoints.read_rate(rate, asked.number("bytes_per_token"))
-        return formula(checkpoints.read_rate, needed)
+        needed = run_costs.read_rate(rate, asked.number("bytes_per_token"))
+        return formula(run_costs.read_rate, needed)
     if answer == "checkpoint write bandwidth":
         asked.word("content", {"14 bytes/param": True, "": True})
-        size = checkpoints.checkpoint_bytes(asked.number("params"))
-        needed = checkpoints.write_rate(size, asked.number("write_seconds"))
-        return formula(checkpoints.write_rate, needed)
+        size = run_costs.checkpoint_bytes(asked.number("params"))
+        needed = run_costs.write_rate(size, asked.number("write_seconds"))
+        return formula(run_costs.write_rate, needed)
     raise UnsupportedCaseError(f"answer “{answer}” is not known")
 
 

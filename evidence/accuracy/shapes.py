@@ -2,7 +2,7 @@
 
 import re
 
-from app.estimator.memory.kv_cache import textbook_bytes_per_token
+from app.estimator.memory.inference_memory import textbook_bytes_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import adapter_parameters, element_bytes

@@ -4,9 +4,8 @@ import pytest
 
 from app.estimator import data_files as catalogue
 from app.estimator.data_files import IncompleteEntryError
-from app.estimator.estimates.mig import MigInputs
+from app.estimator.estimates.mig_report import MigInputs, find_card, list_mig_gpus
 from app.estimator.hardware.catalog import find_accelerator, find_system, list_accelerators
-from app.estimator.hardware.mig import find_card, list_mig_gpus
 from app.estimator.hardware.part_values import find_part
 from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.registry import run_estimate

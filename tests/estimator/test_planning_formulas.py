@@ -8,14 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.hardware import collectives as traffic
-from app.estimator.hardware import facility as energy
 from app.estimator.serving import step_time as speculative
-from app.estimator.training import run_costs as checkpoints
-from app.estimator.training import run_costs as money
-from app.estimator.training import run_costs as reliability
+from app.estimator.training import run_costs
 from app.estimator.training import step_time as pipeline
 
-MODULES = [checkpoints, energy, money, pipeline, reliability, speculative, traffic]
+MODULES = [run_costs, pipeline, speculative, traffic]
 seconds = st.floats(1, 1e5)
 
 
@@ -27,29 +24,29 @@ def test_examples_in_the_docstrings_hold(subtests: pytest.Subtests) -> None:
 
 def test_llama_3_stopped_every_three_hours() -> None:
     # Llama 3 paper, section 3.3.4: 419 unexpected stops in 54 days, 16,384 GPUs.
-    job = reliability.observed_mtbf(54 * 86400.0, 419)
+    job = run_costs.observed_mtbf(54 * 86400.0, 419)
     assert job == pytest.approx(3.09 * 3600, rel=0.002)
-    assert reliability.job_mtbf(job * 16384, 16384) == pytest.approx(job)
+    assert run_costs.job_mtbf(job * 16384, 16384) == pytest.approx(job)
 
 
 @given(seconds, seconds)
 def test_youngs_interval_loses_least(checkpoint: float, mtbf: float) -> None:
-    best = reliability.young_interval(checkpoint, mtbf)
-    most = reliability.goodput(best, checkpoint, 0.0, mtbf)
+    best = run_costs.young_interval(checkpoint, mtbf)
+    most = run_costs.goodput(best, checkpoint, 0.0, mtbf)
     for other in (best * 0.8, best * 1.25):
-        assert reliability.goodput(other, checkpoint, 0.0, mtbf) <= most + 1e-12
+        assert run_costs.goodput(other, checkpoint, 0.0, mtbf) <= most + 1e-12
 
 
 @given(seconds, st.floats(1e3, 1e7))
 def test_goodput_is_a_share(checkpoint: float, mtbf: float) -> None:
-    interval = reliability.daly_interval(checkpoint, mtbf)
-    for share in (reliability.goodput, reliability.exact_goodput):
+    interval = run_costs.daly_interval(checkpoint, mtbf)
+    for share in (run_costs.goodput, run_costs.exact_goodput):
         assert 0 <= share(interval, checkpoint, 60.0, mtbf) <= 1
 
 
 def test_dalys_interval_nears_youngs_for_short_checkpoints() -> None:
-    young = reliability.young_interval(1.0, 1e8)
-    assert reliability.daly_interval(1.0, 1e8) == pytest.approx(young, rel=1e-3)
+    young = run_costs.young_interval(1.0, 1e8)
+    assert run_costs.daly_interval(1.0, 1e8) == pytest.approx(young, rel=1e-3)
 
 
 def test_the_pipeline_of_megatron_idles_an_eighth() -> None:
@@ -88,27 +85,27 @@ def test_speculation_yields_between_one_and_all_tokens(acceptance: float, draft:
 
 
 def test_llama_2_carbon_is_table_2_of_its_paper() -> None:
-    drawn = energy.energy(1720320 * 3600.0, 400.0, 1.1)
-    assert energy.carbon(drawn, 0.385) / 1e3 == pytest.approx(291.42, rel=1e-3)
+    drawn = run_costs.energy(1720320 * 3600.0, 400.0, 1.1)
+    assert run_costs.carbon(drawn, 0.385) / 1e3 == pytest.approx(291.42, rel=1e-3)
 
 
 def test_llama_1_energy_is_table_15_of_its_paper() -> None:
-    drawn = energy.energy(530432 * 3600.0, 400.0, 1.1)
+    drawn = run_costs.energy(530432 * 3600.0, 400.0, 1.1)
     assert drawn / 3.6e9 == pytest.approx(233, rel=0.005)
 
 
 def test_deepseek_v3_cost_is_table_1_of_its_report() -> None:
-    assert money.rent(2.788e6, 2.0) == 5.576e6
+    assert run_costs.rent(2.788e6, 2.0) == 5.576e6
 
 
 @given(st.floats(1e-6, 0.3), st.floats(1, 30))
 def test_an_annuity_repays_the_price_with_interest(rate: float, years: float) -> None:
-    assert money.annuity(rate, years) * years >= 1 - 1e-9
+    assert run_costs.annuity(rate, years) * years >= 1 - 1e-9
 
 
 def test_mlperf_storage_checkpoints_hold_14_bytes_a_parameter() -> None:
     # MLPerf Storage v2.0, table 2: 912 GB, in binary units, for 70 B parameters.
-    size = checkpoints.checkpoint_bytes(70.6e9)
+    size = run_costs.checkpoint_bytes(70.6e9)
     assert size == pytest.approx(912 * 2**30, rel=0.03)
 
 
@@ -116,16 +113,16 @@ def test_values_out_of_range_are_refused(subtests: pytest.Subtests) -> None:
     for call in [
         lambda: pipeline.bubble(0, 1),
         lambda: traffic.bytes_sent("all_reduce", 0, 1.0),
-        lambda: energy.energy(1.0, 1.0, 0.9),
+        lambda: run_costs.energy(1.0, 1.0, 0.9),
         lambda: speculative.tokens_per_step(1.1, 3),
-        lambda: reliability.young_interval(0.0, 10.0),
-        lambda: money.usd_per_million_tokens(0.0, 1, 1.0),
-        lambda: money.annuity(0.1, 0),
-        lambda: checkpoints.write_rate(1.0, 0.0),
+        lambda: run_costs.young_interval(0.0, 10.0),
+        lambda: run_costs.usd_per_million_tokens(0.0, 1, 1.0),
+        lambda: run_costs.annuity(0.1, 0),
+        lambda: run_costs.write_rate(1.0, 0.0),
     ]:
         with subtests.test(call=call), pytest.raises(ValueError, match=r".+"):
             call()  # type: ignore[operator]
 
 
 def test_infinities_do_not_leak_from_long_recoveries() -> None:
-    assert math.isfinite(reliability.exact_goodput(1e9, 1.0, 1e9, 1.0))
+    assert math.isfinite(run_costs.exact_goodput(1e9, 1.0, 1e9, 1.0))

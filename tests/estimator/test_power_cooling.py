@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.estimator.estimates import power_cooling
 from app.estimator.estimates import power_cooling_report as entry
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
-from app.estimator.hardware import facility
 from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
 
 watts = st.floats(1.0, 1e9)
@@ -27,7 +27,7 @@ def found(**changed):
 
 
 def test_examples_in_the_docstrings_hold():
-    assert doctest.testmod(facility).failed == 0
+    assert doctest.testmod(power_cooling).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_racks_hold_all_systems(nodes):
 
 @given(watts, st.floats(1.0, 2.0))
 def test_more_pue_never_takes_less(power, pue):
-    assert facility.site_power(power, pue) >= power
+    assert power_cooling.site_power(power, pue) >= power
 
 
 @given(st.floats(20e3, 500e3))
@@ -170,7 +170,7 @@ def test_the_changes_turn_the_verdict(limit):
         assert turned["fits"].value is not answer["fits"].value, change
 
 
-@pytest.mark.parametrize("call", [facility.air_flow, facility.coolant_flow])
+@pytest.mark.parametrize("call", [power_cooling.air_flow, power_cooling.coolant_flow])
 def test_what_is_not_warmed_carries_nothing(call):
     with pytest.raises(ValueError, match="carries no heat"):
         call(1.0, 0.0)
@@ -178,13 +178,13 @@ def test_what_is_not_warmed_carries_nothing(call):
 
 def test_impossible_circuits_are_refused():
     with pytest.raises(ValueError, match="must be positive"):
-        facility.phase_current(1.0, 0.0)
+        power_cooling.phase_current(1.0, 0.0)
     with pytest.raises(ValueError, match="below 1"):
-        facility.site_power(1.0, 0.9)
+        power_cooling.site_power(1.0, 0.9)
 
 
 def test_formulas_have_the_dimensions_they_name():
     unit = pint.UnitRegistry()
-    amperes = facility.phase_current(10.2e3 * unit.watt, 415 * unit.volt)
+    amperes = power_cooling.phase_current(10.2e3 * unit.watt, 415 * unit.volt)
     assert amperes.check("[current]")
-    assert facility.site_power(1e6 * unit.watt, 1.5).check("[power]")
+    assert power_cooling.site_power(1e6 * unit.watt, 1.5).check("[power]")

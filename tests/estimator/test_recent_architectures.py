@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.estimator.memory.kv_cache import elements_per_sequence, elements_per_token
+from app.estimator.memory.inference_memory import elements_per_sequence, elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.hf_loader import from_config
 from app.estimator.models.lookup import find_model, list_models, model_caveats

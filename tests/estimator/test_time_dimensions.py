@@ -5,12 +5,8 @@ import pytest
 
 from app.estimator.hardware import collectives as networks
 from app.estimator.hardware import collectives as traffic
-from app.estimator.hardware import facility as energy
 from app.estimator.hardware import throughput as rates
-from app.estimator.training import flops
-from app.estimator.training import run_costs as checkpoints
-from app.estimator.training import run_costs as money
-from app.estimator.training import run_costs as reliability
+from app.estimator.training import flops, run_costs
 
 _UNITS = """
 byte = [information] = B
@@ -44,20 +40,20 @@ def test_bytes_over_a_link_take_time(units: pint.UnitRegistry) -> None:
 
 def test_tokens_and_bytes_per_token_give_bytes(units: pint.UnitRegistry) -> None:
     width = 4 * units.byte / units.token
-    assert checkpoints.dataset_bytes(1e12 * units.token, width).check("[information]")
-    rate = checkpoints.read_rate(1e6 * units.token / units.second, width)
+    assert run_costs.dataset_bytes(1e12 * units.token, width).check("[information]")
+    rate = run_costs.read_rate(1e6 * units.token / units.second, width)
     assert rate.check("[information]/[time]")
-    size = checkpoints.checkpoint_bytes(7e9 * units.parameter, 14 * units.byte / units.parameter)
+    size = run_costs.checkpoint_bytes(7e9 * units.parameter, 14 * units.byte / units.parameter)
     assert size.check("[information]")
 
 
 def test_watts_over_time_give_energy_and_carbon(units: pint.UnitRegistry) -> None:
-    drawn = energy.energy(3600 * units.second, 700 * units.watt, 1.2)
+    drawn = run_costs.energy(3600 * units.second, 700 * units.watt, 1.2)
     assert drawn.check("[energy]")
 
 
 def test_hours_at_a_price_cost_money(units: pint.UnitRegistry) -> None:
-    cost = money.rent(100 * units.hour, 2 * units.usd / units.hour)
+    cost = run_costs.rent(100 * units.hour, 2 * units.usd / units.hour)
     assert cost.check("[money]")
 
 
@@ -88,5 +84,5 @@ def test_a_roofline_is_a_rate(units: pint.UnitRegistry) -> None:
 
 
 def test_failures_of_parts_add_up_to_a_time(units: pint.UnitRegistry) -> None:
-    whole = reliability.observed_mtbf(54 * 86400 * units.second, 419)
+    whole = run_costs.observed_mtbf(54 * 86400 * units.second, 419)
     assert whole.check("[time]")

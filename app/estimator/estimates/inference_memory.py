@@ -7,18 +7,16 @@ from collections.abc import Callable
 from app.estimator import common_inputs
 from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.memory.inference_runtime import (
+from app.estimator.memory.inference_memory import (
     ENGINES,
     WORKSPACE,
-    engine_usable_bytes,
-    loading_bytes,
-    peak_bytes,
-    prompt_bytes,
-)
-from app.estimator.memory.kv_cache import (
     elements_per_sequence,
     elements_per_token,
+    engine_usable_bytes,
+    loading_bytes,
     longest_context,
+    peak_bytes,
+    prompt_bytes,
     recurrent_bytes,
     round_up_to_blocks,
 )

@@ -34,13 +34,14 @@ from app.estimator.formula_steps import (
     format_terms,
 )
 from app.estimator.hardware.catalog import Accelerator, find_accelerator
-from app.estimator.memory.inference_runtime import (
+from app.estimator.memory.inference_memory import (
     ENGINES,
     loading_bytes,
     profiled_mlp_width,
     prompt_bytes,
+    recurrent_bytes,
+    round_up_to_blocks,
 )
-from app.estimator.memory.kv_cache import recurrent_bytes, round_up_to_blocks
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import CACHE_BITS, find_format, weight_table
@@ -129,6 +130,8 @@ def _weight_notes(
         yield f"{form.label}: {tensors} stay in 16 bit."
     elif form.covers != "all":
         tensors = "embeddings, output head, norms and routers"
+        if form.covers == "calibrated" and "linear attention" in model.parts():
+            tensors = "embeddings, output head, norms, routers and linear attention"
         yield f"{form.label}: {tensors} stay in 16 bit."
     if load.padding:
         more = format_value(load.padding, "B")

@@ -13,15 +13,16 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import add_published_hint, find_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.measurements import MeasurementCounts, find_measurements
 from app.estimator.serving.replica import cache_capacity, sequence_bytes
 from app.estimator.serving.step_time import (
     TILE,
     InferenceStep,
+    MeasurementCounts,
     PlacedModel,
     SpeculativeDecoding,
     StepBatch,
     decode_time,
+    find_measurements,
     place_model,
     prefill_time,
     speculative_time,

@@ -1,11 +1,14 @@
-"""`mig`: verdict, figures, charts and formula steps of a result."""
+"""The estimate `mig`: profiles and their placement, inputs, result, and verdict."""
 
-from app.estimator.common_inputs import input_error
-from app.estimator.estimates.mig import MigInputs, MigResult, read_instances
+import dataclasses
+import re
+
+from app.estimator import data_files
+from app.estimator.common_inputs import ask_gpu, input_error
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum
-from app.estimator.hardware.catalog import find_accelerator
-from app.estimator.hardware.mig import find_card, list_mig_gpus, max_more_instances, place_instances
+from app.estimator.hardware.catalog import Accelerator, find_accelerator, list_accelerators
+from app.estimator.inputs import input_field
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -18,6 +21,215 @@ from app.estimator.result import (
     Verdict,
     read_figures,
 )
+
+_CARDS = ("mig.toml", "card")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MigProfile:
+    """A MIG profile: its slices, its memory [B] and its possible start slices.
+
+    `memory` is the size in its name, `reported` the size that the driver reports.
+    """
+
+    name: str
+    memory: float
+    reported: float | None
+    compute_slices: int
+    memory_slices: int
+    starts: tuple[int, ...]
+
+    @property
+    def size(self) -> str:
+        """Return the compute part of its name, as in `1g`."""
+        return self.name.partition(".")[0]
+
+    @property
+    def capacity(self) -> float:
+        """Return the usable bytes: as reported by the driver, or else by its name [B]."""
+        return self.reported or self.memory
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MigGpu:
+    """A GPU that can be partitioned."""
+
+    id: str
+    compute_slices: int
+    memory_slices: int
+    profiles: tuple[MigProfile, ...]
+    source: tuple[str, ...]
+
+    def find(self, name: str) -> MigProfile | None:
+        """Return the profile called `name`, as in `1g.10gb`.
+
+        `1g` is the profile of that size with the least memory, on any GPU.
+        """
+        word = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
+        named = (p for p in self.profiles if word in (p.name, p.size))
+        return min(named, key=lambda p: p.memory, default=None)
+
+
+def find_card(accelerator: str) -> MigGpu | None:
+    """Return the partitions of an accelerator by its id; None if it has none."""
+    row = data_files.load_table(*_CARDS).get(accelerator)
+    if row is None:
+        return None
+    return MigGpu(
+        id=accelerator,
+        compute_slices=row["compute_slices"],
+        memory_slices=row["memory_slices"],
+        profiles=tuple(
+            MigProfile(
+                name=p["name"],
+                memory=p["memory_gb"] * 1e9,
+                reported=p["reported_gib"] * 2.0**30 if "reported_gib" in p else None,
+                compute_slices=p["compute"],
+                memory_slices=p["memory"],
+                starts=tuple(p["starts"]),
+            )
+            for p in row["profiles"]
+        ),
+        source=tuple(row["source"]),
+    )
+
+
+def list_mig_gpus() -> tuple[str, ...]:
+    """Return the ids of accelerators that can be partitioned."""
+    return tuple(data_files.load_table(*_CARDS))
+
+
+def place_instances(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
+    """Return a start slice for each of `wanted`; None if they do not fit together.
+
+    Tries every start, largest profiles first; instances never share a slice.
+    """
+    if sum(p.compute_slices for p in wanted) > card.compute_slices:
+        return None
+    order = sorted(range(len(wanted)), key=lambda i: -wanted[i].memory_slices)
+    starts = _place_remaining([wanted[i] for i in order], frozenset())
+    if starts is None:
+        return None
+    placed = [0] * len(wanted)
+    for index, start in zip(order, starts, strict=True):
+        placed[index] = start
+    return tuple(placed)
+
+
+def _place_remaining(left: list[MigProfile], taken: frozenset[int]) -> list[int] | None:
+    if not left:
+        return []
+    profile, *rest = left
+    for start in profile.starts:
+        slices = frozenset(range(start, start + profile.memory_slices))
+        if not slices & taken:
+            others = _place_remaining(rest, taken | slices)
+            if others is not None:
+                return [start, *others]
+    return None
+
+
+def max_more_instances(
+    card: MigGpu, profile: MigProfile, beside: tuple[MigProfile, ...] = ()
+) -> int:
+    """Return how many more instances of a profile fit next to the given ones.
+
+    >>> card = find_card("a100-sxm4-80")
+    >>> max_more_instances(card, card.find("1g.10gb"))
+    7
+    """
+    count = 0
+    while place_instances(card, (*beside, *([profile] * (count + 1)))) is not None:
+        count += 1
+    return count
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MigInputs:
+    """The GPU, and its instances."""
+
+    gpu: str = ask_gpu(
+        choices=tuple((a.id, a.name) for a in list_accelerators() if a.mig_instances),
+        help="The GPU to divide; only GPUs that have MIG are listed.",
+        topic="mig",
+    )
+    instances: str = input_field(
+        "3g, 2g, 1g",
+        "Instances",
+        kind="text",
+        maximum=400,
+        help="The profiles to create, with commas between them: 3g.40gb, 2x 1g.10gb. "
+        "3g means three compute slices, 40gb the memory; 3g alone takes the profile of "
+        "three slices with the least memory. A table of the result lists the profiles "
+        "of this GPU.",
+        term="multi-instance-gpu-mig",
+        group="Partitions",
+        topic="mig",
+    )
+
+
+_COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
+
+
+def read_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
+    """Parse `3g.40gb, 7x 1g.10gb`; the InvalidInputsError names the GPU's profiles."""
+    wanted: list[MigProfile] = []
+    for word in re.split(r"[,;+\n]+", text):
+        match = _COUNTED.match(word.strip())
+        if match is None:
+            continue
+        profile = card.find(match[2])
+        if profile is None:
+            names = ", ".join(p.name for p in card.profiles)
+            message = f"“{match[2]}” is not a profile of this GPU: {names}."
+            raise input_error("instances", word.strip(), message)
+        wanted += [profile] * min(int(match[1] or 1), 16)
+    if not wanted:
+        names = ", ".join(p.name for p in card.profiles)
+        raise input_error("instances", text, f"Name at least one profile: {names}.")
+    return tuple(wanted[:64])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MigResult:
+    """The instances of a GPU; `starts` are their memory slices, None if they don't fit."""
+
+    gpu: Accelerator
+    card: MigGpu
+    wanted: tuple[MigProfile, ...]
+    starts: tuple[int, ...] | None
+
+    @property
+    def compute_slices(self) -> int:
+        return sum(p.compute_slices for p in self.wanted)
+
+    @property
+    def memory_slices(self) -> int:
+        return sum(p.memory_slices for p in self.wanted)
+
+    @property
+    def memory(self) -> float:
+        return sum(p.capacity for p in self.wanted)
+
+    @property
+    def more(self) -> int:
+        """Return how many of the smallest instances fit beside."""
+        if self.starts is None:
+            return 0
+        return max_more_instances(self.card, self.card.profiles[0], self.wanted)
+
+    @property
+    def fits(self) -> bool:
+        return self.starts is not None
+
+    @property
+    def compute_share(self) -> float:
+        return self.compute_slices / self.card.compute_slices
+
+    @property
+    def memory_share(self) -> float:
+        return self.memory_slices / self.card.memory_slices
+
 
 OUTPUTS: tuple[Output[MigResult], ...] = (
     Output("fits", "Fits", better="more", primary=True),

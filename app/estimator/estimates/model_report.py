@@ -1,16 +1,61 @@
-"""`model`: verdict, figures, charts and formula steps of a result."""
+"""The estimate `model`: inputs, result, verdict, charts, and formula steps."""
 
-from app.estimator.estimates.model import ModelInputs, ModelResult, requested_model
+import dataclasses
+
+from app.estimator.common_inputs import LOAD, MODEL, ask_model, input_error
 from app.estimator.formula_steps import StepBuilder, format_term, format_training_flops
-from app.estimator.memory.kv_cache import elements_per_token
+from app.estimator.memory.inference_memory import elements_per_token
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.lookup import weights_words
+from app.estimator.models.hf_config import UnreadableConfigError
+from app.estimator.models.lookup import find_model, read_pasted, weights_words
 from app.estimator.models.number_formats import PUBLISHED, weight_table
 from app.estimator.models.vision_tower import VisionTower
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import Estimate, FormulaStep, Output, ResultTable, Verdict, read_figures
 from app.estimator.training.flops import flops_per_token, multi_token_prediction_flops
 from app.estimator.units import format_number, format_value
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelInputs:
+    """The model."""
+
+    model: str = ask_model()
+    config: str = MODEL.ask(
+        "",
+        "config.json",
+        kind="text",
+        maximum=200_000,
+        help="Paste a configuration of the Hugging Face Hub to read that model.",
+    )
+    sequence: int = LOAD.ask(
+        4096,
+        "Sequence",
+        unit="token",
+        limits=(1, 100_000_000),
+        help="Length over which attention is counted in the operations.",
+        topic="training-versus-inference",
+    )
+
+
+def requested_model(inputs: ModelInputs) -> Architecture:
+    """Return the chosen model; raises InvalidInputsError for an invalid configuration."""
+    pasted = inputs.config.strip()
+    if not pasted:
+        return find_model(inputs.model)
+    try:
+        return read_pasted(pasted)
+    except UnreadableConfigError as error:
+        raise input_error("config", pasted[:40], str(error)) from error
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelResult:
+    """The model, and the operations to train on a token [FLOP]."""
+
+    model: Architecture
+    training_flops: float
+
 
 OUTPUTS: tuple[Output[ModelResult], ...] = (
     Output(

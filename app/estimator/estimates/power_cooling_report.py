@@ -4,15 +4,16 @@ from collections.abc import Callable
 
 from app.estimator.estimates.power_cooling import (
     CONTINUOUS,
+    CUBIC_FEET_PER_MINUTE,
     DENSE,
     TOPIC,
     PowerCoolingInputs,
     PowerCoolingResult,
     compute_site,
     find_flips,
+    heat_in_btu,
 )
 from app.estimator.formula_steps import StepBuilder, format_term
-from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,

@@ -15,7 +15,6 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import PUBLISHED_CHOICES, PUBLISHED_OR_FP8
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.measurements import MeasurementCounts, find_measurements
 from app.estimator.serving.replica import (
     LatencyTargets,
     OperatingPoint,
@@ -30,7 +29,12 @@ from app.estimator.serving.replica import (
     settle_rate,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate
-from app.estimator.serving.step_time import SpeculativeDecoding, place_model
+from app.estimator.serving.step_time import (
+    MeasurementCounts,
+    SpeculativeDecoding,
+    find_measurements,
+    place_model,
+)
 from app.estimator.units import format_number, format_value
 
 _TARGETS = InputGroup("Targets", "batching-and-latency")

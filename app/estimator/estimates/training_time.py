@@ -8,7 +8,6 @@ from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, COST, LAYOUT, MODEL, RECIPE, input_error
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import gpu_interconnect
-from app.estimator.hardware.facility import energy
 from app.estimator.inputs import InputGroup, InvalidInputsError
 from app.estimator.memory.model_states import (
     FineTuning,
@@ -26,7 +25,7 @@ from app.estimator.training.flops import (
     recomputed_flops,
     utilization,
 )
-from app.estimator.training.run_costs import goodput, job_mtbf, young_interval
+from app.estimator.training.run_costs import energy, goodput, job_mtbf, young_interval
 from app.estimator.training.step_time import StepTime, step_time
 from app.estimator.training.training_plan import (
     FREE_PLACES,

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-Part = Literal["attention", "mlp", "router", "experts", "shared"]
+Part = Literal["attention", "linear attention", "mlp", "router", "experts", "shared"]
 Split = Literal["columns", "rows", "heads", "whole"]
 
 

@@ -156,7 +156,7 @@ class WeightFormat:
     """A weight format.
 
     `bits` per covered weight, with scales; `covers` says which matrices are covered: all
-    tensors, the linear layers, or only routed experts. `rest` is the width of all other
+    tensors, the linear layers, those but linear attention, or only routed experts. `rest` is the width of all other
     tensors. `math` is the format of the multiplication. For a published checkpoint that
     mixes formats, `widths` replaces these values.
     """
@@ -164,7 +164,7 @@ class WeightFormat:
     id: str
     label: str
     bits: float
-    covers: Literal["all", "linear", "experts"] = "linear"
+    covers: Literal["all", "linear", "calibrated", "experts"] = "linear"
     rest: float = 16.0
     math: str = "bf16"
     scale: str = ""
@@ -350,7 +350,7 @@ def gpu_weights(model: Architecture, name: str, gpus: int, over: int | None = No
 def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
     """Return the covered share of a matrix's weights, over all layers [1].
 
-    Routers are never quantized.
+    Routers are never quantized, and calibrated recipes leave out linear attention.
     """
     if form.widths is not None:
         return form.widths.share(matrix)
@@ -358,7 +358,9 @@ def quantized_share(form: WeightFormat, matrix: WeightMatrix) -> float:
         return 1.0
     if matrix.part == "router":
         return 0.0
-    return float(form.covers == "linear" or matrix.part == "experts")
+    if form.covers == "experts":
+        return float(matrix.part == "experts")
+    return float(form.covers == "linear" or matrix.part != "linear attention")
 
 
 def matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:

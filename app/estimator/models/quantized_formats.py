@@ -49,8 +49,9 @@ def _is_matched(names: tuple[str, ...], glob: str) -> bool:
 def list_matrix_names(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
     """Return the names of a matrix across families: full checkpoint names in a layer N."""
     part: str = matrix.part
-    if part == "attention" and layer.mixer.state and layer.mixer.kind != "attention":
-        part = "linear" if matrix in layer.mixer.matrices else part
+    recurrent = layer.mixer.state and layer.mixer.kind != "attention"
+    if part == "linear attention" or (part == "attention" and recurrent):
+        part = "linear"
     table = _NAMES.get(part, _NAMES["mlp"])
     text = table.get(matrix.name, [matrix.name])
     return tuple(f"model.{_IN_LAYER}{block}.{word}" for block in _CONTAINERS[part] for word in text)

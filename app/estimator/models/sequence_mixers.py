@@ -296,10 +296,10 @@ def gated_delta(shape: GatedDeltaShape) -> TokenMixer:
     keys = shape.key_heads * shape.key_dim
     values = shape.value_heads * shape.value_dim
     matrices = (
-        WeightMatrix("qkv", shape.hidden, 2 * keys + values, "attention"),
-        WeightMatrix("gate", shape.hidden, values, "attention"),
-        WeightMatrix("decay", shape.hidden, 2 * shape.value_heads, "attention"),
-        WeightMatrix("out", values, shape.hidden, "attention", "rows"),
+        WeightMatrix("qkv", shape.hidden, 2 * keys + values, "linear attention"),
+        WeightMatrix("gate", shape.hidden, values, "linear attention"),
+        WeightMatrix("decay", shape.hidden, 2 * shape.value_heads, "linear attention"),
+        WeightMatrix("out", values, shape.hidden, "linear attention", "rows"),
     )
     mixed = 2 * keys + values
     return TokenMixer(
@@ -332,10 +332,10 @@ def _gate_matrices(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...
     made: list[WeightMatrix] = []
     for name, low_rank in (("forget", shape.low_rank_decay), ("gate", shape.low_rank_gate)):
         if not low_rank:
-            made.append(WeightMatrix(name, shape.hidden, inner, "attention"))
+            made.append(WeightMatrix(name, shape.hidden, inner, "linear attention"))
             continue
-        down = WeightMatrix(f"{name}_a", shape.hidden, shape.dim, "attention", "whole")
-        made += (down, WeightMatrix(f"{name}_b", shape.dim, inner, "attention"))
+        down = WeightMatrix(f"{name}_a", shape.hidden, shape.dim, "linear attention", "whole")
+        made += (down, WeightMatrix(f"{name}_b", shape.dim, inner, "linear attention"))
     return tuple(made)
 
 
@@ -348,10 +348,10 @@ def kimi_delta(shape: KimiDeltaShape) -> TokenMixer:
     hidden, heads, dim = shape.hidden, shape.heads, shape.dim
     convolution, inner = shape.convolution, heads * dim
     matrices = (
-        *(WeightMatrix(name, hidden, inner, "attention") for name in ("q", "k", "v")),
+        *(WeightMatrix(name, hidden, inner, "linear attention") for name in ("q", "k", "v")),
         *_gate_matrices(shape, inner),
-        WeightMatrix("strength", hidden, heads, "attention"),
-        WeightMatrix("out", inner, hidden, "attention", "rows"),
+        WeightMatrix("strength", hidden, heads, "linear attention"),
+        WeightMatrix("out", inner, hidden, "linear attention", "rows"),
     )
     return TokenMixer(
         kind="delta",
