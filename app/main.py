@@ -17,7 +17,7 @@ from app.accounts import author_access, personal_data
 from app.accounts.downloads import DownloadQueue
 from app.api import course, estimates
 from app.authoring import pages as authoring_pages
-from app.authoring.statistics_cache import StatisticsCache
+from app.authoring.statistics_tables import StatisticsCache
 from app.calculators import hardware_pages, pages
 from app.clock import utc_now
 from app.content.courses import SINGLE_COURSE, CourseRegistry

@@ -13,7 +13,7 @@ import pytest
 from app.authoring import scaffold
 from app.cli import EXPORT_FORMATS, IMPORT_FORMATS, PART_KINDS, QUESTION_TYPES, main
 from app.estimator.hardware.part_values import FIELDS
-from app.import_export.formats.registry import ATTEMPTS, READERS, WRITERS
+from app.import_export.formats import ATTEMPTS, READERS, WRITERS
 
 TINY = Path(__file__).parent / "courses" / "tiny"
 

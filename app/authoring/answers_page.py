@@ -14,11 +14,16 @@ from app.accounts.author_access import AuthorRoute, CurrentAuthor
 from app.accounts.author_store import AuditRecord, record_audit_entry
 from app.accounts.current_learner import Reader
 from app.authoring import store
-from app.authoring.acceptance import AcceptedText, accept_in_source, counts_as_right
 from app.authoring.course_report import AuthoredLibrary
 from app.authoring.preview import preview_url
 from app.authoring.regrading import confirm_regrade, preview_regrade
-from app.authoring.response_table import ResponseOutcome, build_response_table
+from app.authoring.response_table import (
+    AcceptedText,
+    ResponseOutcome,
+    accept_in_source,
+    build_response_table,
+    counts_as_right,
+)
 from app.authoring.store import AnswerFilter
 from app.clock import Now
 from app.content.file_reader import parse_file

@@ -31,18 +31,10 @@ from app.authoring.preview import (
     sample_responses,
     try_response,
 )
-from app.authoring.problem_list import (
-    ProblemFilter,
-    build_problem_list,
-    lines_around,
-    problem_key,
-    problems_of_topic,
-    read_authoring_guide,
-    topic_of_path,
-)
 from app.authoring.regrading import RegradePolicy, confirm_regrade, preview_regrade
-from app.authoring.statistics_cache import BankStatistics, CurrentStatistics
 from app.authoring.statistics_tables import (
+    BankStatistics,
+    CurrentStatistics,
     VariantRow,
     displayed_letters,
     option_rows,
@@ -51,10 +43,17 @@ from app.authoring.statistics_tables import (
     wording_statistics,
 )
 from app.authoring.to_do import (
+    ProblemFilter,
     blind_guess_percent,
     build_author_tasks,
+    build_problem_list,
+    lines_around,
     list_unfinished,
+    problem_key,
+    problems_of_topic,
+    read_authoring_guide,
     statistics_reasons,
+    topic_of_path,
 )
 from app.clock import Now
 from app.content.library import Library

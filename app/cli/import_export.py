@@ -26,8 +26,8 @@ from app.import_export.course_files import (
     write_files,
 )
 from app.import_export.export_store import COLUMNS, list_attempts
+from app.import_export.formats import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
 from app.import_export.formats.csv_json import write_table
-from app.import_export.formats.registry import ATTEMPTS, CARDS, READERS, WANTED, WHOLE, WRITERS
 from app.import_export.items import (
     ImportResult,
     Item,

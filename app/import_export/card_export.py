@@ -28,8 +28,7 @@ from app.import_export.course_files import attach_pictures
 from app.import_export.course_items import read_authored
 from app.import_export.export_store import LearnerCards, StudiedCards
 from app.import_export.html_sanitizer import portable_html
-from app.import_export.images import image_bytes, rename_images
-from app.import_export.items import Item
+from app.import_export.items import Item, image_bytes, rename_images
 from app.import_export.markdown_to_html import to_html_with_pictures
 from app.markup.expressions import ExpressionError
 from app.markup.model import Flashcard

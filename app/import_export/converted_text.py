@@ -8,9 +8,9 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 
 from app.import_export.html_to_markdown import from_plain, join_formula_lines, to_markdown
-from app.import_export.images import ImageCollector
 from app.import_export.items import (
     BLANK,
+    ImageCollector,
     ImportResult,
     Item,
     ItemBlank,

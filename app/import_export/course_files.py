@@ -12,14 +12,6 @@ from app.content.parse_cache import replace_file
 from app.content.parsed_file import ParsedFile, list_used_ids
 from app.import_export.course_items import new_id, read_authored, with_heading, write_item_block
 from app.import_export.html_to_markdown import join_into_one_line
-from app.import_export.images import (
-    image_bytes,
-    image_digest,
-    image_name,
-    make_image,
-    picture_names_shown,
-    rename_images,
-)
 from app.import_export.items import (
     CourseInfo,
     ImportResult,
@@ -27,7 +19,13 @@ from app.import_export.items import (
     ItemRemark,
     NumberRange,
     UnusableFileError,
+    image_bytes,
+    image_digest,
+    image_name,
     item_label,
+    make_image,
+    picture_names_shown,
+    rename_images,
 )
 from app.markup.model import Topic
 

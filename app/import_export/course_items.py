@@ -12,7 +12,6 @@ from app.content.item_reader import ParsedItem, build_item
 from app.content.item_splitter import Region, split_into_items
 from app.import_export.converted_text import span_around
 from app.import_export.html_to_markdown import join_into_one_line
-from app.import_export.images import map_item_texts
 from app.import_export.items import (
     BLANK,
     ImportResult,
@@ -26,6 +25,7 @@ from app.import_export.items import (
     NumberRange,
     format_digits,
     is_true_or_false,
+    map_item_texts,
 )
 from app.import_export.markdown_text import code_span, escape_markdown, line_escaped
 from app.import_export.markdown_to_html import tokens_to_markdown

@@ -12,8 +12,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from app.import_export.html_to_markdown import to_markdown
-from app.import_export.images import map_item_texts, topic_image_name
-from app.import_export.items import Item
+from app.import_export.items import Item, map_item_texts, topic_image_name
 from app.markup.markdown_tokens import closing_index, parse_markdown
 
 _WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)

@@ -27,7 +27,7 @@ from app.clock import Now, find_time_zone
 from app.content.library import Library, LiveLibrary
 from app.database.engine import DbSession
 from app.errors import ConflictError, NotFoundError
-from app.import_export import export_store, import_store, picture_store, progress_store
+from app.import_export import export_store, import_store, progress_store
 from app.import_export.anki.package_format import PackageWriter, zstd
 from app.import_export.anki.package_reader import read_package
 from app.import_export.card_export import ExportCourse, LearnerTime, is_card_available, write_cards
@@ -121,7 +121,7 @@ async def import_cards_file(
             package = await run_in_threadpool(_read_upload, library, file, name)
             sizes = await run_reading(
                 request,
-                lambda ctx: picture_store.measure_pictures(ctx.db, ctx.learner.home),
+                lambda ctx: import_store.measure_pictures(ctx.db, ctx.learner.home),
             )
             async with open_learner_write_transaction(request) as (db, learner):
                 cards, began_at = await run_in_threadpool(
@@ -151,20 +151,20 @@ def _read_upload(library: Library, file: UploadFile | None, name: str) -> Matche
 def _begin_import(
     db: Session,
     learner: LearnerProfile,
-    sizes: picture_store.Sizes,
+    sizes: import_store.Sizes,
     package: MatchedPackage,
     name: str,
     now: dt.datetime,
 ) -> tuple[Sequence[ImportedCard], int]:
     """Save the start of an import; returns the cards to write, and when it began."""
-    cards = picture_store.drop_beyond_room(db, learner.id, package.arrivals, sizes)
+    cards = import_store.drop_beyond_room(db, learner.id, package.arrivals, sizes)
     try:
         import_store.expect_room(db, learner.id, cards)
     except UnusableFileError as error:
         raise UnusableFileError(f"The file was not imported: {error}") from None
     left = dict(package.cards_left)
     if len(cards) < len(package.arrivals):
-        left[picture_store.TOO_MANY] = len(package.arrivals) - len(cards)
+        left[import_store.TOO_MANY] = len(package.arrivals) - len(cards)
     batch = progress_store.ImportBatch(name, len(cards), left, package.grades_left, package.media)
     began_at = progress_store.begin_import(db, learner.id, batch, now)
     if began_at is None:
@@ -240,7 +240,7 @@ async def remove_cards(
             await run_in_threadpool(_remove_slice, db, learner.id, library, what, names)
     async with open_learner_write_transaction(request) as (db, learner):
         await run_in_threadpool(forget_empty_days, db, learner.id)
-        await run_in_threadpool(picture_store.drop_pictures, db, learner.id)
+        await run_in_threadpool(import_store.drop_pictures, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 

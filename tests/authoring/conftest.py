@@ -21,7 +21,7 @@ from tests.conftest import SECRET, TINY, let_in
 @pytest.fixture(autouse=True)
 def _no_reuse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statistics are always of this moment, on a busy machine too."""
-    monkeypatch.setattr("app.authoring.statistics_cache._REUSE", 0)
+    monkeypatch.setattr("app.authoring.statistics_tables._REUSE", 0)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """GET /authoring/help: the reference of the documents, written by our own Markdown."""
 
-from app.authoring.problem_list import read_authoring_guide
+from app.authoring.to_do import read_authoring_guide
 from app.markup.problems import RULES
 from tests.conftest import visit
 

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import delete, event, func, select
 
-from app.authoring.statistics_cache import StatisticsCache
+from app.authoring.statistics_tables import StatisticsCache
 from app.database.tables import Attempt, Learner
 
 
@@ -77,7 +77,7 @@ def test_an_erasure_shows_also_where_as_many_answers_took_the_numbers(client, cr
 
 
 def test_those_that_took_long_are_shown_with_their_age(client, crowd, library, clock, monkeypatch):
-    monkeypatch.setattr("app.authoring.statistics_cache._REUSE", 1e9)
+    monkeypatch.setattr("app.authoring.statistics_tables._REUSE", 1e9)
     crowd.all_answer(library.questions.values(), crowd.join(12))
     client.get("/authoring/questions")
     crowd.all_answer(library.questions.values(), crowd.join(3))

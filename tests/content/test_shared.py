@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.authoring.problem_list import lines_around
+from app.authoring.to_do import lines_around
 from app.cli import main
 from app.content.check import check_course, fix_folder
 from app.content.library import LiveLibrary, load_library

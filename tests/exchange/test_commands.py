@@ -11,7 +11,7 @@ import pytest
 from app.cli import main
 from app.content.check import check_course
 from app.content.library import load_library
-from app.import_export.formats.registry import READERS, WRITERS
+from app.import_export.formats import READERS, WRITERS
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"

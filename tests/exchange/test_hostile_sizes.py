@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from app.import_export.converted_text import ConversionLosses
+from app.import_export.formats import READERS
 from app.import_export.formats.gift import split_at_marks, split_blocks
 from app.import_export.formats.moodle_xml import read_gaps
-from app.import_export.formats.registry import READERS
 from app.import_export.html_sanitizer import sanitize_html
 from app.import_export.html_to_markdown import DEEPEST, from_plain, is_deep, to_markdown
 from app.import_export.items import ItemSkippedError

@@ -9,7 +9,7 @@ from sqlalchemy import event
 from sqlmodel import Session, delete, select
 
 from app.database.tables import Learner, OwnCard, OwnPicture
-from app.import_export import picture_store as pictures
+from app.import_export import import_store as pictures
 from app.import_export.import_store import ImportedCard
 from tests.exchange.package import Made, database, written
 from tests.exchange.test_cards_in import bring

@@ -16,8 +16,8 @@ from fastapi.testclient import TestClient
 from app.cli import main
 from app.content.check import check_course
 from app.content.library import LiveLibrary
-from app.import_export.formats.registry import READERS
-from app.import_export.images import image_bytes, image_name
+from app.import_export.formats import READERS
+from app.import_export.items import image_bytes, image_name
 from app.import_export.xml_files import read_xml
 from app.main import create_app
 from app.settings import Settings

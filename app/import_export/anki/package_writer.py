@@ -25,8 +25,14 @@ from app.import_export.anki.package_format import (
     collection_row,
     note_type_with_sides,
 )
-from app.import_export.images import image_bytes
-from app.import_export.items import ExportResult, Item, ItemImage, ItemRemark, item_label
+from app.import_export.items import (
+    ExportResult,
+    Item,
+    ItemImage,
+    ItemRemark,
+    image_bytes,
+    item_label,
+)
 from app.import_export.markdown_to_html import to_html_with_pictures
 from app.spaced_repetition.scheduler import (
     CardState,

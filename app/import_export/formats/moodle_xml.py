@@ -39,7 +39,6 @@ from app.import_export.formats.partial_credit import (
     convert_ordering,
     convert_weighted_choices,
 )
-from app.import_export.images import image_bytes
 from app.import_export.items import (
     BLANK,
     ExportResult,
@@ -53,6 +52,7 @@ from app.import_export.items import (
     UnusableFileError,
     credit_of_score,
     format_digits,
+    image_bytes,
     item_label,
 )
 from app.import_export.markdown_to_html import html_if_needed, to_html_with_pictures

@@ -11,7 +11,6 @@ from app.import_export.formats.losses import LONGEST_LABEL, convert_items
 from app.import_export.formats.metadata_tags import item_tags
 from app.import_export.formats.partial_credit import choice_weights
 from app.import_export.formats.qti_elements import GAP, NAMESPACES, QtiBuilder
-from app.import_export.images import image_bytes
 from app.import_export.items import (
     ExportResult,
     Item,
@@ -19,6 +18,7 @@ from app.import_export.items import (
     ItemOption,
     ItemSkippedError,
     format_digits,
+    image_bytes,
     item_label,
 )
 from app.import_export.xml_files import add_child, document_bytes
