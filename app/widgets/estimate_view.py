@@ -15,7 +15,15 @@ from app.estimator.hardware.part_values import find_part, part_url
 from app.estimator.inputs import InputSpec
 from app.estimator.models import lookup
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import Estimate, Figure, FormulaStep, ResultTable, StackedBar, VerdictFlip
+from app.estimator.result import (
+    Estimate,
+    EstimateSection,
+    Figure,
+    FormulaStep,
+    ResultTable,
+    StackedBar,
+    VerdictFlip,
+)
 from app.estimator.units import NBSP, format_range, format_value
 from app.widgets import draw_picture
 from app.widgets.bar_charts import draw_bar, segment_styles
@@ -149,6 +157,19 @@ class FlipView:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class SectionView:
+    """One section of a larger estimate; `link` opens its calculator with the same inputs."""
+
+    heading: str
+    title: str
+    sign: VerdictIcon
+    lead: str
+    text: str
+    figures: tuple[FigureView, ...]
+    link: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class EstimateView:
     """Everything that `calculators/_result.html` shows.
 
@@ -177,6 +198,7 @@ class EstimateView:
     link: str
     query: str
     onward: tuple[tuple[str, str], ...] = ()
+    sections: tuple[SectionView, ...] = ()
 
     @property
     def more(self) -> int:
@@ -220,6 +242,22 @@ def build_estimate_view(
         link=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
         onward=_onward_links(entry, inputs),
+        sections=tuple(_section_view(section) for section in estimate.sections),
+    )
+
+
+def _section_view(section: EstimateSection) -> SectionView:
+    entry, verdict = registry.require_estimate(section.name), section.estimate.verdict
+    query = inputs_query(given_inputs.to_query(section.inputs))
+    figures = tuple(show_figure(f, {}) for f in section.estimate.figures)
+    return SectionView(
+        heading=section.heading,
+        title=entry.title,
+        sign=SIGNS[verdict.status],
+        lead=verdict.lead,
+        text=verdict.text,
+        figures=_first_figures(entry, section.estimate, figures),
+        link=calculator_url(entry.name, query) if len(query) <= LONGEST_LINK else "",
     )
 
 

@@ -636,13 +636,20 @@ def training_job(inputs: ParallelismPlanInputs, model: Architecture) -> Training
 
 
 def _round_batch(batch: int, gpus: int) -> int:
-    """Round a batch to a multiple of the GPUs; a smaller one down to a power of two."""
+    """Round a batch to a multiple of the GPUs; a smaller one down to what many divisors share.
+
+    That is a power of two times the odd part of the GPUs, so that replicas can divide both.
+
+    >>> _round_batch(1953, 4096), _round_batch(1953, 4608)
+    (1024, 1152)
+    """
     if batch >= gpus:
         return round(batch / gpus) * gpus
-    power = 1
-    while 2 * power <= batch:
-        power *= 2
-    return power
+    odd = gpus // (gpus & -gpus)
+    rounded = odd if odd <= batch else 1
+    while 2 * rounded <= batch:
+        rounded *= 2
+    return rounded
 
 
 def find_plans(
