@@ -7,7 +7,7 @@ from typing import Any
 
 from app.calculators.comparison import Comparison, Scenario
 from app.estimator.inputs import format_input, input_specs
-from app.estimator.registry import EstimateSpec
+from app.estimator.registry import EstimateSpec, require_estimate
 from app.estimator.result import Estimate, Figure, ResultTable
 from app.estimator.units import NBSP, format_value
 from app.widgets.estimate_view import interval_text
@@ -33,7 +33,17 @@ def estimate_json(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[
             | {"also": {field: value for field, _, value in c.also}}
             for c in estimate.changes
         ],
+        **_sections_json(estimate),
     }
+
+
+def _sections_json(estimate: Estimate) -> dict[str, Any]:
+    """Return the results that an estimate is made of; empty for one that stands alone."""
+    sections = [
+        {"heading": s.heading, **estimate_json(require_estimate(s.name), s.inputs, s.estimate)}
+        for s in estimate.sections
+    ]
+    return {"sections": sections} if sections else {}
 
 
 def _fields(value: Any, *names: str) -> dict[str, Any]:
@@ -87,12 +97,20 @@ def format_markdown(entry: EstimateSpec, inputs: Any, estimate: Estimate, link: 
         f"**{_escape_markdown(verdict.lead)}** {_escape_markdown(verdict.text)}",
         _inputs_line(entry, inputs),
         md_table(("Figure", "Value", "Likely range"), figures),
+        _sections_table(estimate),
         *tables,
         md_table(("Step", "Formula", "With numbers", "Result"), steps),
         "\n".join(f"- {_escape_markdown(note)}" for note in estimate.notes),
         f"Calculated with Headroom: {link}" if link else "Calculated with Headroom.",
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def _sections_table(estimate: Estimate) -> str:
+    """Return the verdicts of the results that an estimate is made of."""
+    verdicts = [(s, s.estimate.verdict) for s in estimate.sections]
+    rows = [(s.heading, s.name, f"{v.lead} {v.text}") for s, v in verdicts]
+    return md_table(("Section", "Calculator", "Verdict"), rows)
 
 
 def md_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

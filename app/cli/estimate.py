@@ -23,7 +23,7 @@ from app.estimator.inputs import (
     parse_inputs,
 )
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import Estimate, Figure, FormulaStep
+from app.estimator.result import Estimate, EstimateSection, Figure, FormulaStep
 from app.estimator.units import NBSP, format_value
 from app.widgets.estimate_view import interval_text, verdict_phrase
 
@@ -208,11 +208,26 @@ def _estimate_report(estimate: Estimate) -> str:
     parts = [
         textwrap.fill(_with_plain_spaces(f"{verdict.lead} {verdict.text}"), _WIDTH),
         _figure_lines(estimate.figures),
+        *(_section_lines(section) for section in estimate.sections),
         _step_lines(estimate.steps),
         _bullet_list("What would change the verdict", changes),
         _bullet_list("What this assumes", estimate.notes),
     ]
     return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def _section_lines(section: EstimateSection) -> str:
+    """Return a part of a larger estimate: the command for the same, verdict, first figures."""
+    entry, result = registry.require_estimate(section.name), section.estimate
+    verdict = _with_plain_spaces(f"{result.verdict.lead} {result.verdict.text}")
+    figures = [f for name in entry.first if (f := result.find(name)) and f.applies]
+    return "\n".join(
+        (
+            f"{section.heading} ({entry.name})",
+            textwrap.fill(verdict, _WIDTH, initial_indent="  ", subsequent_indent="  "),
+            _figure_lines(figures),
+        )
+    )
 
 
 def _figure_lines(figures: Sequence[Figure]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from app.estimator.inputs import InputGroup, InputProblem, InvalidInputsError
 from app.estimator.models.number_formats import CACHE_CHOICES, PUBLISHED, PUBLISHED_CHOICES
 from app.estimator.serving import engine
-from app.estimator.training.training_plan import SOFTWARE
+from app.estimator.training.training_plan import SOFTWARE, USUAL_SOFTWARE
 
 MODEL = InputGroup("Model", "training-versus-inference")
 HARDWARE = InputGroup("Hardware", "parallelism")
@@ -234,13 +234,16 @@ ask_recompute = partial(
     "second matrix product, the results of the others and of attention are kept.",
     term="activation-checkpointing",
 )
-TRAINING_SOFTWARE = tuple((key, value.label) for key, value in SOFTWARE.items())
 ask_training_software = partial(
     RECIPE.ask_more,
-    default="tuned",
+    default=USUAL_SOFTWARE,
     label="Software",
-    choices=TRAINING_SOFTWARE,
-    help="Which measured runs the speed is modeled on.",
+    choices=(
+        (USUAL_SOFTWARE, "Usual for the model"),
+        *((key, software.label) for key, software in SOFTWARE.items()),
+    ),
+    help="Which measured runs the speed is modeled on; usual are compiled PyTorch for a "
+    "dense model and tuned software for a mixture of experts.",
     topic="parallelism",
 )
 ask_engine = partial(

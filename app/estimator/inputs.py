@@ -82,6 +82,17 @@ def input_field(
     return dataclasses.field(default=default, metadata={"input": InputSpec(label, **spec)})
 
 
+def reuse_input(inputs: type, name: str, **changes: Any) -> Any:
+    """Declare an input that another estimate has, with what is different of it.
+
+    A `default` changes the default value, everything else the `InputSpec`.
+    """
+    field = next(f for f in dataclasses.fields(inputs) if f.name == name)
+    default = changes.pop("default", field.default)
+    spec = dataclasses.replace(field.metadata["input"], **changes)
+    return dataclasses.field(default=default, metadata={"input": spec})
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputGroup:
     """Inputs under one heading of a form.

@@ -91,6 +91,7 @@ def _counted_weights(model: Architecture, inputs: Any) -> str:
 # All estimates, in display order. Each module `estimates/NAME_report.py` is imported when
 # it is first used.
 NAMES = (
+    "training-run",
     "model",
     "weights",
     "kv-cache",
@@ -127,13 +128,19 @@ def find_estimate(name: str) -> EstimateSpec | None:
     return entry
 
 
+def require_estimate(name: str) -> EstimateSpec:
+    """Return the estimate called `name`; raises KeyError for an unknown name."""
+    entry = find_estimate(name)
+    if entry is None:
+        raise KeyError(name)
+    return entry
+
+
 def run_estimate(name: str, typed: Mapping[str, Any]) -> Estimate:
     """Compute the estimate `name` for typed inputs.
 
     Raises KeyError for an unknown name and `InvalidInputsError` for unusable inputs.
     """
-    entry = find_estimate(name)
-    if entry is None:
-        raise KeyError(name)
+    entry = require_estimate(name)
     result: Estimate = entry.compute(parse_inputs(entry.inputs, typed))
     return result

@@ -238,10 +238,21 @@ class Verdict:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class EstimateSection:
+    """A part of a larger estimate: what the estimate `name` says of these inputs of its own."""
+
+    heading: str
+    name: str
+    inputs: Any
+    estimate: "Estimate"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Estimate:
     """The whole result of one estimate.
 
-    `notes` are its assumptions; `changes` the input changes that would flip the verdict.
+    `notes` are its assumptions; `changes` the input changes that would flip the verdict;
+    `sections` the results of other estimates that it is made of.
     Figures are looked up by name: `estimate["weights"].value`.
     """
 
@@ -253,6 +264,7 @@ class Estimate:
     tables: tuple[ResultTable, ...] = ()
     notes: tuple[str, ...] = ()
     changes: tuple[VerdictFlip, ...] = ()
+    sections: tuple[EstimateSection, ...] = ()
 
     def find(self, name: str) -> Figure | None:
         """Return the figure of an output, or None."""

@@ -18,6 +18,7 @@ from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     Chart,
     Estimate,
+    EstimateSection,
     Figure,
     FormulaStep,
     Picture,
@@ -165,6 +166,19 @@ class FlipView:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class SectionView:
+    """One section of a larger estimate; `link` opens its calculator with the same inputs."""
+
+    heading: str
+    title: str
+    sign: VerdictIcon
+    lead: str
+    text: str
+    figures: tuple[FigureView, ...]
+    link: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class EstimateView:
     """Everything that `calculators/_result.html` shows.
 
@@ -193,6 +207,7 @@ class EstimateView:
     link: str
     query: str
     onward: tuple[tuple[str, str], ...] = ()
+    sections: tuple[SectionView, ...] = ()
 
     @property
     def more(self) -> int:
@@ -240,6 +255,22 @@ def build_estimate_view(
         link=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
         onward=_onward_links(entry, inputs),
+        sections=tuple(_section_view(section) for section in estimate.sections),
+    )
+
+
+def _section_view(section: EstimateSection) -> SectionView:
+    entry, verdict = registry.require_estimate(section.name), section.estimate.verdict
+    query = inputs_query(given_inputs.to_query(section.inputs))
+    figures = tuple(show_figure(f, {}) for f in section.estimate.figures)
+    return SectionView(
+        heading=section.heading,
+        title=entry.title,
+        sign=SIGNS[verdict.status],
+        lead=verdict.lead,
+        text=verdict.text,
+        figures=_first_figures(entry, section.estimate, figures),
+        link=calculator_url(entry.name, query) if len(query) <= LONGEST_LINK else "",
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from app.estimator.common_inputs import (
     LOAD,
-    TRAINING_SOFTWARE,
     ask_cache,
     ask_context,
     ask_model,
@@ -39,7 +38,7 @@ from app.estimator.models.number_formats import FORMATS, find_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, is_unpacked
 from app.estimator.serving.step_time import decode_time, place_model
-from app.estimator.training.step_time import LOST, USUAL, hours_per_token
+from app.estimator.training.step_time import LOST, hours_per_token
 from app.estimator.units import format_number, format_value, split_number
 
 _TRAINING = InputGroup("Training", "training-memory")
@@ -115,11 +114,7 @@ class AcceleratorChoiceInputs:
         help="Within which the tokens have to be done.",
     )
     number_format: str = ask_number_format(group="Training", advanced=True)
-    software: str = ask_training_software(
-        group="Training",
-        default=USUAL,
-        choices=((USUAL, "Usual for the model"), *TRAINING_SOFTWARE),
-    )
+    software: str = ask_training_software(group="Training")
     lost: float = _TRAINING.ask_more(
         LOST,
         "Time lost",

@@ -7,6 +7,11 @@ from collections.abc import Iterator
 
 from app.estimator import common_inputs
 from app.estimator.common_inputs import BATCH, HARDWARE, RECIPE, input_error
+from app.estimator.estimates.training_time import (
+    TrainingTimeInputs,
+    TrainingTimeResult,
+    compute_run,
+)
 from app.estimator.hardware.catalog import Accelerator
 from app.estimator.hardware.collectives import Interconnect, gpu_interconnect
 from app.estimator.hardware.throughput import sustained_rates
@@ -32,6 +37,7 @@ from app.estimator.training.training_plan import (
     SOFTWARE,
     Recompute,
     TrainingPlan,
+    find_software,
     fullest_stage_memory,
     layers_per_stage,
     plan_layout,
@@ -538,7 +544,7 @@ def find_fewest_gpus(
     return FewestGpus(None)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class ParallelismPlanResult:
     """The layouts that were found, best first, and the smallest cluster.
 
@@ -561,6 +567,40 @@ class ParallelismPlanResult:
         """Return the best layout."""
         return self.ranked[0] if self.ranked else None
 
+    @functools.cached_property
+    def run(self) -> TrainingTimeResult | None:
+        """Return the whole run in the best layout, as `training-time` computes it."""
+        if self.first is None:
+            return None
+        inputs = training_time_inputs(self.inputs, self.first.plan)
+        return compute_run(self.model, self.gpu, inputs, self.first.plan, self.first.step)
+
+
+def training_time_inputs(inputs: ParallelismPlanInputs, plan: TrainingPlan) -> TrainingTimeInputs:
+    """Return the inputs of `training-time` for the run in this layout."""
+    return TrainingTimeInputs(
+        model=inputs.model,
+        tokens=inputs.tokens,
+        gpu=inputs.gpu,
+        gpus=plan.gpus,
+        tensor_parallel=plan.tensor,
+        pipeline_parallel=plan.pipeline,
+        context_parallel=plan.context,
+        expert_parallel=plan.expert,
+        interleave=plan.chunks,
+        sequence=plan.sequence,
+        micro_batch=plan.micro_batch,
+        global_batch=plan.global_batch,
+        number_format=plan.number_format,
+        recompute=plan.recompute,
+        zero=str(plan.zero),
+        software=inputs.software,
+        network_rate=inputs.network_rate,
+        network=inputs.network,
+        domain=inputs.domain,
+        usd_per_gpu_hour=inputs.usd_per_gpu_hour,
+    )
+
 
 # Smaller clusters that are tried as well if cost decides: half, a quarter.
 _HALVINGS = 4
@@ -582,7 +622,7 @@ def validate_inputs(inputs: ParallelismPlanInputs, gpu: Accelerator) -> None:
         raise input_error("number_format", inputs.number_format, message)
 
 
-def training_job(inputs: ParallelismPlanInputs) -> TrainingJob:
+def training_job(inputs: ParallelismPlanInputs, model: Architecture) -> TrainingJob:
     """Return the job that the inputs describe."""
     usual = max(1, round(8e6 / inputs.sequence))
     return TrainingJob(
@@ -590,19 +630,26 @@ def training_job(inputs: ParallelismPlanInputs) -> TrainingJob:
         sequence=inputs.sequence,
         global_batch=inputs.global_batch or _round_batch(usual, inputs.gpus),
         number_format=inputs.number_format,
-        software=inputs.software,
+        software=find_software(inputs.software, model).id,
         usable=inputs.usable_memory,
     )
 
 
 def _round_batch(batch: int, gpus: int) -> int:
-    """Round a batch to a multiple of the GPUs; a smaller one down to a power of two."""
+    """Round a batch to a multiple of the GPUs; a smaller one down to what many divisors share.
+
+    That is a power of two times the odd part of the GPUs, so that replicas can divide both.
+
+    >>> _round_batch(1953, 4096), _round_batch(1953, 4608)
+    (1024, 1152)
+    """
     if batch >= gpus:
         return round(batch / gpus) * gpus
-    power = 1
-    while 2 * power <= batch:
-        power *= 2
-    return power
+    odd = gpus // (gpus & -gpus)
+    rounded = odd if odd <= batch else 1
+    while 2 * rounded <= batch:
+        rounded *= 2
+    return rounded
 
 
 def find_plans(
@@ -610,7 +657,7 @@ def find_plans(
 ) -> ParallelismPlanResult:
     """Return the best layouts, the smallest cluster, and how many layouts were tried."""
     fabric = gpu_interconnect(gpu, inputs.network_rate, inputs.network, inputs.domain or 0)
-    job = training_job(inputs)
+    job = training_job(inputs, model)
     searches = _search_cluster_sizes(inputs, model, gpu, job, fabric)
     ranked = [c for search in searches for c in search.ranked]
     if inputs.objective == "cost":

@@ -13,6 +13,7 @@ from app.estimator.estimates.parallelism_plan import (
     find_plans,
     validate_inputs,
 )
+from app.estimator.estimates.training_time import TrainingTimeResult
 from app.estimator.estimates.training_time_report import step_time_steps
 from app.estimator.fits import capacity_note
 from app.estimator.formula_steps import StepBuilder, format_sum, format_term
@@ -35,6 +36,7 @@ from app.estimator.result import (
     read_figures,
 )
 from app.estimator.training.flops import flops_per_token, utilization
+from app.estimator.training.run_costs import rent
 from app.estimator.units import format_number, format_value
 
 PARTS = (
@@ -171,19 +173,20 @@ def _rate_per_gpu(_: _Plan, first: LayoutCandidate) -> float:
     return first.tokens_per_second / first.plan.gpus
 
 
-def _seconds(result: _Plan, first: LayoutCandidate) -> float:
-    return result.inputs.tokens / first.tokens_per_second
+def _of_run(read: Callable[[TrainingTimeResult], float]) -> Callable[[_Plan], Value]:
+    """Read a modeled value of the whole run in the best layout."""
 
+    def read_with_range(result: _Plan) -> Value:
+        return _MISSING if result.run is None else modeled_time("run", read(result.run))
 
-def _gpu_hours(result: _Plan, first: LayoutCandidate) -> float:
-    return _seconds(result, first) * first.plan.gpus / 3600
+    return read_with_range
 
 
 def _cost(result: _Plan) -> Value:
     price = hourly_price(result.gpu, result.inputs.usd_per_gpu_hour)
     if result.first and price is None:
         return Value(None, note=UNKNOWN)
-    return _best(lambda r, first: _gpu_hours(r, first) * (price or 0.0), modeled_time)(result)
+    return _of_run(lambda run: rent(run.hours, price or 0.0))(result)
 
 
 def _fewest_gpus(result: _Plan) -> Value:
@@ -201,6 +204,7 @@ OUTPUTS: tuple[Output[_Plan], ...] = (
     _plan_property_output("context_parallel", "Context parallel", "context"),
     _plan_property_output("expert_parallel", "Expert parallel", "expert"),
     _plan_property_output("micro_batch", "Micro-batch", unit="sequence"),
+    _plan_property_output("global_batch", "Global batch", unit="sequence"),
     _plan_property_output("interleave", "Interleaving", "chunks"),
     _plan_property_output("recompute", "Recomputation"),
     _plan_property_output("zero", "ZeRO stage"),
@@ -233,11 +237,15 @@ OUTPUTS: tuple[Output[_Plan], ...] = (
         modeled=True,
     ),
     Output(
-        "time", "Whole run", "s", "less", _best(_seconds, modeled_time), modeled=True, primary=True
+        "time",
+        "Whole run",
+        "s",
+        "less",
+        _of_run(lambda run: run.seconds),
+        modeled=True,
+        primary=True,
     ),
-    Output(
-        "gpu_hours", "GPU-hours", "GPU-h", "less", _best(_gpu_hours, modeled_time), modeled=True
-    ),
+    Output("gpu_hours", "GPU-hours", "GPU-h", "less", _of_run(lambda run: run.hours), modeled=True),
     Output("cost", "Cost", "USD", "less", _cost, modeled=True),
     Output("fewest_gpus", "Fewest GPUs", "GPU", "less", _fewest_gpus),
     Output(
@@ -331,8 +339,8 @@ def reference_design(gpu: Accelerator, gpus: int) -> str:
 
 
 def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
-    first = result.first
-    if first is None:
+    first, run = result.first, result.run
+    if first is None or run is None:
         return (_layouts_tried_step(result),)
     plan, step = first.plan, first.step
     each = flops_per_token(result.model, plan.sequence)
@@ -357,9 +365,9 @@ def _build_steps(result: ParallelismPlanResult) -> tuple[FormulaStep, ...]:
         step_time_steps(plan, step),
         _STEPS.fill(
             "time",
-            "[tokens] ÷ [tokens per step] × [step]",
-            (result.inputs.tokens, plan.tokens, (step.total, "s")),
-            result.inputs.tokens / first.tokens_per_second,
+            "[tokens] ÷ [tokens per step] × [step] ÷ [useful share]",
+            (result.inputs.tokens, plan.tokens, (step.total, "s"), (run.useful, "%")),
+            run.seconds,
             "megatron-2021",
             topic="parallelism",
         ),
@@ -418,7 +426,7 @@ def _build_pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline 
 def _build_notes(result: ParallelismPlanResult) -> tuple[str, ...]:
     notes = [
         f"{format_number(result.job.global_batch)} sequences per step.",
-        "Failures, checkpoints and evaluation are left out; training-time adds them.",
+        "Failures, checkpoints and evaluation cost as much time as in training-time.",
         "Tensor parallelism stays within the inner links.",
     ]
     if result.inputs.objective == "cost":

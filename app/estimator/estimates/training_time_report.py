@@ -302,7 +302,7 @@ def _run_steps(result: TrainingTimeResult) -> tuple[FormulaStep, ...]:
         ),
         _STEPS.fill(
             "goodput",
-            "(1 − [evaluation and repeats]) ÷ (1 + [checkpoint] ÷ [interval] + ([interval] ÷ 2 "
+            "(1 − [evaluation, repeats and slower steps]) ÷ (1 + [checkpoint] ÷ [interval] + ([interval] ÷ 2 "
             "+ [restart]) ÷ [time between failures])",
             ((inputs.other_time, "%"), save, every, (inputs.restart_time, "s"), apart),
             result.useful,

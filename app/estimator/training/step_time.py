@@ -10,8 +10,8 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, TokenMixer, WeightMatrix
 from app.estimator.training.flops import score_flops
 from app.estimator.training.training_plan import (
-    SOFTWARE,
     TrainingPlan,
+    find_software,
     is_balanced,
     layers_per_stage,
     local_parameters,
@@ -455,8 +455,6 @@ _TOKENS_PER_STEP = 4_000_000
 _TOKENS_AT_ONCE = 8192
 _DEEPEST = 64  # Pipeline stages.
 
-USUAL = "usual"
-
 
 def usual_plans(
     model: Architecture, gpu: Accelerator, number_format: str, software: str
@@ -464,14 +462,11 @@ def usual_plans(
     """Return the usual layouts of runs of this size, one per tensor parallelism.
 
     Each has the fewest pipeline stages with which it fits in memory, and the least
-    recomputation for that. Dense models run as in compiled PyTorch, mixtures
-    of experts as in the specialized software that they are trained with.
+    recomputation for that.
 
-    `software`: its id, or `USUAL` for what models of this kind run in.
+    `software`: its id, or `USUAL_SOFTWARE`.
     """
     widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
-    if software == USUAL:
-        software = "tuned" if model.is_routed else "compiled"
     plans = [
         _shallowest_plan(model, gpu, _usual_plan(model, number_format, software, tensor))
         for tensor in widths
@@ -511,7 +506,7 @@ def _usual_plan(
         micro_batch=max(1, _TOKENS_AT_ONCE // sequence),
         number_format=number_format,
         recompute="selective",
-        software=SOFTWARE[software],
+        software=find_software(software, model),
     )
 
 
@@ -544,12 +539,13 @@ def hours_per_token(
 
     1 / rate per GPU / 3600, in a run without lost time.
 
-    `software`: its id, or `USUAL` for what models of this kind run in.
+    `software`: its id, or `USUAL_SOFTWARE`.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> from app.estimator.training.training_plan import USUAL_SOFTWARE
     >>> a100 = find_accelerator("a100-sxm4-80")
-    >>> each = hours_per_token(find_model("llama-2-7b"), a100, "bf16", USUAL)
+    >>> each = hours_per_token(find_model("llama-2-7b"), a100, "bf16", USUAL_SOFTWARE)
     >>> 1.4e5 < 2e12 * each / (1 - LOST) < 2.3e5
     True
     """

@@ -52,6 +52,21 @@ SOFTWARE: dict[str, TrainingSoftware] = {
 }
 
 
+USUAL_SOFTWARE = "usual"
+"""Stands for the software that models of this kind are usually trained in."""
+
+
+def find_software(name: str, model: Architecture) -> TrainingSoftware:
+    """Return the software with this id, or the usual one of the model.
+
+    Dense models run as in compiled PyTorch, mixtures of experts as in the specialized
+    software that they are trained with.
+    """
+    if name == USUAL_SOFTWARE:
+        name = "tuned" if model.is_routed else "compiled"
+    return SOFTWARE[name]
+
+
 ALL_WEIGHTS = FineTuning()
 
 

@@ -1,0 +1,333 @@
+"""`training-run`: inputs, and the sections from memory to cost."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from app.estimator import common_inputs
+from app.estimator.common_inputs import COST, HARDWARE, NETWORK, input_error
+from app.estimator.estimates.cost import CostInputs
+from app.estimator.estimates.fabric import FabricInputs
+from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs
+from app.estimator.estimates.power_cooling import PowerCoolingInputs
+from app.estimator.estimates.storage import StorageInputs
+from app.estimator.estimates.training_time import USUAL_GPUS, TrainingTimeInputs
+from app.estimator.hardware.catalog import (
+    Accelerator,
+    System,
+    find_accelerator,
+    find_system,
+    list_systems,
+)
+from app.estimator.hardware.prices import hourly_price
+from app.estimator.inputs import InvalidInputsError, parse_inputs, reuse_input
+from app.estimator.models.lookup import find_model
+from app.estimator.registry import require_estimate
+from app.estimator.result import Estimate, EstimateSection, Figure
+from app.estimator.training.step_time import LOST, hours_per_token
+from app.estimator.training.training_plan import find_software
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingRunInputs:
+    """A training run and the cluster, the storage and the building for it."""
+
+    model: str = common_inputs.ask_model(default="llama-3.1-8b")
+    tokens: float = reuse_input(TrainingTimeInputs, "tokens")
+    gpu: str = common_inputs.ask_counted_gpu(count_field="gpus")
+    gpus: int | None = common_inputs.ask_gpus(
+        default=None,
+        kind="count",
+        help="All GPUs of the job; left empty: about as many whole systems as meet the deadline, or "
+        "one GPU with adapters.",
+    )
+    deadline: float | None = reuse_input(
+        TrainingTimeInputs,
+        "deadline",
+        default=30 * 86400.0,
+        group="Run",
+        optional=False,
+        clearable=True,
+        help=f"The run should be over by then; left empty: no limit, on {USUAL_GPUS} GPUs if "
+        "their number is left empty as well.",
+    )
+    method: str = common_inputs.ask_method(group="Run")
+    rank: int = common_inputs.ask_rank(group="Run")
+    targets: str = common_inputs.ask_targets(group="Run")
+    sequence: int = common_inputs.ask_sequence(group="Run")
+    global_batch: int | None = reuse_input(ParallelismPlanInputs, "global_batch", group="Run")
+    number_format: str = common_inputs.ask_number_format(group="Run")
+    software: str = common_inputs.ask_training_software(group="Run")
+    system: str | None = HARDWARE.ask_more(
+        None,
+        "System",
+        kind="system",
+        help="What the cluster is made of; left empty: the first of the catalog with this GPU.",
+    )
+    oversubscription: float = reuse_input(FabricInputs, "oversubscription", group=NETWORK.heading)
+    write_bandwidth: float = reuse_input(StorageInputs, "write_bandwidth")
+    read_bandwidth: float = reuse_input(StorageInputs, "read_bandwidth")
+    bytes_per_token: float = reuse_input(StorageInputs, "bytes_per_token", group="Storage")
+    rack_limit: float = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
+    site_limit: float | None = reuse_input(PowerCoolingInputs, "site_limit", group="Power")
+    pue: float = reuse_input(PowerCoolingInputs, "pue", group="Power")
+    usd_per_gpu_hour: float | None = common_inputs.ask_price()
+    utilisation: float = reuse_input(CostInputs, "utilisation", group=COST.heading)
+    price: float = reuse_input(CostInputs, "price", group=COST.heading)
+    electricity: float = reuse_input(CostInputs, "electricity", group=COST.heading)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingRunResult:
+    """A run: its GPUs and systems, and what each calculator says of it.
+
+    `missing` are the sections that are left out, with the reason.
+    """
+
+    inputs: TrainingRunInputs
+    gpu: Accelerator
+    gpus: int
+    system: System | None
+    nodes: int
+    sections: tuple[EstimateSection, ...]
+    missing: Mapping[str, str]
+
+    def find(self, estimate: str, figure: str) -> Figure | None:
+        """Return a figure of a section; None if the section is left out."""
+        found = (s.estimate.find(figure) for s in self.sections if s.name == estimate)
+        return next(found, None)
+
+
+class _Composer:
+    """Asks the calculators one after another, each with what those before it found."""
+
+    def __init__(self, inputs: TrainingRunInputs) -> None:
+        self.inputs = inputs
+        self.sections: list[EstimateSection] = []
+        self.missing: dict[str, str] = {}
+
+    def add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate:
+        """Add a section; raises InvalidInputsError that names an input of the run."""
+        section = self.ask(heading, name, values)
+        self.sections.append(section)
+        return section.estimate
+
+    def find(self, heading: str) -> EstimateSection:
+        """Return the section under a heading."""
+        return next(section for section in self.sections if section.heading == heading)
+
+    def ask(self, heading: str, name: str, values: Mapping[str, Any]) -> EstimateSection:
+        """Return a section without adding it."""
+        try:
+            return _compute_section(heading, name, values)
+        except InvalidInputsError as error:
+            first = error.problems[0]
+            known = {field.name for field in dataclasses.fields(self.inputs)}
+            field = first.field if first.field in known else "gpus"
+            raise input_error(field, first.value, first.message) from None
+
+    def try_to_add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate | None:
+        """Add a section, or note why it is left out."""
+        try:
+            return self.add(heading, name, values)
+        except InvalidInputsError as error:
+            self.missing[heading] = error.problems[0].message
+            return None
+
+
+def _compute_section(heading: str, name: str, values: Mapping[str, Any]) -> EstimateSection:
+    entry = require_estimate(name)
+    inputs = parse_inputs(entry.inputs, values)
+    return EstimateSection(heading, name, inputs, entry.compute(inputs))
+
+
+def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
+    """Take a run through memory, time, network, storage, power and cost."""
+    gpu = find_accelerator(inputs.gpu)
+    system = find_system(inputs.system) if inputs.system else _usual_system(gpu)
+    run = _Composer(inputs)
+    layout, gpus = _choose_layout(run, gpu, system)
+    nodes = math.ceil(gpus / system.gpus) if system else 0
+    if layout is not None:
+        _add_memory(run, layout, gpus)
+        reason = _no_cluster_reason(gpu, system, gpus)
+        if system is None or reason:
+            _add_time(run, layout, gpus, None)
+            run.missing |= dict.fromkeys(("Network", "Storage", "Power", "Cost"), reason)
+        else:
+            _add_time(run, layout, gpus, _add_power(run, system, nodes, gpus))
+            _add_cluster(run, system, nodes, gpus)
+    sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
+    return TrainingRunResult(inputs, gpu, gpus, system, nodes, tuple(sections), run.missing)
+
+
+_ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
+
+
+def _no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str:
+    """Return why a run needs no cluster of its own, or which is not known; else empty."""
+    if system is None:
+        return f"No system of the catalog has the {gpu.name}: choose a system."
+    if gpus < system.gpus:
+        return f"The run takes {gpus} of the {system.gpus} GPUs of one {system.name}."
+    return ""
+
+
+def _usual_system(gpu: Accelerator) -> System | None:
+    return next((s for s in list_systems() if s.accelerator == gpu.id), None)
+
+
+# The figures of a layout that are inputs of training-time by the same name.
+_LAYOUT = (
+    "tensor_parallel",
+    "pipeline_parallel",
+    "context_parallel",
+    "expert_parallel",
+    "interleave",
+    "micro_batch",
+    "global_batch",
+    "recompute",
+    "zero",
+)
+_MOST_SEARCHES = 4
+_LARGE = 4096  # Where no layout fits on so many, the batch is too small, not the memory.
+_MOST_GPUS = 1_000_000
+
+
+def _choose_layout(
+    run: _Composer, gpu: Accelerator, system: System | None
+) -> tuple[dict[str, Any] | None, int]:
+    """Return the layout and the number of GPUs; no layout if none fits.
+
+    Adapters are trained in copies: on one GPU, or with states divided over all.
+    """
+    inputs = run.inputs
+    if inputs.method != "full":
+        gpus = inputs.gpus or 1
+        return {"zero": "0" if gpus == 1 else "3", "recompute": "full"}, gpus
+    gpus = inputs.gpus or _usual_gpus(inputs, gpu, system)
+    plan = _search_layout(run, gpus)
+    if not inputs.gpus:
+        plan, gpus = _search_fewest_gpus(run, plan, gpus, system.gpus if system else 1)
+    run.sections.append(plan)
+    if not plan.estimate["fits"].value:
+        return None, gpus
+    return {name: plan.estimate[name].value for name in _LAYOUT}, gpus
+
+
+def _search_fewest_gpus(
+    run: _Composer, plan: EstimateSection, gpus: int, unit: int
+) -> tuple[EstimateSection, int]:
+    """Return the plan on the fewest whole systems that meet the deadline, and their GPUs.
+
+    Hours hardly depend on the number of GPUs, so that a few searches find it.
+    """
+    tried = {gpus: plan}
+    limit = run.inputs.deadline or math.inf
+    for _ in range(_MOST_SEARCHES):
+        time = _run_time(tried[gpus])
+        if math.isinf(time) and gpus >= _LARGE:
+            break
+        more = 2.0 if math.isinf(time) else 1.0 if math.isinf(limit) else time / limit
+        gpus = _round_to_systems(gpus * more, unit)
+        if gpus in tried:
+            break
+        tried[gpus] = _search_layout(run, gpus)
+    meeting = [n for n, plan in tried.items() if _run_time(plan) <= limit]
+    best = min(meeting) if meeting else max(tried)
+    return tried[best], best
+
+
+def _run_time(plan: EstimateSection) -> float:
+    """Return the time of the whole run [s]; infinite if no layout fits."""
+    time = plan.estimate["time"].value
+    return math.inf if time is None else float(time)
+
+
+def _usual_gpus(inputs: TrainingRunInputs, gpu: Accelerator, system: System | None) -> int:
+    """Return the GPUs that would meet the deadline in the usual layout, in whole systems."""
+    if inputs.deadline is None:
+        return USUAL_GPUS
+    try:
+        each = hours_per_token(find_model(inputs.model), gpu, inputs.number_format, inputs.software)
+    except (ValueError, TypeError, KeyError):
+        return USUAL_GPUS
+    needed = each * inputs.tokens / (1 - LOST) * 3600 / inputs.deadline
+    return _round_to_systems(needed, system.gpus if system else 1)
+
+
+def _round_to_systems(gpus: float, unit: int) -> int:
+    """Round up to whole systems that a job can be divided over, at most an eighth more.
+
+    >>> _round_to_systems(60, 8), _round_to_systems(4344, 8)
+    (64, 4608)
+    """
+    systems = math.ceil(gpus / unit)
+    step = 1 << max(0, (systems // 8).bit_length() - 1)
+    return max(unit, min(math.ceil(systems / step) * step * unit, _MOST_GPUS // unit * unit))
+
+
+def _search_layout(run: _Composer, gpus: int) -> EstimateSection:
+    inputs = run.inputs
+    shared = ("model", "gpu", "tokens", "sequence", "global_batch", "number_format", "software")
+    values = {name: getattr(inputs, name) for name in (*shared, "usd_per_gpu_hour")}
+    return run.ask("Layout", "parallelism-plan", {**values, "gpus": gpus})
+
+
+def _add_memory(run: _Composer, layout: Mapping[str, Any], gpus: int) -> None:
+    """Add what the layout takes on each GPU, as the plan and the time count it."""
+    inputs = run.inputs
+    values = _run_values(run, layout, gpus)
+    values.pop("global_batch", None)
+    if inputs.method == "full":
+        group = math.prod(layout[f"{of}_parallel"] for of in ("tensor", "pipeline", "context"))
+        replicas = gpus // group * layout["micro_batch"]
+        software = find_software(inputs.software, find_model(inputs.model))
+        values["micro_batches"] = max(1, layout["global_batch"] // replicas)
+        values |= {"framework": software.framework, "fused_loss": software.fused_loss}
+    run.add("Memory", "training-memory", values)
+
+
+def _add_time(run: _Composer, layout: Mapping[str, Any], gpus: int, watts: float | None) -> None:
+    values = _run_values(run, layout, gpus)
+    more = ("tokens", "number_format", "software", "deadline", "usd_per_gpu_hour", "pue")
+    values |= {name: getattr(run.inputs, name) for name in more}
+    run.add("Time", "training-time", {**values, "watts_per_gpu": watts})
+
+
+def _run_values(run: _Composer, layout: Mapping[str, Any], gpus: int) -> dict[str, Any]:
+    """Return the inputs that memory and time share."""
+    shared = ("model", "gpu", "method", "rank", "targets", "sequence", "global_batch")
+    return {**{name: getattr(run.inputs, name) for name in shared}, **layout, "gpus": gpus}
+
+
+def _add_cluster(run: _Composer, system: System, nodes: int, gpus: int) -> None:
+    """Add network, storage and cost of whole systems; time and power are there already."""
+    inputs = run.inputs
+    time = run.find("Time")
+    network = {"system": system.id, "nodes": nodes, "oversubscription": inputs.oversubscription}
+    run.try_to_add("Network", "fabric", network)
+    storage = ("model", "tokens", "write_bandwidth", "read_bandwidth", "bytes_per_token")
+    values = {name: getattr(inputs, name) for name in storage}
+    values["gpu_rate"] = time.estimate["tokens_per_second_per_gpu"].value
+    values["mtbf"] = time.inputs.mtbf_per_gpu
+    run.try_to_add("Storage", "storage", {**values, "gpus": gpus})
+    cost = {name: getattr(inputs, name) for name in ("utilisation", "price", "electricity", "pue")}
+    gpu = find_accelerator(inputs.gpu)
+    cost |= {"gpus": gpus, "run": time.estimate["gpu_hours"].value}
+    cost["rent"] = hourly_price(gpu, inputs.usd_per_gpu_hour)
+    if system.power:
+        cost["power"] = system.power / system.gpus
+    if cost["rent"] is None:
+        run.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
+    else:
+        run.try_to_add("Cost", "cost", cost)
+
+
+def _add_power(run: _Composer, system: System, nodes: int, gpus: int) -> float | None:
+    """Add power and racks. Return the typical power for each GPU with all around it [W]."""
+    values = {name: getattr(run.inputs, name) for name in ("rack_limit", "site_limit", "pue")}
+    values |= {"system": system.id, "nodes": nodes}
+    power = run.try_to_add("Power", "power-cooling", values)
+    return None if power is None else float(power["machines_typical"].value or 0) / gpus

@@ -1,0 +1,97 @@
+"""One run from memory to cost: what each calculator says of it, and nothing else."""
+
+import math
+
+import pytest
+
+from app.estimator.inputs import InvalidInputsError, parse_inputs, to_query
+from app.estimator.registry import require_estimate, run_estimate
+from app.estimator.result import Estimate
+
+
+def sections_of(run: Estimate) -> dict[str, Estimate]:
+    return {section.heading: section.estimate for section in run.sections}
+
+
+RUNS = (
+    {"model": "llama-3.1-8b", "tokens": "2T"},
+    {"model": "llama-3.1-70b", "gpu": "256x H100", "tokens": "1T", "software": "tuned"},
+    {"model": "mixtral-8x7b", "gpu": "b200", "tokens": "500B"},
+    {"model": "8B", "method": "lora", "tokens": "100M"},
+    {"model": "14B", "method": "qlora", "gpus": "8", "tokens": "1B"},
+)
+
+
+@pytest.mark.parametrize("typed", RUNS)
+def test_each_section_is_the_single_calculator_with_the_inputs_of_its_link(typed):
+    for section in run_estimate("training-run", typed).sections:
+        entry = require_estimate(section.name)
+        again = entry.compute(parse_inputs(entry.inputs, to_query(section.inputs)))
+        assert again == section.estimate, section.heading
+
+
+@pytest.mark.parametrize("typed", RUNS)
+def test_the_run_takes_the_same_hours_and_memory_in_every_section(typed):
+    run = run_estimate("training-run", typed)
+    parts = sections_of(run)
+
+    assert parts["Time"]["gpu_hours"].value == run["gpu_hours"].value
+    assert parts["Time"]["memory"].value == pytest.approx(parts["Memory"]["per_gpu"].value)
+    if "Layout" in parts:
+        for figure in ("gpu_hours", "time", "cost", "mfu"):
+            assert parts["Layout"][figure].value == parts["Time"][figure].value
+        assert parts["Layout"]["memory"].value == pytest.approx(parts["Memory"]["per_gpu"].value)
+    if "Cost" in parts:
+        rented = parts["Time"]["cost"].value
+        assert parts["Cost"]["run_rented"].value == pytest.approx(rented)
+        seconds, watts = parts["Time"]["time"].value, parts["Power"]["site_typical"].value
+        assert parts["Time"]["energy"].value == pytest.approx(seconds * watts / 3600)
+
+
+def test_a_run_without_a_number_of_gpus_gets_about_the_fewest_that_meet_the_deadline():
+    month = run_estimate("training-run", {"model": "8B", "tokens": "2T", "deadline": "30"})
+    week = run_estimate("training-run", {"model": "8B", "tokens": "2T", "deadline": "7"})
+
+    for run, days in ((month, 30), (week, 7)):
+        assert 0.8 * days * 86400 < run["time"].value <= days * 86400
+        assert run["gpus"].value % 8 == 0
+    assert 3 < week["gpus"].value / month["gpus"].value < 6
+
+
+def test_a_model_that_no_few_gpus_hold_gets_more_than_its_hours_ask_for():
+    run = run_estimate("training-run", {"model": "llama-3.1-70b", "tokens": "1B"})
+
+    assert run["fits"].value
+    assert run["gpus"].value > 8
+
+
+def test_adapters_take_one_gpu_and_no_cluster():
+    run = run_estimate("training-run", {"model": "8B", "method": "lora", "tokens": "100M"})
+
+    assert list(sections_of(run)) == ["Memory", "Time"]
+    assert run["gpus"].value == 1
+    assert not run["switches"].applies
+    assert any("Network, Storage, Power, Cost" in note for note in run.notes)
+
+
+def test_a_run_that_fits_nowhere_says_so_and_stops_there():
+    run = run_estimate("training-run", {"model": "llama-3.1-405b", "gpus": "8"})
+
+    assert run.verdict.lead == "No layout fits."
+    assert list(sections_of(run)) == ["Layout"]
+
+
+def test_a_wrong_input_is_named_as_the_run_asks_for_it():
+    with pytest.raises(InvalidInputsError) as refusal:
+        run_estimate("training-run", {"gpu": "t4", "number_format": "fp8"})
+
+    (problem,) = refusal.value.problems
+    assert problem.field == "number_format"
+
+
+def test_hours_that_a_deadline_cannot_meet_are_told_with_the_objection():
+    run = run_estimate("training-run", {"tokens": "2T", "gpus": "8", "deadline": "1"})
+
+    assert run.verdict.status == "no"
+    assert "Time: Too late." in run.verdict.text
+    assert math.isfinite(run["gpu_hours"].value)
