@@ -14,7 +14,8 @@ from app.questions.question_type import ItemDraft, ItemParts
 _SPACE = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
 _BULLET = r"(?:[^\w\s()\[\]`$\"'“”„«]{1,3}|[_\u30fc]|[oO](?=\W)|\d{1,3}[.):]|[A-Za-z][.)])"
 _TICK = "[xX\u0445\u0425\u00d7✓✔✅✗✘*]"
-_INSIDE = rf"{_SPACE}*(?:{_TICK}|\d{{1,3}}(?:[.,]\d+)?{_SPACE}*%)?{_SPACE}*"
+# Spaces of which only one group can take each: a box of many blanks is read once.
+_INSIDE = rf"{_SPACE}*(?:(?:{_TICK}|\d{{1,3}}(?:[.,]\d+)?{_SPACE}*%){_SPACE}*)?"
 _BOX = rf"[\[\u3010\u3014]{_INSIDE}[\]\u3011\u3015](?![(\[:])"
 _OPTION = re.compile(
     rf"^(?:{_SPACE}|>)*(?:{_BULLET}{_SPACE}*){{0,2}}(?:{_BOX}|[☐☑☒🗹🗷⬜⬛])"

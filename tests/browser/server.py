@@ -23,7 +23,8 @@ UNLIMITED = dict.fromkeys(("rate_learners", "rate_writes", "rate_writes_browser"
 # one process does it and each server is a copy of that. Others start with `headroom
 # serve` itself, for example in tests/authors.
 WARM = multiprocessing.get_context("forkserver")
-WARM.set_forkserver_preload(["tests.browser.warm"])
+_PRELOADED = "tests.browser.warm"
+WARM.set_forkserver_preload([_PRELOADED])
 
 
 def free_port() -> int:
@@ -48,6 +49,8 @@ def _run(environment: dict[str, str], log: Path, *words: str) -> None:
     os.setsid()
     os.chdir(ROOT)
     say_into(log)
+    # What fails there is passed over in silence, and then each server imports the app.
+    assert _PRELOADED in sys.modules, f"{_PRELOADED} cannot be imported"
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdin = os.fdopen(0)  # which uvicorn hands on to its workers
     os.environ.clear()

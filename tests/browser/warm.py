@@ -7,9 +7,9 @@ first made of them, and whatever is imported when the first course is read.
 import gc
 from pathlib import Path
 
-import app.cli.serving
-import app.db.migrate  # noqa: F401 - which waits until somebody migrates
-
+import app.cli.content
+import app.cli.people
+import app.cli.server  # noqa: F401
 from app.content.library import LiveLibrary
 from app.content.parse_cache import code_version
 from app.main import all_routes, load_assets
