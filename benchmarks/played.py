@@ -252,6 +252,7 @@ class Player:
         for place in itertools.count(1):
             page = self.browser.get(f"{run}/{place}")
             if page.status_code == 404 or self.left <= 0:
+                self.get(f"{run}/result")
                 return
             action = re.search(r'action="(/quiz/[^"]+/attempts)"', page.text)
             if action is None:

@@ -141,6 +141,11 @@ def test_a_day_whose_tasks_are_all_done_is_done(
     assert "btn main" not in page
     assert "More, if you like" in page
 
+    begun = reader.post("/quiz/runs", data={"pick": "mixed", "count": "1", "token": "t"})
+    run = begun.headers["location"]
+    give_up(reader, run, 1)
+    assert "Done for today" in reader.get(f"{run}/result").text
+
 
 def test_cards_after_the_list_change_nothing_on_it(reader: TestClient, session: Session):
     reader.get("/flashcards")
