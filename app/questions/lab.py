@@ -2,12 +2,17 @@
 
 import dataclasses
 import functools
+import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
 
 from app.markup.model import NO_TEXT, RichText
 from app.markup.text import closest_word
-from app.questions import shell
+from app.questions import lab_tables, shell
 from app.questions.shell import ShellCommand, ShellPipeline
 
 _HELP = """\
@@ -163,13 +168,23 @@ class CommandMatcher:
         """Return the command, and the filters for its output; None if there is no such command."""
         stages = pipeline.stages
         tries = [(stages, ()), (stages[:1], stages[1:])]
-        if reader := shell.split_reader(stages[0]):
-            tries.append(((reader[0],), (reader[1], *stages[1:])))
+        split = shell.split_reader(pipeline).stages
+        if split != stages:
+            tries.append((split[:1], split[1:]))
         for commands, filters in tries:
             meant = self.find_all(state, [shell.read_command(c) for c in commands])
             if meant:
                 return meant[0], filters
         return None, stages[1:]
+
+    def answers(self, state: str) -> list[tuple[int, ShellCommand, str]]:
+        """Return the harmless answers of a state with each spelling, the most special first."""
+        here = self._choose(state, [n for n, c in enumerate(self.lab.commands) if not c.harmful])
+        spellings: dict[int, list[ShellCommand]] = defaultdict(list)
+        for meaning, indices in self._exact.items():
+            for index in indices if len(meaning) == 1 else ():
+                spellings[index].append(meaning[0])
+        return [(n, one, self.lab.commands[n].output.plain) for n in here for one in spellings[n]]
 
     def available(self, state: str) -> list[int]:
         samples = enumerate(self._samples)
@@ -211,10 +226,23 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
         pipelines = ()
         refused = True
         outputs.append("bash: a quotation mark is not closed")
-    for pipeline in pipelines:
+    queue = list(pipelines)
+    while queue:
+        pipeline = queue.pop(0)
         index, filters = terminal.find(state, pipeline)
+        text = terminal.lab.commands[index].output.plain if index is not None else None
         if index is None:
-            text = _answer_builtin(terminal, session, pipeline.stages[0])
+            original, pipeline = pipeline, shell.split_reader(pipeline)
+            filters = pipeline.stages[1:]
+            index, text = _derive(terminal, state, pipeline.commands[0]) or (None, None)
+        if index is None and (several := shell.split_arguments(pipeline)):
+            queue[:0] = several
+            continue
+        if index is None:
+            tries = (_answer_everyday(terminal, state, p.commands[0]) for p in (pipeline, original))
+            text = next((text for text in tries if text is not None), None)
+            if text is None:
+                text = _answer_builtin(terminal, session, pipeline.stages[0])
             refused = refused or text is None
             cleared = len(session.entries) + 1 if pipeline.stages[0][0] == "clear" else cleared
             if text is None:
@@ -222,12 +250,11 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
                 continue
         else:
             command = terminal.lab.commands[index]
-            text = command.output.plain
             indices.append(index)
             note = command.note if command.harmful else note
             state = command.to or state
             reached |= {state, terminal.lab.goal_of(index)} & set(terminal.lab.goals)
-        outputs.append("" if pipeline.silent else _filter_output(text, filters))
+        outputs.append("" if pipeline.silent else _filter_output(text or "", filters))
     output = "\n".join(filter(None, outputs))
     entry = LabEntry(line, output, tuple(indices), note, refused)
     return LabSession((*session.entries, entry), state, frozenset(reached), cleared)
@@ -240,6 +267,95 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
             return f"{text}\n({tokens[0]} is not part of this lab: the output is as it came.)"
         text = cut
     return text
+
+
+def _derive(terminal: CommandMatcher, state: str, typed: ShellCommand) -> tuple[int, str] | None:
+    """Return what follows from other answers in this state, and from which."""
+
+    def find(command: ShellCommand) -> int | None:
+        return next(iter(terminal.find_all(state, [command])), None)
+
+    everyday, _, _, same = _load_everyday()
+    for line in (line for n in everyday.find_all("", [typed]) for line in same[n]):
+        index = find(shell.read_line(line)[0].commands[0])
+        if index is not None:
+            return index, terminal.lab.commands[index].output.plain
+    user = _find_facts(terminal, state)["user"]
+    return lab_tables.derive_answer(typed, find, terminal.answers(state), user)
+
+
+@functools.cache
+def _load_everyday() -> tuple[
+    CommandMatcher, Mapping[str, Any], tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]
+]:
+    """Return what every lab answers, how facts are read, and the needs and models of answers."""
+    file = Path(__file__).parent / "types" / "console_everyday.toml"
+    spec = tomllib.loads(file.read_text(encoding="utf-8"))
+    answers = [
+        (a["commands"], a.get("output", "").lstrip("\n"), a.get("needs", ()), a.get("same", ()))
+        for a in spec["answers"]
+    ]
+    commands = (
+        LabCommand(tuple(RichText(escape(c), c) for c in names), RichText(escape(text), text))
+        for names, text, _, _ in answers
+    )
+    needs = (tuple({*needed, *re.findall(r"\{(\w+)\}", text)}) for _, text, needed, _ in answers)
+    same = tuple(tuple(a.get("same", ())) for a in spec["answers"])
+    return CommandMatcher(Lab(tuple(commands), NO_TEXT, "", ())), spec["facts"], tuple(needs), same
+
+
+def _find_facts(terminal: CommandMatcher, state: str) -> dict[str, str]:
+    """Return what the outputs of a lab state, those of the present state first."""
+    commands = sorted(terminal.lab.commands, key=lambda c: (bool(c.states), state not in c.states))
+    commands.sort(key=lambda c: bool(c.states) and state not in c.states)
+    text = "\n".join(command.output.plain for command in commands)
+    facts = {"host": terminal.lab.host.plain}
+    for name, fact in _load_everyday()[1].items():
+        match = re.search(fact["pattern"], text)
+        value = next(filter(None, match.groups())) if match else fact.get("default")
+        facts |= {name: value} if value is not None else {}
+    return facts
+
+
+def _answer_everyday(terminal: CommandMatcher, state: str, command: ShellCommand) -> str | None:
+    """Return what every lab answers, filled with the facts of this one."""
+    everyday, _, needs, same = _load_everyday()
+    facts = _find_facts(terminal, state)
+    lines = (line for n in everyday.find_all("", [command]) for line in same[n])
+    tries = [command, *(shell.read_line(line)[0].commands[0] for line in lines)]
+    for index in (n for one in tries for n in everyday.find_all("", [one]) if not same[n]):
+        if facts.keys() >= {*needs[index]}:
+            text = everyday.lab.commands[index].output.plain
+            return re.sub(r"\{(\w+)\}", lambda m: facts[m[1]], text)
+    files = _list_files(terminal, state, command) if command.program in {"ls", "stat"} else None
+    if files is None:
+        return None
+    long = {"-l", "-g", "-s"} & dict(command.options).keys() or command.program == "stat"
+    row = f"-rw-r--r-- 1 {facts['user']} {facts['user']}" + " {1:>6} Nov 26 17:20 {0}"
+    shown = [row.format(*file) if long else file[0] for file in files]
+    return "\n".join(shown)
+
+
+def _list_files(
+    terminal: CommandMatcher, state: str, command: ShellCommand
+) -> list[tuple[str, int]] | None:
+    """Return the files of a folder, or the file itself, that a lab lists or prints; with sizes."""
+    place = (command.arguments[0] if command.arguments else "").rstrip("/")
+    printed = {
+        meaning.arguments[0]: len(text) + 1
+        for _, meaning, text in terminal.answers(state)
+        if meaning.program == "cat" and len(meaning.arguments) == 1
+    }
+    if place in printed:
+        return [(place, printed[place])]
+    listing = terminal.find_all(state, [ShellCommand("ls", (), command.arguments)])
+    if listing:
+        output = terminal.lab.commands[listing[0]].output.plain
+        return [(name, printed.get(name, 4096)) for name in output.split()]
+    here = "" if place in {"", ".", "~", "/root"} else f"{place}/"
+    inside = {n.removeprefix(here): size for n, size in printed.items() if n.startswith(here)}
+    names = {n.partition("/")[0]: size for n, size in inside.items() if n[0] != "/"}
+    return sorted(names.items()) if names or not here else None
 
 
 def _answer_builtin(
@@ -260,9 +376,6 @@ def _answer_builtin(
     return {
         "help": _HELP.format(programs=", ".join(terminal.programs)),
         "history": "\n".join(history),
-        "whoami": "root",
-        "pwd": "/root",
-        "hostname": terminal.lab.host.plain,
         "echo": " ".join(text for text in arguments if not text.startswith("$")),
         **dict.fromkeys(["su", "sudo"], "You are root already."),
         "exit": "The terminal stays open. Choose the diagnosis below when you are done.",

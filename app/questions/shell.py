@@ -6,6 +6,7 @@ the output of an author is cut by what stands behind the bar.
 
 import dataclasses
 import functools
+import itertools
 import re
 import shlex
 import tomllib
@@ -19,9 +20,25 @@ _REDIRECT = re.compile(r"(?<!\S)(?P<fd>[012&]?)>{1,2}\s*(?P<to>&[012]|[^\s|;&]+)
 _SPECIAL = re.compile(r"""[;|&<>'"\\]""")
 _WRAPPERS = frozenset(["sudo", "time", "watch", "nohup", "command"])
 _WRAPPER_OPTION = re.compile(r"-[A-Za-z]|-n\d+|\d+(?:\.\d+)?")
-_PAGERS = frozenset(["less", "more", "cat", "tee"])
+_PAGERS = frozenset(["less", "more", "cat", "tee", "column"])
 _READERS = frozenset(
-    ["less", "more", "head", "tail", "grep", "sort", "wc", "view", "vi", "vim", "nano"]
+    [
+        "less",
+        "more",
+        "head",
+        "tail",
+        "grep",
+        "egrep",
+        "sort",
+        "wc",
+        "view",
+        "vi",
+        "vim",
+        "nano",
+        "awk",
+        "cut",
+        "uniq",
+    ]
 )
 
 
@@ -123,6 +140,9 @@ def read_command(tokens: Sequence[str]) -> ShellCommand:
         plain = [a.lower() for a in arguments if "=" not in a]
         keyed = (a.lower() for a in arguments if "=" in a)
         arguments = [*plain, *sorted(keyed, key=lambda a: a.partition("=")[0])]
+    arguments = (
+        [a.removesuffix(spec["suffix"]) for a in arguments] if "suffix" in spec else arguments
+    )
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments))
 
 
@@ -134,6 +154,22 @@ def strip_wrappers(tokens: Sequence[str]) -> list[str]:
         while wrapper and rest and _WRAPPER_OPTION.fullmatch(rest[0]):
             rest.pop(0)
     return rest
+
+
+def split_arguments(pipeline: ShellPipeline) -> list[ShellPipeline]:
+    """Return `systemctl stop a b` and the like as a command for each; empty if it is one.
+
+    >>> [p.stages for p in split_arguments(read_line("systemctl stop a b")[0])]
+    [(('systemctl', 'stop', 'a'),), (('systemctl', 'stop', 'b'),)]
+    """
+    rest = strip_wrappers(pipeline.stages[0])
+    first = known_programs().get(rest[0] if rest else "", {}).get("each")
+    others = [text for text in rest[1:] if text.startswith("-")]
+    names = [text for text in rest[1:] if not text.startswith("-")]
+    if first is None or len(names) < first + 2:
+        return []
+    made = ((rest[0], *others, *names[:first], name) for name in names[first:])
+    return [ShellPipeline((one, *pipeline.stages[1:]), pipeline.silent) for one in made]
 
 
 def _read_argument(token: str, spec: Mapping[str, Any]) -> list[str]:
@@ -208,17 +244,18 @@ def _text_matches(pattern: str, text: str) -> bool:
     return text.startswith(first) and text.endswith(last) and len(text) > at + len(last)
 
 
-def split_reader(command: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def split_reader(pipeline: ShellPipeline) -> ShellPipeline:
     """Return `less FILE`, `grep WORD FILE` and the like as `cat FILE` and the filter.
 
-    >>> split_reader(("grep", "-i", "xid", "/var/log/syslog"))
-    (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'))
+    >>> split_reader(read_line("grep -i xid /var/log/syslog | wc -l")[0]).stages
+    (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'), ('wc', '-l'))
     """
-    rest = strip_wrappers(command)
-    least = 3 if rest and rest[0] == "grep" else 2
+    rest = strip_wrappers(pipeline.stages[0])
+    least = 3 if rest and rest[0] in {"grep", "egrep", "awk", "cut"} else 2
     if len(rest) < least or rest[0] not in _READERS or rest[-1].startswith("-"):
-        return None
-    return ("cat", rest[-1]), tuple(rest[:-1])
+        return pipeline
+    stages = (("cat", rest[-1]), tuple(rest[:-1]), *pipeline.stages[1:])
+    return ShellPipeline(stages, pipeline.silent)
 
 
 def apply_filter(tokens: Sequence[str], output: str) -> str | None:
@@ -279,13 +316,55 @@ def _wc(lines: list[str], arguments: Sequence[str]) -> list[str]:
 
 def _sort(lines: list[str], arguments: Sequence[str]) -> list[str]:
     options = _split_arguments(arguments, "kt")[0]
-    ordered = sorted(set(lines) if "u" in options else lines)
+    lines = list(set(lines)) if "u" in options else lines
+    at = _number(options.get("k", ""), 0)
+
+    def key(line: str) -> tuple[float, str]:
+        cell = " ".join(line.split()[max(at - 1, 0) :])
+        number = re.match(r"-?\d+(?:\.\d+)?", cell) if {"n", "h", "k"} & options.keys() else None
+        return (float(number[0]) if number else 0.0, cell if at else line)
+
+    ordered = sorted(lines, key=key)
     return ordered[::-1] if "r" in options else ordered
 
 
 def _uniq(lines: list[str], arguments: Sequence[str]) -> list[str]:
-    del arguments
-    return [line for at, line in enumerate(lines) if not at or line != lines[at - 1]]
+    runs = [(line, len(list(run))) for line, run in itertools.groupby(lines)]
+    counted = {"c", "count"} & _split_arguments(arguments, "")[0].keys()
+    return [f"{count:7} {line}" if counted else line for line, count in runs]
+
+
+def _awk(lines: list[str], arguments: Sequence[str]) -> list[str]:
+    """Print the columns of `{print $1,$3}`, behind a `/pattern/` or `NR>1` if there is one."""
+    options, others = _split_arguments(arguments, "F")
+    program = re.fullmatch(
+        r"\s*(?:/(.*)/|NR\s*>\s*(\d))?\s*(?:\{\s*print\s*(.*?)\s*\})?\s*", "".join(others[:1])
+    )
+    if program is None:
+        return ["(Of awk, this lab reads /WORD/ and {print $1, $3}.)"]
+    pattern, first, fields = program[1] or "", int(program[2] or 0), program[3] or "$0"
+    kept = _grep(lines[first:], [pattern]) if pattern else lines[first:]
+    made: list[str] = []
+    for line in kept:
+        cells = line.split(options.get("F") or None)
+        values = {"$0": line, "$NF": cells[-1] if cells else ""}
+        values |= {f"${n}": cell for n, cell in enumerate(cells, 1)}
+        words = re.findall(r"\$\w+|\"[^\"]*\"|,", fields)
+        made.append(
+            "".join(
+                " " if w == "," else values.get(w, w.strip('"') if w[0] == '"' else "")
+                for w in words
+            )
+        )
+    return made
+
+
+def _cut(lines: list[str], arguments: Sequence[str]) -> list[str]:
+    options, _ = _split_arguments(arguments, "dfc")
+    mark = options.get("d") or "\t"
+    numbers = [_number(text, 1) for text in options.get("f", "1").split(",")]
+    rows = ([line] if mark not in line else line.split(mark) for line in lines)
+    return [mark.join(row[n - 1] for n in numbers if 0 < n <= len(row)) for row in rows]
 
 
 def _grep(lines: list[str], arguments: Sequence[str]) -> list[str]:
@@ -350,4 +429,6 @@ _FILTERS: Mapping[str, Callable[[list[str], Sequence[str]], list[str]]] = {
     "wc": _wc,
     "sort": _sort,
     "uniq": _uniq,
+    "awk": _awk,
+    "cut": _cut,
 }

@@ -179,6 +179,10 @@ OUTPUT = "GPU 0: H100\nGPU 1: H100\nno Xid\ngpu 2: a.b"
         ("wc -l", "4"),
         ("sort -r", "no Xid\ngpu 2: a.b\nGPU 1: H100\nGPU 0: H100"),
         ("less", OUTPUT),
+        ("awk '{print $2}'", "0:\n1:\nXid\n2:"),
+        ("awk -F: '/GPU/ {print $1}'", "GPU 0\nGPU 1"),
+        ("cut -d' ' -f1", "GPU\nGPU\nno\ngpu"),
+        ("sort -k2 -rn", "gpu 2: a.b\nGPU 1: H100\nno Xid\nGPU 0: H100"),
     ],
 )
 def test_what_stands_behind_a_bar_cuts_the_output(command: str, left: str) -> None:
@@ -214,8 +218,8 @@ def test_commands_in_a_row_files_and_pagers_are_understood() -> None:
 
 
 def test_an_unknown_filter_leaves_the_output_and_says_so() -> None:
-    assert output("sinfo | awk '{print $1}'").endswith(
-        "(awk is not part of this lab: the output is as it came.)"
+    assert output("sinfo | perl -pe 1").endswith(
+        "(perl is not part of this lab: the output is as it came.)"
     )
 
 
@@ -269,6 +273,123 @@ def test_the_shortest_way_is_found_and_leaves_harm_out() -> None:
     ]
     assert len(labs.shortest_way(the_lab(POD)) or ()) == 3
     assert set(labs.ways_to_states(the_lab(POD))) == {"tainted", "free", "running"}
+
+
+# --- what follows from other answers ---
+
+
+def with_blocks(*blocks: str) -> Question:
+    """The lab of the pod, with answers of its own."""
+    text = TEXT.replace(
+        "- [x] A taint", "".join(f"```console\n{b}\n```\n\n" for b in blocks) + "- [x] A taint"
+    )
+    (*_, pod) = parse_file(text, "topics/kv-cache/quiz.md").questions
+    return pod
+
+
+SQUEUE = """$ squeue
+             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)
+                41      h100    train      ana  R   11:20:41      2 node[05-06]
+                42      h100     eval      ben PD       0:00      4 (Resources)
+
+$ scontrol show job 42
+JobId=42 JobName=eval
+   UserId=ben(2107) Account=research QOS=normal Priority=812"""
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("squeue -h -u ben -o '%i %T %r'", "42 PENDING Resources"),
+        ("squeue -t R --noheader -o %.6i", "    41"),
+        ("squeue -w node06 -h -O jobid:4,username", "41  ana"),
+        ("squeue -j 42 -o '%i %q %Q'", "JOBID QOS PRIORITY\n42 normal 812"),
+        ("squeue -h -j 42 -o '%i %v'", "42 N/A\n[This lab doesn't say RESERVATION.]"),
+    ],
+)
+def test_rows_and_columns_of_a_table_are_those_that_were_asked_for(line: str, said: str) -> None:
+    assert output(line, question=with_blocks(SQUEUE)) == said
+
+
+SINFO = """$ sinfo
+PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST
+h100*        up 2-00:00:00      2  alloc node[01-02]
+h100*        up 2-00:00:00      1   idle node03"""
+
+
+def test_sinfo_counts_and_lists_nodes() -> None:
+    lab = with_blocks(SINFO)
+
+    assert output("sinfo -N -h", question=lab).split("\n")[1].split() == [
+        "node02",
+        "1",
+        "h100*",
+        "alloc",
+    ]
+    assert "2/1/0/3" in output("sinfo -s", question=lab)
+    assert output("sinfo -h -t idle -o %N", question=lab) == "node03"
+
+
+GPUS = """$ nvidia-smi
+| NVIDIA-SMI 580.95.05              Driver Version: 580.95.05      CUDA Version: 13.0     |
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:1B:00.0 Off |                    0 |
+| N/A   51C    P0            121W /  700W |   68123MiB /  81559MiB |      0%      Default |
+|                                         |                        |             Disabled |
++-----------------------------------------+------------------------+----------------------+
+|   1  NVIDIA H100 80GB HBM3          On  |   00000000:43:00.0 Off |                    0 |
+| N/A   50C    P0            119W /  700W |       1MiB /  81559MiB |      0%      Default |
+|                                         |                        |             Disabled |
++-----------------------------------------+------------------------+----------------------+
+|    0   N/A  N/A            31002      C   python                               68114MiB |"""
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--query-gpu=index,memory.used --format=csv,noheader", "0, 68123 MiB\n1, 1 MiB"),
+        (
+            "--query-gpu=temperature.gpu,fan.speed --format=csv -i 1",
+            "temperature.gpu, fan.speed [%]\n50, [N/A]",
+        ),
+        ("--query-gpu=power.draw --format=csv,noheader,nounits", "121.00\n119.00"),
+        ("--query-compute-apps=pid,used_memory --format=csv,noheader", "31002, 68114 MiB"),
+        ("--version | head -1", "NVIDIA-SMI version  : 580.95.05"),
+    ],
+)
+def test_fields_of_gpus_come_from_the_plain_table(line: str, said: str) -> None:
+    assert output(f"nvidia-smi {line}", question=with_blocks(GPUS)) == said
+
+
+def test_an_unknown_field_names_those_that_are_known() -> None:
+    said = output("nvidia-smi --query-gpu=foo --format=csv", question=with_blocks(GPUS))
+
+    assert said.startswith("[This lab doesn't say foo, but compute_mode, count, driver_version")
+
+
+def test_one_gpu_is_cut_out_of_the_table() -> None:
+    said = output("nvidia-smi -i 1", question=with_blocks(GPUS))
+
+    assert ("1B:00.0" in said, "43:00.0" in said) == (False, True)
+
+
+def test_every_lab_answers_everyday_commands_from_its_own_facts() -> None:
+    lab = with_blocks(
+        "$ id\nuid=7(ana) gid=7(ana)", "$ uptime\n 10:00:07 up 2 days", "$ cat a.txt\nhello"
+    )
+
+    assert output("whoami", question=lab) == "ana"
+    assert output("date -u", question=lab) == "Fri Nov 27 10:00:07 UTC 2026"
+    assert output("uname -n; hostname", question=lab) == "lab\nlab"
+    assert output("ls", question=lab) == "a.txt"
+    assert output("ls -l a.txt", question=lab) == "-rw-r--r-- 1 ana ana      6 Nov 26 17:20 a.txt"
+    assert typed("lsmod", "ls /srv", question=lab).entries[0].refused  # no driver is spoken of
+
+
+def test_several_units_are_one_command_each() -> None:
+    lab = with_blocks("$ systemctl stop a\n\n$ systemctl stop b\nb was off")
+
+    assert output("systemctl stop a.service b", question=lab) == "b was off"
+    assert len(typed("systemctl stop a b", question=lab).runs) == 2
 
 
 # --- grading ---
@@ -348,16 +469,16 @@ def test_the_preview_shows_every_state_and_every_harmful_command() -> None:
 
 def test_authors_are_told_what_was_typed_first_and_where_learners_stopped() -> None:
     answer = variant().answer
-    responses = [(answer, {"ran": r}) for r in (["sinfo"], ["dmesg", DRAIN], ["top", "dmesg"], [])]
+    responses = [(answer, {"ran": r}) for r in (["sinfo"], ["dmesg", DRAIN], ["lctl", "dmesg"], [])]
     tallies = kinds.type_of(XID).tallies(responses)
 
-    assert tallies["Typed first"] == {"sinfo": 1, "dmesg": 1, "top (no answer)": 1}
+    assert tallies["Typed first"] == {"sinfo": 1, "dmesg": 1, "lctl (no answer)": 1}
     assert tallies["Stopped short of the goal after"] == {
         "sinfo": 1,
         "dmesg": 1,
         "nothing was typed": 1,
     }
-    assert tallies["Had no answer"] == {"top": 1}
+    assert tallies["Had no answer"] == {"lctl": 1}
 
 
 def test_its_wording_is_kept() -> None:

@@ -251,7 +251,9 @@ def _harmful_entries(lab: Lab, session: LabSession) -> tuple[LabEntry, ...]:
 
 def _entry_name(lab: Lab, entry: LabEntry) -> str:
     """Return the command of an entry as the author spells it, or the line that has no answer."""
-    return lab.commands[entry.commands[0]].name if entry.commands else f"{entry.line} (no answer)"
+    if entry.commands:
+        return lab.commands[entry.commands[0]].name
+    return f"{entry.line} (no answer)" if entry.refused else entry.line
 
 
 def _typed_lines(raw: Typed) -> tuple[str, ...]:

@@ -1,0 +1,395 @@
+"""Answers of a lab that follow from its other answers: rows and columns of a table, one GPU.
+
+An author writes `squeue` and `nvidia-smi` once; what `-u`, `-o` or `--query-gpu` choose of it is
+computed, so that the columns are those that were asked for.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from app.questions import shell
+from app.questions.shell import ShellCommand
+
+Answers = Sequence[tuple[int, ShellCommand, str]]
+"""The commands that have an answer in the present state: index, a spelling, and the output."""
+Finder = Callable[[ShellCommand], int | None]
+
+_GPU = re.compile(
+    r"\|\s+(\d+)\s+(\S.*?)\s+(On|Off)\s+\|\s+([\dA-Fa-f:.]+) \S+\s+\|\s+(\S+) \|\n"
+    r"\|\s*(\S+)\s+(\S+)C\s+(P\d+)\s+(\d+)W /\s*(\d+)W \|\s+(\d+)MiB /\s*(\d+)MiB \|"
+    r"\s+(\S+?)%?\s+(\S+) \|\n\|[^|]*\|[^|]*\|\s+(\S+) \|"
+)
+_GPU_FIELDS = (
+    *("index", "name", "persistence_mode", "pci.bus_id", "ecc.errors.uncorrected.volatile.total"),
+    *("fan.speed [%]", "temperature.gpu", "pstate", "power.draw [W]", "power.limit [W]"),
+    *("memory.used [MiB]", "memory.total [MiB]", "utilization.gpu [%]", "compute_mode"),
+    "mig.mode.current",
+)
+_PROCESS = re.compile(r"\|\s+(\d+)\s+\S+\s+\S+\s+(\d+)\s+C\s+(\S.*?)\s+(\d+)MiB \|")
+_OTHER_FIELD_NAMES = {
+    "used_memory": "used_gpu_memory",
+    "clocks.sm": "clocks.current.sm",
+    "clocks.mem": "clocks.current.memory",
+    "power.draw.instant": "power.draw",
+    "enforced.power.limit": "power.limit",
+}
+_UNITS = r" (?:\[(?:MiB|W|%|MHz)\]|MiB|W|%|MHz)(?=,|$)"
+_JOB_STATES = {"R": "RUNNING", "PD": "PENDING", "CG": "COMPLETING", "F": "FAILED"}
+_NODE_STATES = {"alloc": "allocated", "drain": "drained", "drng": "draining", "mix": "mixed"}
+
+
+def derive_answer(
+    typed: ShellCommand, find: Finder, answers: Answers, user: str
+) -> tuple[int, str] | None:
+    """Return the command that an answer follows from, and the answer; None if none follows.
+
+    `user` is who `$USER` and `--me` mean.
+    """
+    options, spec = dict(typed.options), shell.known_programs().get(typed.program, {})
+    if typed.program == "nvidia-smi":
+        query = next((name for name in options if name.startswith("--query-")), "")
+        return _query_gpus(query, options, answers) if query else _choose_gpu(typed, find, answers)
+    if typed.program == "systemctl" and len(typed.arguments) > 1:
+        return _check_unit(typed, find, answers)
+    if "filters" not in spec:
+        return None
+    if typed.program == "sinfo" and {"--Node", "--summarize"} & options.keys():
+        made = _group_nodes(typed, answers)
+        if made is None:
+            return None
+        grouped = {"--Node": ""} if "--Node" in options else {"--summarize": ""}
+        answers = [(made[0], ShellCommand("sinfo", tuple(grouped.items()), ()), made[1]), *answers]
+    return _choose_rows(typed, spec, answers, user)
+
+
+def _query_gpus(query: str, options: Mapping[str, str], answers: Answers) -> tuple[int, str] | None:
+    """Answer `--query-gpu=FIELDS` and the like, from other such answers and the plain table."""
+    columns: dict[str, tuple[str, list[str]]] = {}
+    sources: list[int] = []
+    written = [
+        (n, [line.split(", ") for line in text.split("\n")])
+        for n, command, text in answers
+        if query in dict(command.options) and "--id" not in dict(command.options)
+        if dict(command.options).get("--format", "").startswith("csv")
+    ]
+    tables = [(n, text) for n, _, text in answers if _GPU.search(text)]
+    for n, (header, *rows) in written:
+        if all(len(row) == len(header) for row in rows):
+            _add_columns(columns, header, rows)
+            sources.append(n)
+    for n, text in tables[:1] if query != "--query-remapped-rows" else ():
+        header, rows = _read_gpus(text, [text for _, _, text in answers])
+        if query == "--query-compute-apps":
+            header, rows = _read_processes(text, header, rows)
+        _add_columns(columns, header, rows)
+        sources.append(n)
+    if not columns:
+        return None
+    fields = [_field_name(query, name) for name in options[query].split(",") if name.strip()]
+    if unknown := [name for name in fields if name not in columns]:
+        return sources[0], f"[This lab doesn't say {unknown[0]}, but {', '.join(sorted(columns))}.]"
+    wanted = options.get("--id", "").split(",")
+    keys = list(zip(*(columns[f][1] for f in ("index", "pci.bus_id") if f in columns), strict=True))
+    count = len(columns[fields[0]][1])
+    chosen = [n for n in range(count) if wanted == [""] or not keys or {*wanted} & {*keys[n]}]
+    style = options.get("--format", "")
+    lines = [] if "noheader" in style else [", ".join(columns[f][0] for f in fields)]
+    lines += [", ".join(columns[f][1][n] for f in fields) for n in chosen]
+    text = "\n".join(lines)
+    source = next(
+        (n for n, (header, *_) in written if columns[fields[-1]][0] in header), sources[-1]
+    )
+    return source, re.sub(_UNITS, "", text, flags=re.MULTILINE) if "nounits" in style else text
+
+
+def _add_columns(
+    columns: dict[str, tuple[str, list[str]]], header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Add columns of as many rows as there are, where the name is new."""
+    if any(len(values) != len(rows) for _, values in columns.values()):
+        return
+    for at, name in enumerate(header):
+        key = _field_name("", name.partition(" [")[0].strip())
+        columns.setdefault(key, (name.strip(), [row[at].strip() for row in rows]))
+
+
+def _field_name(query: str, name: str) -> str:
+    name = name.strip().replace("clocks_throttle_reasons", "clocks_event_reasons")
+    if query == "--query-compute-apps":
+        name = {"name": "process_name"}.get(name, name)
+    elif query == "--query-gpu":
+        name = name.removeprefix("gpu_")
+    name = "pci.bus_id" if name in {"bus_id", "gpu_bus_id"} else name
+    return _OTHER_FIELD_NAMES.get(name, name)
+
+
+def _read_gpus(table: str, outputs: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Return the fields of each GPU that the plain table shows, with UUID and driver."""
+    header = [*_GPU_FIELDS, "driver_version", "count", "uuid"]
+    found = [list(row) for row in _GPU.findall(table)]
+    driver = re.search(r"Driver Version: ([\d.]+)", table)
+    names = dict(m for text in outputs for m in re.findall(r"GPU (\d+): .*\(UUID: (\S+)\)", text))
+    for row in found:
+        row[2] = "Enabled" if row[2] == "On" else "Disabled"
+        row += [driver[1] if driver else "", f"{len(found)}", names.get(row[0], "[N/A]")]
+        for at, name in enumerate(header):
+            unit = re.search(r"\[(.+)\]", name)
+            row[at] = "[N/A]" if row[at] in {"N/A", "Off"} else row[at]
+            digits = ".00" if unit and unit[1] == "W" else ""
+            row[at] += f"{digits} {unit[1]}" if unit and row[at] != "[N/A]" else ""
+    return header, found
+
+
+def _read_processes(
+    table: str, header: Sequence[str], gpus: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    by_index = {gpu[0]: dict(zip(header, gpu, strict=True)) for gpu in gpus}
+    rows = [
+        [
+            *(by_index[gpu][name] for name in ("name", "pci.bus_id", "uuid")),
+            pid,
+            name,
+            f"{used} MiB",
+        ]
+        for gpu, pid, name, used in _PROCESS.findall(table)
+        if gpu in by_index
+    ]
+    names = ["gpu_name", "gpu_bus_id", "gpu_uuid", "pid", "process_name", "used_gpu_memory [MiB]"]
+    return names, rows
+
+
+def _choose_gpu(typed: ShellCommand, find: Finder, answers: Answers) -> tuple[int, str] | None:
+    """Answer `-i N` and `-d ONE,OTHER` from the answers without them."""
+    options = dict(typed.options)
+    gpu, parts = options.pop("--id", None), options.get("--display", "").split(",")
+    if gpu is None and len(parts) < 2:
+        return None
+    found: list[int] = []
+    for part in parts:
+        one = options | ({"--display": part} if part else {})
+        index = find(ShellCommand(typed.program, tuple(sorted(one.items())), typed.arguments))
+        if index is None:
+            return None
+        found.append(index)
+    outputs = {n: text for n, _, text in answers}
+    texts = [outputs.get(n, "") for n in found]
+    return found[0], "\n".join(_cut_to_gpu(t, gpu) if gpu else t for t in dict.fromkeys(texts))
+
+
+def _cut_to_gpu(text: str, gpu: str) -> str:
+    """Return an output with one GPU only, if it shows several."""
+    head, *blocks = re.split(r"^(?=GPU (?:[\dA-Fa-f]{8}:|\d+:))", text, flags=re.MULTILINE)
+    if len(blocks) > 1:
+        chosen = [b for n, b in enumerate(blocks) if gpu == f"{n}" or b[4:].startswith(gpu)]
+        return head + "".join(chosen)
+    frame = r"^(?=\|\s+\d+\s+NVIDIA )"
+    head, *blocks = re.split(frame, text, flags=re.MULTILINE)
+    if len(blocks) < 2:
+        return text
+    tail = blocks[-1].partition("\n\n")
+    blocks[-1] = tail[0] + "\n"
+    return head + "".join(b for b in blocks if b.split()[1] == gpu) + "\n" + tail[2]
+
+
+def _check_unit(typed: ShellCommand, find: Finder, answers: Answers) -> tuple[int, str] | None:
+    """Answer `systemctl is-active` and `is-enabled` from the unit's status."""
+    verb, unit, *_ = typed.arguments
+    pattern = {"is-active": r"Active: (\S+)", "is-failed": r"Active: (\S+)"}
+    pattern["is-enabled"] = r"Loaded: [^;]*; (\w+)"
+    index = find(ShellCommand("systemctl", (), ("status", unit))) if verb in pattern else None
+    text = next((text for n, _, text in answers if n == index), "")
+    match = re.search(pattern[verb], text) if text else None
+    return (index, match[1]) if match and index is not None else None
+
+
+# --- tables of Slurm ---
+
+
+def _group_nodes(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
+    """Answer `sinfo -N` with a line for each node, and `sinfo -s` with counts, from `sinfo`."""
+    options = dict(typed.options)
+    for index, command, text in answers:
+        if command != ShellCommand("sinfo", (), ()) or "STATE NODELIST" not in text:
+            continue
+        header, *rows = (line.split() for line in text.split("\n") if len(line.split()) == 6)
+        if "--summarize" in options:
+            lines = ["PARTITION AVAIL  TIMELIMIT   NODES(A/I/O/T) NODELIST"]
+            for name in dict.fromkeys(row[0] for row in rows):
+                mine = [row for row in rows if row[0] == name]
+                kinds = [
+                    {"alloc": 0, "mix": 0, "idle": 1}.get(row[4].rstrip("*"), 2) for row in mine
+                ]
+                sums = [
+                    sum(int(r[3]) for r, k in zip(mine, kinds, strict=True) if k == n)
+                    for n in range(3)
+                ]
+                counts = "/".join(f"{n}" for n in (*sums, sum(sums)))
+                lines.append(
+                    f"{name:9} {mine[0][1]:>5} {mine[0][2]:>10} {counts:>16} {','.join(r[5] for r in mine)}"
+                )
+            return index, "\n".join(lines)
+        nodes = sorted((n, row[0], row[4]) for row in rows for n in expand_nodes(row[5]))
+        lines = [f"{n:10} {1:5} {name:>9} {state}" for n, name, state in nodes]
+        del header
+        return index, "\n".join(["NODELIST   NODES PARTITION STATE", *lines])
+    return None
+
+
+def _split_options(
+    command: ShellCommand, spec: Mapping[str, Any], user: str
+) -> tuple[dict[str, str], dict[str, str], tuple[Any, ...]]:
+    """Return how a table is shown, which rows it has, and what else a command says."""
+    options = dict(command.options)
+    others = [a for a in command.arguments if a != "where"]
+    for text in [a for a in others if "=" in a and spec.get("keyed")]:
+        others.remove(text)
+        options[f"--{text.partition('=')[0].lower()}"] = text.partition("=")[2]
+    rows: dict[str, str] = {}
+    if "--me" in options:
+        options["--user"] = user
+        del options["--me"]
+    for name, header in spec["filters"].items():
+        if name in options:
+            rows[header] = options.pop(name).replace("$USER", user)
+    shown = ("--format", "--Format", "--noheader", "--parsable2", "--parsable", "--long", "--sort")
+    view = {name: options.pop(name) for name in (*shown, "--allocations") if name in options}
+    return view, rows, (tuple(sorted(options.items())), tuple(others))
+
+
+def _choose_rows(
+    typed: ShellCommand, spec: Mapping[str, Any], answers: Answers, user: str
+) -> tuple[int, str] | None:
+    """Answer a question for certain rows or columns from another table of the same program."""
+    view, rows, rest = _split_options(typed, spec, user)
+    form = view.get("--format", view.get("--Format", ""))
+    fields = _read_format(form, spec, wide="--Format" in view)
+    best: tuple[int, int, list[list[str]], list[str]] | None = None
+    for index, command, text in answers:
+        if command.program != typed.program or shell.ANYTHING in f"{command}":
+            continue
+        _, narrowed, other = _split_options(command, spec, user)
+        lines = text.split("\n")
+        if other != rest or not narrowed.items() <= rows.items() or len(lines[0].split()) < 2:
+            continue
+        table = _read_table(lines)
+        fit = sum(header in table[0] for _, header, _ in fields)
+        if best is None or fit > best[0]:
+            best = (fit, index, table, lines)
+    if best is None:
+        return None
+    _, index, (header, *cells), lines = best
+    ruled = len(lines) - len(cells)
+    kept = [
+        n for n, row in enumerate(cells) if _is_chosen(dict(zip(header, row, strict=True)), rows)
+    ]
+    if "--allocations" in view:
+        kept = [n for n in kept if "." not in cells[n][0]]
+    if not fields:
+        return index, "\n".join(
+            [
+                *(lines[:ruled] if "--noheader" not in view else []),
+                *(lines[ruled + n] for n in kept),
+            ]
+        )
+    outputs = [text for _, _, text in answers]
+    facts = [_read_facts(dict(zip(header, cells[n], strict=True)), outputs) for n in kept]
+    unknown = sorted({name for _, name, key in fields for f in facts if not {name, key} & f.keys()})
+    made = [[f.get(name, f.get(key, "N/A")) for _, name, key in fields] for f in facts]
+    made = made if "--noheader" in view else [[name for _, name, _ in fields], *made]
+    mark = "|" if {"--parsable", "--parsable2"} & view.keys() else " "
+    mark = "" if "--Format" in view else mark
+    told = [
+        mark.join(
+            c if mark == "|" or not width else f"{c[: abs(width)]:{'<>'[width > 0]}{abs(width)}}"
+            for c, (width, _, _) in zip(row, fields, strict=True)
+        ).rstrip()
+        for row in made
+    ]
+    told += [f"[This lab doesn't say {', '.join(unknown)}.]"] if unknown else []
+    return index, "\n".join(told)
+
+
+def _read_format(form: str, spec: Mapping[str, Any], *, wide: bool) -> list[tuple[int, str, str]]:
+    """Return width (right-aligned if positive), header and key of each column of a format."""
+    columns = spec.get("columns", {})
+    fields: list[tuple[int, str, str]] = []
+    if "%" in form and spec["letters"] and not wide:
+        for right, width, letter in re.findall(r"%(\.?)(\d*)([A-Za-z])", form):
+            header, _, key = columns.get(letter, f"%{letter}").partition("=")
+            fields.append((int(width or 0) * (1 if right else -1), header, key))
+        return fields
+    by_name = {name.lower(): text for name, text in columns.items()}
+    for part in filter(None, re.split(r"[,\s]+", form)):
+        name, _, width = part.partition(":" if spec["letters"] else "%")
+        header, _, key = by_name.get(name.lower(), name).partition("=")
+        digits = re.sub(r"[^\d-]", "", width)
+        default = -20 if spec["letters"] else max(10, len(header))
+        size = int(digits) if digits not in {"", "-"} else default
+        fields.append((-abs(size) if spec["letters"] else size, header, key))
+    return fields
+
+
+def _read_table(lines: Sequence[str]) -> list[list[str]]:
+    """Return the header and the rows of a table, cut at its ruler or at spaces."""
+    if len(lines) > 1 and re.fullmatch(r"[- ]+", lines[1]):
+        spans = [m.span() for m in re.finditer("-+", lines[1])]
+        return [[line[a:b].strip() for a, b in spans] for line in (lines[0], *lines[2:])]
+    header = lines[0].split()
+    rows = [
+        (line.rsplit if header[0] == "REASON" else line.split)(None, len(header) - 1)
+        for line in lines[1:]
+    ]
+    return [header, *([r.strip() for r in row] for row in rows if len(row) == len(header))]
+
+
+def _is_chosen(row: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Return whether a row has what was asked for; columns that it lacks do not count."""
+    for header, text in wanted.items():
+        name = next((n for n in row if n.startswith(header)), "")
+        values = {v.lower() for v in text.split(",")}
+        values |= {_JOB_STATES.get(v.upper(), v).lower() for v in values}
+        cell = row.get(name, "")
+        cells = {cell.lower().rstrip("*"), cell.lower().partition(".")[0].rstrip("*")}
+        cells |= {_JOB_STATES.get(cell, cell).lower(), _NODE_STATES.get(cell, cell)}
+        cells |= set(expand_nodes(cell)) if header.startswith("NODE") else set()
+        asked = (
+            {n for v in values for n in expand_nodes(v)} if header.startswith("NODE") else values
+        )
+        if name and "all" not in values and not cells & asked:
+            return False
+    return True
+
+
+def expand_nodes(text: str) -> list[str]:
+    """Return the nodes of a list.
+
+    >>> expand_nodes("node[05-06,08]")
+    ['node05', 'node06', 'node08']
+    """
+    match = re.fullmatch(r"([\w-]*)\[([\d,-]{1,40})\]", text)
+    if match is None:
+        return [text]
+    nodes: list[str] = []
+    for part in match[2].split(","):
+        first, _, last = part.partition("-")
+        numbers = range(int(first or 0), min(int(last or first or 0), int(first or 0) + 999) + 1)
+        nodes += [f"{match[1]}{n:0{len(first)}}" for n in numbers]
+    return nodes
+
+
+def _read_facts(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str]:
+    """Return what a table and `scontrol show` say of a job or a node, by header and by key."""
+    facts = dict(row)
+    place = facts.get("NODELIST(REASON)", facts.get("NODELIST", ""))
+    if "NODELIST(REASON)" in facts:
+        facts["REASON"] = place.strip("()") if place.startswith("(") else "None"
+        facts["NODELIST"] = "" if place.startswith("(") else place
+        facts["STATE"] = _JOB_STATES.get(facts.get("ST", ""), facts.get("ST", ""))
+    names = [f"JobId={facts['JOBID']}"] if "JOBID" in facts else []
+    names += [f"NodeName={node}" for node in expand_nodes(facts.get("NODELIST", ""))]
+    for text in outputs:
+        if text.startswith(tuple(f"{name}{end}" for name in names for end in " \n")):
+            for key, value in re.findall(r"([A-Z]\w+)=(\S*)", text):
+                facts.setdefault(key, value.strip("()") if key == "Reason" else value)
+    return facts
