@@ -283,10 +283,10 @@ def _problem_summary(problems: Sequence[ContentProblem]) -> str:
     if not problems:
         return "No problems."
     errors = sum(p.severity == "error" for p in problems)
-    return f"{_format_count_noun(errors, 'error')}, {_format_count_noun(len(problems) - errors, 'warning')}."
+    return f"{format_count_noun(errors, 'error')}, {format_count_noun(len(problems) - errors, 'warning')}."
 
 
-def _format_count_noun(number: int, word: str) -> str:
+def format_count_noun(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 

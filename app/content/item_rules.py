@@ -1,6 +1,5 @@
 """Rules for a single item or file."""
 
-import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,7 +7,13 @@ from markdown_it.token import Token
 
 from app.content.foreign_markup import check_foreign_markup
 from app.markup import expressions as templates
-from app.markup.expressions import PLACEHOLDER, ExpressionError, compile_expression, map_texts
+from app.markup.expressions import (
+    PLACEHOLDER,
+    ExpressionError,
+    compile_expression,
+    function_name,
+    map_texts,
+)
 from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import ComputedParameters, Flashcard
@@ -116,12 +121,8 @@ def _count_effort(question: Question, computed: ComputedParameters) -> float:
     each += types.type_of(question).effort(question.answer)
     for _, text in computed.lets:
         each += len(text)
-        each += sum(get_estimate_effort(_called_name(c)) for c in compile_expression(text).calls)
+        each += sum(get_estimate_effort(function_name(c)) for c in compile_expression(text).calls)
     return each * len(model.variant_seeds(question))
-
-
-def _called_name(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def _value_word(value: str | float) -> str:

@@ -379,13 +379,13 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert_quantity(_evaluate_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
-            return value(_function_name(call), call_inputs(call, names), output)
+            return value(function_name(call), call_inputs(call, names), output)
         case ast.Call():
             return _apply_function(node, names)
     raise ExpressionError("E45", "This is not allowed in an expression.")
 
 
-def _function_name(call: ast.Call) -> str:
+def function_name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
@@ -426,7 +426,7 @@ def format_as_typed(value: Value) -> str:
 
 
 def _apply_function(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
-    name = _function_name(node)
+    name = function_name(node)
     if name == _QUANTITY:
         number, unit = (_evaluate_node(a, names) for a in node.args)
         return Quantity(number.value if isinstance(number, Quantity) else 0.0, str(unit))

@@ -144,7 +144,9 @@ def _passage_address(topic: Topic, variant: Variant, verdict: GradeResult) -> st
 
 
 def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> GradedVariant:
-    variant = draw_variant(_question_as_answered(db, library, attempt), attempt.seed)
+    variant = draw_variant(
+        store.question_in_revision(db, library, attempt.item, attempt.revision), attempt.seed
+    )
     if not attempt.raw:
         return GradedVariant(variant, grade_unanswered(variant))
     verdict = grade(variant, attempt.raw)
@@ -155,15 +157,6 @@ def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt
     ):  # from an exam, which could not ask for a readable answer
         verdict = grade_unreadable(variant, attempt.raw, verdict)
     return GradedVariant(variant, verdict)
-
-
-def _question_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> Question:
-    current = library.questions.get(attempt.item)
-    if current is not None and current.revision == attempt.revision:
-        return current
-    kept = store.load_wording(db, attempt.item, attempt.revision)
-    assert kept is not None  # noqa: S101 - saved with the first answer to it
-    return kept
 
 
 def _calculator_address(variant: Variant, verdict: GradeResult) -> str:

@@ -552,7 +552,11 @@ def list_suspended(db: Session, learner_id: int) -> tuple[str, ...]:
 
 
 def storage_token(learner_id: int, *parts: str) -> str:
-    """Return a form's token as it is stored, distinct for each learner and card."""
+    """Return a form's token as it is stored, distinct for each learner and what they did.
+
+    Pages cached for all visitors contain the same tokens, and a changed answer from the same form
+    is another answer.
+    """
     words = "\0".join((str(learner_id), *parts))
     return hashlib.sha256(words.encode()).hexdigest()
 
