@@ -103,13 +103,13 @@ def _second_lists(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -
         if t.type in {"bullet_list_open", "ordered_list_open"} and t.level == 0
     ]
     filled = [{n for n in lines if source_file.lines[n - 1].strip()} for lines in lists]
-    found: set[int] = set()
+    starts: set[int] = set()
     for one, other in itertools.pairwise(filled):
         between = source_file.lines[max(one) : min(other) - 1]
         if all(map(str.strip, between)) and bool(one & options) != bool(other & options):
-            found |= other if one & options else one
+            starts |= other if one & options else one
     items = (t for t in draft.body if t.type == "list_item_open" and t.level == 1)
-    return found & {first_line(t) for t in items}
+    return starts & {first_line(t) for t in items}
 
 
 def _check_reasons(

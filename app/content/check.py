@@ -70,17 +70,17 @@ def plan_file_changes(
 
 
 def format_diff(made: Iterable[FileChange]) -> str:
-    found: list[str] = []
+    lines: list[str] = []
     for change in made:
         old = "/dev/null" if change.before is None else f"a/{change.path}"
-        found += difflib.unified_diff(
+        lines += difflib.unified_diff(
             (change.before or "").splitlines(),
             change.after.splitlines(),
             old,
             f"b/{change.path}",
             lineterm="",
         )
-    return "\n".join(found)
+    return "\n".join(lines)
 
 
 def describe_new_lock(made: Iterable[FileChange], *, written: bool) -> str:
@@ -120,13 +120,13 @@ def _heading_slug(heading: str) -> str:
 
 def _new_id(name: str, ids: set[str]) -> str:
     """Return an unused id based on `name`, and add it to `ids`."""
-    found, count = name, 1
-    while found in ids:
+    new, count = name, 1
+    while new in ids:
         count += 1
         end = f"-{count}"
-        found = name[: LONGEST_ID - len(end)].rstrip("-") + end
-    ids.add(found)
-    return found
+        new = name[: LONGEST_ID - len(end)].rstrip("-") + end
+    ids.add(new)
+    return new
 
 
 def _edited_file(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChange:
@@ -251,8 +251,8 @@ def check_course(
         fix_folder(folder, day)
     with pause_garbage_collection():
         readings, _ = WatchedFiles(folder, cache).read()
-        found = [*find_problems(readings, folder, day), *_check_lost_lock(folder / LOCK)]
-        return sorted(found)
+        problems = [*find_problems(readings, folder, day), *_check_lost_lock(folder / LOCK)]
+        return sorted(problems)
 
 
 def _check_lost_lock(lock: Path) -> Iterator[ContentProblem]:

@@ -619,23 +619,23 @@ _SEE = re.compile(r"^See[:\uff1a]\s*(.+)$", re.DOTALL)
 def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
     _, text = front_matter(source_file)
-    found = parse_markdown(text)
-    check_blocks(found, source_file)
+    tokens = parse_markdown(text)
+    check_blocks(tokens, source_file)
     scope = RenderContext(source_file, folder="..")
     terms: list[GlossaryTerm] = []
     at = 0
-    while at < len(found):
-        end = _next_heading(found, at + 1)
-        if found[at].type == "heading_open" and found[at].tag != "h1":
+    while at < len(tokens):
+        end = _next_heading(tokens, at + 1)
+        if tokens[at].type == "heading_open" and tokens[at].tag != "h1":
             if len(terms) == MOST_TERMS:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
-                source_file.report("E88", first_line(found[at]), 1, message, "Keep fewer.")
+                source_file.report("E88", first_line(tokens[at]), 1, message, "Keep fewer.")
                 break
-            terms.append(_build_term(found[at:end], scope))
-        elif found[at].type == "heading_open" and at and found[at].tag == "h1":
-            words = plain_text(found[at + 1 : at + 2])[:60]
+            terms.append(_build_term(tokens[at:end], scope))
+        elif tokens[at].type == "heading_open" and at and tokens[at].tag == "h1":
+            words = plain_text(tokens[at + 1 : at + 2])[:60]
             message = f"“{words}” is a title, and no term."
-            source_file.report("W64", first_line(found[at]), 1, message, f"Write ## {words}")
+            source_file.report("W64", first_line(tokens[at]), 1, message, f"Write ## {words}")
         at = end
     return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
 
@@ -751,8 +751,8 @@ def _domain_count_lines(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
     """Return the (number, line) of each domain in a mock exam's [domains] table."""
     lines = [text.strip() for text in source_file.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
-    found = enumerate(map(_COUNT.match, lines[first:]), first + 1)
-    return tuple((match[1], line) for line, match in found if match)
+    matches = enumerate(map(_COUNT.match, lines[first:]), first + 1)
+    return tuple((match[1], line) for line, match in matches if match)
 
 
 def _read_source_register(source_file: SourceFile) -> ParsedFile:

@@ -62,20 +62,20 @@ _MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)
 
 def check_plain_text(key: str, text: str, place: tuple[int, int], source_file: SourceFile) -> None:
     """Report markup in a value of front matter that is shown as plain text."""
-    if found := _MARKED.search(text):
-        message = f"“{found[0][:_MOST_SHOWN]}” is shown as it stands: “{key}” is plain text."
+    if match := _MARKED.search(text):
+        message = f"“{match[0][:_MOST_SHOWN]}” is shown as it stands: “{key}” is plain text."
         source_file.report("W74", *place, message, "Write the words alone.")
 
 
 def _check_stars(inline: Token, source_file: SourceFile) -> None:
     """Report marks of bold or struck words that begin or end nothing."""
     for child in inline.children or ():
-        found = _STARS.search(child.content) if child.type == "text" else None
-        if found and found[0] in inline.content and f"\\{found[0][0]}" not in inline.content:
+        match = _STARS.search(child.content) if child.type == "text" else None
+        if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
             first = first_line(inline)
-            place = source_file.find(found[0], first, first + inline.content.count("\n"))
-            message = f"“{found[0]}” is shown as it stands: it begins or ends nothing."
-            hint = f"Write it right beside the words, on both sides: {found[0]}words{found[0]}"
+            place = source_file.find(match[0], first, first + inline.content.count("\n"))
+            message = f"“{match[0]}” is shown as it stands: it begins or ends nothing."
+            hint = f"Write it right beside the words, on both sides: {match[0]}words{match[0]}"
             source_file.report("W74", *place, message, hint)
             return
 
@@ -87,12 +87,12 @@ def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
     boxes = {p.line for p in source_file.problems if p.code == "E74"}
     told: set[int] = set()
     for pattern, remedy in _FOREIGN if source_file.item else (*_FOREIGN, _TASK):
-        for found in pattern.finditer(text):
-            line = first_line(inline) + text.count("\n", 0, found.start())
-            if line in boxes or not told.isdisjoint(range(*found.span())):
+        for match in pattern.finditer(text):
+            line = first_line(inline) + text.count("\n", 0, match.start())
+            if line in boxes or not told.isdisjoint(range(*match.span())):
                 continue
-            told.update(range(*found.span()))
-            shown = inline.content[found.start() : found.end()].strip().split("\n")[0]
+            told.update(range(*match.span()))
+            shown = inline.content[match.start() : match.end()].strip().split("\n")[0]
             place = source_file.find(shown, line, line)
             message = f"“{shown[:_MOST_SHOWN]}” is shown as it stands: it means nothing here."
             source_file.report("W74", *place, message, remedy)

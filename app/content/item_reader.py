@@ -138,14 +138,14 @@ def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
 
 def _limit_parts(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> None:
     """Report and drop options and hints beyond the limits."""
-    for what, most, found in (
+    for what, most, count in (
         ("options", MOST_OPTIONS, parts.options),
         ("hints", MOST_HINTS, parts.hints),
     ):
-        if len(found) > most:
-            message = f"The question has {len(found):,} {what}."
+        if len(count) > most:
+            message = f"The question has {len(count):,} {what}."
             source_file.report("E88", draft.line, 1, message, f"Use at most {most}.")
-            del found[most:]
+            del count[most:]
 
 
 def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
@@ -381,14 +381,14 @@ def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
 
 def _read_partial(draft: ItemDraft, kind: QuestionType[Any], source_file: SourceFile) -> Partial:
     said = draft.comment.field_text("partial")
-    found = PARTIAL.get(said)
+    partial = PARTIAL.get(said)
     place = draft.comment.place("partial")
-    if found and kind.in_parts and found not in kind.credits:
+    if partial and kind.in_parts and partial not in kind.credits:
         message = f"“{said}” is no way of partial credit for the type “{kind.name}”."
         hint = f"Known: {', '.join(kind.credits)}."
         source_file.report("E13", *place, message, hint)
-    if found is not None:
-        return found
+    if partial is not None:
+        return partial
     hint = did_you_mean(said, [p for p in PARTIAL if p])
     if said == "coverage":
         hint = "This rule was removed. Write partial: net, which counts hits less wrong ticks."

@@ -184,9 +184,9 @@ _FEW = 6  # courses, or versions of one
 
 def askable_questions(library: Library) -> tuple[Question, ...]:
     """Return the questions of a course that have an answer, computed once per version."""
-    for known, found in tuple(_asked):
+    for known, questions in tuple(_asked):
         if known is library:
-            return found
+            return questions
     made = tuple(filter(has_solvable_variant, library.questions.values()))
     _asked.insert(0, (library, made))
     del _asked[_FEW:]
@@ -208,7 +208,7 @@ def find_unreadable(
     db: Session, library: Library, sitting: SittingState, answers: Mapping[int, SavedAnswer]
 ) -> dict[int, UnreadableResponse]:
     """Return the answers so far that cannot be parsed, with the reason, by number."""
-    found = {
+    unreadable = {
         slot.number: _unreadable_response(
             quiz_store.question_in_revision(db, library, slot.item, slot.revision),
             slot,
@@ -217,7 +217,7 @@ def find_unreadable(
         for slot in sitting.slots
         if slot.number in answers and answers[slot.number].answered
     }
-    return {number: why for number, why in found.items() if why}
+    return {number: why for number, why in unreadable.items() if why}
 
 
 def _unreadable_response(

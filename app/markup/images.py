@@ -124,13 +124,13 @@ def _webp_size(content: bytes) -> Size | None:
 
 def _avif_size(content: bytes) -> Size | None:
     """Return the size of the largest image in the file; the others are parts or thumbnails."""
-    found = [
+    sizes = [
         struct.unpack(">II", content[m.end() + 4 : m.end() + 12])
         for m in re.finditer(rb"ispe", content)
     ]
-    if not found:
+    if not sizes:
         return None
-    width, height = max(found, key=lambda size: size[0] * size[1])
+    width, height = max(sizes, key=lambda size: size[0] * size[1])
     turn = re.search(rb"irot(.)", content, re.DOTALL)
     return (height, width) if turn and turn[1][0] & 1 else (width, height)
 
@@ -450,8 +450,8 @@ def _class_meant(value: str) -> str:
 
 def _leading_number(value: str) -> str:
     """Return the number at the start of a value, or an example."""
-    found = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
-    return found[1] if found else "24"
+    match = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
+    return match[1] if match else "24"
 
 
 def _is_allowed(key: str, value: str) -> bool:

@@ -345,10 +345,10 @@ def attach_missed_card(ctx: RequestContext, outcome: AnswerFeedback) -> AnswerFe
     """Return the feedback with the question's card, if it has one."""
     day = ctx.learner.study_day(ctx.now)
     item = outcome.question.id
-    found = None
+    comeback = None
     if item in ctx.library.questions:
-        found = find_missed_question_card(ctx.db, ctx.learner.id, item, day)
-    return dataclasses.replace(outcome, comeback=found)
+        comeback = find_missed_question_card(ctx.db, ctx.learner.id, item, day)
+    return dataclasses.replace(outcome, comeback=comeback)
 
 
 def _home_words(back: str) -> str:
@@ -442,11 +442,11 @@ router = APIRouter()
 
 async def read_question(topic: str, question: str, library: CurrentLibrary) -> Question:
     """Return the question in the URL; raises NotFoundError."""
-    found = find_question(library, question)
-    if found.topic != topic:
+    requested = find_question(library, question)
+    if requested.topic != topic:
         find_topic(library, topic)
         raise NotFoundError(f"There is no question “{question}” in “{topic}”.")
-    return found
+    return requested
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

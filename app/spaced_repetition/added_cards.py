@@ -372,17 +372,17 @@ def find_added(
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": [*cards], "now": to_milliseconds(now)}
-    found: dict[str, AddedCardDetails] = {}
+    details: dict[str, AddedCardDetails] = {}
     for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
         own = (row.deck, row.front, row.back) if row.front is not None else None
         sat = row.paper is not None and any(
             question_card_id(slot[1]) == row.card for slot in json.loads(row.paper)
         )
-        sat = sat or (row.card in found and found[row.card].sat)
-        found[row.card] = AddedCardDetails(
+        sat = sat or (row.card in details and details[row.card].sat)
+        details[row.card] = AddedCardDetails(
             row.card, row.seed or 0, from_milliseconds(row.at), own, sat
         )
-    return found
+    return details
 
 
 DECK = "My cards"

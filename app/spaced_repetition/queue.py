@@ -136,9 +136,9 @@ class StudyDayCache(Generic[Value]):
         known = kept.get(learner_id)
         if known is not None and known[0] == day:
             return known[1]
-        found = ask()
-        kept[learner_id] = (day, found)
-        return found
+        value = ask()
+        kept[learner_id] = (day, value)
+        return value
 
 
 _LEARNERS = 2000
@@ -454,12 +454,12 @@ def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCa
     known = kept.get(learner_id)
     if known is not None and known[0] == library.version:
         return known[1]
-    found = compute_orphaned_cards(db, learner_id, library)
-    kept[learner_id] = (library.version, found)
+    orphans = compute_orphaned_cards(db, learner_id, library)
+    kept[learner_id] = (library.version, orphans)
     kept.move_to_end(learner_id)
     while len(kept) > _LEARNERS:
         kept.popitem(last=False)
-    return found
+    return orphans
 
 
 def compute_orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCards:

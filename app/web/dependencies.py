@@ -118,12 +118,12 @@ class RouteNames:
 
     def of(self, scope: Scope) -> str:
         """Return the template, e.g. “/quiz/{topic}”; “-” if no route matched."""
-        found = scope.get("route") or scope.get("endpoint")
-        if found is None:
+        route = scope.get("route") or scope.get("endpoint")
+        if route is None:
             return "-"
-        if id(found) not in self._names:
+        if id(route) not in self._names:
             for one in iter_route_contexts(self._app.routes):
                 # Quick routes leave only `endpoint` in the scope, no `route`.
                 self._names[id(one.original_route)] = one.path or "-"
                 self._names[id(one.endpoint)] = one.path or "-"
-        return self._names.get(id(found), "-")
+        return self._names.get(id(route), "-")
