@@ -9,7 +9,7 @@ from typing import Any
 from markdown_it.token import Token
 
 from app.content.answer_line_rules import check_answer_lines
-from app.content.foreign_markup import check_foreign_markup
+from app.content.unread_markup import check_foreign_markup
 from app.content.front_matter import (
     PARTIAL,
     TYPES,
