@@ -230,11 +230,7 @@ def run_regrade(options: argparse.Namespace) -> int:
         if options.yes:
             db.connection(execution_options=WRITING)
         preview = preview_regrade(
-            db,
-            course,
-            question,
-            reworded=options.reworded,
-            policy=RegradePolicy(options.policy),
+            db, course, question, reworded=options.reworded, policy=RegradePolicy(options.policy)
         )
         written = 0
         if options.yes:

@@ -146,10 +146,7 @@ def _edited_file(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChan
 
 
 def _updated_lock(
-    folder: Path,
-    readings: Mapping[str, ParsedFile],
-    today: dt.date,
-    accepted: Collection[str],
+    folder: Path, readings: Mapping[str, ParsedFile], today: dt.date, accepted: Collection[str]
 ) -> FileChange:
     """Update ids.lock with new ids and new wordings. Missing ids stay until they are retired.
 
@@ -237,10 +234,7 @@ _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
 
 
 def check_course(
-    folder: Path,
-    fix: bool = False,
-    cache: Path | None = None,
-    today: dt.date | None = None,
+    folder: Path, fix: bool = False, cache: Path | None = None, today: dt.date | None = None
 ) -> list[ContentProblem]:
     """Return every problem of the course in `folder`, sorted by path and line.
 

@@ -124,10 +124,7 @@ def map_locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
 
 
 # If the register of a kind cannot be read, its names are not reported as unknown.
-_REGISTERS = {
-    "objective": ("syllabus.toml",),
-    "source": ("sources.toml", "shared/sources.toml"),
-}
+_REGISTERS = {"objective": ("syllabus.toml",), "source": ("sources.toml", "shared/sources.toml")}
 
 
 def check_mentions(course: ParsedCourse) -> list[ContentProblem]:

@@ -168,14 +168,7 @@ class _PageBuilder:
             minutes = now.minutes + count_words(words) / _WORDS_PER_MINUTE
             minutes = round(minutes, 2)
             self.sections.append(
-                Section(
-                    now.anchor,
-                    now.title,
-                    tuple(now.pieces),
-                    words,
-                    minutes,
-                    now.number,
-                )
+                Section(now.anchor, now.title, tuple(now.pieces), words, minutes, now.number)
             )
 
     def embed(self, item: Question | Flashcard | None) -> None:
@@ -230,10 +223,7 @@ class _PageBuilder:
             address = heading_anchor(block[1], self.scope)
             title = plain_text(block[1:2])
             if not title:
-                message, hint = (
-                    "The heading has no words.",
-                    "Write its title behind it.",
-                )
+                message, hint = ("The heading has no words.", "Write its title behind it.")
                 self.scope.source_file.report("W64", first_line(block[0]), 1, message, hint)
             self.open = _OpenSection(address, title, self.numbered)
             self.scope.section = title
@@ -326,11 +316,7 @@ def _wrap_in_paragraph(text: RichText) -> str:
     return text.html if _BLOCK.match(text.html) else f"<p>{text.html}</p>"
 
 
-_KINDS: dict[str, FileKind] = {
-    "concept.md": "page",
-    "quiz.md": "quiz",
-    "cards.md": "cards",
-}
+_KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 Items = dict[tuple[str, int], Question | Flashcard]
 _EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
 _FIGURE = re.compile(r"\d[\d.,]*")

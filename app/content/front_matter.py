@@ -64,10 +64,7 @@ _ELSEWHERE = {
     "hint": "Write it as a box below the answers: > [!TIP]",
     "id": "Write q: and the id.",
     "title": "It stands in the front matter of a file.",
-    **dict.fromkeys(
-        _OF_PAGE,
-        "It stands in the front matter of concept.md, for the whole topic.",
-    ),
+    **dict.fromkeys(_OF_PAGE, "It stands in the front matter of concept.md, for the whole topic."),
 }
 # Keys with a single value, and those with a list of words.
 _SINGLE_VALUE_KEYS = frozenset(
@@ -220,10 +217,7 @@ def _read_mentions(
     """Return the names in `objective(s)` or `source(s)`, and record them as references."""
     mentions: list[str] = []
     for key in (name, f"{name}s"):
-        node, scalars = (
-            fields.values.get(key),
-            strict_yaml.text_list(fields.values.get(key)),
-        )
+        node, scalars = (fields.values.get(key), strict_yaml.text_list(fields.values.get(key)))
         if node is not None and not any(scalar.text for scalar in scalars):
             message = f"“{key}” names nothing."
             hint = "Write at least one, or leave the line out to take the page's."

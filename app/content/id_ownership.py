@@ -301,11 +301,7 @@ def _assign_locked_id_owner(
 
 
 def _report_text_of_other_id(
-    entry: LockEntry,
-    claim: IdClaim,
-    rival: LockEntry,
-    evidence: IdEvidence,
-    owners: IdOwners,
+    entry: LockEntry, claim: IdClaim, rival: LockEntry, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E07: the text is that of another id."""
     owners.doubtful.add(entry.id)
@@ -430,11 +426,7 @@ def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
 
 
 def _report_missing_id_found(
-    lost: LockEntry,
-    place: tuple[str, int, int],
-    how: str,
-    evidence: IdEvidence,
-    owners: IdOwners,
+    lost: LockEntry, place: tuple[str, int, int], how: str, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E06 for the item of a missing id that was found elsewhere."""
     evidence.relocated.add(lost.id)

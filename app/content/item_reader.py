@@ -8,8 +8,6 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from app.content.answer_line_rules import check_answer_lines
-from app.content.unread_markup import check_foreign_markup
 from app.content.front_matter import (
     PARTIAL,
     TYPES,
@@ -21,12 +19,10 @@ from app.content.front_matter import (
     read_item_metadata,
 )
 from app.content.item_rules import check_blocks
+from app.content.unread_markup import check_answer_lines, check_foreign_markup
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens, unlink_figures
-from app.markup.markdown_tokens import (
-    closing_index,
-    first_line,
-)
+from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
 from app.markup.text import content_hash, did_you_mean, normalize_text

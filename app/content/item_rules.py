@@ -628,9 +628,7 @@ def _check_dollars(inline: Token, source_file: SourceFile) -> None:
         if match:
             near = child.content[match.start() : match.start() + 20]
             line, column = source_file.find(
-                near,
-                first_line(inline),
-                first_line(inline) + inline.content.count("\n"),
+                near, first_line(inline), first_line(inline) + inline.content.count("\n")
             )
             message = "A dollar sign begins a formula here, and none ends it."
             hint = "Write the second one, or \\$ for the sign itself."

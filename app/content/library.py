@@ -102,10 +102,7 @@ def drop_draft_warnings(
     """Drop W77 (scaffold text) in what is not live: it is allowed there."""
     drafts = {t.slug for t in authored.topics.values() if t.status != "live"}
     starts: dict[str, list[tuple[int, bool]]] = {}
-    items: list[Question | Flashcard] = [
-        *authored.questions.values(),
-        *authored.cards.values(),
-    ]
+    items: list[Question | Flashcard] = [*authored.questions.values(), *authored.cards.values()]
     for item in items:
         starts.setdefault(item.place.path, []).append((item.place.line, item.status == "live"))
     for lines in starts.values():
@@ -625,10 +622,7 @@ def _fallback_candidates(
         yield path, others
     if earlier:
         changed = {p for p, r in earlier.items() if readings.get(p) != r}
-        yield (
-            "",
-            {p: dataclasses.replace(r, outdated=p in changed) for p, r in earlier.items()},
-        )
+        yield ("", {p: dataclasses.replace(r, outdated=p in changed) for p, r in earlier.items()})
 
 
 def _check_pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
@@ -651,11 +645,7 @@ class LiveLibrary:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        cache: Path | None = None,
-        glance: float = 0.0,
-        kept: Path | None = None,
+        self, folder: Path, cache: Path | None = None, glance: float = 0.0, kept: Path | None = None
     ) -> None:
         self.folder = folder
         self.cache = cache

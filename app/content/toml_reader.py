@@ -32,10 +32,7 @@ _PLAINLY = {
         "A quotation mark is not closed in this line.",
         'Write " at its end.',
     ),
-    "Expected '=' after a key": (
-        "This line has no “=” behind its key.",
-        'Write key = "text".',
-    ),
+    "Expected '=' after a key": ("This line has no “=” behind its key.", 'Write key = "text".'),
     "Expected ']' at the end of a table": (
         "This [heading] is not closed, or holds a space.",
         "Write [one-word] on a line of its own.",
@@ -66,10 +63,7 @@ def _unquoted_value(key: str, value: str) -> tuple[str, str]:
         message = "A text of this list does not stand in straight quotation marks."
         return message, f'Write {key} = ["one", "two"]'
     if value.casefold() in _SWITCHES:
-        return (
-            f"“{value}” is not known here.",
-            f"Write {key} = {_SWITCHES[value.casefold()]}",
-        )
+        return (f"“{value}” is not known here.", f"Write {key} = {_SWITCHES[value.casefold()]}")
     words = value.strip(_QUOTES)[:_MOST_SHOWN]
     message = f"“{words}” does not stand in straight quotation marks."
     return message, f'Write {key} = "{words}"'

@@ -153,10 +153,7 @@ def _expect_readable_archive(path: Path) -> Iterator[None]:
 
 
 def create_backup(
-    installation: Installation,
-    target: Path,
-    now: dt.datetime,
-    pause: Pause = lambda: None,
+    installation: Installation, target: Path, now: dt.datetime, pause: Pause = lambda: None
 ) -> BackupManifest:
     """Write a backup to `target`, which is replaced only once the backup is completely on disk.
 

@@ -247,11 +247,7 @@ def _run_without_foreign_keys(
 
 
 _KEY = int.from_bytes(b"headroom", "big")
-_WITHOUT_LIMIT = (
-    "lock_timeout",
-    "statement_timeout",
-    "idle_in_transaction_session_timeout",
-)
+_WITHOUT_LIMIT = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
 
 
 def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:

@@ -79,9 +79,7 @@ def drawable_questions(
 
 
 def match_exam_types(
-    questions: Sequence[Question],
-    domain_of: Mapping[str, str],
-    wanted: Mapping[str, int],
+    questions: Sequence[Question], domain_of: Mapping[str, str], wanted: Mapping[str, int]
 ) -> Sequence[Question]:
     """Return the questions of the types in most exams: single and multiple choice.
 

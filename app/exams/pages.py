@@ -253,11 +253,7 @@ def _redirect_to_first(sitting: int) -> RedirectResponse:
 
 @router.get("/sittings/{sitting}/questions/{number}")
 def show_exam_question(
-    ctx: Reader,
-    sitting: RowNumber,
-    number: RowNumber,
-    reported: bool = False,
-    told: Told = "",
+    ctx: Reader, sitting: RowNumber, number: RowNumber, reported: bool = False, told: Told = ""
 ) -> Response:
     """One question of the paper; with its feedback after the end.
 

@@ -315,9 +315,7 @@ class ScoreTrend:
 
 
 def score_trend(
-    finished: Sequence[PastSitting],
-    target: int | None,
-    day_of: Callable[[dt.datetime], dt.date],
+    finished: Sequence[PastSitting], target: int | None, day_of: Callable[[dt.datetime], dt.date]
 ) -> ScoreTrend | None:
     """Return the trend of the last sittings, given newest first; None without any."""
     if not finished:

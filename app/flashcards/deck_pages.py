@@ -297,11 +297,7 @@ def _choice_response(ctx: RequestContext, card: str, *, wanted: bool, back: str)
     if term is None:
         return Response(status_code=204)
     return render_page(
-        ctx.request,
-        "flashcards/_term.html",
-        term=term,
-        studied=wanted,
-        pressed=True,
+        ctx.request, "flashcards/_term.html", term=term, studied=wanted, pressed=True
     )
 
 
@@ -406,11 +402,7 @@ def show_card(
     ctx: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
 ) -> HTMLResponse:
     """The state of a card, its history, and the possible actions."""
-    return ctx.page(
-        "flashcards/about.html",
-        about=load_card_details(ctx, card),
-        done=done,
-    )
+    return ctx.page("flashcards/about.html", about=load_card_details(ctx, card), done=done)
 
 
 @router.post("/{card}/acts")

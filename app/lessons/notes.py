@@ -149,12 +149,7 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 @router.get("/notes")
 def all_notes(ctx: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
     listed = build_notes_pages(ctx.library, store.load_notes(ctx.db, ctx.learner.id))
-    return ctx.page(
-        "notes/index.html",
-        leaves=find_notes(listed, q),
-        written=bool(listed),
-        q=q,
-    )
+    return ctx.page("notes/index.html", leaves=find_notes(listed, q), written=bool(listed), q=q)
 
 
 @router.get("/notes.md")

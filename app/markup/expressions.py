@@ -116,11 +116,7 @@ def calculator_address(name: str, inputs: Mapping[str, str], output: str = "") -
 
 
 def _find_hardware(name: str) -> object:
-    finders = (
-        catalog.find_accelerator,
-        catalog.find_system,
-        catalog.find_network,
-    )
+    finders = (catalog.find_accelerator, catalog.find_system, catalog.find_network)
     failure = ""
     for find in finders:
         try:

@@ -298,13 +298,7 @@ class SourceFile:
             problem = internal_error_problem(place, what, error, self.item)
         self.problems.append(problem)
 
-    def add_mention(
-        self,
-        kind: Reference,
-        value: str,
-        line: int,
-        column: int,
-    ) -> None:
+    def add_mention(self, kind: Reference, value: str, line: int, column: int) -> None:
         """Add a reference to be checked against the other files."""
         self.mentions.append(CrossReference(kind, value, line, column, self.item))
 

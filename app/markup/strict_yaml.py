@@ -250,13 +250,7 @@ def _report_unreadable(error: Exception, text: str, report: Report, line: int, c
     said, remedy = _describe_yaml_error(what, row[0] if row else "")
     at_line = line + (mark.line if mark else 0)
     at_column = 1 + mark.column if mark and mark.line else column
-    report(
-        "E10",
-        at_line,
-        at_column,
-        said,
-        remedy,
-    )
+    report("E10", at_line, at_column, said, remedy)
 
 
 class _NodeConverter:

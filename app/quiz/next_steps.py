@@ -94,8 +94,7 @@ def summarize_run(
         strong=tuple(topic for topic in topics if not topic.missed),
         missed=tuple(
             MissedQuestion(
-                items.index(item) + 1,
-                library.topics[library.questions[item].topic].title,
+                items.index(item) + 1, library.topics[library.questions[item].topic].title
             )
             for item in missed
         ),

@@ -18,12 +18,7 @@ from app.content.course_facts import (
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
-from app.questions.question_form import (
-    new_token,
-    question_heading,
-    question_title,
-    seed_for,
-)
+from app.questions.question_form import new_token, question_heading, question_title, seed_for
 from app.quiz import store
 from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
 from app.quiz.next_steps import summarize_run, view_task

@@ -643,9 +643,7 @@ def _find_answered_run(
 
 
 def _frame_around(
-    question: Question,
-    run: PracticeRunState | None,
-    attempt: RecordedAttempt | None = None,
+    question: Question, run: PracticeRunState | None, attempt: RecordedAttempt | None = None
 ) -> RunFrame | None:
     """Return the run frame of the question, with the answer just `given`."""
     if run is None:

@@ -157,11 +157,7 @@ def draw_placement(
     return tuple(taken)
 
 
-def _pick_round_robin(
-    order: Sequence[Question],
-    numbers: Sequence[str],
-    count: int,
-) -> list[str]:
+def _pick_round_robin(order: Sequence[Question], numbers: Sequence[str], count: int) -> list[str]:
     """Return `count` questions of these objectives, one of each in turn."""
     piles = [[q.id for q in order if number in q.objectives] for number in numbers]
     picked: dict[str, None] = {}

@@ -310,8 +310,7 @@ def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
     """Save the revision of a question that was shown, once."""
     known = db.scalar(
         select(col(ItemRevision.id)).where(
-            col(ItemRevision.item) == question.id,
-            col(ItemRevision.revision) == question.revision,
+            col(ItemRevision.item) == question.id, col(ItemRevision.revision) == question.revision
         )
     )
     if known is None:
@@ -339,8 +338,7 @@ def set_flag(db: Session, learner_id: int, item: str, now: dt.datetime, *, wante
         return
     db.execute(
         delete(QuestionFlag).where(
-            col(QuestionFlag.learner_id) == learner_id,
-            col(QuestionFlag.item) == item,
+            col(QuestionFlag.learner_id) == learner_id, col(QuestionFlag.item) == item
         )
     )
 

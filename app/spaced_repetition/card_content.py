@@ -47,11 +47,7 @@ class ResolvedCard:
 
 
 def find_cards(
-    library: Library,
-    db: Session,
-    learner: LearnerProfile,
-    cards: Collection[str],
-    now: dt.datetime,
+    library: Library, db: Session, learner: LearnerProfile, cards: Collection[str], now: dt.datetime
 ) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist for this learner; added ones in one query."""
     added = [card for card in cards if is_added_card(card)]

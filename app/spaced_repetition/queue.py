@@ -220,8 +220,7 @@ _TODAY = select(
 # A card whose reverse was reviewed today is buried until tomorrow.
 _sibling = MEMORY.alias()
 _answered_notes = select(_sibling.c.note).where(
-    _sibling.c.learner_id == bindparam("learner"),
-    _sibling.c.last_day == bindparam("day"),
+    _sibling.c.learner_id == bindparam("learner"), _sibling.c.last_day == bindparam("day")
 )
 _rank = case(
     ((MEMORY.c.state == "review") | (MEMORY.c.state == "new"), 1),
@@ -364,11 +363,7 @@ def unseen_by_topic(
 
 
 def new_cards(
-    db: Session,
-    learner_id: int,
-    library: Library,
-    limits: QueueQuery,
-    topics: Iterable[str],
+    db: Session, learner_id: int, library: Library, limits: QueueQuery, topics: Iterable[str]
 ) -> Iterator[str]:
     """Yield all such cards in order. Each topic is queried only when it is reached."""
     values = {"learner": learner_id, "day": limits.day.isoformat()}

@@ -208,8 +208,7 @@ _mine = MEMORY.c.learner_id == bindparam("learner")
 _ON_LIST = select(*_TOUCHED, GRADED).where(
     _mine,
     or_(
-        MEMORY.c.card.in_(bindparam("cards", expanding=True)),
-        MEMORY.c.last_day == bindparam("day"),
+        MEMORY.c.card.in_(bindparam("cards", expanding=True)), MEMORY.c.last_day == bindparam("day")
     ),
 )
 

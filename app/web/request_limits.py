@@ -90,9 +90,7 @@ class RateLimiter:
     """
 
     def __init__(
-        self,
-        kinds: Mapping[str, str],
-        clock: Callable[[], float] = time.monotonic,
+        self, kinds: Mapping[str, str], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._kinds = {kind: read_rates(words) for kind, words in kinds.items()}
         self._clock = clock
