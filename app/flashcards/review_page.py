@@ -30,7 +30,7 @@ from app.flashcards.forms import (
     UndoForm,
     Undone,
     Wished,
-    parse_form,
+    parse_grade,
 )
 from app.markup.model import CitedSource, Flashcard
 from app.spaced_repetition import queue as store
@@ -474,7 +474,7 @@ async def grade_review(request: Request) -> Response:
     The next card is looked up after the commit: that takes longer than the rating, and other
     writers would have to wait for it.
     """
-    graded = await parse_form(request, GradeForm)
+    graded = await parse_grade(request)
     card: str = request.path_params["card"]
     async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)

@@ -1,10 +1,12 @@
 """FastAPI dependencies and parameter types that several packages share."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, FastAPI, Path, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.types import Scope
 
 from app.content.library import Library
@@ -69,6 +71,21 @@ def require_local_url(address: str) -> str:
 RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
 """A row id in a URL path; anything else is a 404."""
 Address = Annotated[str, AfterValidator(require_local_url), Field(max_length=400)]
+
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+def validate_form(kind: type[Form], fields: Mapping[str, Any]) -> Form:
+    """Validate fields as a form; raises RequestValidationError (status 422).
+
+    For forms that FastAPI's `Form()` cannot declare: with fields of many names, or read before a
+    route has dependencies.
+    """
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from error
 
 
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
