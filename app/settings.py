@@ -88,12 +88,10 @@ class Settings(BaseSettings):
         description="Folder of the course, or of several courses, each in its own folder.",
     )
     database_url: str = Field(
-        "",
-        description="Database URL; empty means SQLite in the data folder.",
+        "", description="Database URL; empty means SQLite in the data folder."
     )
     secret: str = Field(
-        "",
-        description="Key that signs cookies; empty means a key generated in the data folder.",
+        "", description="Key that signs cookies; empty means a key generated in the data folder."
     )
     backups: str = Field(
         "",
@@ -124,8 +122,7 @@ class Settings(BaseSettings):
     )
     mail_from: str = Field("headroom@localhost", description="Sender of these mails.")
     hosts: str = Field(
-        "",
-        description="Host names that the server accepts, separated by commas; empty means any.",
+        "", description="Host names that the server accepts, separated by commas; empty means any."
     )
     proxies: Annotated[str, AfterValidator(_validate_proxies)] = Field(
         "",
@@ -189,20 +186,16 @@ class Settings(BaseSettings):
         description="Requests of one client that a process works on at a time; further ones wait.",
     )
     rate_writes: RateWords = Field(
-        "1200/minute;20000/hour",
-        description="Forms that one client can send, or off.",
+        "1200/minute;20000/hour", description="Forms that one client can send, or off."
     )
     rate_writes_browser: RateWords = Field(
-        "300/minute;5000/hour",
-        description="Forms that one browser can send, or off.",
+        "300/minute;5000/hour", description="Forms that one browser can send, or off."
     )
     rate_exports: RateWords = Field(
-        "30/minute",
-        description="Archives and packages that one client can download, or off.",
+        "30/minute", description="Archives and packages that one client can download, or off."
     )
     rate_calendars: RateWords = Field(
-        "120/minute",
-        description="Calendar requests of one client, or off.",
+        "120/minute", description="Calendar requests of one client, or off."
     )
     rate_estimates: RateWords = Field(
         "900/minute", description="Estimates that one client can request, or off."
@@ -214,8 +207,7 @@ class Settings(BaseSettings):
         "300/minute", description="Searches that one client can run, or off."
     )
     rate_imports: RateWords = Field(
-        "60/minute",
-        description="Card files that one address can upload, or off.",
+        "60/minute", description="Card files that one address can upload, or off."
     )
     rate_imports_browser: RateWords = Field(
         "6/minute", description="Card files that one browser can upload, or off."
@@ -225,8 +217,7 @@ class Settings(BaseSettings):
     # million is guessed. With 30 codes in use at any time of day, one is guessed in 35
     # years.
     rate_codes: RateWords = Field(
-        "600/minute",
-        description="Wrong device codes that one address can enter, or off.",
+        "600/minute", description="Wrong device codes that one address can enter, or off."
     )
     rate_codes_browser: RateWords = Field(
         "10/minute", description="Wrong device codes that one browser can enter, or off."
@@ -235,8 +226,7 @@ class Settings(BaseSettings):
     # most 106 MB a day, with and without a cookie. A visitor who only reads pages has
     # no row.
     rate_learners: RateWords = Field(
-        "120/minute;3600/hour",
-        description="New learners from one address, or off.",
+        "120/minute;3600/hour", description="New learners from one address, or off."
     )
 
     @property

@@ -201,7 +201,4 @@ def list_audit_records(db: Session, most: int) -> list[AuditRecord]:
 
 def _active_session_filter(now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
     since = to_milliseconds(now - SESSION_LIFETIME)
-    return (
-        col(AuthorSession.revoked_at).is_(None),
-        col(AuthorSession.last_used) > since,
-    )
+    return (col(AuthorSession.revoked_at).is_(None), col(AuthorSession.last_used) > since)

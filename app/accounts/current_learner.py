@@ -13,9 +13,7 @@ from fastapi.responses import HTMLResponse
 from sqlalchemy import event
 from sqlmodel import Session
 
-from app.accounts.learner import (
-    LearnerProfile as LearnerProfile,
-)
+from app.accounts.learner import LearnerProfile as LearnerProfile
 from app.accounts.learner_store import (
     BrowserVisit,
     bump_change_counter,
@@ -25,9 +23,7 @@ from app.accounts.learner_store import (
     find_learner,
     touch_session,
 )
-from app.accounts.learner_store import (
-    load_learner_by_id as load_learner_by_id,
-)
+from app.accounts.learner_store import load_learner_by_id as load_learner_by_id
 from app.clock import Now, current_time, from_milliseconds
 from app.content.library import Library
 from app.database.engine import DbSession, Turn, read_only_session, run_query

@@ -165,11 +165,7 @@ def _is_page_navigation(request: Request) -> bool:
 
 
 def _verify_device_code(
-    request: Request,
-    learner: LearnerProfile,
-    db: Session,
-    now: dt.datetime,
-    code: str,
+    request: Request, learner: LearnerProfile, db: Session, now: dt.datetime, code: str
 ) -> LearnerRecordCounts:
     """Return whose data a code gives access to. Raises _CodeError, and counts wrong codes."""
     if len(normalize_code(code)) != CODE_LENGTH:
@@ -193,10 +189,7 @@ def _verify_device_code(
 
 
 def _render_code_entry(
-    request: Request,
-    learner: LearnerProfile,
-    code: str,
-    error: _CodeError | None = None,
+    request: Request, learner: LearnerProfile, code: str, error: _CodeError | None = None
 ) -> HTMLResponse:
     answer = render_page(
         request,

@@ -71,10 +71,7 @@ class DownloadQueue:
             return _FileDownload(file, name, self._places, stack.pop_all())
 
     async def _wait_and_send(
-        self,
-        client: str,
-        stack: contextlib.AsyncExitStack,
-        turn: contextlib.AsyncExitStack,
+        self, client: str, stack: contextlib.AsyncExitStack, turn: contextlib.AsyncExitStack
     ) -> None:
         seconds = self._longest_wait
         try:
@@ -96,11 +93,7 @@ class _FileDownload(StreamingResponse):
     """A file sent in pieces. `held` is closed afterwards."""
 
     def __init__(
-        self,
-        file: IO[bytes],
-        name: str,
-        places: TransferSlots,
-        held: contextlib.AsyncExitStack,
+        self, file: IO[bytes], name: str, places: TransferSlots, held: contextlib.AsyncExitStack
     ) -> None:
         self._places = places
         self._held = held

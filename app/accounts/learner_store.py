@@ -66,11 +66,7 @@ def begin_session(db: Session, learner_id: int, visit: BrowserVisit) -> None:
     """
     at = to_milliseconds(visit.at)
     row = LearnerSession(
-        learner_id=learner_id,
-        digest=visit.digest,
-        device=visit.device,
-        created_at=at,
-        last_seen=at,
+        learner_id=learner_id, digest=visit.digest, device=visit.device, created_at=at, last_seen=at
     )
     if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
         theirs = col(LearnerSession.learner_id).in_(learner_rows_filter(learner_id))
@@ -153,11 +149,7 @@ def _revoke_statement(now: dt.datetime) -> Any:
 _COLUMNS = tuple(c for c in TABLES["learner"].c if c.name not in {"created_at", "changes"})
 # Precompiled: every request runs the first and every write the second.
 _FIND = (
-    select(
-        col(LearnerSession.revoked_at),
-        col(LearnerSession.last_seen),
-        *_COLUMNS,
-    )
+    select(col(LearnerSession.revoked_at), col(LearnerSession.last_seen), *_COLUMNS)
     .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
     .where(col(LearnerSession.digest) == bindparam("wanted"))
 )
@@ -204,10 +196,7 @@ def list_people(db: Session) -> list[LearnerListRow]:
             func.max(col(LearnerSession.last_seen)),
         )
         .join_from(
-            Learner,
-            LearnerSession,
-            col(LearnerSession.learner_id) == Learner.id,
-            isouter=True,
+            Learner, LearnerSession, col(LearnerSession.learner_id) == Learner.id, isouter=True
         )
         .group_by(col(Learner.person))
         .order_by(func.min(col(Learner.id)))
@@ -273,8 +262,7 @@ def derive_course_key(person: str, course: str) -> str:
 
 
 _OF_COURSE = select(*_COLUMNS).where(
-    col(Learner.person) == bindparam("person"),
-    col(Learner.course) == bindparam("course"),
+    col(Learner.person) == bindparam("person"), col(Learner.course) == bindparam("course")
 )
 _OF_NUMBER = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
 

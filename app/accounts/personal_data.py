@@ -192,12 +192,7 @@ def _refuse_erasure(ctx: RequestContext, word: str) -> HTMLResponse:
 
 @router.get("/erased")
 def erased_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
-    return render_page(
-        request,
-        "belongings/erased.html",
-        learner=learner,
-        backup_months=MONTHS,
-    )
+    return render_page(request, "belongings/erased.html", learner=learner, backup_months=MONTHS)
 
 
 def _render_erase_form(

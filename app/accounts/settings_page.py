@@ -138,8 +138,7 @@ class SettingsForm(BaseModel):
     minutes_a_day: Annotated[str, Setting(_whole_number(5, 480, "minutes a day"))] = "30"
     zone: Annotated[str, Setting(_parse_zone)] = "UTC"
     retention: Annotated[
-        str,
-        Setting(lambda typed: _parse_recall(typed) / 100, lambda recall: f"{recall * 100:.0f}"),
+        str, Setting(lambda typed: _parse_recall(typed) / 100, lambda recall: f"{recall * 100:.0f}")
     ] = f"{DEFAULT_RETENTION * 100:.0f}"
     target: Annotated[
         str,
@@ -220,11 +219,7 @@ def list_time_zones() -> tuple[str, ...]:
 
 
 def settings_page(
-    request: Request,
-    learner: LearnerProfile,
-    db: Session,
-    form: SettingsForm,
-    problems: Problems,
+    request: Request, learner: LearnerProfile, db: Session, form: SettingsForm, problems: Problems
 ) -> HTMLResponse:
     """Render the settings page with the submitted values; 422 if there are problems."""
     query, exam_day = request.query_params, learner.exam_day

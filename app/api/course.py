@@ -195,11 +195,7 @@ def _course_fields(library: Library, name: str) -> dict[str, Any]:
 
 def _edition_fields(library: Library) -> dict[str, str]:
     syllabus = library.syllabus
-    return {
-        "version": library.version,
-        "license": syllabus.license,
-        "language": syllabus.language,
-    }
+    return {"version": library.version, "license": syllabus.license, "language": syllabus.language}
 
 
 def build_syllabus(library: Library, name: str) -> SyllabusOut:

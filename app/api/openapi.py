@@ -184,10 +184,7 @@ def _input_model_field(spec: InputSpec, default: Any) -> Any:
     if spec.choices:
         extra["enum"] = [value for value, _ in spec.choices]
     return Field(
-        default,
-        title=spec.label,
-        description=" ".join(sentences),
-        json_schema_extra=extra or None,
+        default, title=spec.label, description=" ".join(sentences), json_schema_extra=extra or None
     )
 
 

@@ -519,14 +519,14 @@ def compare_parts(
     part: Chosen = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     parts = {name: find_part(name) for name in dict.fromkeys(part)}
-    found = [known for known in parts.values() if known]
-    chosen = found[:MAX_COMPARED_PARTS]
+    known_parts = [known for known in parts.values() if known]
+    chosen = known_parts[:MAX_COMPARED_PARTS]
     return render_page(
         request,
         "hardware/compare.html",
         learner=learner,
         chosen=chosen,
-        left_out=found[MAX_COMPARED_PARTS:],
+        left_out=known_parts[MAX_COMPARED_PARTS:],
         unknown=[name for name, known in parts.items() if known is None],
         most=MAX_COMPARED_PARTS,
         groups=compare_fields(chosen),

@@ -313,11 +313,7 @@ def _create_in_course(options: argparse.Namespace, folder: Path) -> str:
     course = read_course(folder)
     if options.kind == "topic":
         files = scaffold.new_topic(
-            course,
-            options.slug,
-            options.title,
-            options.objective,
-            dt.datetime.now(dt.UTC).date(),
+            course, options.slug, options.title, options.objective, dt.datetime.now(dt.UTC).date()
         )
         name = served_course_name(folder)
         base = f"/courses/{name}" if name else ""

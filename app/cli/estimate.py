@@ -365,8 +365,4 @@ def _catalogue_value(value: PartValue) -> dict[str, Any]:
     }
 
 
-COMMANDS = {
-    "estimate": run_estimate,
-    "accuracy": show_accuracy,
-    "catalogue": list_catalogue,
-}
+COMMANDS = {"estimate": run_estimate, "accuracy": show_accuracy, "catalogue": list_catalogue}

@@ -15,6 +15,7 @@ from sqlmodel import Session
 from app.cli import CommandError
 from app.cli.content import course_folder, refuse_packaged_course, served_course_name
 from app.cli.database import read_settings
+from app.content.check import format_count_noun
 from app.database.engine import hide_passwords, make_engine, redact_url
 from app.import_export.course_files import (
     TopicUpdate,
@@ -91,7 +92,7 @@ def import_file(
             write_files(folder, slug, update)
         names += [f"topics/{slug}/{name}" for name in (*update.files, *update.pictures)]
     count = sum(len(update.carried) for update in updates.values())
-    summary = f"{_format_count_noun(count, 'item')} {'would be ' * dry}imported"
+    summary = f"{format_count_noun(count, 'item')} {'would be ' * dry}imported"
     summary += f" into {', '.join(names)}." if names else "; nothing was written."
     summary = "\n".join((summary, *result.notes))
     refused = [remark for update in updates.values() for remark in update.refused]
@@ -145,18 +146,16 @@ def export_file(file_format: str, path: Path, folder: Path, topic: str, seed: in
     cards = len(result.items) - len(items)
     reserved = sum(item.use == "exam" for item in items)
     not_live = sum(_is_supported(file_format, item) for item in result.waiting)
-    summary = f"{_format_count_noun(exported.carried, 'item')} written."
+    summary = f"{format_count_noun(exported.carried, 'item')} written."
     if cards and file_format not in CARDS:
-        summary += f" {_format_count_noun(cards, 'card')} left out; apkg exports them."
+        summary += f" {format_count_noun(cards, 'card')} left out; apkg exports them."
     if reserved:
         summary += (
-            f" {_format_count_noun(reserved, 'item')} reserved for mock exams among them, "
+            f" {format_count_noun(reserved, 'item')} reserved for mock exams among them, "
             "with answers."
         )
     if not_live:
-        summary += (
-            f" {_format_count_noun(not_live, 'item')} left out as not live (draft or review)."
-        )
+        summary += f" {format_count_noun(not_live, 'item')} left out as not live (draft or review)."
     return _format_report(summary, refused, lost)
 
 
@@ -182,7 +181,7 @@ def export_attempts(file_format: str, path: Path, database: str, course: str | N
     else:
         content = json.dumps(rows, ensure_ascii=False, indent=1).encode() + b"\n"
     _write_output(path, content)
-    return f"{_format_count_noun(len(rows), 'attempt')} written."
+    return f"{format_count_noun(len(rows), 'attempt')} written."
 
 
 def _open_engine(database: str) -> Engine:
@@ -219,10 +218,10 @@ def _format_report(
 ) -> str:
     lines = [summary]
     if refused:
-        lines += [f"{_format_count_noun(len(refused), 'item')} refused:", *_group_remarks(refused)]
+        lines += [f"{format_count_noun(len(refused), 'item')} refused:", *_group_remarks(refused)]
     if losses:
         items = {(remark.name, remark.place) for remark in losses}
-        count = _format_count_noun(len(items), "item")
+        count = format_count_noun(len(items), "item")
         lines += [f"{count} with a loss{advice}:", *_group_remarks(losses)]
     return "\n".join(lines)
 
@@ -246,10 +245,6 @@ def _group_remarks(remarks: Sequence[ItemRemark]) -> list[str]:
             )
             lines.append(f"  {len(group)} items: {reason}: {names}")
     return lines
-
-
-def _format_count_noun(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 COMMANDS = {"import": import_or_export, "export": import_or_export}

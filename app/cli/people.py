@@ -38,6 +38,7 @@ from app.content.courses import find_course_folders
 from app.content.library import load_library
 from app.database.engine import WRITING
 from app.main import create_session_cookies
+from app.markup.problems import remove_line_breaks
 from app.questions.grading import RegradeRefusal
 from app.questions.model import Question
 from app.web.visitor import SessionCookies, hash_session_key
@@ -153,7 +154,7 @@ def _list_learners(people: Sequence[LearnerListRow]) -> int:
     rows = [
         (
             str(person.id),
-            _strip_control_characters(person.name) or "-",
+            remove_line_breaks(person.name) or "-",
             format_moment(person.created),
             format_moment(person.last_seen),
         )
@@ -189,7 +190,7 @@ def _create_login_code(
         db, AuditRecord(now, COMMAND_LINE, "learner code made", f"learner {person.id}")
     )
     minutes = int(CODE_LIFETIME.total_seconds() / 60)
-    name = _strip_control_characters(person.name) or "no name"
+    name = remove_line_breaks(person.name) or "no name"
     return (
         f"{address}/continue?code={code}\n"
         f"Whoever opens it within {minutes} minutes continues as learner {person.id} ({name}). "
@@ -215,11 +216,6 @@ def _no_single_match_message(matches: Sequence[LearnerListRow], name_or_id: str)
     return f"several learners have the name “{name_or_id}”; give the number of one: {each}."
 
 
-def _strip_control_characters(name: str) -> str:
-    """Return the name without control characters that a terminal would interpret."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
-
-
 _COLUMN_TITLES = ("SCORE", "ANSWERS", "LEARNERS", "FIRST ANSWERS", "MOCK EXAMS")
 
 
@@ -234,11 +230,7 @@ def run_regrade(options: argparse.Namespace) -> int:
         if options.yes:
             db.connection(execution_options=WRITING)
         preview = preview_regrade(
-            db,
-            course,
-            question,
-            reworded=options.reworded,
-            policy=RegradePolicy(options.policy),
+            db, course, question, reworded=options.reworded, policy=RegradePolicy(options.policy)
         )
         written = 0
         if options.yes:

@@ -236,12 +236,12 @@ def _normalize_amount(amount: str) -> str:
 def _plain_amounts(
     section: _Section, text: str, start: int, sentence: str
 ) -> Iterator[PlainAmount]:
-    found = [m for m in _AMOUNT.finditer(sentence) if not m["plain"]]
-    if not found:
+    matches = [m for m in _AMOUNT.finditer(sentence) if not m["plain"]]
+    if not matches:
         return
     contexts = (_named_parts(sentence), section.named, section.titled)
     counts = _part_counts(sentence)
-    for match in found:
+    for match in matches:
         amount = match["amount"]
         target = _find_part_value(amount, contexts, counts) or _find_weights(amount, section.text)
         yield PlainAmount(amount, *_place(text, start + match.start()), target)
@@ -299,7 +299,7 @@ def _is_value(amount: str, target: str) -> bool:
 @functools.cache
 def _part_names() -> Mapping[str, tuple[str, ...]]:
     """Return the parts by the names that texts use for them."""
-    found: dict[str, list[str]] = {}
+    ids: dict[str, list[str]] = {}
     for part in list_parts():
         full = re.sub(r" \([^)]*\)", "", part.name)
         short = re.sub(r" \d+ ?GB\b.*$| (?:DPU|SuperNIC|8-GPU|4x|x16)\b.*$", "", full)
@@ -309,8 +309,8 @@ def _part_names() -> Mapping[str, tuple[str, ...]]:
         names |= {re.sub(r"SXM[45]", "SXM", name) for name in names}
         for name in names:
             if re.match(r"[A-Z].", name):
-                found.setdefault(name, []).append(part.id)
-    return {name: tuple(ids) for name, ids in found.items()}
+                ids.setdefault(name, []).append(part.id)
+    return {name: tuple(parts) for name, parts in ids.items()}
 
 
 @functools.cache
@@ -331,15 +331,15 @@ def _named_parts(text: str) -> tuple[str, ...]:
 @functools.cache
 def _part_values(part: str, kind: str) -> tuple[tuple[str, float], ...]:
     """Return the numeric values of a part that measure the same, in base units."""
-    found = find_part(part)
-    if found is None:
+    entry = find_part(part)
+    if entry is None:
         return ()
     values = [
         (v.name, float(v.number))
-        for v in found.values
+        for v in entry.values
         if v.field.unit and unit_kind(v.field.unit) == kind and isinstance(v.number, int | float)
     ]
-    both = getattr(found.entry, "nvlink_both_ways", None) if kind == "B/s" else None
+    both = getattr(entry.entry, "nvlink_both_ways", None) if kind == "B/s" else None
     return (*values, ("nvlink_both_ways", both)) if both else tuple(values)
 
 

@@ -70,17 +70,17 @@ def plan_file_changes(
 
 
 def format_diff(made: Iterable[FileChange]) -> str:
-    found: list[str] = []
+    lines: list[str] = []
     for change in made:
         old = "/dev/null" if change.before is None else f"a/{change.path}"
-        found += difflib.unified_diff(
+        lines += difflib.unified_diff(
             (change.before or "").splitlines(),
             change.after.splitlines(),
             old,
             f"b/{change.path}",
             lineterm="",
         )
-    return "\n".join(found)
+    return "\n".join(lines)
 
 
 def describe_new_lock(made: Iterable[FileChange], *, written: bool) -> str:
@@ -120,13 +120,13 @@ def _heading_slug(heading: str) -> str:
 
 def _new_id(name: str, ids: set[str]) -> str:
     """Return an unused id based on `name`, and add it to `ids`."""
-    found, count = name, 1
-    while found in ids:
+    new, count = name, 1
+    while new in ids:
         count += 1
         end = f"-{count}"
-        found = name[: LONGEST_ID - len(end)].rstrip("-") + end
-    ids.add(found)
-    return found
+        new = name[: LONGEST_ID - len(end)].rstrip("-") + end
+    ids.add(new)
+    return new
 
 
 def _edited_file(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChange:
@@ -146,10 +146,7 @@ def _edited_file(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChan
 
 
 def _updated_lock(
-    folder: Path,
-    readings: Mapping[str, ParsedFile],
-    today: dt.date,
-    accepted: Collection[str],
+    folder: Path, readings: Mapping[str, ParsedFile], today: dt.date, accepted: Collection[str]
 ) -> FileChange:
     """Update ids.lock with new ids and new wordings. Missing ids stay until they are retired.
 
@@ -237,10 +234,7 @@ _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
 
 
 def check_course(
-    folder: Path,
-    fix: bool = False,
-    cache: Path | None = None,
-    today: dt.date | None = None,
+    folder: Path, fix: bool = False, cache: Path | None = None, today: dt.date | None = None
 ) -> list[ContentProblem]:
     """Return every problem of the course in `folder`, sorted by path and line.
 
@@ -251,8 +245,8 @@ def check_course(
         fix_folder(folder, day)
     with pause_garbage_collection():
         readings, _ = WatchedFiles(folder, cache).read()
-        found = [*find_problems(readings, folder, day), *_check_lost_lock(folder / LOCK)]
-        return sorted(found)
+        problems = [*find_problems(readings, folder, day), *_check_lost_lock(folder / LOCK)]
+        return sorted(problems)
 
 
 def _check_lost_lock(lock: Path) -> Iterator[ContentProblem]:
@@ -283,10 +277,10 @@ def _problem_summary(problems: Sequence[ContentProblem]) -> str:
     if not problems:
         return "No problems."
     errors = sum(p.severity == "error" for p in problems)
-    return f"{_format_count_noun(errors, 'error')}, {_format_count_noun(len(problems) - errors, 'warning')}."
+    return f"{format_count_noun(errors, 'error')}, {format_count_noun(len(problems) - errors, 'warning')}."
 
 
-def _format_count_noun(number: int, word: str) -> str:
+def format_count_noun(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 

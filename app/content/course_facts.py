@@ -52,11 +52,6 @@ def apportion(weights: Mapping[str, float], questions: int) -> dict[str, int]:
     return counts
 
 
-def readable_anchors(topic: Topic) -> tuple[str, ...]:
-    """Return what can be marked as read on a page: its headed sections, or the whole page."""
-    return tuple(s.anchor for s in topic.sections if s.anchor) or ("",)
-
-
 def main_exam(library: Library) -> ExamBlueprint | None:
     """Return the mock exam closest to the real exam: the one with the most questions."""
     exams = sorted(library.exams.values(), key=lambda exam: (-exam.questions, exam.slug))

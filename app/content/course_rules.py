@@ -124,10 +124,7 @@ def map_locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
 
 
 # If the register of a kind cannot be read, its names are not reported as unknown.
-_REGISTERS = {
-    "objective": ("syllabus.toml",),
-    "source": ("sources.toml", "shared/sources.toml"),
-}
+_REGISTERS = {"objective": ("syllabus.toml",), "source": ("sources.toml", "shared/sources.toml")}
 
 
 def check_mentions(course: ParsedCourse) -> list[ContentProblem]:
@@ -141,20 +138,20 @@ def check_mentions(course: ParsedCourse) -> list[ContentProblem]:
     unread = {kind for kind, files in _REGISTERS.items() if not course.is_known(files)}
     hints: dict[tuple[str, str], str] = {}
     renamed = course.renamed()
-    found: list[ContentProblem] = []
+    problems: list[ContentProblem] = []
     for path, reading in course.readings.items():
         for mention in reading.mentions:
             if mention.kind in unread:
                 continue
             if mention.kind not in known:
-                found += _check_mention_path(path, mention, course)
+                problems += _check_mention_path(path, mention, course)
             elif mention.value not in known[mention.kind]:
                 words = known[mention.kind]
                 hint = _moved_topic_hint(path, mention, renamed) or _nearest_hint(
                     mention, words, hints
                 )
-                found.append(_unknown_mention_problem(path, mention, hint))
-    return found
+                problems.append(_unknown_mention_problem(path, mention, hint))
+    return problems
 
 
 def _moved_topic_hint(path: str, mention: CrossReference, renamed: Mapping[str, str]) -> str:
@@ -230,20 +227,20 @@ def _check_future_date(
 
 def check_dates(course: ParsedCourse) -> list[ContentProblem]:
     """Report W18: pages and sources that were not reviewed for a year."""
-    found = []
+    problems = []
     for path, reading in course.readings.items():
         topic = reading.topic
         if topic and topic.reviewed and course.today - topic.reviewed > _STALE_AFTER:
             message = f"The page was last reviewed on {topic.reviewed}."
             hint = "Read it again and write the date of today."
-            found.append(make_problem((path, 1, 1), "W18", message, hint))
+            problems.append(make_problem((path, 1, 1), "W18", message, hint))
         for source in reading.sources:
             if source.read and course.today - source.read > _STALE_AFTER:
                 message = f"The source “{source.key}” was last read on {source.read}."
                 hint = "See whether it still says so, and write the date of today."
                 line = dict(reading.entries).get(source.key, 1)
-                found.append(make_problem((path, line, 1), "W18", message, hint))
-    return found
+                problems.append(make_problem((path, line, 1), "W18", message, hint))
+    return problems
 
 
 def check_stems(course: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
@@ -260,7 +257,7 @@ def check_stems(course: ParsedCourse, questions: Mapping[str, Question]) -> list
         if fact.id in questions and fact.asks
     ]
     common = Counter(word for _, _, words in stems for word in words)
-    found = []
+    problems = []
     known: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
     for path, fact, words in stems:
         # Two stems that share nearly all words share at least one of their rarest.
@@ -274,10 +271,10 @@ def check_stems(course: ParsedCourse, questions: Mapping[str, Question]) -> list
             message = f"The stem nearly repeats “{other}” in {where.path}:{where.line}."
             hint = "Ask something else, or delete one."
             place = (path, fact.line, fact.column)
-            found.append(make_problem(place, "W72", message, hint, fact.id))
+            problems.append(make_problem(place, "W72", message, hint, fact.id))
         for word in rarest:
             known[word].append((fact.id, words))
-    return found
+    return problems
 
 
 def _have_same_stem(words: frozenset[str], others: frozenset[str]) -> bool:
@@ -523,10 +520,10 @@ def check_topics(
 
     `questions` and `cards` include drafts, which are mentioned but not counted.
     """
-    found: list[ContentProblem] = []
+    problems: list[ContentProblem] = []
     for topic in topics.values():
         reading = readings[topic.place.path]
-        found += _check_missing_front_matter(topic)
+        problems += _check_missing_front_matter(topic)
         lacking = []
         boxes = [kind for kind, _ in reading.alerts]
         if "IMPORTANT" not in boxes:
@@ -539,14 +536,14 @@ def check_topics(
             lacking.append("cards")
         if lacking:
             message = f"“{topic.title}” has no {', no '.join(lacking)}."
-            found.append(_lacking_problem(topic, message))
+            problems.append(_lacking_problem(topic, message))
         if drafts:
             message = f"“{topic.title}” has no cards that are live."
-            found.append(_lacking_problem(topic, message, drafts))
-        found += _check_hook_count(topic, reading)
-        found += _check_question_count(topic, readings, questions.values())
-        found += _check_folder_slug(topic)
-    return found
+            problems.append(_lacking_problem(topic, message, drafts))
+        problems += _check_hook_count(topic, reading)
+        problems += _check_question_count(topic, readings, questions.values())
+        problems += _check_folder_slug(topic)
+    return problems
 
 
 def _check_hook_count(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:

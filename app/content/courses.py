@@ -25,8 +25,8 @@ def find_course_folders(content: Path) -> dict[str, Path]:
     """
     if file_exists(content / "syllabus.toml"):
         return {SINGLE_COURSE: content}
-    found = sorted(f.parent for f in content.glob("*/syllabus.toml"))
-    courses = {f.name: f for f in found if _NAME.fullmatch(f.name)}
+    folders = sorted(f.parent for f in content.glob("*/syllabus.toml"))
+    courses = {f.name: f for f in folders if _NAME.fullmatch(f.name)}
     return courses or {SINGLE_COURSE: content}
 
 
@@ -34,14 +34,14 @@ def skipped_folders(content: Path) -> dict[str, str]:
     """Return folders that look like courses but are not served, with the reason."""
     if file_exists(content / "syllabus.toml"):
         return {}
-    found = {}
+    reasons = {}
     for folder in sorted(f for f in content.glob("[!.]*/") if f.name != SHARED):
         if not file_exists(folder / "syllabus.toml"):
             if any((folder / name).exists() for name in _PARTS):
-                found[folder.name] = "it has no syllabus.toml"
+                reasons[folder.name] = "it has no syllabus.toml"
         elif not _NAME.fullmatch(folder.name):
-            found[folder.name] = "its name makes no address"
-    return found
+            reasons[folder.name] = "its name makes no address"
+    return reasons
 
 
 class CourseRegistry:

@@ -168,14 +168,7 @@ class _PageBuilder:
             minutes = now.minutes + count_words(words) / _WORDS_PER_MINUTE
             minutes = round(minutes, 2)
             self.sections.append(
-                Section(
-                    now.anchor,
-                    now.title,
-                    tuple(now.pieces),
-                    words,
-                    minutes,
-                    now.number,
-                )
+                Section(now.anchor, now.title, tuple(now.pieces), words, minutes, now.number)
             )
 
     def embed(self, item: Question | Flashcard | None) -> None:
@@ -230,10 +223,7 @@ class _PageBuilder:
             address = heading_anchor(block[1], self.scope)
             title = plain_text(block[1:2])
             if not title:
-                message, hint = (
-                    "The heading has no words.",
-                    "Write its title behind it.",
-                )
+                message, hint = ("The heading has no words.", "Write its title behind it.")
                 self.scope.source_file.report("W64", first_line(block[0]), 1, message, hint)
             self.open = _OpenSection(address, title, self.numbered)
             self.scope.section = title
@@ -326,11 +316,7 @@ def _wrap_in_paragraph(text: RichText) -> str:
     return text.html if _BLOCK.match(text.html) else f"<p>{text.html}</p>"
 
 
-_KINDS: dict[str, FileKind] = {
-    "concept.md": "page",
-    "quiz.md": "quiz",
-    "cards.md": "cards",
-}
+_KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 Items = dict[tuple[str, int], Question | Flashcard]
 _EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
 _FIGURE = re.compile(r"\d[\d.,]*")
@@ -619,23 +605,23 @@ _SEE = re.compile(r"^See[:\uff1a]\s*(.+)$", re.DOTALL)
 def read_glossary(source_file: SourceFile) -> tuple[GlossaryTerm, ...]:
     """Return the glossary terms in file order. Terms without a meaning are left out."""
     _, text = front_matter(source_file)
-    found = parse_markdown(text)
-    check_blocks(found, source_file)
+    tokens = parse_markdown(text)
+    check_blocks(tokens, source_file)
     scope = RenderContext(source_file, folder="..")
     terms: list[GlossaryTerm] = []
     at = 0
-    while at < len(found):
-        end = _next_heading(found, at + 1)
-        if found[at].type == "heading_open" and found[at].tag != "h1":
+    while at < len(tokens):
+        end = _next_heading(tokens, at + 1)
+        if tokens[at].type == "heading_open" and tokens[at].tag != "h1":
             if len(terms) == MOST_TERMS:
                 message = f"The glossary has more than {MOST_TERMS:,} terms."
-                source_file.report("E88", first_line(found[at]), 1, message, "Keep fewer.")
+                source_file.report("E88", first_line(tokens[at]), 1, message, "Keep fewer.")
                 break
-            terms.append(_build_term(found[at:end], scope))
-        elif found[at].type == "heading_open" and at and found[at].tag == "h1":
-            words = plain_text(found[at + 1 : at + 2])[:60]
+            terms.append(_build_term(tokens[at:end], scope))
+        elif tokens[at].type == "heading_open" and at and tokens[at].tag == "h1":
+            words = plain_text(tokens[at + 1 : at + 2])[:60]
             message = f"“{words}” is a title, and no term."
-            source_file.report("W64", first_line(found[at]), 1, message, f"Write ## {words}")
+            source_file.report("W64", first_line(tokens[at]), 1, message, f"Write ## {words}")
         at = end
     return _drop_duplicate_terms([t for t in terms if t.meaning.html], source_file)
 
@@ -751,8 +737,8 @@ def _domain_count_lines(source_file: SourceFile) -> tuple[tuple[str, int], ...]:
     """Return the (number, line) of each domain in a mock exam's [domains] table."""
     lines = [text.strip() for text in source_file.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
-    found = enumerate(map(_COUNT.match, lines[first:]), first + 1)
-    return tuple((match[1], line) for line, match in found if match)
+    matches = enumerate(map(_COUNT.match, lines[first:]), first + 1)
+    return tuple((match[1], line) for line, match in matches if match)
 
 
 def _read_source_register(source_file: SourceFile) -> ParsedFile:

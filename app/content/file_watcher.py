@@ -146,16 +146,16 @@ NO_NAMES = glossary_names(())
 
 
 def list_course_files(folder: Path) -> list[str]:
-    found = [name for name in _SINGLE if file_exists(folder / name)]
-    found += list_shared_files(folder)
-    found += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
+    names = [name for name in _SINGLE if file_exists(folder / name)]
+    names += list_shared_files(folder)
+    names += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
     for topic in sorted(folder.glob("topics/*")):
         for name in TOPIC_FILES:
             if file_exists(topic / name):
-                found.append(f"topics/{topic.name}/{name}")
+                names.append(f"topics/{topic.name}/{name}")
         drawings = (f.relative_to(folder).as_posix() for f in topic.rglob("*.svg"))
-        found += sorted(drawings)
-    return [path for path in found if _is_text(path)]
+        names += sorted(drawings)
+    return [path for path in names if _is_text(path)]
 
 
 def file_exists(file: Path) -> bool:
@@ -176,8 +176,8 @@ def _is_text(path: str) -> bool:
 
 def list_undecodable_names(folder: Path) -> list[str]:
     """Return topic folders and exams whose names are not UTF-8, with replacement characters."""
-    found = [*folder.glob("topics/*"), *folder.glob("exams/*.toml")]
-    paths = (str(f.relative_to(folder)) for f in found)
+    files = (*folder.glob("topics/*"), *folder.glob("exams/*.toml"))
+    paths = (str(file.relative_to(folder)) for file in files)
     return sorted(
         os.fsencode(path).decode("utf-8", "replace") for path in paths if not _is_text(path)
     )
@@ -185,12 +185,12 @@ def list_undecodable_names(folder: Path) -> list[str]:
 
 def unread_files(folder: Path) -> list[str]:
     """Return files of topics and exams that are ignored because of their names."""
-    found = [f for f in folder.glob("topics/*/*.md") if f.name not in TOPIC_FILES]
-    found += folder.glob("topics/*/*.txt")
-    found += [f for f in folder.glob("exams/[!.]*") if f.suffix != ".toml"]
+    paths = [f for f in folder.glob("topics/*/*.md") if f.name not in TOPIC_FILES]
+    paths += folder.glob("topics/*/*.txt")
+    paths += [f for f in folder.glob("exams/[!.]*") if f.suffix != ".toml"]
     return sorted(
         str(file.relative_to(folder))
-        for file in found
+        for file in paths
         if _is_text(str(file)) and file.name.lower() != "readme.md"
     )
 
@@ -198,15 +198,15 @@ def unread_files(folder: Path) -> list[str]:
 def misnamed_files(folder: Path) -> dict[str, str]:
     """Return what is named nearly like a file or folder of a course, with that name."""
     known = {*_SINGLE, "topics", "exams"}
-    found = [f.name for f in folder.glob("[!.]*") if f.name not in known and _is_text(f.name)]
-    pairs = ((name, closest_word(name.lower(), known, _NEAR_NAME)) for name in sorted(found))
+    names = [f.name for f in folder.glob("[!.]*") if f.name not in known and _is_text(f.name)]
+    pairs = ((name, closest_word(name.lower(), known, _NEAR_NAME)) for name in sorted(names))
     return {name: near for name, near in pairs if near}
 
 
 def nested_topics(folder: Path) -> list[str]:
     """Return pages that lie deeper than those of topics."""
-    found = (str(file.relative_to(folder)) for file in folder.glob("topics/*/**/concept.md"))
-    return sorted(path for path in found if path.count("/") > 2 and _is_text(path))
+    paths = (str(file.relative_to(folder)) for file in folder.glob("topics/*/**/concept.md"))
+    return sorted(path for path in paths if path.count("/") > 2 and _is_text(path))
 
 
 def empty_topic_folders(folder: Path) -> list[str]:
@@ -265,14 +265,14 @@ class WatchedFiles:
 
     def read(self) -> tuple[dict[str, ParsedFile], FileStamps]:
         """Parse all files; returns the results and the timestamps at reading."""
-        found = list_course_files(self.folder)
-        stamps = take_stamps(self.folder, found)
+        paths = list_course_files(self.folder)
+        stamps = take_stamps(self.folder, paths)
         with pause_garbage_collection():
-            names = self._names(found)
-            readings = self._readings(found, names)
+            names = self._names(paths)
+            readings = self._readings(paths, names)
             read = {p: self._shown(p, r, names) for p, r in readings.items()}
             shown = drop_overridden(read)
-        for path in set(self.good) - set(found):
+        for path in set(self.good) - set(paths):
             del self.good[path]
             self.readings.pop(path, None)
         if self.cache:
@@ -290,8 +290,8 @@ class WatchedFiles:
             if self.good.get(path) is reading:
                 self.kept.keep(path, content)
 
-    def _names(self, found: list[str]) -> GlossaryNames:
-        read = self._readings([p for p in found if p in _GLOSSARIES], NO_NAMES)
+    def _names(self, paths: list[str]) -> GlossaryNames:
+        read = self._readings([p for p in paths if p in _GLOSSARIES], NO_NAMES)
         known = {p: self._shown(p, r, NO_NAMES) for p, r in read.items()}
         terms = [t for r in drop_overridden(known).values() for t in r.terms]
         return glossary_names(term_anchors(terms))
@@ -315,11 +315,11 @@ class WatchedFiles:
         fitting = names if path.endswith("concept.md") else NO_NAMES
         return parse_file(content.decode("utf-8", "replace"), path, fitting)
 
-    def _readings(self, found: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
+    def _readings(self, paths: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
         """Return the parsed files: known, cached or newly parsed."""
         readings: dict[str, ParsedFile] = {}
         cold: dict[str, tuple[bytes, GlossaryNames]] = {}
-        for path in found:
+        for path in paths:
             content = self._read_bytes(path)
             if isinstance(content, ParsedFile):
                 readings[path] = content
@@ -332,7 +332,7 @@ class WatchedFiles:
                 readings[path] = known
         for path, reading in zip(cold, self._read_cold(cold), strict=True):
             readings[path] = self._cache_reading(path, cold[path], reading)
-        return {path: readings[path] for path in found}
+        return {path: readings[path] for path in paths}
 
     def _read_bytes(self, path: str) -> bytes | ParsedFile:
         """Return the bytes of a file, or an empty result with the error."""

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Literal
 
-from app.content.foreign_markup import check_plain_text
+from app.content.unread_markup import check_plain_text
 from app.markup import strict_yaml
 from app.markup.expressions import ExpressionError, compile_expression
 from app.markup.model import ComputedParameters, Level, Status
@@ -64,10 +64,7 @@ _ELSEWHERE = {
     "hint": "Write it as a box below the answers: > [!TIP]",
     "id": "Write q: and the id.",
     "title": "It stands in the front matter of a file.",
-    **dict.fromkeys(
-        _OF_PAGE,
-        "It stands in the front matter of concept.md, for the whole topic.",
-    ),
+    **dict.fromkeys(_OF_PAGE, "It stands in the front matter of concept.md, for the whole topic."),
 }
 # Keys with a single value, and those with a list of words.
 _SINGLE_VALUE_KEYS = frozenset(
@@ -218,12 +215,9 @@ def _read_mentions(
     fields: YamlMapping, name: Literal["objective", "source"], source_file: SourceFile
 ) -> tuple[str, ...]:
     """Return the names in `objective(s)` or `source(s)`, and record them as references."""
-    found: list[str] = []
+    mentions: list[str] = []
     for key in (name, f"{name}s"):
-        node, scalars = (
-            fields.values.get(key),
-            strict_yaml.text_list(fields.values.get(key)),
-        )
+        node, scalars = (fields.values.get(key), strict_yaml.text_list(fields.values.get(key)))
         if node is not None and not any(scalar.text for scalar in scalars):
             message = f"“{key}” names nothing."
             hint = "Write at least one, or leave the line out to take the page's."
@@ -231,8 +225,8 @@ def _read_mentions(
             continue
         for scalar in scalars:
             source_file.add_mention(name, scalar.text, scalar.line, scalar.column)
-            found.append(scalar.text)
-    return tuple(dict.fromkeys(found))
+            mentions.append(scalar.text)
+    return tuple(dict.fromkeys(mentions))
 
 
 def _read_level(fields: YamlMapping, source_file: SourceFile) -> Level:
@@ -245,12 +239,12 @@ def _read_status(fields: YamlMapping, source_file: SourceFile) -> Status | None:
     node = fields.values.get("status")
     if node is None:
         return None
-    found = _STATUS.get(strict_yaml.single_text(node))
-    if found is None:
+    status = _STATUS.get(strict_yaml.single_text(node))
+    if status is None:
         message = f"“{strict_yaml.single_text(node)[:20]}” is not a status."
         hint = "Write status: draft, review or live."
         source_file.report("E13", node.line, node.column, message, hint)
-    return found or "draft"
+    return status or "draft"
 
 
 def _read_keyword(fields: YamlMapping, key: str, word: str, source_file: SourceFile) -> bool:
@@ -332,10 +326,10 @@ def read_comment(content: str, line: int, source_file: SourceFile) -> ItemCommen
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."
         source_file.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
-    found = _read_item_id(fields, source_file, (line, column))
-    if not found:
+    item_id = _read_item_id(fields, source_file, (line, column))
+    if not item_id:
         source_file.claim_id(content, line)
-    return ItemComment(found, fields, line, column)
+    return ItemComment(item_id, fields, line, column)
 
 
 def _check_boolean_values(fields: YamlMapping, source_file: SourceFile) -> None:
@@ -445,23 +439,23 @@ def _read_values(name: str, node: Node, source_file: SourceFile) -> tuple[str | 
     if slip := _find_list_mistake(name, node):
         source_file.report(slip[0], node.line, node.column, *slip[1:])
         return (0,)
-    found: tuple[str | float, ...] = ()
+    values: tuple[str | float, ...] = ()
     if isinstance(node, YamlList):
-        found = tuple(parse_value(n.text) for n in node.items if isinstance(n, YamlText))
+        values = tuple(parse_value(n.text) for n in node.items if isinstance(n, YamlText))
     elif isinstance(node, YamlText) and ".." in node.text:
-        found = _read_range(name, node, source_file)
+        values = _read_range(name, node, source_file)
     elif isinstance(node, YamlText):
-        found = (parse_value(node.text),)
-    large = [v for v in found if not isinstance(v, str) and not math.isfinite(v)]
+        values = (parse_value(node.text),)
+    large = [v for v in values if not isinstance(v, str) and not math.isfinite(v)]
     if large:
         message = f"A value of the parameter “{name}” is too large to compute with."
         source_file.report("E45", node.line, node.column, message, "Write less than 1e308.")
         return (0,)
-    if not found:
+    if not values:
         hint = "Write a list [1, 8, 32] or a range 2048..8192 step 2048."
         message = f"The parameter “{name}” has no values."
         source_file.report("E45", node.line, node.column, message, hint)
-    return found or (0,)
+    return values or (0,)
 
 
 def _find_list_mistake(name: str, node: Node) -> tuple[str, str, str] | None:

@@ -73,7 +73,7 @@ class IdEvidence:
             for name, entry in self.entries.items()
             if not (entry.retired or name in claims or name in self.broken)
         }
-        self.found: set[str] = set()  # missing ids whose items were found elsewhere
+        self.relocated: set[str] = set()  # missing ids whose items were found elsewhere
         self._alike: dict[str, list[LockEntry]] = defaultdict(list)
         for entry in self.entries.values():
             if entry.heading:
@@ -133,16 +133,18 @@ class IdEvidence:
         """Return the line of a missing id that the item resembles most."""
         return self._nearest_entries([*self.gone.values()], wording)
 
-    def _nearest_entries(self, found: Sequence[LockEntry], wording: ItemWords) -> LockEntry | None:
-        return max(found, key=lambda e: self.entry_resemblance(e, wording), default=None)
+    def _nearest_entries(
+        self, entries: Sequence[LockEntry], wording: ItemWords
+    ) -> LockEntry | None:
+        return max(entries, key=lambda e: self.entry_resemblance(e, wording), default=None)
 
     def _with_same(self, wording: ItemWords) -> list[LockEntry]:
         """Return the lines with the same heading or body, if there are only a few."""
-        found = []
+        entries = []
         for text in (f"#{wording.heading}", wording.body):
             same = self._alike.get(text, [])
-            found += same if len(same) <= _MAX_EQUAL_LINES else []
-        return found
+            entries += same if len(same) <= _MAX_EQUAL_LINES else []
+        return entries
 
     def _partly_same(self, wording: ItemWords) -> list[LockEntry]:
         """Return those of them whose text is not entirely different."""
@@ -189,8 +191,8 @@ class IdOwners:
     doubtful: set[str] = dataclasses.field(default_factory=set)
 
     def report(self, claim: IdClaim, code: str, message: str, hint: str) -> None:
-        found = make_problem(claim.place, code, message, hint, claim.fact.id)
-        self.problems.append(found)
+        problem = make_problem(claim.place, code, message, hint, claim.fact.id)
+        self.problems.append(problem)
 
 
 def find_owners(
@@ -299,15 +301,11 @@ def _assign_locked_id_owner(
 
 
 def _report_text_of_other_id(
-    entry: LockEntry,
-    claim: IdClaim,
-    rival: LockEntry,
-    evidence: IdEvidence,
-    owners: IdOwners,
+    entry: LockEntry, claim: IdClaim, rival: LockEntry, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E07: the text is that of another id."""
     owners.doubtful.add(entry.id)
-    evidence.found.add(rival.id)
+    evidence.relocated.add(rival.id)
     message = f"“{entry.id}” stands here with the words of “{rival.id}”."
     hint = f"Write q: {rival.id}"
     if rival.id in evidence.claims:
@@ -366,7 +364,7 @@ def _report_copy(claim: IdClaim, owner: IdClaim, evidence: IdEvidence, owners: I
         message = f"“{name}” is a copy of the item in {owner.where}."
         hint = f"Its words are also those of “{lost.id}”, which is gone: write "
         owners.report(claim, "E08", message, f"{hint}q: {lost.id}, or {_OWN_ID}.")
-        evidence.found.add(lost.id)
+        evidence.relocated.add(lost.id)
     else:
         owners.copies.append(claim)
         message = f"“{name}” is a copy of the item in {owner.where}."
@@ -428,14 +426,10 @@ def _collect_items_without_id(evidence: IdEvidence, owners: IdOwners) -> None:
 
 
 def _report_missing_id_found(
-    lost: LockEntry,
-    place: tuple[str, int, int],
-    how: str,
-    evidence: IdEvidence,
-    owners: IdOwners,
+    lost: LockEntry, place: tuple[str, int, int], how: str, evidence: IdEvidence, owners: IdOwners
 ) -> None:
     """Report E06 for the item of a missing id that was found elsewhere."""
-    evidence.found.add(lost.id)
+    evidence.relocated.add(lost.id)
     message = f"“{lost.id}” is gone and was not retired, and its words stand here{how}."
     hint = f"Write q: {lost.id} here; or, if this is another item, retire “{lost.id}”: "
     hint += "write the date of today in place of the “-” of its line in ids.lock."
@@ -445,7 +439,7 @@ def _report_missing_id_found(
 def _report_gone(evidence: IdEvidence, owners: IdOwners) -> None:
     """Report E06 for all other missing ids, unless a file could not be read."""
     for entry in evidence.gone.values():
-        if evidence.whole and entry.id not in evidence.found:
+        if evidence.whole and entry.id not in evidence.relocated:
             hint = "Bring it back, or write the date of today in place of its “-”."
             message = f"“{entry.id}” is gone and was not retired."
             place = LOCK, entry.line, 1

@@ -8,8 +8,6 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from app.content.answer_line_rules import check_answer_lines
-from app.content.foreign_markup import check_foreign_markup
 from app.content.front_matter import (
     PARTIAL,
     TYPES,
@@ -21,12 +19,10 @@ from app.content.front_matter import (
     read_item_metadata,
 )
 from app.content.item_rules import check_blocks
+from app.content.unread_markup import check_answer_lines, check_foreign_markup
 from app.markup import expressions
 from app.markup.html_renderer import RenderContext, render_tokens, unlink_figures
-from app.markup.markdown_tokens import (
-    closing_index,
-    first_line,
-)
+from app.markup.markdown_tokens import closing_index, first_line
 from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
 from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile
 from app.markup.text import content_hash, did_you_mean, normalize_text
@@ -138,14 +134,14 @@ def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
 
 def _limit_parts(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> None:
     """Report and drop options and hints beyond the limits."""
-    for what, most, found in (
+    for what, most, count in (
         ("options", MOST_OPTIONS, parts.options),
         ("hints", MOST_HINTS, parts.hints),
     ):
-        if len(found) > most:
-            message = f"The question has {len(found):,} {what}."
+        if len(count) > most:
+            message = f"The question has {len(count):,} {what}."
             source_file.report("E88", draft.line, 1, message, f"Use at most {most}.")
-            del found[most:]
+            del count[most:]
 
 
 def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
@@ -381,14 +377,14 @@ def _read_difficulty(draft: ItemDraft, source_file: SourceFile) -> int:
 
 def _read_partial(draft: ItemDraft, kind: QuestionType[Any], source_file: SourceFile) -> Partial:
     said = draft.comment.field_text("partial")
-    found = PARTIAL.get(said)
+    partial = PARTIAL.get(said)
     place = draft.comment.place("partial")
-    if found and kind.in_parts and found not in kind.credits:
+    if partial and kind.in_parts and partial not in kind.credits:
         message = f"“{said}” is no way of partial credit for the type “{kind.name}”."
         hint = f"Known: {', '.join(kind.credits)}."
         source_file.report("E13", *place, message, hint)
-    if found is not None:
-        return found
+    if partial is not None:
+        return partial
     hint = did_you_mean(said, [p for p in PARTIAL if p])
     if said == "coverage":
         hint = "This rule was removed. Write partial: net, which counts hits less wrong ticks."

@@ -1,14 +1,19 @@
 """Rules for a single item or file."""
 
-import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from markdown_it.token import Token
 
-from app.content.foreign_markup import check_foreign_markup
+from app.content.unread_markup import check_foreign_markup
 from app.markup import expressions as templates
-from app.markup.expressions import PLACEHOLDER, ExpressionError, compile_expression, map_texts
+from app.markup.expressions import (
+    PLACEHOLDER,
+    ExpressionError,
+    compile_expression,
+    function_name,
+    map_texts,
+)
 from app.markup.html_renderer import KINDS, RenderContext, is_language
 from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
 from app.markup.model import ComputedParameters, Flashcard
@@ -116,12 +121,8 @@ def _count_effort(question: Question, computed: ComputedParameters) -> float:
     each += types.type_of(question).effort(question.answer)
     for _, text in computed.lets:
         each += len(text)
-        each += sum(get_estimate_effort(_called_name(c)) for c in compile_expression(text).calls)
+        each += sum(get_estimate_effort(function_name(c)) for c in compile_expression(text).calls)
     return each * len(model.variant_seeds(question))
-
-
-def _called_name(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def _value_word(value: str | float) -> str:
@@ -188,9 +189,9 @@ def _accepts_format(spec: str) -> bool:
 
 
 def _all_templates(question: Question) -> list[str]:
-    found: list[str] = []
-    map_texts(question, lambda t: (found.append(t.plain), t)[1])  # type: ignore[func-returns-value]
-    return found + types.type_of(question).templates(question.answer)
+    templates: list[str] = []
+    map_texts(question, lambda t: (templates.append(t.plain), t)[1])  # type: ignore[func-returns-value]
+    return templates + types.type_of(question).templates(question.answer)
 
 
 def _combination_faults(
@@ -257,14 +258,14 @@ def _check_braces(draft: ItemDraft, source_file: SourceFile, *, card: bool = Fal
     for token in (draft.heading, *draft.body):
         first = first_line(token) if token.type == "inline" else 0
         for child in (token.children or ()) if first else ():
-            found = PLACEHOLDER.search(child.content) if child.type == "text" else None
-            if found is None or f"\\{found[0]}" in token.content:
+            match = PLACEHOLDER.search(child.content) if child.type == "text" else None
+            if match is None or f"\\{match[0]}" in token.content:
                 continue
-            place = source_file.find(found[0], first, first + token.content.count("\n"))
+            place = source_file.find(match[0], first, first + token.content.count("\n"))
             what = "card" if card else "item"
-            code = f"as code, `{found[0]}`, or \\{found[0]}."
-            message = f"“{found[0]}” is shown as it stands: the {what} has no params."
-            hint = f"Define {found[1]} in params, or write it {code}"
+            code = f"as code, `{match[0]}`, or \\{match[0]}."
+            message = f"“{match[0]}” is shown as it stands: the {what} has no params."
+            hint = f"Define {match[1]} in params, or write it {code}"
             hint = f"Write it {code}" if card else hint
             source_file.report("E46", *place, message, hint, derived=True)
             return
@@ -282,10 +283,10 @@ def _check_negation(heading: Token, line: int, source_file: SourceFile) -> None:
         elif not strong and child.type == "text":
             plain += child.content
     asking = _ASKING.search(plain)
-    found = _NEGATIVE.findall(plain, asking.end()) if asking else []
-    if found and found[-1].islower():
-        message = f"The question turns on “{found[-1]}”, which has no emphasis."
-        hint = f"Ask for what is so, or write **{found[-1]}**."
+    negations = _NEGATIVE.findall(plain, asking.end()) if asking else []
+    if negations and negations[-1].islower():
+        message = f"The question turns on “{negations[-1]}”, which has no emphasis."
+        hint = f"Ask for what is so, or write **{negations[-1]}**."
         source_file.report("W29", line, 1, message, hint)
 
 
@@ -303,27 +304,27 @@ def _check_hints(question: Question, line: int, source_file: SourceFile) -> None
 
 def _right_answers(question: Question) -> list[str]:
     texts = types.type_of(question).right_words(question.answer)
-    found = (normalize_text(t) for t in texts if not PLACEHOLDER.search(t))
-    return [t for t in found if len(t) >= 3]
+    answers = (normalize_text(t) for t in texts if not PLACEHOLDER.search(t))
+    return [t for t in answers if len(t) >= 3]
 
 
 def check_balance(items: Iterable[Question | Flashcard], source_file: SourceFile) -> None:
     """Report W30: one position has most of the correct options of eight or more questions."""
-    found = [
+    matches = [
         (place, item.place.line)
         for item in items
         if isinstance(item, Question)
         and (place := types.type_of(item).position(item.answer)) is not None
     ]
-    if len(found) < _FEWEST:
+    if len(matches) < _FEWEST:
         return
-    places = [place for place, _ in found]
+    places = [place for place, _ in matches]
     most = max(set(places), key=places.count)
     share = places.count(most) / len(places)
     if share > _MOST_ALIKE:
         source_file.item = ""
         message = f"The right option is number {most + 1} in {share:.0%} of the questions."
-        source_file.report("W30", found[0][1], 1, message, "Vary its position.")
+        source_file.report("W30", matches[0][1], 1, message, "Vary its position.")
 
 
 # “8B” counts parameters and “16 bits” is the width of a format: neither is an amount.
@@ -460,10 +461,10 @@ def check_source(source_file: SourceFile) -> None:
             at = max(line.find("\0"), line.find("\ufffd"))
             message = "A character stands here that is no text."
             source_file.report("E76", number, at + 1, message, "Delete it, or type it anew.")
-        elif found := _TURNING.search(line):
-            message = f"A character (U+{ord(found[0]):04X}) turns what follows around."
+        elif match := _TURNING.search(line):
+            message = f"A character (U+{ord(match[0]):04X}) turns what follows around."
             hint = "Delete it; it is not seen."
-            source_file.report("E76", number, found.start() + 1, message, hint)
+            source_file.report("E76", number, match.start() + 1, message, hint)
         if _STARTS.match(line):
             message = f"“{line.strip('# ')[:50]}” is text to begin with."
             source_file.report("W77", number, 1, message, "Write what is meant here.")
@@ -530,8 +531,8 @@ def _check_foreign(inline: Token, source_file: SourceFile) -> None:
         if line.strip() == "-->":
             message = "The end of a comment stands here, and none is open."
             source_file.report("E10", *place, message, "Delete it, or the one above it.")
-        elif found := _FOREIGN_BOX.match(line):
-            kind = (found[1] or found[2] or "").upper()
+        elif match := _FOREIGN_BOX.match(line):
+            kind = (match[1] or match[2] or "").upper()
             kind = kind if kind in KINDS else "NOTE"
             message = f"“{line[:40]}” is read as text, not as a box."
             hint = f"Write > [!{kind}], and > before each line of its text."
@@ -549,9 +550,9 @@ def _is_closed(fence: Token, source_file: SourceFile) -> bool:
 
 def _check_alert(token: Token, source_file: SourceFile) -> None:
     name = token.meta.get("alert", "")
-    if not name and (found := _BOXLESS.match(source_file.lines[first_line(token) - 1])):
-        message = f"“{found['box']}” is not a kind of box."
-        hint = f"Write > [!{found['name'].upper()}]"
+    if not name and (match := _BOXLESS.match(source_file.lines[first_line(token) - 1])):
+        message = f"“{match['box']}” is not a kind of box."
+        hint = f"Write > [!{match['name'].upper()}]"
         source_file.report("E74", first_line(token), 1, message, hint)
         return
     if name and name not in KINDS:
@@ -567,18 +568,18 @@ def _check_unread(inline: Token, source_file: SourceFile) -> None:
     for child in inline.children or ():
         if child.type != "text":
             continue
-        if found := _NOTE.search(child.content):
-            message = f"“{found[0][:40]}” is read as text, not as a footnote."
+        if match := _NOTE.search(child.content):
+            message = f"“{match[0][:40]}” is read as text, not as a footnote."
             hint = "Write the key of a source without spaces: [^key]."
-            source_file.report("E86", *source_file.find(found[0], first, last), message, hint)
-        if found := _BRACKETED.search(child.content):
-            message = f"“{found[0][:40]}” is read as text, not as a footnote."
-            hint = f"Write [^{found['key'] or found['other']}]"
-            source_file.report("E86", *source_file.find(found[0], first, last), message, hint)
-        if found := _LINK.search(child.content):
-            message = f"“{found[0][:60]}” is read as text, not as a link."
+            source_file.report("E86", *source_file.find(match[0], first, last), message, hint)
+        if match := _BRACKETED.search(child.content):
+            message = f"“{match[0][:40]}” is read as text, not as a footnote."
+            hint = f"Write [^{match['key'] or match['other']}]"
+            source_file.report("E86", *source_file.find(match[0], first, last), message, hint)
+        if match := _LINK.search(child.content):
+            message = f"“{match[0][:60]}” is read as text, not as a link."
             hint = "Take the spaces out of its address."
-            source_file.report("E61", *source_file.find(found[0], first, last), message, hint)
+            source_file.report("E61", *source_file.find(match[0], first, last), message, hint)
     rows = [line.strip() for line in inline.content.split("\n")]
     if len(rows) > 1 and all(r[:1] == "|" and r[-1:] == "|" for r in rows):
         message = "These lines are read as text, not as a table."
@@ -623,13 +624,11 @@ def _format_cell_count(cells: int) -> str:
 
 def _check_dollars(inline: Token, source_file: SourceFile) -> None:
     for child in inline.children or ():
-        found = _OPENING.search(child.content) if child.type == "text" else None
-        if found:
-            near = child.content[found.start() : found.start() + 20]
+        match = _OPENING.search(child.content) if child.type == "text" else None
+        if match:
+            near = child.content[match.start() : match.start() + 20]
             line, column = source_file.find(
-                near,
-                first_line(inline),
-                first_line(inline) + inline.content.count("\n"),
+                near, first_line(inline), first_line(inline) + inline.content.count("\n")
             )
             message = "A dollar sign begins a formula here, and none ends it."
             hint = "Write the second one, or \\$ for the sign itself."
@@ -692,13 +691,13 @@ def _check_unended(inline: Token, source_file: SourceFile) -> None:
     for child in inline.children or ():
         if child.type != "text":
             continue
-        found = _PICTURE.search(child.content)
-        if found and found[0] in inline.content:
-            message = f"“{found[0][:_MAX_SHOWN]}” is read as text, not as a picture."
+        match = _PICTURE.search(child.content)
+        if match and match[0] in inline.content:
+            message = f"“{match[0][:_MAX_SHOWN]}” is read as text, not as a picture."
             hint = "Write ![what it shows](file.svg), with no space in the name."
-            if found[0].count('"') % 2:
+            if match[0].count('"') % 2:
                 hint = 'The quotation mark of its caption is not closed: write ") there.'
-            source_file.report("E61", *source_file.find(found[0], first, last), message, hint)
+            source_file.report("E61", *source_file.find(match[0], first, last), message, hint)
         if "$$" in child.content and "$$" in inline.content:
             message = "“$$” begins a formula of its own here, and none ends it."
             hint = "Write $$ before and behind the formula, on lines of their own."

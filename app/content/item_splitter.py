@@ -46,17 +46,17 @@ def find_stray_answers(prose: Sequence[Token], *, page: bool = True) -> Iterator
     task list is allowed if no question is asked.
     """
     start = at = 0
-    found, asked = False, is_question(prose, 0) or not page
+    is_stray, asked = False, is_question(prose, 0) or not page
     while at < len(prose):
         end = closing_index(prose, at) + 1
         if prose[at].type == "heading_open":
-            if found:
+            if is_stray:
                 yield range(start, at)
-            found, asked = False, is_question(prose, at) or not page
-        if not found and any(_tells_answer(t, asked) for t in prose[at:end]):
-            start, found = at, True
+            is_stray, asked = False, is_question(prose, at) or not page
+        if not is_stray and any(_tells_answer(t, asked) for t in prose[at:end]):
+            start, is_stray = at, True
         at = end
-    if found:
+    if is_stray:
         yield range(start, at)
 
 
@@ -80,8 +80,8 @@ def is_question(prose: Sequence[Token], at: int) -> bool:
 
 def find_box(token: Token) -> str:
     """Return the check box at the start of a line; "" if there is none or it is a link."""
-    found = _BOX.match(token.content) if token.type == "inline" else None
-    return found[0] if found and not _is_linked(token) else ""
+    match = _BOX.match(token.content) if token.type == "inline" else None
+    return match[0] if match and not _is_linked(token) else ""
 
 
 def is_lost_comment(token: Token) -> bool:
@@ -110,8 +110,8 @@ def _report_block(block: Sequence[Token], source_file: SourceFile) -> None:
         hint = "Write <!-- before q: and --> behind it."
         source_file.report("E10", first, 1, message, hint)
         return
-    if found := _find_blank(token):
-        kind, blank = found
+    if kind_and_blank := _find_blank(token):
+        kind, blank = kind_and_blank
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
         hint = f"Write <!-- q: some-id and type: {kind} below a heading above it. A link is "
         hint += "[words](../topic/concept.md), a picture ![what it shows](name.svg)."
@@ -146,8 +146,8 @@ def _find_blank(token: Token) -> tuple[str, str] | None:
     """Return kind and text of the first blank outside of code and links."""
     texts = [c.content for c in token.children or () if c.type == "text"]
     for kind, blank in _BLANKS.items():
-        if found := next(filter(None, map(blank.search, texts)), None):
-            return kind, found[0]
+        if match := next(filter(None, map(blank.search, texts)), None):
+            return kind, match[0]
     return None
 
 
@@ -199,22 +199,22 @@ def read_regions(text: str, source_file: SourceFile, kind: FileKind) -> list[Reg
 
 def split_into_items(text: str, source_file: SourceFile) -> list[Region]:
     """Split a text without front matter. Misplaced comments are reported."""
-    found = parse_markdown(_blank_unclosed_comments(text, source_file))
+    tokens = parse_markdown(_blank_unclosed_comments(text, source_file))
     regions: list[Region] = []
     prose: list[Token] = []
     at = 0
-    while at < len(found):
-        if _is_item(found, at):
+    while at < len(tokens):
+        if _is_item(tokens, at):
             if prose:
                 regions.append(ProseRegion(prose))
                 prose = []
-            end = _end_of_item(found, at)
-            regions.append(_build_draft(found, at, end, source_file))
+            end = _end_of_item(tokens, at)
+            regions.append(_build_draft(tokens, at, end, source_file))
             at = end
             continue
-        if _is_comment(found[at]):
-            _report_comment_without_heading(found[at], prose, source_file)
-        prose.append(found[at])
+        if _is_comment(tokens[at]):
+            _report_comment_without_heading(tokens[at], prose, source_file)
+        prose.append(tokens[at])
         at += 1
     if prose:
         regions.append(ProseRegion(prose))
@@ -288,10 +288,10 @@ def _report_glued_above(token: Token, source_file: SourceFile) -> bool:
     while above > 0 and not source_file.lines[above - 1].strip():
         above -= 1
     line = source_file.lines[above - 1] if above > 0 else ""
-    found = _GLUED.fullmatch(line.strip())
-    if found:
-        report_glued("E02", above, found, source_file)
-    return bool(found)
+    match = _GLUED.fullmatch(line.strip())
+    if match:
+        report_glued("E02", above, match, source_file)
+    return bool(match)
 
 
 def report_glued(code: str, line: int, match: re.Match[str], source_file: SourceFile) -> None:
@@ -467,9 +467,9 @@ def _report_nameless(prose: list[Token], at: int, source_file: SourceFile) -> No
         hint = "Begin it with q: and an id: <!-- q: some-id"
         source_file.report("E01", first_line(below), 1, message, hint)
         return
-    found = match_glued_heading(heading)
-    if found:
-        report_glued("E01", first_line(heading), found, source_file)
+    match = match_glued_heading(heading)
+    if match:
+        report_glued("E01", first_line(heading), match, source_file)
         return
     if stray := _stray_comment(prose, at, source_file):
         words = source_file.lines[stray - 1].strip()[:40]

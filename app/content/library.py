@@ -102,15 +102,11 @@ def drop_draft_warnings(
     """Drop W77 (scaffold text) in what is not live: it is allowed there."""
     drafts = {t.slug for t in authored.topics.values() if t.status != "live"}
     starts: dict[str, list[tuple[int, bool]]] = {}
-    items: list[Question | Flashcard] = [
-        *authored.questions.values(),
-        *authored.cards.values(),
-    ]
+    items: list[Question | Flashcard] = [*authored.questions.values(), *authored.cards.values()]
     for item in items:
-        found = starts.setdefault(item.place.path, [])
-        found.append((item.place.line, item.status == "live"))
-    for found in starts.values():
-        found.sort()
+        starts.setdefault(item.place.path, []).append((item.place.line, item.status == "live"))
+    for lines in starts.values():
+        lines.sort()
     sketched = {item.topic for item in items if item.status != "live"}
     return [
         p
@@ -157,26 +153,26 @@ def assemble_course(course: ParsedCourse) -> AssembledCourse:
     owners = course_rules.accepted_owners(course)
     pages = {r.topic.slug: r.topic for r in course.readings.values() if r.topic}
     questions, cards = _owned_items(course, pages, owners.items)
-    found = [
+    problems = [
         *_check_across_files(course, pages, questions, cards),
         *_check_unreviewed(course, owners.items),
     ]
     homeless = _check_homeless_items(course, pages)
-    found += homeless
-    out = _items_kept_out(found)
+    problems += homeless
+    out = _items_kept_out(problems)
     out |= {(fact.id, p.path) for p in homeless for fact in course.readings[p.path].facts}
     questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
     cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
     authored = CourseWithDrafts(_ordered_topics(course, pages, questions, cards), questions, cards)
     questions, cards, shown = only_live(questions), only_live(cards), only_live(pages)
     topics = _ordered_topics(course, shown, questions, cards)
-    found += owners.problems  # these leave out copies of an item, but not the owner of an id
+    problems += owners.problems  # these leave out copies of an item, but not the owner of an id
     # Parsed files already lack broken items. A file that broke is shown in its last
     # good version, so its current problems must not remove items.
-    found += [p for r in course.readings.values() for p in r.problems]
-    found += check_coverage(course, authored.questions.values(), authored.cards.values())
-    found += check_topics(topics, course.readings, authored.questions, authored.cards)
-    told = tuple(sorted(set(drop_draft_warnings(found, authored))))
+    problems += [p for r in course.readings.values() for p in r.problems]
+    problems += check_coverage(course, authored.questions.values(), authored.cards.values())
+    problems += check_topics(topics, course.readings, authored.questions, authored.cards)
+    told = tuple(sorted(set(drop_draft_warnings(problems, authored))))
     return AssembledCourse(topics, questions, cards, told, authored)
 
 
@@ -203,9 +199,9 @@ def _check_unreviewed(
     course: ParsedCourse, owners: Mapping[str, IdClaim]
 ) -> Iterator[ContentProblem]:
     """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
-    for found in check_reviews(course.readings, course.today):
-        if _is_owner_at(owners.get(found.item), found.path, found.line):
-            yield found
+    for problem in check_reviews(course.readings, course.today):
+        if _is_owner_at(owners.get(problem.item), problem.path, problem.line):
+            yield problem
 
 
 def _items_kept_out(problems: list[ContentProblem]) -> set[tuple[str, str]]:
@@ -234,8 +230,8 @@ def _check_missing_objectives(
     questions: Mapping[str, Question], pages: Mapping[str, Topic]
 ) -> Iterator[ContentProblem]:
     """Report E14 once per page: neither it nor some of its questions name an objective."""
-    found = Counter(q.topic for q in questions.values() if not q.objectives)
-    for slug, count in found.items():
+    counts = Counter(q.topic for q in questions.values() if not q.objectives)
+    for slug, count in counts.items():
         if slug in pages:
             message = f"Neither the page nor {count} of its questions name an objective."
             hint = "Write objective: with a number of syllabus.toml into the front matter."
@@ -243,7 +239,7 @@ def _check_missing_objectives(
 
 
 def _check_homeless_items(course: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
-    found = []
+    problems = []
     told = set(pages)
     for path, reading in course.readings.items():
         slug = path.split("/")[1] if path.startswith("topics/") else ""
@@ -251,8 +247,8 @@ def _check_homeless_items(course: ParsedCourse, pages: Mapping[str, Topic]) -> l
             told.add(slug)
             message = f"The topic “{slug}” has no concept.md."
             hint = "Write its page: a title, a source and a paragraph are a start."
-            found.append(make_problem((path, 1, 1), "E61", message, hint))
-    return found
+            problems.append(make_problem((path, 1, 1), "E61", message, hint))
+    return problems
 
 
 def _owned_items(
@@ -302,15 +298,15 @@ def _with_drawings(question: Question, course: ParsedCourse) -> Question:
     readings = {
         name: course.readings.get(f"{folder}/{name}") for name in kind.drawings(question.answer)
     }
-    found = {
+    drawings = {
         name: reading.drawing
         for name, reading in readings.items()
         if reading and isinstance(reading.drawing, SvgFigure)
     }
-    if not found:
+    if not drawings:
         return question
-    answer = kind.drawn(question.answer, found)
-    words = content_hash(f"{question.revision} {hashed_text(found)}")
+    answer = kind.drawn(question.answer, drawings)
+    words = content_hash(f"{question.revision} {hashed_text(drawings)}")
     return dataclasses.replace(question, answer=answer, revision=words)
 
 
@@ -369,8 +365,8 @@ def _live_sections(
         for piece in section.pieces:
             if isinstance(piece, ImageBlock):
                 shown[piece.file] += 1
-                found = find_drawings(course.readings, f"{folder}/{piece.file}")
-                pieces.append(HtmlBlock(render_figure(piece, found, shown[piece.file])))
+                drawings = find_drawings(course.readings, f"{folder}/{piece.file}")
+                pieces.append(HtmlBlock(render_figure(piece, drawings, shown[piece.file])))
             elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
         sections.append(dataclasses.replace(section, pieces=tuple(pieces)))
@@ -464,8 +460,8 @@ def _nearest_picture_hint(folder: Path, place: list[str]) -> str:
     topic = folder.joinpath(*place[:2])
     if len(place) < 3 or not lies_within("/".join(place[2:])) or not topic.is_dir():
         return ""
-    found = itertools.islice(topic.rglob("*"), _MOST_FILES)
-    names = [f.relative_to(topic).as_posix() for f in found if f.suffix in PICTURES]
+    files = itertools.islice(topic.rglob("*"), _MOST_FILES)
+    names = [f.relative_to(topic).as_posix() for f in files if f.suffix in PICTURES]
     near = closest_word("/".join(place[2:]), names)
     return f"\nDid you mean “{near}”?" if near else ""
 
@@ -604,12 +600,12 @@ def _assemble_without_file(
             continue
         own = course.readings[path].problems if path in course.readings else ()
         what = "This file" if path in course.readings else "The course"
-        found = internal_error_problem((path or "syllabus.toml", 1, 1), what, error)
-        problems = {*made.problems, *own, found}
+        problem = internal_error_problem((path or "syllabus.toml", 1, 1), what, error)
+        problems = {*made.problems, *own, problem}
         return spared, dataclasses.replace(made, problems=tuple(sorted(problems)))
-    found = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
+    problem = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
     empty = dataclasses.replace(course, readings={})
-    return empty, AssembledCourse({}, {}, {}, (found,))
+    return empty, AssembledCourse({}, {}, {}, (problem,))
 
 
 def _fallback_candidates(
@@ -626,10 +622,7 @@ def _fallback_candidates(
         yield path, others
     if earlier:
         changed = {p for p, r in earlier.items() if readings.get(p) != r}
-        yield (
-            "",
-            {p: dataclasses.replace(r, outdated=p in changed) for p, r in earlier.items()},
-        )
+        yield ("", {p: dataclasses.replace(r, outdated=p in changed) for p, r in earlier.items()})
 
 
 def _check_pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
@@ -652,11 +645,7 @@ class LiveLibrary:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        cache: Path | None = None,
-        glance: float = 0.0,
-        kept: Path | None = None,
+        self, folder: Path, cache: Path | None = None, glance: float = 0.0, kept: Path | None = None
     ) -> None:
         self.folder = folder
         self.cache = cache
@@ -713,9 +702,9 @@ class LiveLibrary:
             self._files.keep(without=failed)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
             shown = self._state[0] if self._state else _EMPTY
-            found = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
-            problems = tuple(p for p in shown.problems if p != found)
-            shown = dataclasses.replace(shown, problems=(*problems, found))
+            problem = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
+            problems = tuple(p for p in shown.problems if p != problem)
+            shown = dataclasses.replace(shown, problems=(*problems, problem))
             return shown, _RetryTimes(time.monotonic() + _RETRY)
         self._failed = library_version(readings) if failed else ""
         sound = {p: r for p, r in readings.items() if p not in failed}
@@ -727,16 +716,16 @@ class LiveLibrary:
     def _log_errors(self, library: Library) -> None:
         """Log the first error of each file, once as long as it stays the same."""
         first: dict[str, ContentProblem] = {}
-        for found in library.problems:
-            if found.severity == "error":
-                first.setdefault(found.path, found)
-        for path, found in first.items():
-            if self._told.get(path) != found:
+        for problem in library.problems:
+            if problem.severity == "error":
+                first.setdefault(problem.path, problem)
+        for path, problem in first.items():
+            if self._told.get(path) != problem:
                 words = "what is sound in it is served"
                 if path in library.outdated:
                     words = "its last good version is served"
-                place = remove_line_breaks(f"{path}:{found.line}")
-                said = remove_line_breaks(f"{found.code} {found.message}")
+                place = remove_line_breaks(f"{path}:{problem.line}")
+                said = remove_line_breaks(f"{problem.code} {problem.message}")
                 _log.warning("content %s: %s: %s", place, words, said)
         self._told = first
 

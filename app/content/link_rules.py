@@ -22,26 +22,26 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
     address, _, anchor = mention.value.partition("#")
     if address.startswith(_TERM):
         known = {t.anchor for r in readings.values() for t in r.terms}
-        found = not anchor or anchor in known
-        hint = "" if found else _nearest_name_hint(anchor, known)
+        exists = not anchor or anchor in known
+        hint = "" if exists else _nearest_name_hint(anchor, known)
     else:
         slug = address.removeprefix(_PAGE) or path.split("/")[-2]
         reading = readings.get(f"topics/{slug}/concept.md")
         given = anchor.startswith(("src-", "q-")) or anchor in _RESERVED_ANCHORS
         anchors = set(reading.anchors) if reading else set()
-        found = reading is not None and (not anchor or given or anchor in anchors)
+        exists = reading is not None and (not anchor or given or anchor in anchors)
         hint = ""
-        if not found:
+        if not exists:
             hint = (
                 _nearest_name_hint(anchor, anchors)
                 if reading
                 else _nearest_name_hint(slug, {r.topic.slug for r in readings.values() if r.topic})
             )
-        if not found and (slug.endswith(".md") or "/" in slug):
+        if not exists and (slug.endswith(".md") or "/" in slug):
             hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."
             if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
                 hint = f"Write https://www.{web} for a page of the web."
-    if not found:
+    if not exists:
         message = f"There is no page or heading “{mention.value}”."
         place = (path, mention.line, mention.column)
         yield make_problem(place, "E61", message, hint, mention.item)
@@ -102,10 +102,10 @@ _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 def find_drawings(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
     """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
-    found = [_drawing_at(readings, path), _drawing_at(readings, phone_variant(path))]
-    if not isinstance(found[0], SvgFigure) or not found[0].meant:
+    drawings = [_drawing_at(readings, path), _drawing_at(readings, phone_variant(path))]
+    if not isinstance(drawings[0], SvgFigure) or not drawings[0].meant:
         return ()
-    return tuple(d for d in found if isinstance(d, SvgFigure))
+    return tuple(d for d in drawings if isinstance(d, SvgFigure))
 
 
 def check_drawing(
@@ -119,17 +119,17 @@ def check_drawing(
     asked = mention.kind == "drawing"
     if not asked and not any(d and d.meant for d in pair.values()):
         return
-    for name, found in pair.items():
-        if isinstance(found, SvgProblem) and not region:
-            at = (f"{folder}/{name}", found.line, 1)
-            message = f"This drawing cannot be shown: {found.why}."
-            yield make_problem(at, "E58", message, found.remedy or _HINT, mention.item)
-        elif isinstance(found, SvgFigure) and region in found.blurred:
-            message = f"{name}, line {found.line}: {found.blurred[region]}."
+    for name, drawing in pair.items():
+        if isinstance(drawing, SvgProblem) and not region:
+            at = (f"{folder}/{name}", drawing.line, 1)
+            message = f"This drawing cannot be shown: {drawing.why}."
+            yield make_problem(at, "E58", message, drawing.remedy or _HINT, mention.item)
+        elif isinstance(drawing, SvgFigure) and region in drawing.blurred:
+            message = f"{name}, line {drawing.line}: {drawing.blurred[region]}."
             yield make_problem(place, "E58", message, _POINTED, mention.item)
-        elif isinstance(found, SvgFigure) and region and region not in found.regions:
+        elif isinstance(drawing, SvgFigure) and region and region not in drawing.regions:
             message = f"{name} has no region “{region}”."
-            hint = did_you_mean(region, sorted(found.regions - set(found.blurred)))
+            hint = did_you_mean(region, sorted(drawing.regions - set(drawing.blurred)))
             yield make_problem(place, "E59", message, hint, mention.item)
     if not region:
         sound = {n: d for n, d in pair.items() if isinstance(d, SvgFigure)}

@@ -157,10 +157,10 @@ class ParseCache:
         """Return a cached entry; None if it is missing or damaged."""
         self.used.add(name)
         try:
-            found = decode_value(json.loads((self.folder / name).read_bytes()))
+            decoded = decode_value(json.loads((self.folder / name).read_bytes()))
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
-        return found if isinstance(found, ParsedFile) else None
+        return decoded if isinstance(decoded, ParsedFile) else None
 
     def put(self, name: str, reading: ParsedFile) -> None:
         """Save an entry. Failures are ignored; the next start parses the file again."""
@@ -232,17 +232,17 @@ class LastGoodFiles:
             _log.warning("last good content cannot be kept in %s: %s", self.folder, error)
         self._refused = True
 
-    def forget_all_but(self, found: Collection[str]) -> None:
+    def forget_all_but(self, existing: Collection[str]) -> None:
         """Delete the copies of files that no longer exist, and incomplete ones.
 
         If the course has no files at all, its disk is probably missing: no copy is
         deleted.
         """
-        wanted = {self.folder / path for path in found}
+        wanted = {self.folder / path for path in existing}
         for folder, _, names in os.walk(self.folder, topdown=False):
             for file in (Path(folder, name) for name in names):
                 half = file.name.startswith(".") and file not in wanted
-                if (half and _is_abandoned(file)) or (found and not half and file not in wanted):
+                if (half and _is_abandoned(file)) or (existing and not half and file not in wanted):
                     with contextlib.suppress(OSError):
                         file.unlink()
             with contextlib.suppress(OSError):  # fails if it contains copies

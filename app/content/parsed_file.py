@@ -148,10 +148,7 @@ def glossary_names(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
     pattern = re.compile(rf"(?<![\w-])({words})(?:(?:e?s)?(?![\w-]))")
     capitals = frozenset(f.lower() for f, _ in forms if f[1:].lower() != f[1:])
     return GlossaryNames(
-        pattern,
-        anchors,
-        "\n".join(f"{n}={a}" for n, a in sorted(anchors.items())),
-        capitals,
+        pattern, anchors, "\n".join(f"{n}={a}" for n, a in sorted(anchors.items())), capitals
     )
 
 

@@ -32,10 +32,7 @@ _PLAINLY = {
         "A quotation mark is not closed in this line.",
         'Write " at its end.',
     ),
-    "Expected '=' after a key": (
-        "This line has no “=” behind its key.",
-        'Write key = "text".',
-    ),
+    "Expected '=' after a key": ("This line has no “=” behind its key.", 'Write key = "text".'),
     "Expected ']' at the end of a table": (
         "This [heading] is not closed, or holds a space.",
         "Write [one-word] on a line of its own.",
@@ -52,11 +49,11 @@ def describe_toml_error(what: str, row: str) -> tuple[str, str]:
     for begins, said in _PLAINLY.items():
         if what.startswith(begins):
             return said
-    if found := _SETTING.match(row):
+    if match := _SETTING.match(row):
         if what == "Invalid value":
-            return _unquoted_value(found["key"], found["value"])
+            return _unquoted_value(match["key"], match["value"])
         if what.startswith("Expected newline"):
-            return _trailing_text(found["key"], found["value"])
+            return _trailing_text(match["key"], match["value"])
     return "", ""
 
 
@@ -66,10 +63,7 @@ def _unquoted_value(key: str, value: str) -> tuple[str, str]:
         message = "A text of this list does not stand in straight quotation marks."
         return message, f'Write {key} = ["one", "two"]'
     if value.casefold() in _SWITCHES:
-        return (
-            f"“{value}” is not known here.",
-            f"Write {key} = {_SWITCHES[value.casefold()]}",
-        )
+        return (f"“{value}” is not known here.", f"Write {key} = {_SWITCHES[value.casefold()]}")
     words = value.strip(_QUOTES)[:_MOST_SHOWN]
     message = f"“{words}” does not stand in straight quotation marks."
     return message, f'Write {key} = "{words}"'
@@ -161,12 +155,12 @@ def _refuse_unknown(
 
 def _read_texts(table: Mapping[str, Any], key: str, source_file: SourceFile) -> tuple[str, ...]:
     """Return a list of texts. Other values are reported and left out."""
-    found = table.get(key, [])
-    if not isinstance(found, list):
+    values = table.get(key, [])
+    if not isinstance(values, list):
         _refuse_value(key, "a list of texts in quotes", source_file)
         return ()
-    words = [word for value in found if (word := _plain_text_value(value)) is not None]
-    if len(words) < len(found):
+    words = [word for value in values if (word := _plain_text_value(value)) is not None]
+    if len(words) < len(values):
         _refuse_value(key, "a list of texts in quotes", source_file)
     return tuple(_limit_rows(words, key, source_file))
 
@@ -190,19 +184,19 @@ def _plain_text_value(value: Any) -> str | None:
 
 
 def _read_rows(table: Mapping[str, Any], key: str, source_file: SourceFile) -> list[Any]:
-    found = table.get(key, [])
-    rows = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
-    if not isinstance(found, list) or len(rows) < len(found):
+    value = table.get(key, [])
+    rows = [r for r in value if isinstance(r, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list) or len(rows) < len(value):
         _refuse_value(key, f"written as [[{key}]]", source_file)
     return _limit_rows(rows, key, source_file)
 
 
-def _limit_rows(found: list[Any], key: str, source_file: SourceFile) -> list[Any]:
-    if len(found) > MOST_ENTRIES:
+def _limit_rows(rows: list[Any], key: str, source_file: SourceFile) -> list[Any]:
+    if len(rows) > MOST_ENTRIES:
         place = value_location(key, source_file)
-        message = f"“{key}” has {len(found):,} entries."
+        message = f"“{key}” has {len(rows):,} entries."
         source_file.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
-    return found[:MOST_ENTRIES]
+    return rows[:MOST_ENTRIES]
 
 
 _EXAMPLES = {
@@ -223,7 +217,7 @@ def _refuse_value(key: str, wanted: str, source_file: SourceFile) -> None:
 
 def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
     """Return the sources. An entry without a title is reported and left out."""
-    found = []
+    sources = []
     lines = dict(entry_lines(source_file))
     tables = read_toml(source_file)
     for key in _limit_rows(list(tables), "sources", source_file):
@@ -245,8 +239,8 @@ def read_sources(source_file: SourceFile) -> tuple[CitedSource, ...]:
             message = f"The source “{key}” has no title."
             source_file.report("E10", *place, message, 'Write title = "…" below it.')
             continue
-        found.append(_read_source(key, table, place, source_file))
-    return tuple(found)
+        sources.append(_read_source(key, table, place, source_file))
+    return tuple(sources)
 
 
 def _read_source(
@@ -326,20 +320,20 @@ def _expect_title(
 
 def _read_switch(table: Mapping[str, Any], key: str, source_file: SourceFile) -> bool:
     """Return a boolean key, True by default."""
-    found = table.get(key, True)
-    if not isinstance(found, bool):
+    value = table.get(key, True)
+    if not isinstance(value, bool):
         _refuse_value(key, "true or false", source_file)
         return True
-    return found
+    return value
 
 
 def _read_language(table: Mapping[str, Any], source_file: SourceFile) -> str:
     """Return the course's language tag, English by default."""
-    found = _read_text(table, "language", source_file, _ENGLISH)
-    tag = language_tag(found)
+    language = _read_text(table, "language", source_file, _ENGLISH)
+    tag = language_tag(language)
     if not tag:
         place = value_location("language", source_file)
-        message = f"“{found}” is not the tag of a language."
+        message = f"“{language}” is not the tag of a language."
         hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
         source_file.report("E13", *place, message, hint)
     return tag or _ENGLISH
@@ -494,7 +488,7 @@ _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
 
 def read_lock(source_file: SourceFile) -> tuple[LockEntry, ...]:
     """Return the entries of ids.lock. Unreadable lines are reported."""
-    found: dict[str, LockEntry] = {}
+    entries: dict[str, LockEntry] = {}
     for number, line in enumerate(source_file.lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -506,12 +500,12 @@ def read_lock(source_file: SourceFile) -> tuple[LockEntry, ...]:
             hint = "Restore the line, or delete it and run the check with --fix."
             source_file.report("E10", number, 1, "This line cannot be read.", hint)
             continue
-        first = found.setdefault(entry.id, entry)
+        first = entries.setdefault(entry.id, entry)
         if first is not entry:
             message = f"“{entry.id}” stands in line {first.line} already."
             hint = "Keep the newer line; or the one with two dates, if it is retired."
             source_file.report("E11", number, 1, message, hint)
-    return tuple(found.values())
+    return tuple(entries.values())
 
 
 def _read_lock_entry(fields: list[str], line: int) -> LockEntry:

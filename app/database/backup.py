@@ -153,10 +153,7 @@ def _expect_readable_archive(path: Path) -> Iterator[None]:
 
 
 def create_backup(
-    installation: Installation,
-    target: Path,
-    now: dt.datetime,
-    pause: Pause = lambda: None,
+    installation: Installation, target: Path, now: dt.datetime, pause: Pause = lambda: None
 ) -> BackupManifest:
     """Write a backup to `target`, which is replaced only once the backup is completely on disk.
 
@@ -299,20 +296,20 @@ def name_migration_backup(day: dt.date, old: str, new: str) -> str:
 
 def list_daily_backups(folder: Path) -> dict[Path, dt.date]:
     """Return the backups in a folder with their dates, newest last. Other files are ignored."""
-    found = {}
+    backups = {}
     for path in folder.glob("headroom-*.zip"):
         if match := _NAME.fullmatch(path.name):
             try:
-                found[path] = dt.date.fromisoformat(match[1])
+                backups[path] = dt.date.fromisoformat(match[1])
             except ValueError:  # no date, such as headroom-2026-02-31.zip: not a backup
                 continue
-    return dict(sorted(found.items(), key=lambda copy: (copy[1], copy[0].name)))
+    return dict(sorted(backups.items(), key=lambda copy: (copy[1], copy[0].name)))
 
 
 def find_expired_backups(folder: Path) -> list[Path]:
-    found = list_daily_backups(folder)
-    stay = dates_to_keep(found.values())
-    return [path for path, day in found.items() if day not in stay]
+    backups = list_daily_backups(folder)
+    stay = dates_to_keep(backups.values())
+    return [path for path, day in backups.items() if day not in stay]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

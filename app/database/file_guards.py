@@ -111,10 +111,10 @@ class ReplacedFileGuard:
 
     def _look(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
+            status = os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
 
 def expect_database(engine: Engine) -> None:
@@ -209,8 +209,8 @@ def _chown_new_folder(folder: Path) -> None:
 
 
 def _folder_owner(folder: Path) -> tuple[int, int]:
-    found = folder.stat()
-    return found.st_uid, found.st_gid
+    status = folder.stat()
+    return status.st_uid, status.st_gid
 
 
 def _chown_if_root_owned(name: str, place: int, owner: tuple[int, int]) -> None:
@@ -224,9 +224,9 @@ def _chown_if_root_owned(name: str, place: int, owner: tuple[int, int]) -> None:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     handle = os.open(name, flags, dir_fd=place)
     try:
-        found = os.fstat(handle)
-        alone = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-        if found.st_uid == _ROOT and (alone or stat.S_ISDIR(found.st_mode)):
+        status = os.fstat(handle)
+        alone = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        if status.st_uid == _ROOT and (alone or stat.S_ISDIR(status.st_mode)):
             os.fchown(handle, *owner)
     finally:
         os.close(handle)

@@ -161,14 +161,14 @@ def _examine_contents(path: Path, connection: sqlite3.Connection) -> str:
     tables = {name for (name,) in rows if not name.startswith("sqlite_")}
 
     def revision() -> str:
-        found = connection.execute("SELECT version_num FROM alembic_version")
-        return str((found.fetchone() or ("",))[0])
+        rows = connection.execute("SELECT version_num FROM alembic_version")
+        return str((rows.fetchone() or ("",))[0])
 
-    found = _judge_revision(tables, revision, f"the database {path}")
+    current = _judge_revision(tables, revision, f"the database {path}")
     (word,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if word != "ok":
         raise _damaged_database_error(path, word)
-    return found
+    return current
 
 
 def _damaged_database_error(path: Path, words: str) -> UnusableDatabaseError:
@@ -179,17 +179,17 @@ def _damaged_database_error(path: Path, words: str) -> UnusableDatabaseError:
 def _judge_revision(tables: set[str], revision: Callable[[], str], subject: str) -> str:
     if not tables:
         return ""
-    found = revision() if "alembic_version" in tables else ""
+    current = revision() if "alembic_version" in tables else ""
     missing = SQLModel.metadata.tables.keys() - tables
-    if found == latest_revision() and missing:
+    if current == latest_revision() and missing:
         raise UnusableDatabaseError(
             f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE}."
         )
-    if found in _known_revisions() or (not found and tables == {"alembic_version"}):
-        return found
-    if _REVISION_PATTERN.fullmatch(found) and found > latest_revision():
+    if current in _known_revisions() or (not current and tables == {"alembic_version"}):
+        return current
+    if _REVISION_PATTERN.fullmatch(current) and current > latest_revision():
         raise UnusableDatabaseError(
-            f"{subject} was written by a newer Headroom (its schema is {found}; this "
+            f"{subject} was written by a newer Headroom (its schema is {current}; this "
             f"version knows up to {latest_revision()}): install the newer version again, or "
             f"{_RESTORE} that this version wrote."
         )
@@ -247,11 +247,7 @@ def _run_without_foreign_keys(
 
 
 _KEY = int.from_bytes(b"headroom", "big")
-_WITHOUT_LIMIT = (
-    "lock_timeout",
-    "statement_timeout",
-    "idle_in_transaction_session_timeout",
-)
+_WITHOUT_LIMIT = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
 
 
 def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:

@@ -447,10 +447,7 @@ class Learner(SQLModel, table=True):
     `mail_key` leads to where it is confirmed and removed, `mailed` is the day of the last mail.
     """
 
-    __table_args__ = (
-        Index("ix_learner_person", "person", "course", unique=True),
-        NEVER_REUSED,
-    )
+    __table_args__ = (Index("ix_learner_person", "person", "course", unique=True), NEVER_REUSED)
 
     id: int | None = Field(default=None, primary_key=True)
     key: str = Field(max_length=43, unique=True)

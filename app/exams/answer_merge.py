@@ -92,8 +92,8 @@ def is_entered(raw: Raw) -> bool:
 def _entered_fields(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
     """Return the given fields, normalized, without differences that do not matter."""
     typed = {name: sorted(v.strip() for v in raw.get(name, ())) for name in names}
-    found = {name: [v for v in values if v] for name, values in typed.items()}
-    full = {name: values for name, values in found.items() if values}
+    entered = {name: [v for v in values if v] for name, values in typed.items()}
+    full = {name: values for name, values in entered.items() if values}
     return {} if full.keys() <= {"unit"} else full
 
 

@@ -79,9 +79,7 @@ def drawable_questions(
 
 
 def match_exam_types(
-    questions: Sequence[Question],
-    domain_of: Mapping[str, str],
-    wanted: Mapping[str, int],
+    questions: Sequence[Question], domain_of: Mapping[str, str], wanted: Mapping[str, int]
 ) -> Sequence[Question]:
     """Return the questions of the types in most exams: single and multiple choice.
 
@@ -198,9 +196,9 @@ def exam_title(slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[st
     """Return the title of a paper, current or old; `titles` are those of domains."""
     if slug in exams:
         return exams[slug].title
-    found = _CUT.fullmatch(slug)
-    if found is None:
+    match = _CUT.fullmatch(slug)
+    if match is None:
         return slug
-    if found["domain"]:
-        return f"{titles.get(found['domain'], 'One domain')} only"
-    return "Short mock exam" if found["way"] == "short" else "Only what you missed"
+    if match["domain"]:
+        return f"{titles.get(match['domain'], 'One domain')} only"
+    return "Short mock exam" if match["way"] == "short" else "Only what you missed"

@@ -38,14 +38,14 @@ class StartExamDraft:
     @property
     def problems(self) -> list[dict[str, str]]:
         """The invalid fields."""
-        found = []
+        messages = []
         if self.factor not in _ALLOWED:
             words = f"Time factor: “{self.factor}” is not one of {', '.join(_ALLOWED)}."
-            found.append({"field": "factor", "message": words})
+            messages.append({"field": "factor", "message": words})
         if self.kinds not in {"", EVERY_KIND}:
             words = f"Kinds of questions: “{self.kinds}” is neither empty nor all."
-            found.append({"field": "kinds", "message": words})
-        return found
+            messages.append({"field": "kinds", "message": words})
+        return messages
 
     @property
     def wish(self) -> StartExamForm:

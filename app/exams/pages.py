@@ -48,7 +48,6 @@ from app.exams.sitting import (
     close_sitting,
     compute_exam_pace,
     draw_sitting,
-    drawn_question,
     find_unreadable,
     graded_items,
     slot_as_graded,
@@ -69,7 +68,7 @@ from app.quiz.question_page import (
     build_feedback,
     refuse_during_exam,
 )
-from app.quiz.store import RecordedAttempt, load_history
+from app.quiz.store import RecordedAttempt, load_history, question_in_revision
 from app.spaced_repetition.added_cards import added_cards
 from app.spaced_repetition.card_ids import exists_in_course, question_card_id
 from app.web.dependencies import RowNumber
@@ -254,11 +253,7 @@ def _redirect_to_first(sitting: int) -> RedirectResponse:
 
 @router.get("/sittings/{sitting}/questions/{number}")
 def show_exam_question(
-    ctx: Reader,
-    sitting: RowNumber,
-    number: RowNumber,
-    reported: bool = False,
-    told: Told = "",
+    ctx: Reader, sitting: RowNumber, number: RowNumber, reported: bool = False, told: Told = ""
 ) -> Response:
     """One question of the paper; with its feedback after the end.
 
@@ -306,7 +301,9 @@ def review_answers(ctx: Reader, sitting: RowNumber, show: Filter = "all") -> Res
     kept = store.load_answers(ctx.db, sat.id)
     words = {
         slot.number: excerpt(
-            draw_variant(drawn_question(ctx.db, ctx.library, slot), slot.seed).stem
+            draw_variant(
+                question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+            ).stem
         )
         for slot in sat.slots
     }
@@ -431,7 +428,9 @@ def _factor_words(factor: float, exam: ExamBlueprint) -> str:
 def _build_answer_change(
     ctx: RequestContext, slot: PaperItem, form: ExamAnswerForm
 ) -> AnswerChange:
-    variant = draw_variant(drawn_question(ctx.db, ctx.library, slot), slot.seed)
+    variant = draw_variant(
+        question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+    )
     return AnswerChange(
         number=slot.number,
         sent=_answer_state(variant, form),
@@ -473,7 +472,9 @@ def _open_exam_question(
     kept: SavedAnswer = frame["kept"]
     why: UnreadableResponse | None = frame["unreadable"].get(slot.number)
     return OpenQuestion(
-        variant=draw_variant(drawn_question(ctx.db, ctx.library, slot), slot.seed),
+        variant=draw_variant(
+            question_in_revision(ctx.db, ctx.library, slot.item, slot.revision), slot.seed
+        ),
         token="",
         context="exam",
         place=slot.number,
@@ -514,7 +515,7 @@ def _build_exam_frame(
 def _render_solution(
     ctx: RequestContext, sitting: SittingState, slot: PaperItem, *, reported: bool
 ) -> HTMLResponse:
-    refuse_during_exam(ctx, drawn_question(ctx.db, ctx.library, slot))
+    refuse_during_exam(ctx, question_in_revision(ctx.db, ctx.library, slot.item, slot.revision))
     paper = {row.number: row for row in graded_items(ctx.db, ctx.library, sitting)}
     missed = _in_learning_order(ctx, sum_up_exam(list(paper.values())).again)
     numbers = [row.number for row in missed]
@@ -538,7 +539,7 @@ def _answer_feedback(ctx: RequestContext, sitting: SittingState, slot: PaperItem
     given = store.item_scores(ctx.db, sitting).get(slot.item)
     kept = store.load_answers(ctx.db, sitting.id).get(slot.number) or SavedAnswer(slot.number, {})
     graded = slot_as_graded(slot, given)
-    question = drawn_question(ctx.db, ctx.library, graded)
+    question = question_in_revision(ctx.db, ctx.library, graded.item, graded.revision)
     answer = RecordedAttempt(
         given.attempt if given else 0,
         slot.item,

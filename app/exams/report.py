@@ -192,11 +192,11 @@ def _objective_sort_key(name: str) -> tuple[float | str, ...]:
 
 def topics_by_objective(library: Library) -> dict[str, str]:
     """Return the slug of the first page on each objective."""
-    found: dict[str, str] = {}
+    topics: dict[str, str] = {}
     for topic in library.topics.values():
         for objective in topic.objectives:
-            found.setdefault(objective, topic.slug)
-    return found
+            topics.setdefault(objective, topic.slug)
+    return topics
 
 
 def objective_names(library: Library) -> dict[str, str]:
@@ -315,9 +315,7 @@ class ScoreTrend:
 
 
 def score_trend(
-    finished: Sequence[PastSitting],
-    target: int | None,
-    day_of: Callable[[dt.datetime], dt.date],
+    finished: Sequence[PastSitting], target: int | None, day_of: Callable[[dt.datetime], dt.date]
 ) -> ScoreTrend | None:
     """Return the trend of the last sittings, given newest first; None without any."""
     if not finished:

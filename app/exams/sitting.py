@@ -83,15 +83,6 @@ def start_sitting(
     return store.begin_sitting(db, learner_id, started, now)
 
 
-def drawn_question(db: Session, library: Library, slot: PaperItem) -> Question:
-    current = library.questions.get(slot.item)
-    if current is not None and current.revision == slot.revision:
-        return current
-    kept = quiz_store.load_wording(db, slot.item, slot.revision)
-    assert kept is not None  # noqa: S101 - saved when the paper was drawn
-    return kept
-
-
 def close_if_over(
     db: Session, library: Library, sitting: SittingState, now: dt.datetime
 ) -> SittingState:
@@ -109,7 +100,11 @@ def close_sitting(
     if store.close_sitting(db, sitting, by, at):
         kept = store.load_answers(db, sitting.id)
         graded = [
-            _grade_slot(drawn_question(db, library, slot), slot, kept[slot.number])
+            _grade_slot(
+                quiz_store.question_in_revision(db, library, slot.item, slot.revision),
+                slot,
+                kept[slot.number],
+            )
             for slot in sitting.slots
             if slot.number in kept and kept[slot.number].answered
         ]
@@ -145,7 +140,8 @@ def graded_items(db: Session, library: Library, sitting: SittingState) -> list[G
     rows = []
     for slot in sitting.slots:
         point = given.get(slot.item)
-        question = drawn_question(db, library, slot_as_graded(slot, point))
+        drawn = slot_as_graded(slot, point)
+        question = quiz_store.question_in_revision(db, library, drawn.item, drawn.revision)
         mine = kept.get(slot.number) or SavedAnswer(slot.number, {})
         rows.append(
             GradedItem(
@@ -188,9 +184,9 @@ _FEW = 6  # courses, or versions of one
 
 def askable_questions(library: Library) -> tuple[Question, ...]:
     """Return the questions of a course that have an answer, computed once per version."""
-    for known, found in tuple(_asked):
+    for known, questions in tuple(_asked):
         if known is library:
-            return found
+            return questions
     made = tuple(filter(has_solvable_variant, library.questions.values()))
     _asked.insert(0, (library, made))
     del _asked[_FEW:]
@@ -212,14 +208,16 @@ def find_unreadable(
     db: Session, library: Library, sitting: SittingState, answers: Mapping[int, SavedAnswer]
 ) -> dict[int, UnreadableResponse]:
     """Return the answers so far that cannot be parsed, with the reason, by number."""
-    found = {
+    unreadable = {
         slot.number: _unreadable_response(
-            drawn_question(db, library, slot), slot, answers[slot.number]
+            quiz_store.question_in_revision(db, library, slot.item, slot.revision),
+            slot,
+            answers[slot.number],
         )
         for slot in sitting.slots
         if slot.number in answers and answers[slot.number].answered
     }
-    return {number: why for number, why in found.items() if why}
+    return {number: why for number, why in unreadable.items() if why}
 
 
 def _unreadable_response(

@@ -101,8 +101,8 @@ def page_of_added_cards(ctx: RequestContext, wanted: int) -> OwnCardsPage:
     pages = max(1, -(-count // _PAGE))
     number = min(max(wanted, 1), pages)
     added = load_added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
-    found = find_cards_once(ctx, [one.card for one in added])
-    rows = tuple(listed_card_row(ctx, one, found.get(one.card)) for one in added)
+    cards = find_cards_once(ctx, [one.card for one in added])
+    rows = tuple(listed_card_row(ctx, one, cards.get(one.card)) for one in added)
     return OwnCardsPage(rows, number, pages, count)
 
 
@@ -209,10 +209,10 @@ def _list_rows(ctx: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     added = added_cards.added_cards(ctx.db, ctx.learner.id, mine)
     course = [name for name in names if not is_added_card(name)]
     held = queue.card_standings(ctx.db, ctx.learner.id, course)
-    found = find_cards_once(ctx, mine)
+    cards = find_cards_once(ctx, mine)
     for name in names:
         if name in added:
-            yield listed_card_row(ctx, added[name], found.get(name))
+            yield listed_card_row(ctx, added[name], cards.get(name))
         elif parse_card_id(name)[0] != OWN:
             standing, aside = held.get(name, (None, False))
             card = ctx.library.cards[name]
@@ -297,11 +297,7 @@ def _choice_response(ctx: RequestContext, card: str, *, wanted: bool, back: str)
     if term is None:
         return Response(status_code=204)
     return render_page(
-        ctx.request,
-        "flashcards/_term.html",
-        term=term,
-        studied=wanted,
-        pressed=True,
+        ctx.request, "flashcards/_term.html", term=term, studied=wanted, pressed=True
     )
 
 
@@ -340,15 +336,15 @@ class CardDetails:
 
 def load_card_details(ctx: RequestContext, name: str) -> CardDetails:
     """Return the details of a card; raises NotFoundError, or ConflictError during an exam with it."""
-    found = find_card(ctx, name)
+    resolved = find_card(ctx, name)
     db, learner = ctx.db, ctx.learner.id
     held = review_log.load_card(db, learner, name)
     done = last_undoable(db, learner, ctx.day) if learner else None
     history = load_history(db, learner, name)
     return CardDetails(
-        card=found.card,
-        title=found.title,
-        links=found.links,
+        card=resolved.card,
+        title=resolved.title,
+        links=resolved.links,
         facts=tuple(_card_facts(ctx, held, history)),
         log=tuple(_history_line(ctx, row) for row in history),
         token=showing_token(name, held.turns),
@@ -406,11 +402,7 @@ def show_card(
     ctx: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
 ) -> HTMLResponse:
     """The state of a card, its history, and the possible actions."""
-    return ctx.page(
-        "flashcards/about.html",
-        about=load_card_details(ctx, card),
-        done=done,
-    )
+    return ctx.page("flashcards/about.html", about=load_card_details(ctx, card), done=done)
 
 
 @router.post("/{card}/acts")
@@ -432,10 +424,10 @@ async def edit_card_state(request: Request, card: str, form: Acted) -> Response:
 
 def _write_edit(ctx: RequestContext, card: str, form: ManualEditForm) -> int:
     """Save the manual edit; returns its log id, 0 if it was already saved."""
-    found = find_card(ctx, card).card
+    flashcard = find_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
     when = (ctx.now, ctx.day, form.token)
-    return record_manual_edit(ctx.db, ctx.learner.id, found, _parse_edit(ctx, form), when) or 0
+    return record_manual_edit(ctx.db, ctx.learner.id, flashcard, _parse_edit(ctx, form), when) or 0
 
 
 def _parse_edit(ctx: RequestContext, form: ManualEditForm) -> ManualEdit:

@@ -1,15 +1,13 @@
 """Forms of the card pages: filter, rating, undo, manual edit."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 from urllib.parse import parse_qsl
 
-from fastapi import Form as fastapi_Form
-from fastapi import Query, Request
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field, ValidationError
+from fastapi import Form, Query, Request
+from pydantic import BaseModel, Field
 
 from app.errors import InvalidInputError
-from app.web.dependencies import LAST_ROW, Address
+from app.web.dependencies import LAST_ROW, Address, validate_form
 
 Topic = Annotated[str, Field(max_length=80)]
 More = Annotated[int, Field(ge=0, le=200)]
@@ -89,26 +87,22 @@ class AddCardForm(BaseModel):
 
 
 Wished = Annotated[ReviewFilterForm, Query()]
-Undone = Annotated[UndoForm, fastapi_Form()]
-Suspended = Annotated[SuspensionForm, fastapi_Form()]
-Acted = Annotated[ManualEditForm, fastapi_Form()]
-Chosen = Annotated[AddCardForm, fastapi_Form()]
+Undone = Annotated[UndoForm, Form()]
+Suspended = Annotated[SuspensionForm, Form()]
+Acted = Annotated[ManualEditForm, Form()]
+Chosen = Annotated[AddCardForm, Form()]
 
-Form = TypeVar("Form", bound=BaseModel)
 _MOST_FIELDS = 200
 _PLAIN = "application/x-www-form-urlencoded"
 
 
-async def parse_form(request: Request, form: type[Form]) -> Form:
-    """Return the validated fields of a posted form, as FastAPI does for a declared `Form`.
+async def parse_grade(request: Request) -> GradeForm:
+    """Return a posted rating as FastAPI would for a declared `Form`: an empty field was not sent.
 
-    An empty field counts as not sent. Raises RequestValidationError.
+    The route of ratings has no dependencies. Raises RequestValidationError.
     """
     fields = await _form_fields(request)
-    try:
-        return form.model_validate({n: v for n, v in fields.items() if v != ""})
-    except ValidationError as error:
-        raise RequestValidationError(error.errors()) from None
+    return validate_form(GradeForm, {name: value for name, value in fields.items() if value != ""})
 
 
 async def _form_fields(request: Request) -> dict[str, str]:

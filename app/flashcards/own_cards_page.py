@@ -73,17 +73,17 @@ class OwnCardDraft:
     @property
     def problems(self) -> Problems:
         """The problems by field that can be found without rendering."""
-        found = []
+        messages = []
         for field, text in (("front", self.front), ("back", self.back)):
             if len(text) > MAX_SIDE_LENGTH:
                 said = f"At most {MAX_SIDE_LENGTH:,} characters; this has {len(text):,}."
-                found.append({"field": field, "message": said})
+                messages.append({"field": field, "message": said})
         if not self.front.strip():
-            found.append({"field": "front", "message": "Write what the card asks."})
+            messages.append({"field": "front", "message": "Write what the card asks."})
         elif not self.back.strip() and not _GAP.search(self.front):
             said = "Write the answer, or hide a word of the front in {{double braces}}."
-            found.append({"field": "back", "message": said})
-        return found
+            messages.append({"field": "back", "message": said})
+        return messages
 
     @property
     def kept(self) -> str:

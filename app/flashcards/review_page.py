@@ -30,7 +30,7 @@ from app.flashcards.forms import (
     UndoForm,
     Undone,
     Wished,
-    parse_form,
+    parse_grade,
 )
 from app.markup.model import CitedSource, Flashcard
 from app.spaced_repetition import queue as store
@@ -215,15 +215,15 @@ def find_card(ctx: RequestContext, card: str) -> ResolvedCard:
 
     Raises NotFoundError, or ConflictError if a mock exam in progress includes it.
     """
-    found = find_cards_once(ctx, [card]).get(card)
-    if found is None:
+    resolved = find_cards_once(ctx, [card]).get(card)
+    if resolved is None:
         raise NotFoundError(f"There is no card “{card}”.")
-    if found.sat:
+    if resolved.sat:
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it comes back.",
         )
-    return found
+    return resolved
 
 
 def showing_token(card: str, turns: int) -> str:
@@ -240,18 +240,18 @@ def build_card_view(
     ctx: RequestContext, record: CardRecord, *, show: bool, since: int, token: str = ""
 ) -> CardView:
     """Return a card for the review page, with rating buttons once its answer is shown."""
-    found = find_card(ctx, record.card)
-    card, sources = found.card, ctx.library.sources
+    resolved = find_card(ctx, record.card)
+    card, sources = resolved.card, ctx.library.sources
     return CardView(
         card=card,
         held=record,
         token=token or showing_token(record.card, record.turns),
         who=learner_marker(ctx.learner),
         since=since or to_milliseconds(ctx.now),
-        note=card_origin_note(record, ctx.day, found.origin),
-        title=found.title,
-        links=found.links,
-        question=found.question,
+        note=card_origin_note(record, ctx.day, resolved.origin),
+        title=resolved.title,
+        links=resolved.links,
+        question=resolved.question,
         sources=tuple(sources[k] for k in card.sources if k in sources),
         day=ctx.day,
         last=last_day(ctx.day, ctx.learner.exam_day),
@@ -474,7 +474,7 @@ async def grade_review(request: Request) -> Response:
     The next card is looked up after the commit: that takes longer than the rating, and other
     writers would have to wait for it.
     """
-    graded = await parse_form(request, GradeForm)
+    graded = await parse_grade(request)
     card: str = request.path_params["card"]
     async with open_learner_write_transaction(request) as (db, learner):
         ctx = await build_request_context(request, learner, db)
@@ -495,24 +495,24 @@ async def grade_review(request: Request) -> Response:
 
 
 def _late_grade_response(ctx: RequestContext, card: str, graded: GradeForm) -> Response:
-    found = find_card(ctx, card)
+    resolved = find_card(ctx, card)
     require_same_learner(ctx, graded.who)
-    return record_late_grade(ctx, found.card, graded)
+    return record_late_grade(ctx, resolved.card, graded)
 
 
 def _grade_card(ctx: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
-    found = find_card(ctx, card)
+    resolved = find_card(ctx, card)
     require_same_learner(ctx, graded.who)
     wish = parse_review_filter(ctx, graded)
     grade = ReviewEvent(graded.rating, ctx.now, ctx.day, ctx.learner.retention)
     submission = review_log.GradeSubmission(
         graded.token, _measure_review_milliseconds(ctx, graded.since)
     )
-    done = review_log.record_review(ctx.db, ctx.learner.id, found.card, grade, submission)
+    done = review_log.record_review(ctx.db, ctx.learner.id, resolved.card, grade, submission)
     if done is None:
-        return _AfterGrade(wish, graded=_rating_for_showing(ctx, found.card.id, graded.token))
+        return _AfterGrade(wish, graded=_rating_for_showing(ctx, resolved.card.id, graded.token))
     leech = done.lapsed and is_leech(done.standing.lapses)
-    return _AfterGrade(wish, done.number, found if leech else None)
+    return _AfterGrade(wish, done.number, resolved if leech else None)
 
 
 @router.post("/undo")
@@ -552,10 +552,10 @@ async def suspend_card(request: Request, card: str, form: Suspended) -> Response
 
 def _write_suspension(ctx: RequestContext, card: str, form: SuspensionForm) -> str:
     """Suspend or unsuspend the card, and return its topic."""
-    found = find_card(ctx, card).card
+    flashcard = find_card(ctx, card).card
     parse_review_filter(ctx, form)  # validate before anything is written
-    review_log.set_suspended(ctx.db, ctx.learner.id, found, ctx.now, aside=form.aside)
-    return found.topic
+    review_log.set_suspended(ctx.db, ctx.learner.id, flashcard, ctx.now, aside=form.aside)
+    return flashcard.topic
 
 
 def _has_no_cards(table: ReviewPage) -> bool:
@@ -587,11 +587,11 @@ class OfflineCard:
 @router.get("/offline")
 def show_offline_cards(ctx: Reader) -> HTMLResponse:
     """Today's cards and those due by tomorrow, for the browser to cache."""
-    found = build_offline_cards(ctx)
+    cards = build_offline_cards(ctx)
     return ctx.page(
         "flashcards/offline.html",
-        today=[leaf for leaf in found if not leaf.later],
-        later=[leaf for leaf in found if leaf.later],
+        today=[leaf for leaf in cards if not leaf.later],
+        later=[leaf for leaf in cards if leaf.later],
         who=learner_marker(ctx.learner),
         most=_MAX_OFFLINE_CARDS,
     )
@@ -602,9 +602,9 @@ def build_offline_cards(ctx: RequestContext) -> list[OfflineCard]:
     today, later = upcoming_cards(ctx, listed_cards(ctx), _MAX_OFFLINE_CARDS)
     held = {one.card: one.turns for one in (*today, *later)}
     names = {one.card for one in today}
-    found = find_cards_once(ctx, list(held)[:_MAX_OFFLINE_CARDS])
+    resolved = find_cards_once(ctx, list(held)[:_MAX_OFFLINE_CARDS])
     return [
         OfflineCard(one.card, showing_token(card, held[card]), later=card not in names)
-        for card, one in found.items()
+        for card, one in resolved.items()
         if not one.sat
     ]

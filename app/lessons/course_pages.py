@@ -238,10 +238,10 @@ async def require_rendered_page(
     `async`, because finding a cached page costs less than a thread.
     """
     sheets: RenderedPageCache = request.app.state.sheets[request.state.course]
-    found = find_topic(library, topic)
-    sheet = sheets.find(library, found, route)
+    page_topic = find_topic(library, topic)
+    sheet = sheets.find(library, page_topic, route)
     if sheet is None:
-        sheet = await run_in_threadpool(sheets.of, library, found, route)
+        sheet = await run_in_threadpool(sheets.of, library, page_topic, route)
     return sheet
 
 

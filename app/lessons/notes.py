@@ -60,7 +60,7 @@ def build_notes_pages(library: Library, written: Sequence[SavedNote]) -> tuple[N
 def find_notes(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
     """Return the notes that contain every word of the query, titles included."""
     words = split_query(query)
-    found = []
+    pages = []
     for leaf in listed:
         places = tuple(
             place
@@ -68,8 +68,8 @@ def find_notes(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]
             if _contains_words(f"{leaf.title} {place.title} {place.note.words}", words)
         )
         if places:
-            found.append(dataclasses.replace(leaf, places=places))
-    return tuple(found)
+            pages.append(dataclasses.replace(leaf, places=places))
+    return tuple(pages)
 
 
 def _contains_words(text: str, words: Sequence[str]) -> bool:
@@ -149,12 +149,7 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 @router.get("/notes")
 def all_notes(ctx: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
     listed = build_notes_pages(ctx.library, store.load_notes(ctx.db, ctx.learner.id))
-    return ctx.page(
-        "notes/index.html",
-        leaves=find_notes(listed, q),
-        written=bool(listed),
-        q=q,
-    )
+    return ctx.page("notes/index.html", leaves=find_notes(listed, q), written=bool(listed), q=q)
 
 
 @router.get("/notes.md")
@@ -183,7 +178,7 @@ def _render_section_note(request: Request, topic: Topic, place: NotedSection) ->
 @router.get("/concepts/{topic}/notes")
 def show_notes(
     request: Request,
-    found: Annotated[Topic, Depends(read_topic)],
+    page_topic: Annotated[Topic, Depends(read_topic)],
     learner: CurrentLearner,
     db: DbSession,
 ) -> HTMLResponse:
@@ -191,37 +186,39 @@ def show_notes(
         request,
         "notes/topic.html",
         learner=learner,
-        topic=found,
+        topic=page_topic,
         longest=MAX_NOTE_LENGTH,
         kept=False,
-        places=noted_sections(found, store.load_notes(db, learner.id, found.slug)),
+        places=noted_sections(page_topic, store.load_notes(db, learner.id, page_topic.slug)),
     )
 
 
 @router.post("/concepts/{topic}/notes")
 def write_section_note(
     noted: Annotated[NoteForm, Form()],
-    found: Annotated[Topic, Depends(read_topic)],
+    page_topic: Annotated[Topic, Depends(read_topic)],
     ctx: Writer,
 ) -> Response:
-    kept = {n.section: n.words for n in store.load_notes(ctx.db, ctx.learner.id, found.slug)}
-    note = noted.read(found.slug, kept.get(noted.section, ""))
+    kept = {n.section: n.words for n in store.load_notes(ctx.db, ctx.learner.id, page_topic.slug)}
+    note = noted.read(page_topic.slug, kept.get(noted.section, ""))
     known = {*kept}
-    known |= {s.anchor for s in found.sections if s.anchor}
+    known |= {s.anchor for s in page_topic.sections if s.anchor}
     if note.section not in known:
         raise InvalidInputError(f"This page has no section “{note.section}”.", "section")
     if len(note.words) > MAX_NOTE_LENGTH:
         message = f"A note has at most {MAX_NOTE_LENGTH:,} characters; this has {{}}."
         raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
     store.save_note(ctx.db, ctx.learner.id, note, ctx.now)
-    places = noted_sections(found, [note])
+    places = noted_sections(page_topic, [note])
     if noted.beside:
-        return _render_section_note(ctx.request, found, next(p for p in places if p.note == note))
+        return _render_section_note(
+            ctx.request, page_topic, next(p for p in places if p.note == note)
+        )
     return render_fragment_or_redirect(
         ctx.request,
         "notes/_note.html",
-        otherwise=f"/concepts/{found.slug}/notes#n-{note.section}",
-        topic=found,
+        otherwise=f"/concepts/{page_topic.slug}/notes#n-{note.section}",
+        topic=page_topic,
         longest=MAX_NOTE_LENGTH,
         place=next(p for p in places if p.note.section == note.section),
         kept=True,

@@ -329,14 +329,14 @@ def _cheat_sheet_entry(topic: Topic) -> CheatSheetPage:
         slug=topic.slug,
         title=topic.title,
         objectives=", ".join(topic.objectives),
-        hooks=tuple(_plain_html(found) for found in _HOOK.findall(html)),
-        tested=tuple(_plain_html(found) for found in _BOX.findall(html)),
+        hooks=tuple(_plain_html(match) for match in _HOOK.findall(html)),
+        tested=tuple(_plain_html(match) for match in _BOX.findall(html)),
     )
 
 
 def _common_error_sentences(topic: Topic) -> list[str]:
     """Return the first sentence of each common error, as text."""
-    texts = (_html_words(_plain_html(found)) for found in _ERROR.findall(_topic_html(topic)))
+    texts = (_html_words(_plain_html(match)) for match in _ERROR.findall(_topic_html(topic)))
     return [said for text in texts if (said := _first_short_sentence(text))]
 
 
@@ -366,18 +366,18 @@ def _cut_entries(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[Che
     return [dataclasses.replace(entry, tested=some) for entry, some in pairs], left
 
 
-def _fill_in_turn(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
+def _fill_in_turn(lists: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
     """Return what fits of `found`, one from each page in turn, and the space left.
 
     Short ones come first in each round, so that as many pages as possible have one.
     """
-    taken: list[list[T]] = [[] for _ in found]
-    for turn in range(max(map(len, found), default=0)):
-        having = [place for place, mine in enumerate(found) if turn < len(mine)]
-        for place in sorted(having, key=lambda at: _text_length(found[at][turn])):
-            size = _text_length(found[place][turn])
+    taken: list[list[T]] = [[] for _ in lists]
+    for turn in range(max(map(len, lists), default=0)):
+        having = [place for place, mine in enumerate(lists) if turn < len(mine)]
+        for place in sorted(having, key=lambda at: _text_length(lists[at][turn])):
+            size = _text_length(lists[place][turn])
             if size and size <= left:
-                taken[place].append(found[place][turn])
+                taken[place].append(lists[place][turn])
                 left -= size
     return [tuple(some) for some in taken], left
 
@@ -409,8 +409,8 @@ def _html_words(html: str) -> str:
 
 def _first_short_sentence(text: str) -> str:
     """Return the first sentence, if it is short enough for a sheet."""
-    found = _SENTENCE.match(" ".join(text.split()))
-    said = found[0] if found else ""
+    match = _SENTENCE.match(" ".join(text.split()))
+    said = match[0] if match else ""
     return said if len(said) <= _MAX_SENTENCE_LENGTH else ""
 
 

@@ -129,12 +129,12 @@ def search_documents(library: Library, calculators: Iterable[EstimateSpec]) -> l
     Questions are left out, because their options and explanations give away the answer. Reversed
     cards are left out, because their front is the answer of the other card.
     """
-    found = [*_section_documents(library), *_term_documents(library), *_card_documents(library)]
+    documents = [*_section_documents(library), *_term_documents(library), *_card_documents(library)]
     if not library.syllabus.calculators:
-        return [*(p for p in _PLACES if p.address != "/hardware"), *found]
+        return [*(p for p in _PLACES if p.address != "/hardware"), *documents]
     return [
         *_PLACES,
-        *found,
+        *documents,
         *_calculator_documents(calculators),
         *map(_hardware_document, list_parts()),
     ]
@@ -273,9 +273,9 @@ def query_words(typed: str) -> tuple[str, ...]:
     (('gpu', 'cpu'), ('what', 'is'))
     """
     seen = remove_invisible(typed[:_MAX_QUERY_LENGTH])
-    found = [w.casefold() for w in _WORD.findall(seen)]
-    telling = [word for word in found if word not in _FILLERS]
-    return tuple(telling or found)[:_MAX_QUERY_WORDS]
+    terms = [w.casefold() for w in _WORD.findall(seen)]
+    telling = [word for word in terms if word not in _FILLERS]
+    return tuple(telling or terms)[:_MAX_QUERY_WORDS]
 
 
 def count_words(texts: Iterable[str]) -> dict[str, int]:
@@ -294,14 +294,14 @@ def word_forms(word: str) -> tuple[str, ...]:
     >>> word_forms("centres")
     ('centres', 'centre', 'centers', 'center')
     """
-    found = [word]
+    forms = [word]
     if len(word) > 4 and word.endswith("ies"):
-        found.append(word[:-3] + "y")
+        forms.append(word[:-3] + "y")
     elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
-        found.append(word[:-1])
+        forms.append(word[:-1])
     for one, other in (*_SPELLINGS, *((b, a) for a, b in _SPELLINGS)):
-        found += [form.replace(one, other) for form in tuple(found) if one in form]
-    return tuple(dict.fromkeys(found))
+        forms += [form.replace(one, other) for form in tuple(forms) if one in form]
+    return tuple(dict.fromkeys(forms))
 
 
 def letter_pairs(words: Iterable[str]) -> list[str]:
@@ -350,9 +350,9 @@ def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[st
 def _corrected_word(word: str, known: Mapping[str, int]) -> str:
     if len(word) < _SHORTEST or is_known(word, known):
         return word
-    parted = _split_compound(word, known)
-    if parted:
-        return parted
+    splits = _split_compound(word, known)
+    if splits:
+        return splits
     close = difflib.get_close_matches(word, _similar_words(word, known), n=5, cutoff=0.7)
     if not close:
         return word
@@ -365,11 +365,11 @@ def _split_compound(word: str, known: Mapping[str, int]) -> str:
     """Split a word into the two most common known words; empty if impossible."""
     places = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
     pairs = [(word[:place], word[place:]) for place in places]
-    found = [pair for pair in pairs if all(set(word_forms(part)) & known.keys() for part in pair)]
+    splits = [pair for pair in pairs if all(set(word_forms(part)) & known.keys() for part in pair)]
 
-    if not found:
+    if not splits:
         return ""
-    return " ".join(max(found, key=lambda pair: min(_word_count(p, known) for p in pair)))
+    return " ".join(max(splits, key=lambda pair: min(_word_count(p, known) for p in pair)))
 
 
 def _word_count(word: str, known: Mapping[str, int]) -> int:
@@ -419,15 +419,15 @@ def build_excerpt(marked: str) -> str:
 
 
 def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
-    found = []
+    pieces = []
     for part in marked.replace(BOUNDARY, "").split(OPEN):
         hit, closed, rest = part.partition(CLOSE)
-        found += (
+        pieces += (
             [HighlightPiece(hit, hit=True), HighlightPiece(rest)]
             if closed
             else [HighlightPiece(part)]
         )
-    return tuple(piece for piece in found if piece.text)
+    return tuple(piece for piece in pieces if piece.text)
 
 
 def _excerpt_start(words: Sequence[str]) -> int:
@@ -448,7 +448,7 @@ def _sentence_start(words: Sequence[str], hit: int) -> int:
 def _count_hit_words(words: Sequence[str], start: int) -> int:
     """Return how many different matched words an excerpt that starts here has."""
     text = "".join(words[start : start + _MAX_EXCERPT_WORDS])
-    return len({found.casefold() for found in _HIT.findall(text)})
+    return len({hit.casefold() for hit in _HIT.findall(text)})
 
 
 def _excerpt_end(words: Sequence[str], begin: int) -> int:
@@ -506,9 +506,9 @@ class _SearchIndex:
     """The full-text index of one course version."""
 
     def __init__(self, documents: Sequence[SearchDocument]) -> None:
-        found = [_clean_document(document) for document in documents]
-        self._documents = found
-        self._known = count_words(f"{d.title} {d.body}" for d in found)
+        cleaned = [_clean_document(document) for document in documents]
+        self._documents = cleaned
+        self._known = count_words(f"{d.title} {d.body}" for d in cleaned)
         self._lock = threading.Lock()
         self._rows = sqlite3.connect(":memory:", check_same_thread=False)
         weakref.finalize(self, self._rows.close)
@@ -517,7 +517,7 @@ class _SearchIndex:
             "INSERT INTO document VALUES (?, ?, ?)",
             (
                 (mark_letter_boundaries(d.title), mark_letter_boundaries(d.body), place)
-                for place, d in enumerate(found)
+                for place, d in enumerate(cleaned)
             ),
         )
 
@@ -530,9 +530,9 @@ class _SearchIndex:
         for joint, wanted in (("AND", better), ("OR", better), ("OR", letter_pairs(words))):
             rows = self._ask(match_expression(wanted, joint)) if wanted else []
             if rows:
-                found = self._rank_rows(rows, wanted, most)
+                results = self._rank_rows(rows, wanted, most)
                 meant = " ".join(better) if wanted is better else ""
-                return dataclasses.replace(found, meant=meant, some=joint == "OR")
+                return dataclasses.replace(results, meant=meant, some=joint == "OR")
         return SearchResults()
 
     def _ask(self, wanted: str) -> list[Any]:
@@ -629,11 +629,11 @@ def search_page(
         "search/index.html",
         learner=learner,
         typed=q,
-        found=search_course(library, q, EVERY) if whole else search_course(library, q),
+        results=search_course(library, q, EVERY) if whole else search_course(library, q),
     )
 
 
 @router.get("/search/results")
 def search_results(request: Request, library: CurrentLibrary, q: Typed = "") -> HTMLResponse:
     """The results fragment. It has its own URL, so that no cache serves it as the whole page."""
-    return render_page(request, "search/_results.html", typed=q, found=search_course(library, q))
+    return render_page(request, "search/_results.html", typed=q, results=search_course(library, q))

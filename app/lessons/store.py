@@ -24,13 +24,13 @@ def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
 
 def read_by_topic(db: Session, learner_id: int) -> dict[str, set[str]]:
     """Return the anchors of the sections of each page that this learner has read."""
-    found: dict[str, set[str]] = {}
+    anchors: dict[str, set[str]] = {}
     mine = col(SectionRead.learner_id) == learner_id
     for topic, section in db.execute(
         select(col(SectionRead.topic), col(SectionRead.section)).where(mine)
     ):
-        found.setdefault(topic, set()).add(section)
-    return found
+        anchors.setdefault(topic, set()).add(section)
+    return anchors
 
 
 def load_seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -42,10 +42,10 @@ def load_seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, 
         .where(col(Attempt.learner_id) == learner_id, col(Attempt.item).in_(items))
         .order_by(col(Attempt.at).desc(), col(Attempt.id).desc())
     )
-    found: dict[str, tuple[int, ...]] = {}
+    seeds: dict[str, tuple[int, ...]] = {}
     for item, seed in rows:
-        found[item] = (*found.get(item, ()), seed)
-    return found
+        seeds[item] = (*seeds.get(item, ()), seed)
+    return seeds
 
 
 def missed_last(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str]:

@@ -228,11 +228,7 @@ def resolve_text_figures(
 
 
 def report_figure(
-    code: str,
-    texts: tuple[str, str],
-    source: str,
-    source_file: SourceFile,
-    lines: tuple[int, int],
+    code: str, texts: tuple[str, str], source: str, source_file: SourceFile, lines: tuple[int, int]
 ) -> None:
     """Report a figure whose text is not its value, with the edit that corrects it.
 

@@ -84,9 +84,9 @@ def compute_figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
     entry = require_estimate(name)
     estimate = compute_estimate(name, inputs)
     word = output.replace("-", "_")
-    for found in estimate.figures:
-        if found.name == word:
-            return found
+    for figure in estimate.figures:
+        if figure.name == word:
+            return figure
     names = [f.name for f in estimate.figures]
     message = f"“{output}” is not an output of {entry.name}."
     raise FigureError("E81", message, did_you_mean(output, names))
@@ -99,13 +99,13 @@ def value(name: str, inputs: Mapping[str, str], output: str) -> Value:
 
 @functools.lru_cache(maxsize=16384)
 def _cached_value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value:
-    found = compute_figure(name, dict(inputs), output)
-    if found.value is None:
-        note = found.note or "these inputs do not tell"
+    figure = compute_figure(name, dict(inputs), output)
+    if figure.value is None:
+        note = figure.note or "these inputs do not tell"
         raise FigureError("E84", f"{output} of {name} is unknown: {note}")
-    if isinstance(found.value, bool | str):
-        return found.value
-    return Quantity(found.value, found.unit)
+    if isinstance(figure.value, bool | str):
+        return figure.value
+    return Quantity(figure.value, figure.unit)
 
 
 def calculator_address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
@@ -116,11 +116,7 @@ def calculator_address(name: str, inputs: Mapping[str, str], output: str = "") -
 
 
 def _find_hardware(name: str) -> object:
-    finders = (
-        catalog.find_accelerator,
-        catalog.find_system,
-        catalog.find_network,
-    )
+    finders = (catalog.find_accelerator, catalog.find_system, catalog.find_network)
     failure = ""
     for find in finders:
         try:
@@ -141,19 +137,19 @@ def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
     """Return a field of a catalog entry (`hw` or `model`), and the entry. Raises FigureError."""
     entry = _find_hardware(name) if scheme == "hw" else _find_model(name)
     word = field.replace("-", "_")
-    found = None if word.startswith("_") else getattr(entry, word, None)
-    if found is None or callable(found):
+    value = None if word.startswith("_") else getattr(entry, word, None)
+    if value is None or callable(value):
         known_fields = [f for f in dir(entry) if not f.startswith("_")]
         if word in known_fields:
             raise FigureError("E81", f"The {field} of {name} is not known.")
         hint = did_you_mean(field, known_fields)
         raise FigureError("E81", f"{name} has no field “{field}”.", hint)
-    if isinstance(found, bool | str):
-        return found, entry
-    if not isinstance(found, int | float):
+    if isinstance(value, bool | str):
+        return value, entry
+    if not isinstance(value, int | float):
         raise FigureError("E81", f"The {field} of {name} is not a number.")
     unit = part_values.UNITS.get(word, "") if scheme == "hw" else ""
-    return Quantity(found, unit), entry
+    return Quantity(value, unit), entry
 
 
 MOST_CHARACTERS = 500
@@ -369,23 +365,23 @@ def _evaluate_node(  # noqa: PLR0911 - one return per node type
         case ast.Name(id=name):
             return _named_value(name, names)
         case ast.UnaryOp(op=op, operand=operand):
-            found = _evaluate_number(operand, names)
+            result = _evaluate_number(operand, names)
             sign = -1 if isinstance(op, ast.USub) else 1
-            return dataclasses.replace(found, value=sign * found.value)
+            return dataclasses.replace(result, value=sign * result.value)
         case ast.BinOp(left=left, op=op, right=right):
             how = _OPERATORS[type(op)]
-            found = how(_evaluate_number(left, names), _evaluate_number(right, names))
-            return dataclasses.replace(found, value=quantities.normalize_number(found.value))
+            result = how(_evaluate_number(left, names), _evaluate_number(right, names))
+            return dataclasses.replace(result, value=quantities.normalize_number(result.value))
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert_quantity(_evaluate_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):
-            return value(_function_name(call), call_inputs(call, names), output)
+            return value(function_name(call), call_inputs(call, names), output)
         case ast.Call():
             return _apply_function(node, names)
     raise ExpressionError("E45", "This is not allowed in an expression.")
 
 
-def _function_name(call: ast.Call) -> str:
+def function_name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
@@ -426,7 +422,7 @@ def format_as_typed(value: Value) -> str:
 
 
 def _apply_function(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
-    name = _function_name(node)
+    name = function_name(node)
     if name == _QUANTITY:
         number, unit = (_evaluate_node(a, names) for a in node.args)
         return Quantity(number.value if isinstance(number, Quantity) else 0.0, str(unit))

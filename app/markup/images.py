@@ -124,13 +124,13 @@ def _webp_size(content: bytes) -> Size | None:
 
 def _avif_size(content: bytes) -> Size | None:
     """Return the size of the largest image in the file; the others are parts or thumbnails."""
-    found = [
+    sizes = [
         struct.unpack(">II", content[m.end() + 4 : m.end() + 12])
         for m in re.finditer(rb"ispe", content)
     ]
-    if not found:
+    if not sizes:
         return None
-    width, height = max(found, key=lambda size: size[0] * size[1])
+    width, height = max(sizes, key=lambda size: size[0] * size[1])
     turn = re.search(rb"irot(.)", content, re.DOTALL)
     return (height, width) if turn and turn[1][0] & 1 else (width, height)
 
@@ -148,10 +148,7 @@ _MOST_SVG_BYTES = 20_000
 SMALLEST_REGION = 24
 """Minimum width and height of a clickable region in SVG units, for touch screens."""
 _DEEPEST = 12
-_ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {
-    "text",
-    "tspan",
-}
+_ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {"text", "tspan"}
 _WORDS = frozenset({"title", "desc", "text", "tspan"})
 _NUMBERS = frozenset(
     {"x", "y", "width", "height", "rx", "ry", "cx", "cy", "r", "dx", "dy"}
@@ -160,19 +157,7 @@ _NUMBERS = frozenset(
 _THINGS = {"box", "nic", "store", "gpu", "switch", "soft-box", "frame", "top", "band"}
 _THINGS |= {"person", "bar", "bar2", "ghost", "kv-box", "free", "hit", "paper-box"}
 _LINES = {"data", "control", "oob", "power", "air", "copy", "thin", "core", "water"}
-_LINES |= {
-    "head",
-    "water-head",
-    "open",
-    "hot",
-    "hot-line",
-    "w",
-    "gr",
-    "o",
-    "a",
-    "k",
-    "r",
-}
+_LINES |= {"head", "water-head", "open", "hot", "hot-line", "w", "gr", "o", "a", "k", "r"}
 _ON = {"b", "on-ink", "on-hot", "on-dark", "on-bar", "on-bar2", "in-bar"}
 _CLASSES = frozenset(_THINGS | _LINES | _ON)
 _NUMBER = re.compile(r"^-?\d{1,5}(?:\.\d{1,4})?$")
@@ -189,17 +174,7 @@ _VALUES = {
 }
 _NAMES = frozenset({"id", "data-region"})
 _TEXT = 13.0  # Size of text without a font size, in SVG units.
-_OF_LANGUAGE = (_CLASSES | {"dia"}) - {
-    "b",
-    "w",
-    "gr",
-    "o",
-    "a",
-    "k",
-    "r",
-    "top",
-    "data",
-}
+_OF_LANGUAGE = (_CLASSES | {"dia"}) - {"b", "w", "gr", "o", "a", "k", "r", "top", "data"}
 _CLASS = re.compile(r"\sclass=[\"']([^\"'<>]{0,200})[\"']")
 # Attributes of the root that the page writes itself.
 _OF_ROOT = frozenset(
@@ -450,8 +425,8 @@ def _class_meant(value: str) -> str:
 
 def _leading_number(value: str) -> str:
     """Return the number at the start of a value, or an example."""
-    found = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
-    return found[1] if found else "24"
+    match = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
+    return match[1] if match else "24"
 
 
 def _is_allowed(key: str, value: str) -> bool:

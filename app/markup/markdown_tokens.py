@@ -102,10 +102,10 @@ def _normalize_link(url: str) -> str:
 
 def parse_markdown(text: str) -> list[Token]:
     """Parse a text into tokens; alerts are marked on their quotes."""
-    found = _markdown_parser().parse(text)
-    _mark_alerts(found)
-    _mark_deep(found)
-    return found
+    tokens = _markdown_parser().parse(text)
+    _mark_alerts(tokens)
+    _mark_deep(tokens)
+    return tokens
 
 
 def _parse_inline(state: StateCore) -> None:
@@ -191,9 +191,9 @@ def _parse_formula(state: StateInline, silent: bool) -> bool:
     if state.pos or not text[-1].isdigit():
         return _DOLLARS(state, silent)
     state.src = f"{text} "
-    found = _DOLLARS(state, silent)
+    is_formula = _DOLLARS(state, silent)
     state.src = text
-    return found
+    return is_formula
 
 
 def _parse_citation(state: StateInline, silent: bool) -> bool:

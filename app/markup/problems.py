@@ -293,26 +293,20 @@ class SourceFile:
         place = (self.path, max(line or self.line, 1), 1)
         if isinstance(error, LimitExceededError):
             place = (self.path, error.line or place[1], 1)
-            found = make_problem(place, "E88", error.message, error.hint, self.item)
+            problem = make_problem(place, "E88", error.message, error.hint, self.item)
         else:
-            found = internal_error_problem(place, what, error, self.item)
-        self.problems.append(found)
+            problem = internal_error_problem(place, what, error, self.item)
+        self.problems.append(problem)
 
-    def add_mention(
-        self,
-        kind: Reference,
-        value: str,
-        line: int,
-        column: int,
-    ) -> None:
+    def add_mention(self, kind: Reference, value: str, line: int, column: int) -> None:
         """Add a reference to be checked against the other files."""
         self.mentions.append(CrossReference(kind, value, line, column, self.item))
 
     def claim_id(self, comment: str, line: int) -> None:
         """Add the id in a broken comment: its item may be the one that has it."""
-        found = _CLAIMED.search(comment)
-        if found and len(found[1]) <= LONGEST_ID:
-            self.claims.append((slugify(found[1]), line))
+        match = _CLAIMED.search(comment)
+        if match and len(match[1]) <= LONGEST_ID:
+            self.claims.append((slugify(match[1]), line))
 
     def spend_effort(self, effort: float, once_for: str = "") -> None:
         """Add parsing effort; raises LimitExceededError if the file exceeds the limit.

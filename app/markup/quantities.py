@@ -23,12 +23,7 @@ _LENGTH = {
     "ft": ("m", 0.3048),
     "mi": ("m", 1609.344),
 }
-_AREA = {
-    "cm²": ("m*m", 1e-4),
-    "m²": ("m*m", 1.0),
-    "ha": ("m*m", 1e4),
-    "km²": ("m*m", 1e6),
-}
+_AREA = {"cm²": ("m*m", 1e-4), "m²": ("m*m", 1.0), "ha": ("m*m", 1e4), "km²": ("m*m", 1e6)}
 _VOLUME = {
     "µL": ("L", 1e-6),
     "mL": ("L", 1e-3),
@@ -45,17 +40,8 @@ _FLOW = {
     "L/min": ("L/s", 1 / 60),
     "L/s": ("L/s", 1.0),
 }
-_MASS = {
-    "µg": ("kg", 1e-9),
-    "mg": ("kg", 1e-6),
-    "g": ("kg", 1e-3),
-    "lb": ("kg", 0.45359237),
-}
-_SUBSTANCE = {
-    "µmol": ("mol", 1e-6),
-    "mmol": ("mol", 1e-3),
-    "mol": ("mol", 1.0),
-}
+_MASS = {"µg": ("kg", 1e-9), "mg": ("kg", 1e-6), "g": ("kg", 1e-3), "lb": ("kg", 0.45359237)}
+_SUBSTANCE = {"µmol": ("mol", 1e-6), "mmol": ("mol", 1e-3), "mol": ("mol", 1.0)}
 _CONCENTRATION = {
     "µmol/L": ("mol/L", 1e-6),
     "mmol/L": ("mol/L", 1e-3),

@@ -104,27 +104,27 @@ def _read_signs_as_text(text: str, report: Report, line: int, column: int) -> st
     rows = text.split("\n")
     told = False
     for number, row in enumerate(rows):
-        if found := _BRACED.fullmatch(row):
-            rows[number] = f"{found['head']}'{found['value']}'"
-        if found := _CUT.fullmatch(row):
-            meant = found["value"].replace('"', "'")
-            at = row.index("#", found.start("value")) + (1 if number else column)
+        if match := _BRACED.fullmatch(row):
+            rows[number] = f"{match['head']}'{match['value']}'"
+        if match := _CUT.fullmatch(row):
+            meant = match["value"].replace('"', "'")
+            at = row.index("#", match.start("value")) + (1 if number else column)
             message = "“#” begins a comment here: the rest of the line is not read."
-            report("E10", line + number, at, message, f'Write {found["key"]}: "{meant[:60]}"')
-            rows[number] = f'{found["head"]}"{meant}"'
-        found = _SIGNED.fullmatch(row)
-        if found is None:
+            report("E10", line + number, at, message, f'Write {match["key"]}: "{meant[:60]}"')
+            rows[number] = f'{match["head"]}"{meant}"'
+        match = _SIGNED.fullmatch(row)
+        if match is None:
             continue
-        plain = found["value"].lstrip("&*!").replace('"', "'")
-        meant = f'"{found["value"]}"'
-        if found["key"] not in _FREE:
+        plain = match["value"].lstrip("&*!").replace('"', "'")
+        meant = f'"{match["value"]}"'
+        if match["key"] not in _FREE:
             meant = plain = plain.split()[-1]
         if not told:
-            at = found.start("value") + (1 if number else column)
-            message = f"“{found['value'][:40]}” begins with a sign that YAML reads."
-            report("E10", line + number, at, message, f"Write {found['key']}: {meant[:60]}")
+            at = match.start("value") + (1 if number else column)
+            message = f"“{match['value'][:40]}” begins with a sign that YAML reads."
+            report("E10", line + number, at, message, f"Write {match['key']}: {meant[:60]}")
         told = True
-        rows[number] = f'{found["head"]}"{plain}"'
+        rows[number] = f'{match["head"]}"{plain}"'
     return "\n".join(rows)
 
 
@@ -184,15 +184,15 @@ def _report_bare_line(text: str, report: Report, line: int, column: int) -> bool
     """Report the first key without a colon, or without a space after it."""
     for number, row in enumerate(text.split("\n")):
         place = (line + number, 1 if number else column)
-        if found := _BARE.fullmatch(row):
-            hint = f"Write {found['key']}: {found['value'][:40]}"
+        if match := _BARE.fullmatch(row):
+            hint = f"Write {match['key']}: {match['value'][:40]}"
             message = f"“{row.strip()[:60]}” has no colon and space behind its key."
             report("E10", *place, message, hint)
             return True
-        if found := _COLON.fullmatch(row):
-            hint = f'Write {found["key"]}: "{found["value"][:60]}", or each key on its own line.'
-            message = f"“{found['value'][:60]}” holds a colon, and no quotes around it."
-            report("E10", place[0], place[1] + found.start("value"), message, hint)
+        if match := _COLON.fullmatch(row):
+            hint = f'Write {match["key"]}: "{match["value"][:60]}", or each key on its own line.'
+            message = f"“{match['value'][:60]}” holds a colon, and no quotes around it."
+            report("E10", place[0], place[1] + match.start("value"), message, hint)
             return True
     return False
 
@@ -236,8 +236,8 @@ def _describe_yaml_error(what: str, row: str) -> tuple[str, str]:
     if tab or "tab character" in what or "'\\t'" in what:
         return "This line begins with a tab.", _TABLESS
     for known, said, remedy in _WORDS:
-        if found := known.fullmatch(what):
-            return found.expand(said), remedy
+        if match := known.fullmatch(what):
+            return match.expand(said), remedy
     return f"This cannot be read: {what}.", _KEYED
 
 
@@ -250,13 +250,7 @@ def _report_unreadable(error: Exception, text: str, report: Report, line: int, c
     said, remedy = _describe_yaml_error(what, row[0] if row else "")
     at_line = line + (mark.line if mark else 0)
     at_column = 1 + mark.column if mark and mark.line else column
-    report(
-        "E10",
-        at_line,
-        at_column,
-        said,
-        remedy,
-    )
+    report("E10", at_line, at_column, said, remedy)
 
 
 class _NodeConverter:

@@ -164,12 +164,12 @@ def closest_word(word: str, known: Iterable[str], least: float = 0.6) -> str:
     every = list(known)
     same = [one for one in every if one.casefold() == word.casefold()]
     plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
-    found = (
+    matches = (
         same
         or difflib.get_close_matches(word, every, n=1, cutoff=least)
         or difflib.get_close_matches(plain, every, n=1, cutoff=least)
     )
-    return found[0] if found else ""
+    return matches[0] if matches else ""
 
 
 def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:

@@ -98,12 +98,12 @@ class VariantPair:
         """
         if not raw:  # The learner chose “I don't know”.
             return 0.0
-        was, found = grade(self.seen, raw), grade(self.today, raw)
-        if isinstance(found, UnreadableResponse):
+        was, now = grade(self.seen, raw), grade(self.today, raw)
+        if isinstance(now, UnreadableResponse):
             return RegradeRefusal.UNREADABLE
-        if isinstance(was, GradeResult) and _understood_parts(was) != _understood_parts(found):
+        if isinstance(was, GradeResult) and _understood_parts(was) != _understood_parts(now):
             return RegradeRefusal.PARTS
-        return found.score if self.alike or reworded else RegradeRefusal.WORDS
+        return now.score if self.alike or reworded else RegradeRefusal.WORDS
 
 
 def pair_wordings(question: Question, now: Question, seed: int) -> VariantPair | RegradeRefusal:

@@ -131,9 +131,9 @@ def _check_pins(options: list[ParsedOption], source_file: SourceFile) -> None:
     """Check that pinned keys are valid and unique (E10, E11)."""
     seen: dict[str, int] = {}
     for option in options:
-        found = _PIN.search(option.source)
-        if found and not option.pinned_key:
-            message = f"The key in “{found[0][:40]}” cannot be read."
+        match = _PIN.search(option.source)
+        if match and not option.pinned_key:
+            message = f"The key in “{match[0][:40]}” cannot be read."
             hint = "Write one word of letters, digits and hyphens: <!-- = four -->"
             place = source_file.find("<!--", option.line, option.line)
             source_file.report("E10", *place, message, hint)
@@ -226,13 +226,13 @@ def make_key(item: str, option: ParsedOption, taken: set[str]) -> str:
         if option.pinned_key
         else normalize_text(without_figure_links(option.source))
     )
-    found = option_key(item, basis)
+    key = option_key(item, basis)
     count = 1
-    while found in taken:
+    while key in taken:
         count += 1
-        found = option_key(item, basis, str(count))
-    taken.add(found)
-    return found
+        key = option_key(item, basis, str(count))
+    taken.add(key)
+    return key
 
 
 def optional_rich_text(tokens: list[Token], scope: RenderContext) -> RichText:
@@ -282,8 +282,8 @@ def code_or_report(option: ParsedOption, source_file: SourceFile) -> str | None:
             hint += f"- {option.box} `{spans[0].content}`"
         message = f"“{words[:_LONGEST_ANSWER]}” is not one code span."
         source_file.report("E40", *option.place(source_file), message, hint)
-    elif found := _UNSEEN.search(template):
-        message = f"The answer holds a character that nobody types (U+{ord(found[0]):04X})."
+    elif match := _UNSEEN.search(template):
+        message = f"The answer holds a character that nobody types (U+{ord(match[0]):04X})."
         source_file.report("E76", *option.place(source_file), message, "Delete it; it is not seen.")
     return template
 

@@ -204,16 +204,16 @@ def _read_joined(
 ) -> tuple[list[tuple[str, str]], int]:
     """Read single-letter options in one token, such as `-la` or `-n50`."""
     long, values, ignored = spec.get("long", {}), spec.get("values", ()), spec.get("ignore", ())
-    found: list[tuple[str, str]] = []
+    options: list[tuple[str, str]] = []
     for at, letter in enumerate(token[1:], 2):
         name = long.get(f"-{letter}", f"-{letter}")
         takes, rest = name in values, token[at:]
         value = rest or following or "" if takes else ""
         if name not in ignored:
-            found.append((name, value))
+            options.append((name, value))
         if takes:
-            return found, int(not rest and following is not None)
-    return found, 0
+            return options, int(not rest and following is not None)
+    return options, 0
 
 
 def matches(authored: Sequence[ShellCommand], typed: Sequence[ShellCommand]) -> bool:
@@ -385,8 +385,8 @@ def _contains(line: str, patterns: Sequence[Sequence[re.Pattern[str]]]) -> bool:
     for pieces in patterns:
         at: int | None = 0
         for piece in pieces:
-            found = piece.search(line, at) if at is not None else None
-            at = found.end() if found else None
+            match = piece.search(line, at) if at is not None else None
+            at = match.end() if match else None
         if at is not None:
             return True
     return False

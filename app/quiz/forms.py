@@ -1,18 +1,17 @@
 """Forms of the question pages: hidden fields and the response."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, cast
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, cast
 
-from fastapi import Depends, Request
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator
+from fastapi import Depends, Form, Request
+from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
 from app.errors import InvalidInputError
 from app.questions.question_type import Raw
 from app.questions.types import KINDS
 from app.quiz.selection import MODES, Mode, PracticeRequest
-from app.web.dependencies import LAST_ROW, Address
+from app.web.dependencies import LAST_ROW, Address, validate_form
 
 _SENT = {name for kind in KINDS.values() for name in kind.fields}
 _PREFIXES = tuple(name for name in _SENT if name.endswith("."))
@@ -21,7 +20,6 @@ _MOST_VALUES = 40
 _LONGEST = 400
 _MOST_CHARACTERS = 20_000  # total length of all values; each answer is stored permanently
 _LONGEST_RUN = 100  # questions
-Form = TypeVar("Form", bound=BaseModel)
 
 
 def _or_zero(value: Any) -> Any:
@@ -122,14 +120,6 @@ def read_sent(pairs: Iterable[tuple[str, Any]]) -> QuestionSubmission:
     return QuestionSubmission(validate_form(QuestionForm, fields), raw)
 
 
-def validate_form(kind: type[Form], fields: Mapping[str, Any]) -> Form:
-    """Validate fields as a form; raises RequestValidationError (status 422)."""
-    try:
-        return kind.model_validate(dict(fields))
-    except ValidationError as error:
-        raise RequestValidationError(error.errors()) from error
-
-
 async def parse_submission(request: Request) -> QuestionSubmission:
     return read_sent((await request.form()).multi_items())
 
@@ -139,27 +129,8 @@ async def read_submission(request: Request) -> QuestionSubmission:
     return read_sent(request.query_params.multi_items())
 
 
-async def _form_fields(request: Request) -> Mapping[str, Any]:
-    return dict((await request.form()).items())
-
-
-Fields = Annotated[Mapping[str, Any], Depends(_form_fields)]
-
-
-async def _parse_report(fields: Fields) -> ReportForm:
-    return validate_form(ReportForm, fields)
-
-
-async def _parse_practice_form(fields: Fields) -> PracticeForm:
-    return validate_form(PracticeForm, fields)
-
-
-async def _parse_flag(fields: Fields) -> FlagForm:
-    return validate_form(FlagForm, fields)
-
-
 Posted = Annotated[QuestionSubmission, Depends(parse_submission)]
 AskedFor = Annotated[QuestionSubmission, Depends(read_submission)]
-Reported = Annotated[ReportForm, Depends(_parse_report)]
-RunWished = Annotated[PracticeForm, Depends(_parse_practice_form)]
-FlagWished = Annotated[FlagForm, Depends(_parse_flag)]
+Reported = Annotated[ReportForm, Form()]
+RunWished = Annotated[PracticeForm, Form()]
+FlagWished = Annotated[FlagForm, Form()]

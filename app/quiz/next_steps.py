@@ -94,8 +94,7 @@ def summarize_run(
         strong=tuple(topic for topic in topics if not topic.missed),
         missed=tuple(
             MissedQuestion(
-                items.index(item) + 1,
-                library.topics[library.questions[item].topic].title,
+                items.index(item) + 1, library.topics[library.questions[item].topic].title
             )
             for item in missed
         ),
@@ -181,14 +180,14 @@ def find_passage(topic: Topic, stem: str, answer: str) -> Passage | None:
     words = [_distinct_words(passage.text) for passage in passages]
     sentences_with = collections.Counter(word for sentence in words for word in sentence)
     weights = dict.fromkeys(_distinct_words(stem), 1) | dict.fromkeys(_distinct_words(answer), 2)
-    best, found = 0.0, None
+    best, closest = 0.0, None
     for passage, sentence in zip(passages, words, strict=True):
         shared = sentence & weights.keys()
         rarity = sum(weights[w] * math.log(len(words) / sentences_with[w]) for w in shared)
         score = rarity / math.sqrt(8 + len(sentence))  # a long sentence has more words by chance
         if score > best:
-            best, found = score, passage
-    return found
+            best, closest = score, passage
+    return closest
 
 
 def _distinct_words(text: str) -> frozenset[str]:

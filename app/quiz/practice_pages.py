@@ -18,12 +18,7 @@ from app.content.course_facts import (
 from app.errors import ConflictError, NotFoundError
 from app.markup.model import Domain, Objective
 from app.questions.model import Question
-from app.questions.question_form import (
-    new_token,
-    question_heading,
-    question_title,
-    seed_for,
-)
+from app.questions.question_form import new_token, question_heading, question_title, seed_for
 from app.quiz import store
 from app.quiz.forms import AskedFor, PracticeForm, QuestionSubmission, RunWished
 from app.quiz.next_steps import summarize_run, view_task
@@ -133,10 +128,10 @@ def show_practice(ctx: Reader) -> HTMLResponse:
 def practice_objective(ctx: Reader, number: str, count: Count = 10) -> HTMLResponse:
     """The questions of one objective from all pages, and a form to start a run of them."""
     goals = (o for d in ctx.library.syllabus.domains for o in d.objectives)
-    found = next((goal for goal in goals if goal.number == number), None)
-    if found is None:
+    objective = next((goal for goal in goals if goal.number == number), None)
+    if objective is None:
         raise NotFoundError(f"This course has no objective “{number}”.")
-    title = f"{found.number} {found.name}"
+    title = f"{objective.number} {objective.name}"
     questions = questions_of_objective(ctx.library, number)
     return _render_offer(ctx, title, f"objective:{number}", questions, count)
 
@@ -297,21 +292,21 @@ def _save_run(ctx: RequestContext, form: PracticeForm, items: tuple[str, ...]) -
 @runs_router.get("/runs/{run}")
 def resume_run(ctx: Reader, run: RowNumber) -> Response:
     """Redirect to the first unanswered question of a run."""
-    found = _require_run(ctx, run)
-    return RedirectResponse(run_frame(found, 0).onward, 303)
+    state = _require_run(ctx, run)
+    return RedirectResponse(run_frame(state, 0).onward, 303)
 
 
 @runs_router.get("/runs/{run}/result")
 def show_run_result(ctx: Reader, run: RowNumber) -> HTMLResponse:
-    found = _require_run(ctx, run)
-    scores = _run_scores(found)
+    state = _require_run(ctx, run)
+    scores = _run_scores(state)
     rows = [
         {
             "place": place,
             "words": _title_as_asked(ctx, ctx.library.questions[item], answered=item in scores),
             "score": scores.get(item),
         }
-        for place, item in enumerate(found.items, 1)
+        for place, item in enumerate(state.items, 1)
     ]
     right = [item for item, score in scores.items() if score >= 1]
     missed = [question_card_id(item) for item in scores if item not in right]
@@ -320,15 +315,15 @@ def show_run_result(ctx: Reader, run: RowNumber) -> HTMLResponse:
     return ctx.page(
         "quiz/result.html",
         tasks=[view_task(task, ctx.library) for task in (plan.tasks if plan else ())],
-        run=run_frame(found, 0),
+        run=run_frame(state, 0),
         rows=rows,
         summary=summarize_run(
             ctx.library,
             scores,
-            list(found.items),
+            list(state.items),
             [page.slug for task in (plan.tasks if plan else ()) for page in task.task.pages],
         ),
-        learned=store.count_missed_before(ctx.db, ctx.learner.id, found.id, right),
+        learned=store.count_missed_before(ctx.db, ctx.learner.id, state.id, right),
         returning=sum(not card.aside for card in added),
         token=new_token(),
     )
@@ -343,20 +338,20 @@ def show_run_question(
     ctx: Reader, run: RowNumber, place: RowNumber, submission: AskedFor
 ) -> HTMLResponse:
     """A question of a run: unanswered, or with the feedback to its answer."""
-    found = _require_run(ctx, run)
-    if not 1 <= place <= len(found.items):
-        raise NotFoundError(f"This run has questions 1 to {len(found.items)}.")
-    frame = run_frame(found, place)
+    state = _require_run(ctx, run)
+    if not 1 <= place <= len(state.items):
+        raise NotFoundError(f"This run has questions 1 to {len(state.items)}.")
+    frame = run_frame(state, place)
     if submission.form.review:
-        summary = summarize_run(ctx.library, _run_scores(found), list(found.items))
+        summary = summarize_run(ctx.library, _run_scores(state), list(state.items))
         review = tuple(question.place for question in summary.missed)
         frame = dataclasses.replace(frame, review=review)
-    question = ctx.library.questions[found.items[place - 1]]
-    kind = "placement" if found.mode == "placement" else "practice"
-    form = submission.form.model_copy(update={"run": found.id, "context": kind})
+    question = ctx.library.questions[state.items[place - 1]]
+    kind = "placement" if state.mode == "placement" else "practice"
+    form = submission.form.model_copy(update={"run": state.id, "context": kind})
     submission = QuestionSubmission(form, submission.raw)
     refuse_during_exam(ctx, question)
-    answered = found.answers.get(question.id)
+    answered = state.answers.get(question.id)
     if answered is None:
         asked = open_question(ctx, question, submission)
         return question_page(ctx, dataclasses.replace(asked, place=place), frame)

@@ -144,7 +144,9 @@ def _passage_address(topic: Topic, variant: Variant, verdict: GradeResult) -> st
 
 
 def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> GradedVariant:
-    variant = draw_variant(_question_as_answered(db, library, attempt), attempt.seed)
+    variant = draw_variant(
+        store.question_in_revision(db, library, attempt.item, attempt.revision), attempt.seed
+    )
     if not attempt.raw:
         return GradedVariant(variant, grade_unanswered(variant))
     verdict = grade(variant, attempt.raw)
@@ -155,15 +157,6 @@ def _variant_as_answered(db: Session, library: Library, attempt: RecordedAttempt
     ):  # from an exam, which could not ask for a readable answer
         verdict = grade_unreadable(variant, attempt.raw, verdict)
     return GradedVariant(variant, verdict)
-
-
-def _question_as_answered(db: Session, library: Library, attempt: RecordedAttempt) -> Question:
-    current = library.questions.get(attempt.item)
-    if current is not None and current.revision == attempt.revision:
-        return current
-    kept = store.load_wording(db, attempt.item, attempt.revision)
-    assert kept is not None  # noqa: S101 - saved with the first answer to it
-    return kept
 
 
 def _calculator_address(variant: Variant, verdict: GradeResult) -> str:
@@ -352,10 +345,10 @@ def attach_missed_card(ctx: RequestContext, outcome: AnswerFeedback) -> AnswerFe
     """Return the feedback with the question's card, if it has one."""
     day = ctx.learner.study_day(ctx.now)
     item = outcome.question.id
-    found = None
+    comeback = None
     if item in ctx.library.questions:
-        found = find_missed_question_card(ctx.db, ctx.learner.id, item, day)
-    return dataclasses.replace(outcome, comeback=found)
+        comeback = find_missed_question_card(ctx.db, ctx.learner.id, item, day)
+    return dataclasses.replace(outcome, comeback=comeback)
 
 
 def _home_words(back: str) -> str:
@@ -449,11 +442,11 @@ router = APIRouter()
 
 async def read_question(topic: str, question: str, library: CurrentLibrary) -> Question:
     """Return the question in the URL; raises NotFoundError."""
-    found = find_question(library, question)
-    if found.topic != topic:
+    requested = find_question(library, question)
+    if requested.topic != topic:
         find_topic(library, topic)
         raise NotFoundError(f"There is no question “{question}” in “{topic}”.")
-    return found
+    return requested
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -650,9 +643,7 @@ def _find_answered_run(
 
 
 def _frame_around(
-    question: Question,
-    run: PracticeRunState | None,
-    attempt: RecordedAttempt | None = None,
+    question: Question, run: PracticeRunState | None, attempt: RecordedAttempt | None = None
 ) -> RunFrame | None:
     """Return the run frame of the question, with the answer just `given`."""
     if run is None:

@@ -157,21 +157,17 @@ def draw_placement(
     return tuple(taken)
 
 
-def _pick_round_robin(
-    order: Sequence[Question],
-    numbers: Sequence[str],
-    count: int,
-) -> list[str]:
+def _pick_round_robin(order: Sequence[Question], numbers: Sequence[str], count: int) -> list[str]:
     """Return `count` questions of these objectives, one of each in turn."""
     piles = [[q.id for q in order if number in q.objectives] for number in numbers]
-    found: dict[str, None] = {}
-    while len(found) < count and any(piles):
+    picked: dict[str, None] = {}
+    while len(picked) < count and any(piles):
         for pile in piles:
-            free = [item for item in pile if item not in found]
+            free = [item for item in pile if item not in picked]
             pile[:] = free[1:]
-            if free and len(found) < count:
-                found[free[0]] = None
-    return list(found)
+            if free and len(picked) < count:
+                picked[free[0]] = None
+    return list(picked)
 
 
 def _shuffle_key(seed: str, word: str) -> str:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime as dt
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from sqlalchemy import delete, func, select
 from sqlmodel import Session, col
 
 from app.clock import to_milliseconds
+from app.content.library import Library
 from app.database.engine import ATTEMPT, GRADED, REGRADE, REVISION, SCORE, insert_if_absent
 from app.database.quotas import MOST_RUNS, OPEN_REPORTS, check_quota
 from app.database.tables import Attempt, ItemReport, ItemRevision, PracticeRun, QuestionFlag
@@ -21,7 +21,7 @@ from app.questions.question_type import GradeResult, Raw
 from app.quiz.selection import PastAttempts
 from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
 from app.spaced_repetition.card_ids import question_card_id
-from app.spaced_repetition.review_log import DayTotals, add_to_day
+from app.spaced_repetition.review_log import DayTotals, add_to_day, storage_token
 
 QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50
@@ -128,7 +128,7 @@ def record_attempt(
     If the same form sends the same answer again, returns the existing attempt.
     """
     raw = json.dumps({k: list(v) for k, v in answer.raw.items()}, ensure_ascii=False)
-    token = _storage_token(learner_id, answer.question.id, answer.token, raw)
+    token = storage_token(learner_id, answer.question.id, answer.token, raw)
     first = not load_seeds(db, learner_id, answer.question.id)
     row = {"learner_id": learner_id, "token": token, "raw": raw, "first": first}
     row |= _attempt_columns(answer) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
@@ -195,6 +195,16 @@ def load_wording(db: Session, item: str, revision: str) -> Question | None:
     return QUESTION.validate_json(body) if body else None
 
 
+def question_in_revision(db: Session, library: Library, item: str, revision: str) -> Question:
+    """Return a question in a revision that was saved when it was drawn or first answered."""
+    current = library.questions.get(item)
+    if current is not None and current.revision == revision:
+        return current
+    earlier = load_wording(db, item, revision)
+    assert earlier is not None  # noqa: S101
+    return earlier
+
+
 def load_history(db: Session, learner_id: int) -> dict[str, PastAttempts]:
     """Return the learner's attempts at each question, one entry per question."""
     if not learner_id:
@@ -219,7 +229,7 @@ def begin_run(db: Session, learner_id: int, run: NewPracticeRun, now: dt.datetim
     If the learner has too many runs, the oldest are deleted. Their answers stay. Only a few runs
     are deleted at a time, however many there are.
     """
-    token = _storage_token(learner_id, "run", run.token, "")
+    token = storage_token(learner_id, "run", run.token, "")
     number = insert_if_absent(
         db,
         PracticeRun,
@@ -288,7 +298,7 @@ def save_report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt
 
     Raises ConflictError if the learner has too many open reports.
     """
-    token = _storage_token(learner_id, values["item"], values["token"], values["words"])
+    token = storage_token(learner_id, values["item"], values["token"], values["words"])
     kept = {**values, "token": token, "learner_id": learner_id}
     if insert_if_absent(db, ItemReport, {**kept, "at": to_milliseconds(now)}) is not None:
         still_open = col(ItemReport.settled_at).is_(None)
@@ -300,8 +310,7 @@ def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
     """Save the revision of a question that was shown, once."""
     known = db.scalar(
         select(col(ItemRevision.id)).where(
-            col(ItemRevision.item) == question.id,
-            col(ItemRevision.revision) == question.revision,
+            col(ItemRevision.item) == question.id, col(ItemRevision.revision) == question.revision
         )
     )
     if known is None:
@@ -329,8 +338,7 @@ def set_flag(db: Session, learner_id: int, item: str, now: dt.datetime, *, wante
         return
     db.execute(
         delete(QuestionFlag).where(
-            col(QuestionFlag.learner_id) == learner_id,
-            col(QuestionFlag.item) == item,
+            col(QuestionFlag.learner_id) == learner_id, col(QuestionFlag.item) == item
         )
     )
 
@@ -338,13 +346,3 @@ def set_flag(db: Session, learner_id: int, item: str, now: dt.datetime, *, wante
 def _find_attempt_id(db: Session, token: str) -> int:
     statement = select(col(Attempt.id)).where(col(Attempt.token) == token)
     return db.scalars(statement).one() or 0
-
-
-def _storage_token(learner_id: int, *parts: str) -> str:
-    """Return a form's token as it is stored, distinct for each learner, question and answer.
-
-    Pages cached for all visitors contain the same tokens, and a changed answer from the same form
-    is another answer.
-    """
-    words = "\0".join((str(learner_id), *parts))
-    return hashlib.sha256(words.encode()).hexdigest()

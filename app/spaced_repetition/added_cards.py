@@ -68,11 +68,7 @@ def due_day(card: str, day: dt.date) -> dt.date:
 
 
 def add_cards(
-    db: Session,
-    learner_id: int,
-    wanted: Collection[CardToAdd],
-    day: dt.date,
-    now: dt.datetime,
+    db: Session, learner_id: int, wanted: Collection[CardToAdd], day: dt.date, now: dt.datetime
 ) -> frozenset[str]:
     """Add cards, and return those that did not exist before, declined ones included.
 
@@ -104,11 +100,7 @@ def add_cards(
 
 
 def readd_missed_questions(
-    db: Session,
-    learner_id: int,
-    missed: Collection[CardToAdd],
-    day: dt.date,
-    now: dt.datetime,
+    db: Session, learner_id: int, missed: Collection[CardToAdd], day: dt.date, now: dt.datetime
 ) -> None:
     """Make missed questions due tomorrow, unless they were declined.
 
@@ -194,10 +186,7 @@ _waiting = (
 _MISSED_AGAIN = (
     update(ADDED)
     .where(*_OWN_CARD_ROW, ADDED.c.declined.is_(False))
-    .values(
-        seed=bindparam("numbers"),
-        at=case((_waiting, ADDED.c.at), else_=bindparam("now")),
-    )
+    .values(seed=bindparam("numbers"), at=case((_waiting, ADDED.c.at), else_=bindparam("now")))
 )
 _SOONER = (
     update(MEMORY)
@@ -217,8 +206,7 @@ _TAKE_UP = delete(ASIDE).where(
     ASIDE.c.learner_id == bindparam("of_learner"), ASIDE.c.card == bindparam("of_card")
 )
 _HOLD = update(MEMORY).where(
-    MEMORY.c.learner_id == bindparam("of_learner"),
-    MEMORY.c.card == bindparam("of_card"),
+    MEMORY.c.learner_id == bindparam("of_learner"), MEMORY.c.card == bindparam("of_card")
 )
 _ALL = (
     select(
@@ -233,8 +221,7 @@ _ALL = (
     )
     .select_from(
         ADDED.outerjoin(
-            MEMORY,
-            (MEMORY.c.learner_id == ADDED.c.learner_id) & (MEMORY.c.card == ADDED.c.card),
+            MEMORY, (MEMORY.c.learner_id == ADDED.c.learner_id) & (MEMORY.c.card == ADDED.c.card)
         )
     )
     .where(ADDED.c.learner_id == bindparam("of_learner"))
@@ -344,8 +331,7 @@ _SELECT_ADDED_CARDS = (
     )
     .select_from(
         ADDED.outerjoin(
-            OWN,
-            and_(OWN.c.learner_id == ADDED.c.learner_id, OWN.c.card == ADDED.c.card),
+            OWN, and_(OWN.c.learner_id == ADDED.c.learner_id, OWN.c.card == ADDED.c.card)
         ).outerjoin(
             SITTING,
             and_(
@@ -372,17 +358,17 @@ def find_added(
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": [*cards], "now": to_milliseconds(now)}
-    found: dict[str, AddedCardDetails] = {}
+    details: dict[str, AddedCardDetails] = {}
     for row in db.connection().execute(_SELECT_ADDED_CARDS, values):
         own = (row.deck, row.front, row.back) if row.front is not None else None
         sat = row.paper is not None and any(
             question_card_id(slot[1]) == row.card for slot in json.loads(row.paper)
         )
-        sat = sat or (row.card in found and found[row.card].sat)
-        found[row.card] = AddedCardDetails(
+        sat = sat or (row.card in details and details[row.card].sat)
+        details[row.card] = AddedCardDetails(
             row.card, row.seed or 0, from_milliseconds(row.at), own, sat
         )
-    return found
+    return details
 
 
 DECK = "My cards"

@@ -47,29 +47,27 @@ class ResolvedCard:
 
 
 def find_cards(
-    library: Library,
-    db: Session,
-    learner: LearnerProfile,
-    cards: Collection[str],
-    now: dt.datetime,
+    library: Library, db: Session, learner: LearnerProfile, cards: Collection[str], now: dt.datetime
 ) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist for this learner; added ones in one query."""
     added = [card for card in cards if is_added_card(card)]
     kept = added_cards.find_added(db, learner.id, added, now)
     today = learner.study_day(now)
-    found: dict[str, ResolvedCard | None] = {}
+    resolved: dict[str, ResolvedCard | None] = {}
     for card in cards:
         if is_added_card(card):
             mine = kept.get(card)
-            found[card] = (
+            resolved[card] = (
                 _added_card_content(library, mine, (learner.study_day(mine.since), today))
                 if mine
                 else None
             )
         else:
             known = library.cards.get(card)
-            found[card] = ResolvedCard(known, *_page_link(library, known.topic)) if known else None
-    return {card: one for card, one in found.items() if one is not None}
+            resolved[card] = (
+                ResolvedCard(known, *_page_link(library, known.topic)) if known else None
+            )
+    return {card: one for card, one in resolved.items() if one is not None}
 
 
 def _page_link(
@@ -156,14 +154,14 @@ def card_origin_note(record: CardRecord, day: dt.date, origin: str) -> str:
 
 def can_be_shown(ctx: RequestContext, card: str) -> bool:
     """Return whether a card exists and is not part of a mock exam in progress."""
-    found = find_cards_once(ctx, [card]).get(card)
-    return found is not None and not found.sat
+    resolved = find_cards_once(ctx, [card]).get(card)
+    return resolved is not None and not resolved.sat
 
 
 def find_cards_once(ctx: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
     """Return those of `cards` that exist, looked up once per request."""
     new = [card for card in cards if card not in ctx.found]
     if new:
-        found = find_cards(ctx.library, ctx.db, ctx.learner, new, ctx.now)
-        ctx.found.update(found)
+        resolved = find_cards(ctx.library, ctx.db, ctx.learner, new, ctx.now)
+        ctx.found.update(resolved)
     return {card: ctx.found[card] for card in cards if card in ctx.found}

@@ -74,8 +74,8 @@ def card_topic(library: Library, card: str) -> str:
         return question.topic if question else ""
     if kind == TERM:
         ordered = (*library.syllabus.topics, *library.topics)
-        found = (s for s in ordered if s in library.topics)
-        return next((s for s in found if name in library.topics[s].terms), "")
+        slugs = (s for s in ordered if s in library.topics)
+        return next((s for s in slugs if name in library.topics[s].terms), "")
     return ""
 
 

@@ -136,9 +136,9 @@ class StudyDayCache(Generic[Value]):
         known = kept.get(learner_id)
         if known is not None and known[0] == day:
             return known[1]
-        found = ask()
-        kept[learner_id] = (day, found)
-        return found
+        value = ask()
+        kept[learner_id] = (day, value)
+        return value
 
 
 _LEARNERS = 2000
@@ -220,8 +220,7 @@ _TODAY = select(
 # A card whose reverse was reviewed today is buried until tomorrow.
 _sibling = MEMORY.alias()
 _answered_notes = select(_sibling.c.note).where(
-    _sibling.c.learner_id == bindparam("learner"),
-    _sibling.c.last_day == bindparam("day"),
+    _sibling.c.learner_id == bindparam("learner"), _sibling.c.last_day == bindparam("day")
 )
 _rank = case(
     ((MEMORY.c.state == "review") | (MEMORY.c.state == "new"), 1),
@@ -364,11 +363,7 @@ def unseen_by_topic(
 
 
 def new_cards(
-    db: Session,
-    learner_id: int,
-    library: Library,
-    limits: QueueQuery,
-    topics: Iterable[str],
+    db: Session, learner_id: int, library: Library, limits: QueueQuery, topics: Iterable[str]
 ) -> Iterator[str]:
     """Yield all such cards in order. Each topic is queried only when it is reached."""
     values = {"learner": learner_id, "day": limits.day.isoformat()}
@@ -454,12 +449,12 @@ def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCa
     known = kept.get(learner_id)
     if known is not None and known[0] == library.version:
         return known[1]
-    found = compute_orphaned_cards(db, learner_id, library)
-    kept[learner_id] = (library.version, found)
+    orphans = compute_orphaned_cards(db, learner_id, library)
+    kept[learner_id] = (library.version, orphans)
     kept.move_to_end(learner_id)
     while len(kept) > _LEARNERS:
         kept.popitem(last=False)
-    return found
+    return orphans
 
 
 def compute_orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCards:

@@ -204,11 +204,7 @@ def day_totals_of_grade(
     if recall is None or again:
         return DayTotals(reviews=1, milliseconds=took)
     return DayTotals(
-        reviews=1,
-        asked=1,
-        recalled=int(rating > 1),
-        expected=recall,
-        milliseconds=took,
+        reviews=1, asked=1, recalled=int(rating > 1), expected=recall, milliseconds=took
     )
 
 
@@ -537,10 +533,7 @@ def set_suspended(
         rebuild_card_state(db, learner_id, card, aside=False)
     elif aside:
         add_row(
-            db,
-            learner_id,
-            card,
-            {**blank_columns(None), "turns": held.turns, "suspended": True},
+            db, learner_id, card, {**blank_columns(None), "turns": held.turns, "suspended": True}
         )
 
 
@@ -552,7 +545,11 @@ def list_suspended(db: Session, learner_id: int) -> tuple[str, ...]:
 
 
 def storage_token(learner_id: int, *parts: str) -> str:
-    """Return a form's token as it is stored, distinct for each learner and card."""
+    """Return a form's token as it is stored, distinct for each learner and what they did.
+
+    Pages cached for all visitors contain the same tokens, and a changed answer from the same form
+    is another answer.
+    """
     words = "\0".join((str(learner_id), *parts))
     return hashlib.sha256(words.encode()).hexdigest()
 
@@ -656,13 +653,7 @@ def _history_query() -> Any:
     undoing = LOG.alias()
     undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
     return (
-        select(
-            LOG.c.at,
-            LOG.c.rating,
-            LOG.c.act,
-            LOG.c.until_day,
-            undone.label("undone"),
-        )
+        select(LOG.c.at, LOG.c.rating, LOG.c.act, LOG.c.until_day, undone.label("undone"))
         .where(
             LOG.c.learner_id == bindparam("of_learner"),
             LOG.c.card == bindparam("of_card"),

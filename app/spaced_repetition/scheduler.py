@@ -86,10 +86,7 @@ class SchedulerPolicy:
     `parameters` are the 21 numbers of FSRS-6.
     """
 
-    learning_steps: tuple[dt.timedelta, ...] = (
-        dt.timedelta(minutes=1),
-        dt.timedelta(minutes=10),
-    )
+    learning_steps: tuple[dt.timedelta, ...] = (dt.timedelta(minutes=1), dt.timedelta(minutes=10))
     relearning_steps: tuple[dt.timedelta, ...] = (dt.timedelta(minutes=10),)
     maximum_days: int = 36500
     fuzz: bool = False

@@ -125,14 +125,14 @@ def todays_queue(
     limits = _query(ctx, choice.topic)
     planned = listed is not None and choice == EVERYTHING
     while True:
-        found = (
+        loaded = (
             _load_listed(ctx, limits, listed)
             if planned and listed is not None
             else queue.load_queue(ctx.db, ctx.learner.id, limits)
         )
-        if found.first is None or can_be_shown(ctx, found.first.card):
+        if loaded.first is None or can_be_shown(ctx, loaded.first.card):
             break
-        gone = limits.strays.gone | {found.first.card}
+        gone = limits.strays.gone | {loaded.first.card}
         limits = dataclasses.replace(limits, strays=dataclasses.replace(limits.strays, gone=gone))
     pace = card_pace(ctx.db, ctx.learner.id, ctx.day)
     if planned and listed is not None:
@@ -141,24 +141,24 @@ def todays_queue(
     else:
         if listed is not None and not choice.topic:
             planned_new = sum(not is_added_card(card) for card in listed.new)
-            allowed = max(0, planned_new + choice.more - found.whole.begun)
+            allowed = max(0, planned_new + choice.more - loaded.whole.begun)
         else:
             minutes = ctx.learner.minutes_a_day
-            allowed = new_cards_allowed(minutes, found.whole, choice.more, pace)
+            allowed = new_cards_allowed(minutes, loaded.whole, choice.more, pace)
         unseen = (
             count_unseen_by_topic(ctx, limits, begun_first=listed is not None) if allowed else {}
         )
         new = choose_new(ctx, limits, unseen, 1)
         fresh = min(allowed, sum(unseen.values()))
     left = CardsLeft(
-        due=found.learning + found.review,
-        waiting=found.waiting,
-        fresh=fresh + found.added,
-        added=found.added,
-        learning=found.learning,
+        due=loaded.learning + loaded.review,
+        waiting=loaded.waiting,
+        fresh=fresh + loaded.added,
+        added=loaded.added,
+        learning=loaded.learning,
         pace=pace,
     )
-    return TodaysQueue(found, limits, new, left)
+    return TodaysQueue(loaded, limits, new, left)
 
 
 def _query(ctx: RequestContext, topic: str) -> QueueQuery:
@@ -208,8 +208,7 @@ _mine = MEMORY.c.learner_id == bindparam("learner")
 _ON_LIST = select(*_TOUCHED, GRADED).where(
     _mine,
     or_(
-        MEMORY.c.card.in_(bindparam("cards", expanding=True)),
-        MEMORY.c.last_day == bindparam("day"),
+        MEMORY.c.card.in_(bindparam("cards", expanding=True)), MEMORY.c.last_day == bindparam("day")
     ),
 )
 

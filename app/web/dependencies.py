@@ -1,10 +1,12 @@
 """FastAPI dependencies and parameter types that several packages share."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, FastAPI, Path, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.types import Scope
 
 from app.content.library import Library
@@ -71,6 +73,21 @@ RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
 Address = Annotated[str, AfterValidator(require_local_url), Field(max_length=400)]
 
 
+Form = TypeVar("Form", bound=BaseModel)
+
+
+def validate_form(kind: type[Form], fields: Mapping[str, Any]) -> Form:
+    """Validate fields as a form; raises RequestValidationError (status 422).
+
+    For forms that FastAPI's `Form()` cannot declare: with fields of many names, or read before a
+    route has dependencies.
+    """
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from error
+
+
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
 
 
@@ -118,12 +135,12 @@ class RouteNames:
 
     def of(self, scope: Scope) -> str:
         """Return the template, e.g. “/quiz/{topic}”; “-” if no route matched."""
-        found = scope.get("route") or scope.get("endpoint")
-        if found is None:
+        route = scope.get("route") or scope.get("endpoint")
+        if route is None:
             return "-"
-        if id(found) not in self._names:
+        if id(route) not in self._names:
             for one in iter_route_contexts(self._app.routes):
                 # Quick routes leave only `endpoint` in the scope, no `route`.
                 self._names[id(one.original_route)] = one.path or "-"
                 self._names[id(one.endpoint)] = one.path or "-"
-        return self._names.get(id(found), "-")
+        return self._names.get(id(route), "-")

@@ -169,11 +169,7 @@ def _validation_error_response(request: Request, error: Exception) -> Response:
     if any(e["loc"][0] == "path" for e in error.errors()):
         return error_response(request, 404, [{"field": "", "message": _NOWHERE}])
     problems = [
-        {
-            "field": str(e["loc"][-1]),
-            "message": _validation_sentence(e),
-        }
-        for e in error.errors()
+        {"field": str(e["loc"][-1]), "message": _validation_sentence(e)} for e in error.errors()
     ]
     return error_response(request, 422, problems)
 

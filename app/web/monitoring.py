@@ -289,14 +289,14 @@ def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> HealthCheck:
 
 
 def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> HealthCheck:
-    found = check_disk(folders)
+    check = check_disk(folders)
     try:
         storage.expect_room()
     except StorageFullError:
-        return dataclasses.replace(found, note="full for imports")
+        return dataclasses.replace(check, note="full for imports")
     except (OSError, SQLAlchemyError):
-        return found  # the other checks report it
-    return found
+        return check  # the other checks report it
+    return check
 
 
 def _write_probe(folder: Path) -> None:
@@ -326,8 +326,8 @@ def _database_check(engine: Engine) -> Callable[[], HealthCheck]:
 
 def _file_identity(path: Path) -> tuple[int, int] | None:
     with contextlib.suppress(OSError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
+        status = path.stat()
+        return status.st_dev, status.st_ino
     return None
 
 

@@ -49,10 +49,10 @@ def read_rates(words: str) -> tuple[RateLimit, ...]:
     """
     if words.strip().lower() == "off":
         return ()
-    found = [_RATE.fullmatch(part.strip()) for part in words.split(";")]
-    if not all(found):
+    matches = [_RATE.fullmatch(part.strip()) for part in words.split(";")]
+    if not all(matches):
         raise ValueError("write a number for a time, e.g. 60/minute, or off")
-    return tuple(RateLimit(int(match[1]), match[2]) for match in found if match)
+    return tuple(RateLimit(int(match[1]), match[2]) for match in matches if match)
 
 
 _CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
@@ -90,9 +90,7 @@ class RateLimiter:
     """
 
     def __init__(
-        self,
-        kinds: Mapping[str, str],
-        clock: Callable[[], float] = time.monotonic,
+        self, kinds: Mapping[str, str], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._kinds = {kind: read_rates(words) for kind, words in kinds.items()}
         self._clock = clock

@@ -10,8 +10,6 @@ from app.estimator.result import Component, ResultTable, StackedBar
 from app.estimator.units import NBSP, PLURALS, append_unit, format_number
 from app.widgets.svg import (
     Axis,
-    Box,
-    PlotArea,
     SvgChart,
     count_axis,
     draw_dot,
@@ -497,66 +495,6 @@ def draw_pairs(pairs: Sequence[DoubleBar], says: str) -> Markup:
 
 
 TOP, HEIGHT = 4.0, 120.0
-_COLUMN_FOOT = 24.0
-_GAP = 0.28
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ColumnLabel:
-    """A label below the columns at `place` percent; `anchor` is its text-anchor class."""
-
-    place: float
-    words: str
-    anchor: str = ""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ColumnChart:
-    """A column chart; a column is its segments from the bottom up, as (class, value).
-
-    `width` is the share of the drawing's width that the columns take, in percent; the
-    axis labels are to their right. `limit` is drawn across them.
-    """
-
-    columns: Sequence[Sequence[tuple[str, float]]]
-    axis: Axis
-    names: Sequence[ColumnLabel]
-    width: float
-    limit: float | None = None
-
-    @property
-    def slot(self) -> float:
-        """Return the width of one column in percent."""
-        return self.width / len(self.columns)
-
-
-def draw_columns(drawn: ColumnChart, says: str) -> Markup:
-    """Draw the columns; `says` is the text alternative."""
-    plane = PlotArea(Box(0, TOP, drawn.width, HEIGHT), drawn.axis)
-    marks = plane.scale(drawn.axis.named)
-    for number, parts in enumerate(drawn.columns):
-        marks += _draw_column(parts, plane, drawn.slot, number)
-    if drawn.limit is not None:
-        at = plane.down(drawn.limit)
-        marks.append(draw_line("cap", 0, at, drawn.width, at))
-    foot = TOP + HEIGHT + _COLUMN_FOOT
-    marks += [draw_text(n.words, n.place, foot - 6, n.anchor) for n in drawn.names]
-    return svg_root(marks, foot, says)
-
-
-def _draw_column(
-    parts: Sequence[tuple[str, float]], plane: PlotArea, slot: float, number: int
-) -> list[str]:
-    left, wide = slot * (number + _GAP / 2), slot * (1 - _GAP)
-    marks, base = [], 0.0
-    for look, value in parts:
-        if value > 0:
-            top, foot = plane.down(base + value), plane.down(base)
-            marks.append(draw_rect(look, left, top, wide, foot - top))
-            base += value
-    return marks
-
-
 _STRIP = 40
 _MAX_ERROR_SHOWN = 0.5
 _TICKS = (-0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5)

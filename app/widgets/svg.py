@@ -75,16 +75,6 @@ def draw_square(classes: str, x: float, y: float, width: float, height: float) -
     )
 
 
-def draw_tile(classes: str, x: float, y: float, side: float) -> str:
-    """Return a square of `side` pixels centered at x percent and y pixels."""
-    half = svg_number(side / 2)
-    return (
-        f'<svg x="{svg_number(x)}%" y="{svg_number(y)}" width="1" height="1"'
-        f' overflow="visible"><rect class="{classes}" x="-{half}" y="-{half}"'
-        f' width="{svg_number(side)}" height="{svg_number(side)}"/></svg>'
-    )
-
-
 def draw_label(words: str, x: float, y: float) -> str:
     """Return text at a position in pixels."""
     return f'<text x="{svg_number(x)}" y="{svg_number(y)}">{escape(words)}</text>'

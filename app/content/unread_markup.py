@@ -1,0 +1,242 @@
+"""What looks like markup or like part of an answer, but is read as text: E24, E50, E52, W74."""
+
+import html
+import itertools
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from markdown_it.token import Token
+
+from app.markup.markdown_tokens import first_line, last_line
+from app.markup.problems import SourceFile
+from app.questions.question_type import ItemDraft, ItemParts
+
+_MOST_SHOWN = 40
+# What is read as written, or is no text: code, formulas, comments, addresses, tags.
+_LITERAL = re.compile(
+    r"(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|(?<!\\)\$[^$\n]+\$|<!--.*?-->"
+    r"|(?<=\])\([^()\s]*(?:\s+\"[^\"]*\")?\)|<[^<>]+>",
+    re.DOTALL,
+)
+_HIGHLIGHT = "There is no highlighter here: write **words**."
+_FORMULA = "Write a formula between dollar signs: $x$; one of its own between two lines of $$."
+_NO_CLASS = "Delete it: text has no classes or attributes here."
+_DRAWN = "Put it into the text yourself: nothing is filled in here."
+_BOX = "Write > [!NOTE], TIP, WARNING or IMPORTANT, and > before each line of its text."
+# A pattern and its remedy. What may be meant as it stands is left out, such as #tag,
+# -- and 100%: each pattern is of signs that nobody writes in prose.
+_FOREIGN = tuple(
+    (re.compile(pattern, re.MULTILINE), remedy)
+    for pattern, remedy in (
+        (r"^(?:\?\?\?\+?|!!!\+?)[ \t]+\w.*$|^\.\. [\w-]+::.*$|^:::+[ \t]*\S.*$", _BOX),
+        (r"\\\((?!\s).*?\\\)", _FORMULA),
+        (r"\\\[(?:(?!\\\]).)*?(?!\\\])[\\^_={}+](?:(?!\\\]).)*\\\]", _FORMULA),
+        (r"\\begin\{\w+\*?\}|(?<![\w:\\/])\\[A-Za-z]{2,}(?:\{[^{}]*\})*", _FORMULA),
+        (r"(?<![\w(<\[/.])(?:https?://|www\.(?=[\w-]+\.))[^\s)>]+", "Write [words](https://…)."),
+        (r"(?<![=\w])==(?=[^\s=])[^=\n]*?(?<=[^\s=])==(?![=\w])", _HIGHLIGHT),
+        (r"(?<![|\w])\|\|(?=[^\s|])[^|\n]+?(?<=[^\s|])\|\|(?![|\w])", "Nothing hides text here."),
+        (r"(?<![+\w])\+\+(?=\w)[^+\n]+?(?<=\w)\+\+(?![+\w])", _HIGHLIGHT),
+        (r"%%(?:[^%]|%(?!%))+%%|^%%$", "Write a comment as <!-- words -->."),
+        (r"(?<=[\w)])~[^\s~]{1,10}~(?!~)", "Write <sub>2</sub>."),
+        (r"(?<=[\w)])\^[^\s^]{1,10}\^", "Write <sup>2</sup>."),
+        (r"(?<![\w:]):[a-z][a-z0-9_+-]{2,30}:(?![\w:`])", "Write the sign itself."),
+        (r"(?<![\w:]):[a-z][a-z0-9_+-]*:(?=\0)", "Write the words or the link itself."),
+        (r"\{:?[ \t]*[.#][\w-][^{}\n]*\}|(?<=\])\{[^{}\n]*\}", _NO_CLASS),
+        (r"\{\{[<%][^{}\n]*[>%]\}\}|\{%[^{}\n]*%\}|\{\{[^{}\n:]*\}\}", _DRAWN),
+        (r"\{\{c\d+::[^{}\n]*\}\}", "In a question of the type cloze write [[answer]]."),
+        (r"\[/(?:b|i|u|s|url|img|code|quote|color|size)\]", "Write **bold**, *italic* or `code`."),
+        (r"\^\[[^\]\n]*\s[^\]\n]*\]", "Write the words into the text, or cite a source: [^key]."),
+        (r"\[?-?(?<![\w.])@[a-z][\w:-]*\d{4}[a-z]?\b\]?", "Cite a source: [^key]."),
+        (r"(?:^|[ \t])\^[\w-]+[ \t]*$", "Delete it: links lead to headings."),
+        (r"^\[(?:TOC|\[_?TOC_?\])\]$|^\[toc\]$", "Delete it: a page lists its sections itself."),
+        (r"^===[+!]?[ \t]+[\"“].*$", "Write a heading: there are no tabs."),
+        (r"^={2,6}[ \t][^=\n]+[ \t]={2,6}$", "Write a heading: ## words."),
+        (r"^\+[-=]{3,}\+?(?:[-=]*\+)*$", "Write the table with | and a line |---|---|."),
+        (r"^:[ \t]{1,3}\S.*$", "Write - **Term**: meaning, or put the term into glossary.md."),
+        (r"^\|[ \t][^|\n]+$", "End the line above with two spaces, which breaks it."),
+    )
+)
+
+# A state of a task, which in an item is an option that cannot be read.
+_TASK = (re.compile(r"^\[[-/<>!?~]\][ \t]", re.MULTILINE), "Write [ ] or [x] in the box.")
+_STARS = re.compile(r"(?<=\S)(?:\*\*|~~)|(?:\*\*|~~)(?=\S)")
+# What only Markdown shows as something else.
+_MARKED = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\$[^$\s][^$]*\$|\[[^\]]+\]\([^)]+\)|\[\^[^\]]+\]")
+
+
+def check_plain_text(key: str, text: str, place: tuple[int, int], source_file: SourceFile) -> None:
+    """Report markup in a value of front matter that is shown as plain text."""
+    if match := _MARKED.search(text):
+        message = f"“{match[0][:_MOST_SHOWN]}” is shown as it stands: “{key}” is plain text."
+        source_file.report("W74", *place, message, "Write the words alone.")
+
+
+def _check_stars(inline: Token, source_file: SourceFile) -> None:
+    """Report marks of bold or struck words that begin or end nothing."""
+    for child in inline.children or ():
+        match = _STARS.search(child.content) if child.type == "text" else None
+        if match and match[0] in inline.content and f"\\{match[0][0]}" not in inline.content:
+            first = first_line(inline)
+            place = source_file.find(match[0], first, first + inline.content.count("\n"))
+            message = f"“{match[0]}” is shown as it stands: it begins or ends nothing."
+            hint = f"Write it right beside the words, on both sides: {match[0]}words{match[0]}"
+            source_file.report("W74", *place, message, hint)
+            return
+
+
+def check_foreign_markup(inline: Token, source_file: SourceFile) -> None:
+    """Report markup of other editors in a paragraph, a heading or a cell, each sign once."""
+    _check_stars(inline, source_file)
+    text = _LITERAL.sub(_blank, inline.content)
+    boxes = {p.line for p in source_file.problems if p.code == "E74"}
+    told: set[int] = set()
+    for pattern, remedy in _FOREIGN if source_file.item else (*_FOREIGN, _TASK):
+        for match in pattern.finditer(text):
+            line = first_line(inline) + text.count("\n", 0, match.start())
+            if line in boxes or not told.isdisjoint(range(*match.span())):
+                continue
+            told.update(range(*match.span()))
+            shown = inline.content[match.start() : match.end()].strip().split("\n")[0]
+            place = source_file.find(shown, line, line)
+            message = f"“{shown[:_MOST_SHOWN]}” is shown as it stands: it means nothing here."
+            source_file.report("W74", *place, message, remedy)
+
+
+def _blank(literal: re.Match[str]) -> str:
+    """Return as many signs that no pattern matches, in as many lines."""
+    return "".join(c if c == "\n" else "\0" for c in literal[0])
+
+
+# Lines are compared after NFKC normalization. Some of these spaces are invisible.
+_SPACE = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
+_BULLET = r"(?:[^\w\s()\[\]`$\"'“”„«]{1,3}|[_\u30fc]|[oO](?=\W)|\d{1,3}[.):]|[A-Za-z][.)])"
+_TICK = "[xX\u0445\u0425\u00d7✓✔✅✗✘*]"
+# Spaces of which only one group can take each: a box of many blanks is read once.
+_INSIDE = rf"{_SPACE}*(?:(?:{_TICK}|\d{{1,3}}(?:[.,]\d+)?{_SPACE}*%){_SPACE}*)?"
+_CHECK_BOX = rf"[\[\u3010\u3014]{_INSIDE}[\]\u3011\u3015](?![(\[:])"
+_OPTION = re.compile(
+    rf"^(?:{_SPACE}|>)*(?:{_BULLET}{_SPACE}*){{0,2}}(?:{_CHECK_BOX}|[☐☑☒🗹🗷⬜⬛])"
+    rf"|^(?:{_SPACE}|>)*{_BULLET}{_SPACE}+\({_INSIDE}\){_SPACE}"
+)
+# Likely an option when next to options, but ordinary text elsewhere.
+_BESIDE = re.compile(
+    rf"^{_SPACE}{{0,3}}(?:[–—−\u2010•·∙‣◦▪●○◯⚪■□▢◆➢►✦✓✔✗✘✅❌√]{_SPACE}"
+    rf"|\({_INSIDE}\){_SPACE}|\(?[A-Za-z]\){_SPACE})"
+)
+# Probably meant as the reason (quote) below an option.
+_REASON = re.compile(rf"^{_SPACE}*(?:[>»\u203a\u276f|→]|[-=]+>){_SPACE}*\w")
+_STEP = re.compile(rf"^{_SPACE}*\d{{1,2}}{_SPACE}*[.)\u3001]{_SPACE}*(?=\w)")
+_ROW = re.compile(rf"^{_SPACE}*\|.*\|{_SPACE}*$")
+_LITERAL_BLOCKS = ("fence", "code_block", "html_block", "math_block", "table_open")
+
+
+def check_answer_lines(
+    draft: ItemDraft, parts: ItemParts, kind: str, source_file: SourceFile
+) -> None:
+    """Report lines that look like an option, a step or a table row but are read as text.
+
+    Otherwise, because of a typo, they would appear as part of the line above.
+    """
+    if kind == "card":
+        return
+    read = {p.line for p in source_file.problems if p.severity == "error"}
+    read |= {option.line for option in parts.options} | _block_lines(draft, *_LITERAL_BLOCKS)
+    if kind == "order":
+        read |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
+    lines = {*_matching_lines(_OPTION, draft, source_file, read)}
+    if parts.options:
+        lines |= _near_options(draft) & {*_matching_lines(_BESIDE, draft, source_file, read)}
+        lines |= _second_lists(draft, parts, source_file) - read
+    _report_lines(sorted(lines), "E24", source_file)
+    if parts.options:
+        _check_reasons(draft, parts, source_file, read | lines)
+    read |= _block_lines(draft, "blockquote_open")
+    if kind == "order":
+        _report_lines(_matching_lines(_STEP, draft, source_file, read), "E50", source_file)
+    elif kind == "match" and parts.block:
+        _report_lines(_matching_lines(_ROW, draft, source_file, read), "E52", source_file)
+
+
+_WORDS = {
+    "E24": ("an option", "Write each option on a line of its own, as - [ ] text."),
+    "E50": ("a step", "Number each step at the begin of its line: 1. 2. 3."),
+    "E52": ("a row of the table", "Leave no line empty between the rows."),
+}
+
+
+def _report_lines(lines: Iterable[int], code: str, source_file: SourceFile) -> None:
+    what, hint = _WORDS[code]
+    for line in lines:
+        words = source_file.lines[line - 1].strip()[:_MOST_SHOWN]
+        message = f"“{words}” is read as text, not as {what}."
+        source_file.report(code, line, 1, message, hint)
+
+
+def _matching_lines(
+    pattern: re.Pattern[str], draft: ItemDraft, source_file: SourceFile, read: set[int]
+) -> Iterator[int]:
+    """Yield the matching lines below the item's comment, except those in `read`."""
+    last = draft.line + draft.text.count("\n")
+    for line in range(last - draft.below.count("\n"), last + 1):
+        words = unicodedata.normalize("NFKC", html.unescape(source_file.lines[line - 1]))
+        if line not in read and pattern.match(words):
+            yield line
+
+
+def _near_options(draft: ItemDraft) -> set[int]:
+    """Return lines of lists and adjacent lines, and lines with a quote below."""
+    lists = _block_lines(draft, "bullet_list_open")
+    quotes = (t for t in draft.body if t.type == "blockquote_open")
+    above = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
+    return above | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
+
+
+def _second_lists(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> set[int]:
+    """Return items of lists without options that directly adjoin a list of options."""
+    options = {option.line for option in parts.options}
+    lists = [
+        {*range(first_line(t), last_line(t) + 1)}
+        for t in draft.body
+        if t.type in {"bullet_list_open", "ordered_list_open"} and t.level == 0
+    ]
+    filled = [{n for n in lines if source_file.lines[n - 1].strip()} for lines in lists]
+    starts: set[int] = set()
+    for one, other in itertools.pairwise(filled):
+        between = source_file.lines[max(one) : min(other) - 1]
+        if all(map(str.strip, between)) and bool(one & options) != bool(other & options):
+            starts |= other if one & options else one
+    items = (t for t in draft.body if t.type == "list_item_open" and t.level == 1)
+    return starts & {first_line(t) for t in items}
+
+
+def _check_reasons(
+    draft: ItemDraft, parts: ItemParts, source_file: SourceFile, read: set[int]
+) -> None:
+    """Report E24 for lines that Markdown reads as part of the option above them.
+
+    A line that is not indented may be another option; one with a sign like > was
+    probably meant as the option's reason.
+    """
+    firsts = {option.line for option in parts.options}
+    quotes = _block_lines(draft, "blockquote_open")
+    items = [t for t in draft.body if t.type == "list_item_open" and t.level == 1]
+    own = {
+        line
+        for t in items
+        if first_line(t) in firsts
+        for line in range(first_line(t) + 1, last_line(t) + 1)
+    }
+    for line in sorted(own - read):
+        raw = source_file.lines[line - 1]
+        words = unicodedata.normalize("NFKC", html.unescape(raw))
+        loose = raw.strip() and not raw[0].isspace()
+        if loose or (line not in quotes and _REASON.match(words)):
+            message = f"“{raw.strip()[:_MOST_SHOWN]}” is read as part of the option"
+            hint = "Begin a reason with two spaces and >, and an option with - [ ]."
+            source_file.report("E24", line, 1, f"{message} above it.", hint)
+
+
+def _block_lines(draft: ItemDraft, *kinds: str) -> set[int]:
+    blocks = (token for token in draft.body if token.type in kinds)
+    return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}
