@@ -10,6 +10,7 @@ from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     ENGINES,
     WORKSPACE,
+    EngineMemory,
     elements_per_sequence,
     elements_per_token,
     engine_usable_bytes,
@@ -215,7 +216,6 @@ COMMUNICATION = 1e9
 
 # Tokens of a step if neither they nor an engine is given.
 STEP_TOKENS = 8192
-_NEWEST = ENGINES[NEWEST]
 
 
 def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int) -> float:
@@ -267,10 +267,8 @@ def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
     """
     if inputs.engine != GENERAL or inputs.overhead is not None:
         return 0.0
-    peak = peak_bytes(
-        model, _NEWEST, attention_tensor_parallel_size(inputs, gpus), inputs.step_tokens
-    )
-    return peak + _NEWEST.outside_of(gpus)
+    newest, sharing = engine_memory(inputs, NEWEST), attention_tensor_parallel_size(inputs, gpus)
+    return peak_bytes(model, newest, sharing, inputs.step_tokens) + newest.outside_of(gpus)
 
 
 def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
@@ -300,7 +298,7 @@ def _temporary_and_outside_bytes(
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
         active = activation_bytes(model, tokens, sequences, sharing)
         return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
-    engine = ENGINES[inputs.engine]
+    engine = engine_memory(inputs, inputs.engine)
     active = peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
     return active, engine.outside_of(gpus)
 
@@ -327,6 +325,12 @@ def _transformers_memory_use(
         activations=max(running, loading - stored - cache - overhead),
         overhead=overhead,
     )
+
+
+def engine_memory(inputs: InferenceMemoryInputs, name: str) -> EngineMemory:
+    """Return what the engine called `name` uses, with its defaults on this GPU."""
+    gpu = find_accelerator(inputs.gpu)
+    return ENGINES[name].on_gpu(gpu.name, inputs.shown_memory or gpu.shown)
 
 
 def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:

@@ -13,6 +13,7 @@ from app.estimator.estimates.inference_memory import (
     InferenceMemoryInputs,
     InferenceMemoryResult,
     attention_tensor_parallel_size,
+    engine_memory,
     fewest_gpus,
     find_flips,
     find_limits,
@@ -397,7 +398,7 @@ def _measured_step(
         numbers = f"max({format_term(running, 'B')}, {format_term(loading, 'B')}"
         numbers += "".join(f" − {format_term(part, 'B')}" for part in parts) + ")"
         return _activations_line(formula, numbers, load)
-    engine = ENGINES[inputs.engine]
+    engine = engine_memory(inputs, inputs.engine)
     formula = (
         "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
         "vocabulary × bytes of the sampler"

@@ -69,7 +69,8 @@ def sequence_bytes(placed: PlacedModel, context: float) -> float:
 def cache_capacity(placed: PlacedModel, usable: float = _USABLE) -> float:
     """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
     tensor = placed.serving.tensor
-    outside = _LOGGED.outside_of(tensor) + peak_bytes(placed.model, _LOGGED, tensor)
+    logged = _LOGGED.on_gpu(placed.gpu.name, placed.gpu.shown)
+    outside = logged.outside_of(tensor) + peak_bytes(placed.model, logged, tensor)
     return placed.gpu.shown * usable - weights_per_gpu(placed) - outside
 
 
