@@ -45,7 +45,7 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import CACHE_BITS, find_format, weight_table
+from app.estimator.models.number_formats import CACHE_BITS, GGUF_FORMATS, find_format, weight_table
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -491,13 +491,14 @@ def _weights_step(
     if covered < model.parameters:
         formula = "parameters in the format × bits ÷ 8 + the others × their bytes"
         numbers += f" + {format_term(model.parameters - covered)} × {format_term(form.rest / 8)} B"
-    if model.tower:
+    if table.tower:
         formula += " + the vision tower × its bytes"
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
     numbers = format_split(numbers, table.total, load.weights, gpus)
-    return _STEPS.line("weights", formula, numbers, load.weights, "shape", topic="number-formats")
+    source = "gguf" if inputs.weights in GGUF_FORMATS else "shape"
+    return _STEPS.line("weights", formula, numbers, load.weights, source, topic="number-formats")
 
 
 ENTRY = EstimateSpec(
