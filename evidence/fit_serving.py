@@ -160,7 +160,7 @@ def predicted(row: Measured, constants: Constants) -> float:
     requests = seconds = 0.0
     for count, batch in row.rounds:
         own = max(1.0, batch / row.asked.attention_parallel)
-        timed = _timed(placed, row.requests, own)
+        timed = _timed(placed, row.traffic, own)
         first = first_token(placed, timed, row.traffic)
         each = time_per_token(timed, answer)
         if row.kind in ("serving_ttft", "serving_tpot"):
@@ -170,13 +170,13 @@ def predicted(row: Measured, constants: Constants) -> float:
     return requests * (row.asked.replicas or 1) * answer / seconds
 
 
-def _timed(placed: PlacedModel, requests: RequestShape, batch: float) -> BatchTiming:
+def _timed(placed: PlacedModel, traffic: RequestTraffic, batch: float) -> BatchTiming:
     """Return the timing of a GPU group at one batch size, without profile curves."""
-    step = recorded = decode_time(placed, batch, requests.mean_context)
+    step = recorded = decode_time(placed, batch, traffic.mean_context)
     filled = placed.engine.filled(batch)
     if filled > batch:
-        recorded = decode_time(placed, filled, requests.mean_context)
-    cost = prompt_step_time(placed, requests, batch, step.total)
+        recorded = decode_time(placed, filled, traffic.mean_context)
+    cost = prompt_step_time(placed, traffic, batch, step.total)
     alone = recorded.total - recorded.own + step.own
     launching = shortest_mixed_step(placed, step.total)
     return BatchTiming(step.total, cost, batch, alone, launching)

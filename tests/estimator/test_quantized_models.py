@@ -469,6 +469,71 @@ def test_fewer_sequences_leave_more_room_for_the_cache() -> None:
     assert room(max_sequences=128) > room() + 4e9
 
 
+def test_llama_cpp_takes_gguf_files_and_its_own_caches() -> None:
+    typed = {
+        "model": "llama-3.1-70b",
+        "weights": "gguf-q4-k-m",
+        "cache": "q8-0",
+        "engine": "llama.cpp",
+        "gpu": "rtx-4090",
+        "tensor_parallel": 2,
+        "context": 8192,
+        "concurrent": 1,
+    }
+    answer = registry.run_estimate("inference-memory", typed)
+    figures = {f.name: f.value for f in answer.figures}
+    file = registry.run_estimate("weights", {"model": "llama-3.1-70b", "weights": "gguf-q4-k-m"})
+    assert figures["weights"] == next(f.value for f in file.figures if f.name == "total")
+    # A block of 32 has 32 bytes and an FP16 scale; 80 layers of 8 heads of 128, twice.
+    assert figures["kv_cache"] == 8192 * 80 * 2 * 8 * 128 * 34 / 32
+    for field, other in (("weights", {"cache": "fp8"}), ("cache", {"weights": "bf16"})):
+        with pytest.raises(InvalidInputsError) as refused:
+            registry.run_estimate("inference-memory", typed | other | {"engine": "vllm-0.9"})
+        assert [problem.field for problem in refused.value.problems] == [field]
+
+
+def test_a_gguf_file_that_is_too_large_gets_a_smaller_one_named() -> None:
+    typed = {"model": "llama-3.1-8b", "weights": "gguf-f16", "engine": "llama.cpp"}
+    one = {"gpu": "rtx-5080", "tensor_parallel": 1, "context": 8192, "concurrent": 1}
+    answer = registry.run_estimate("inference-memory", typed | one)
+    assert [c.flips_at for c in answer.changes if c.field == "weights"] == ["GGUF Q8_0"]
+
+
+def test_smaller_cards_sample_for_fewer_sequences() -> None:
+    # vLLM takes 256 sequences and steps of 2,048 tokens below 70 GiB and on the A100, else
+    # 1,024 and 8,192 (get_batch_defaults in vllm/engine/arg_utils.py).
+    def peak(gpu: str, **more: Any) -> float:
+        typed = {"model": "llama-3.1-8b", "gpu": gpu, "tensor_parallel": 1, "concurrent": 1}
+        answer = registry.run_estimate("inference-memory", typed | more)
+        return next(f.value for f in answer.figures if f.name == "activations")
+
+    sampler = 35 * 128256
+    assert peak("h100-sxm5-80") == 1024 * sampler
+    assert peak("rtx-4090") == peak("a100-sxm4-80") == 256 * sampler
+    assert peak("rtx-4090", max_sequences=1024) == 1024 * sampler
+    assert peak("h100-sxm5-80", shown_memory="47 GiB") == 256 * sampler
+
+
+def test_two_cards_of_32_gb_have_the_room_that_their_log_says() -> None:
+    # noonghunna/club-3090, issue 1087: 12.26 GiB of 28.88 on each of two RTX 5090.
+    answer = registry.run_estimate(
+        "inference-memory",
+        {
+            "model": "qwen3.5-27b",
+            "weights": "fp8-block",
+            "gpu": "rtx-5090",
+            "shown_memory": "31.4 GiB",
+            "tensor_parallel": 2,
+            "memory_utilization": "92%",
+            "context": 65536,
+            "concurrent": 1,
+        },
+    )
+    room = next(f for f in answer.figures if f.name == "cache_room")
+    assert room.value == pytest.approx(12.26 * GIB, rel=0.1)
+    assert room.low <= 12.26 * GIB <= room.high
+
+
 def test_tensorrt_llm_divides_what_weights_leave() -> None:
     typed = {"model": "llama-3.1-8b", "gpu": "1x H100", "memory_utilization": "50%"}
     rooms = {

@@ -342,3 +342,13 @@ def test_a_cached_prompt_is_not_read_again() -> None:
     for name in ("ttft_p50", "tpot_p50"):
         assert warm[name].value < cold[name].value
     assert warm["max_concurrent"].value == cold["max_concurrent"].value
+
+
+def test_answers_of_many_lengths_leave_longer_sequences_in_memory() -> None:
+    alike = RequestTraffic(RequestShape(1000, 1000))
+    varied = RequestTraffic(RequestShape(1000, 1000), answer_variation=0.5)
+    # Drawn at random in time, an answer is longer than the mean by its squared variation.
+    assert (alike.mean_context, varied.mean_context) == (1500, 1750)
+    fewer, more = (profile_replica(CHAT, t) for t in (varied, alike))
+    assert fewer.most < more.most
+    assert fewer.tpot_at(64) > more.tpot_at(64)

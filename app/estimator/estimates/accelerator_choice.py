@@ -17,6 +17,7 @@ from app.estimator.common_inputs import (
     input_error,
 )
 from app.estimator.estimates.inference_memory import (
+    NEWEST,
     GpuMemoryUse,
     InferenceMemoryInputs,
     gpu_memory_use,
@@ -31,10 +32,11 @@ from app.estimator.hardware.catalog import (
 )
 from app.estimator.hardware.collectives import gpu_interconnect
 from app.estimator.inputs import InputGroup, InvalidInputsError, input_field
+from app.estimator.memory.inference_memory import ENGINES, EngineMemory
 from app.estimator.memory.parallel_layout import tensor_parallel_choices
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import FORMATS, find_format
+from app.estimator.models.number_formats import FORMATS, WeightFormat, find_format
 from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import ServingSetup, is_unpacked
 from app.estimator.serving.step_time import decode_time, place_model
@@ -412,30 +414,38 @@ def rank_gpus(inputs: AcceleratorChoiceInputs) -> GpuRanking:
     """Evaluate every GPU; raises InvalidInputsError for invalid or missing prices."""
     model = find_model(inputs.model)
     prices = read_prices(inputs)
-    loads = _loads_by_repacking(inputs, model) if inputs.job == "serving" else {}
+    loads = _loads_by_kind(inputs, model) if inputs.job == "serving" else {}
     form = find_format(model, inputs.weights)
     candidates: list[GpuCandidate] = []
     excluded: list[tuple[Accelerator, str]] = []
     for gpu in list_gpus():
         why = find_objection(inputs, gpu)
-        load = loads.get(is_unpacked(gpu, form), {})
+        load = loads.get(_memory_kind(gpu, form), {})
         tried = why or _try_gpu(inputs, model, gpu, load, prices.get(gpu.id))
         if isinstance(tried, str):
             excluded.append((gpu, tried))
         else:
             candidates.append(tried)
     candidates.sort(key=lambda c: _ranking_key(inputs.rank, c))
-    best = loads.get(is_unpacked(candidates[0].gpu, form), {}) if candidates else {}
+    best = loads.get(_memory_kind(candidates[0].gpu, form), {}) if candidates else {}
     return GpuRanking(inputs, model, tuple(candidates), tuple(excluded), best)
 
 
-def _loads_by_repacking(
+def _memory_kind(gpu: Accelerator, form: WeightFormat) -> tuple[bool, EngineMemory]:
+    """Return what of a GPU decides how much of its memory a model takes.
+
+    Whether it unpacks weights to 16 bit, and what the engine's defaults on it use.
+    """
+    return is_unpacked(gpu, form), ENGINES[NEWEST].on_gpu(gpu.name, gpu.shown)
+
+
+def _loads_by_kind(
     inputs: AcceleratorChoiceInputs, model: Architecture
-) -> dict[bool, dict[int, GpuMemoryUse]]:
-    """Return memory use on cards that unpack weights to 16 bit, and on the others."""
+) -> dict[tuple[bool, EngineMemory], dict[int, GpuMemoryUse]]:
+    """Return the memory use on an example of each kind of GPU."""
     form = find_format(model, inputs.weights)
-    examples = {is_unpacked(gpu, form): gpu for gpu in list_gpus()}
-    return {wide: _memory_by_gpu_count(inputs, model, gpu) for wide, gpu in examples.items()}
+    examples = {_memory_kind(gpu, form): gpu for gpu in list_gpus()}
+    return {kind: _memory_by_gpu_count(inputs, model, gpu) for kind, gpu in examples.items()}
 
 
 def _memory_by_gpu_count(

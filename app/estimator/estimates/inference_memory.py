@@ -10,6 +10,7 @@ from app.estimator.hardware.catalog import Accelerator, find_accelerator
 from app.estimator.memory.inference_memory import (
     ENGINES,
     WORKSPACE,
+    EngineMemory,
     elements_per_sequence,
     elements_per_token,
     engine_usable_bytes,
@@ -25,7 +26,10 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     CACHE_BITS,
-    FORMATS,
+    GGUF_CACHES,
+    GGUF_CHOICES,
+    GGUF_FORMATS,
+    PUBLISHED_CHOICES,
     add_published_hint,
     find_format,
     gpu_weights,
@@ -36,7 +40,7 @@ from app.estimator.result import VerdictFlip
 from app.estimator.serving.engine import is_unpacked
 from app.estimator.units import format_number, format_value
 
-GENERAL, TRANSFORMERS, NEWEST = "general", "transformers", "vllm-0.9"
+GENERAL, TRANSFORMERS, LLAMA_CPP, NEWEST = "general", "transformers", "llama.cpp", "vllm-0.9"
 DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
 _ATTENTION = ((DIVIDED, "Divided over the GPUs"), (DATA_PARALLEL, "Data parallel"))
 _ENGINES = (
@@ -51,7 +55,11 @@ class InferenceMemoryInputs:
     """The model, the requests, and the GPUs that serve it."""
 
     model: str = common_inputs.ask_model()
-    weights: str = common_inputs.ask_weights()
+    weights: str = common_inputs.ask_weights(
+        choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
+        help="As published: as the checkpoint is quantized, BF16 where it is not. Quantized "
+        "formats leave embeddings, output head and norms in 16 bit. GGUF is for llama.cpp.",
+    )
     cache: str = common_inputs.ask_cache()
     context: int = common_inputs.ask_context()
     concurrent: int = LOAD.ask(
@@ -215,7 +223,6 @@ COMMUNICATION = 1e9
 
 # Tokens of a step if neither they nor an engine is given.
 STEP_TOKENS = 8192
-_NEWEST = ENGINES[NEWEST]
 
 
 def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int) -> float:
@@ -267,10 +274,8 @@ def _engine_startup_bytes(model: Architecture, inputs: InferenceMemoryInputs, gp
     """
     if inputs.engine != GENERAL or inputs.overhead is not None:
         return 0.0
-    peak = peak_bytes(
-        model, _NEWEST, attention_tensor_parallel_size(inputs, gpus), inputs.step_tokens
-    )
-    return peak + _NEWEST.outside_of(gpus)
+    newest, sharing = engine_memory(inputs, NEWEST), attention_tensor_parallel_size(inputs, gpus)
+    return peak_bytes(model, newest, sharing, inputs.step_tokens) + newest.outside_of(gpus)
 
 
 def _expert_padding_bytes(model: Architecture, inputs: InferenceMemoryInputs, gpus: int) -> float:
@@ -300,7 +305,7 @@ def _temporary_and_outside_bytes(
         tokens = min(inputs.step_tokens or STEP_TOKENS, inputs.context * sequences)
         active = activation_bytes(model, tokens, sequences, sharing)
         return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
-    engine = ENGINES[inputs.engine]
+    engine = engine_memory(inputs, inputs.engine)
     active = peak_bytes(model, engine, sharing, inputs.step_tokens, inputs.max_sequences)
     return active, engine.outside_of(gpus)
 
@@ -327,6 +332,12 @@ def _transformers_memory_use(
         activations=max(running, loading - stored - cache - overhead),
         overhead=overhead,
     )
+
+
+def engine_memory(inputs: InferenceMemoryInputs, name: str) -> EngineMemory:
+    """Return what the engine called `name` uses, with its defaults on this GPU."""
+    gpu = find_accelerator(inputs.gpu)
+    return ENGINES[name].on_gpu(gpu.name, inputs.shown_memory or gpu.shown)
 
 
 def visible_memory(inputs: InferenceMemoryInputs, gpu: Accelerator) -> float:
@@ -360,6 +371,13 @@ def validate_inputs(model: Architecture, inputs: InferenceMemoryInputs, gpu: Acc
             f"The {gpu.name} cannot compute in {form.label}"
             f"{add_published_hint(model, inputs.weights)}; it has {dense_rate_formats(gpu)}.",
         )
+    for field, value, owner in (
+        ("weights", inputs.weights, inputs.weights in GGUF_FORMATS),
+        ("cache", inputs.cache, inputs.cache in GGUF_CACHES),
+    ):
+        if owner and inputs.engine not in (LLAMA_CPP, GENERAL):
+            message = "This format is of llama.cpp and Ollama: choose them as the engine."
+            raise input_error(field, value, message)
     problem = tensor_parallel_problem(model, inputs.tensor_parallel)
     whole = inputs.engine == TRANSFORMERS or inputs.attention == DATA_PARALLEL
     if problem and not whole:
@@ -507,6 +525,7 @@ def _fits_with_data_parallel(
 
 
 _LIGHTER = ("fp8", "int8", "int4")
+_LIGHTER_GGUF = ("gguf-q8-0", "gguf-q6-k", "gguf-q4-k-m")
 
 
 def _lighter_format(
@@ -516,7 +535,7 @@ def _lighter_format(
     if load.total <= limit or load.cache + load.overhead > limit:
         return None  # It fits unchanged, or would not fit even without weights.
     gpu = find_accelerator(inputs.gpu)
-    for name in _LIGHTER:
+    for name in _LIGHTER_GGUF if inputs.engine == LLAMA_CPP else _LIGHTER:
         if gpu.lacks_format(name):
             continue
         changed = dataclasses.replace(inputs, weights=name)
@@ -547,8 +566,8 @@ def find_flips(
         word = "The fewest that fit." if fits else "Fits."
         changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
     if limits.weights:
-        now = find_format(find_model(inputs.model), inputs.weights).label
-        flips = FORMATS[limits.weights].label
+        model = find_model(inputs.model)
+        now, flips = (find_format(model, name).label for name in (inputs.weights, limits.weights))
         changes.append(VerdictFlip("weights", "Weights", now, flips, "Fits."))
     if limits.attention:
         text = "Divided", "Data parallel", "Fits."

@@ -13,6 +13,7 @@ from app.estimator.estimates.inference_memory import (
     InferenceMemoryInputs,
     InferenceMemoryResult,
     attention_tensor_parallel_size,
+    engine_memory,
     fewest_gpus,
     find_flips,
     find_limits,
@@ -44,7 +45,7 @@ from app.estimator.memory.inference_memory import (
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.models.number_formats import CACHE_BITS, find_format, weight_table
+from app.estimator.models.number_formats import CACHE_BITS, GGUF_FORMATS, find_format, weight_table
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
     BarSegment,
@@ -397,7 +398,7 @@ def _measured_step(
         numbers = f"max({format_term(running, 'B')}, {format_term(loading, 'B')}"
         numbers += "".join(f" − {format_term(part, 'B')}" for part in parts) + ")"
         return _activations_line(formula, numbers, load)
-    engine = ENGINES[inputs.engine]
+    engine = engine_memory(inputs, inputs.engine)
     formula = (
         "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
         "vocabulary × bytes of the sampler"
@@ -490,13 +491,14 @@ def _weights_step(
     if covered < model.parameters:
         formula = "parameters in the format × bits ÷ 8 + the others × their bytes"
         numbers += f" + {format_term(model.parameters - covered)} × {format_term(form.rest / 8)} B"
-    if model.tower:
+    if table.tower:
         formula += " + the vision tower × its bytes"
         numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
     numbers = format_split(numbers, table.total, load.weights, gpus)
-    return _STEPS.line("weights", formula, numbers, load.weights, "shape", topic="number-formats")
+    source = "gguf" if inputs.weights in GGUF_FORMATS else "shape"
+    return _STEPS.line("weights", formula, numbers, load.weights, source, topic="number-formats")
 
 
 ENTRY = EstimateSpec(

@@ -407,7 +407,7 @@ def _fewest_gpus_per_replica(inputs: ServingCapacityInputs, profile: ReplicaProf
             continue
         serving = serving_setup(dataclasses.replace(inputs, tensor_parallel=tensor))
         wider = place_model(model, gpu, profile.placed.fabric, serving)
-        context = profile.traffic.requests.mean_context
+        context = profile.traffic.mean_context
         if most_sequences(wider, context, inputs.memory_utilization) >= 1:
             return tensor
     return None

@@ -11,11 +11,12 @@ from app.estimator.formula_steps import (
     format_term,
 )
 from app.estimator.memory.parallel_layout import tensor_parallel_problem
-from app.estimator.models import number_formats
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.models.number_formats import (
     FORMATS,
+    GGUF_CHOICES,
+    GGUF_FORMATS,
     PUBLISHED,
     PUBLISHED_CHOICES,
     WeightFormat,
@@ -36,10 +37,6 @@ from app.estimator.result import (
 )
 from app.estimator.units import format_number, format_value
 
-_GGUF = tuple(
-    (f"gguf-{name.lower().replace('_', '-')}", f"GGUF {name}") for name in number_formats.MIXTURES
-)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WeightsInputs:
@@ -49,7 +46,7 @@ class WeightsInputs:
     weights: str = MODEL.ask(
         PUBLISHED,
         "Format",
-        choices=(*PUBLISHED_CHOICES, *_GGUF),
+        choices=(*PUBLISHED_CHOICES, *GGUF_CHOICES),
         help="As published: as the checkpoint is quantized, BF16 where it is not. "
         "Quantized formats leave some tensors in 16 bit; GGUF mixes formats.",
         term="quantisation",
@@ -70,10 +67,6 @@ class WeightsInputs:
         "Hopper and older cards: widths are padded to multiples of 256 and 128.",
         topic="number-formats",
     )
-
-
-MIXTURE = {f"gguf-{name.lower().replace('_', '-')}": name for name in number_formats.MIXTURES}
-"""The choices that are GGUF mixtures, with their names."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,28 +105,21 @@ class WeightsResult:
 
 def compute_weights(model: Architecture, inputs: WeightsInputs) -> WeightsResult:
     """Compute the bytes of a model in a format, as stored or as repacked by a kernel."""
-    mixture = MIXTURE.get(inputs.weights)
     gpus, stages = inputs.tensor_parallel, inputs.pipeline_parallel
-    tower, counted, padding = 0.0, model.parameters, 0.0
-    if mixture:  # The tower is a separate file.
-        total = quantized = number_formats.file_bytes(model, mixture)
-        each, covered = total / gpus, model.parameters
-    else:
-        table, form = (weight_table(model, inputs.weights), find_format(model, inputs.weights))
-        padding = padding_bytes(model, form, gpus) if inputs.repacked else 0.0
-        covered = model.parameters if form.covers == "all" else table.quantized
-        total, quantized = table.total + padding, covered * form.bits / 8 + padding
-        each = table.per_gpu(gpus) + padding / gpus
-        tower, counted = table.tower, model.loaded_parameters
+    table, form = weight_table(model, inputs.weights), find_format(model, inputs.weights)
+    padding = padding_bytes(model, form, gpus) if inputs.repacked else 0.0
+    covered = model.parameters if form.covers == "all" else table.quantized
+    total, quantized = table.total + padding, covered * form.bits / 8 + padding
+    each = table.per_gpu(gpus) + padding / gpus
     return WeightsResult(
         total=total,
         quantized=quantized,
-        rest=total - quantized - tower,
-        tower=tower,
+        rest=total - quantized - table.tower,
+        tower=table.tower,
         per_gpu=each / stages,
         covered=covered,
         language=model.parameters,
-        parameters=counted,
+        parameters=model.loaded_parameters if table.tower else model.parameters,
         padding=padding,
     )
 
@@ -173,7 +159,7 @@ def build_steps(
 
 def _chosen_format(model: Architecture, inputs: WeightsInputs) -> WeightFormat | None:
     """Return the chosen format; None for a GGUF mixture."""
-    return None if inputs.weights in MIXTURE else find_format(model, inputs.weights)
+    return None if inputs.weights in GGUF_FORMATS else find_format(model, inputs.weights)
 
 
 def _file_step(count: str, result: WeightsResult) -> FormulaStep:
@@ -309,7 +295,7 @@ def estimate(inputs: WeightsInputs) -> Estimate:
         verdict=Verdict(
             "info",
             f"{format_value(result.total, 'B')}.",
-            f"{model.name} in {_format_label(model, inputs.weights)}: "
+            f"{model.name} in {find_format(model, inputs.weights).label}: "
             f"{format_number(result.bits_per_parameter)} bits for each parameter.",
         ),
         figures=read_figures(OUTPUTS, result),
@@ -318,10 +304,6 @@ def estimate(inputs: WeightsInputs) -> Estimate:
         tables=(build_table(model),),
         notes=build_notes(model, inputs),
     )
-
-
-def _format_label(model: Architecture, name: str) -> str:
-    return f"GGUF {MIXTURE[name]}" if name in MIXTURE else find_format(model, name).label
 
 
 ENTRY = EstimateSpec(

@@ -125,6 +125,7 @@ def recurrent_bytes(model: Architecture, state: float = 4.0) -> float:
 
 
 GIB = 2.0**30
+_LARGE = 70 * GIB
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ class EngineMemory:
     are sampled when the peak is measured, on the whole vocabulary.
     `outside` counts against the fraction of the GPU that may be used; with
     `static` the fraction limits weights and cache together instead, and with `free` it is
-    that of what weights and temporary tensors leave.
+    that of what weights and temporary tensors leave. `small` replaces `sequences` and
+    `step_tokens` on GPUs of less than 70 GiB and on the A100.
     """
 
     id: str
@@ -148,6 +150,14 @@ class EngineMemory:
     step_tokens: int
     static: bool = False
     free: bool = False
+    small: tuple[int, int] | None = None
+
+    def on_gpu(self, name: str, memory: float) -> "EngineMemory":
+        """Return the engine with its defaults on a GPU that reports `memory` bytes."""
+        if self.small is None or (memory >= _LARGE and "a100" not in name.lower()):
+            return self
+        sequences, tokens = self.small
+        return dataclasses.replace(self, sequences=sequences, step_tokens=tokens)
 
     def outside_of(self, gpus: int) -> float:
         """Bytes outside of the framework on one of `gpus` GPUs [B]."""
@@ -156,13 +166,24 @@ class EngineMemory:
 
 # Constants from start-up logs: vLLM pull request 10511 (0.6.5), 2031 (0.2.x), issue
 # 13061 (0.7) and 21348 (0.9 and SGLang). Logs of 0.10 and 0.11 agree with those of 0.9:
-# issues 23278 and 27508 within 2%. TensorRT-LLM: the meaning of free_gpu_memory_fraction
+# issues 23278 and 27508 within 2%. Its defaults on smaller GPUs are those of its server
+# (get_batch_defaults in vllm/engine/arg_utils.py), and agree with logs of RTX 5090: issue
+# 52872, and noonghunna/club-3090, issue 1087. TensorRT-LLM: the meaning of free_gpu_memory_fraction
 # is documented; its other constants are assumed. llama.cpp: its compute buffer has the
 # logits of a batch of 512 in FP32.
 ENGINES: dict[str, EngineMemory] = {
     engine.id: engine
     for engine in (
-        EngineMemory("vllm-0.9", "vLLM 0.9 and later", 0.6 * GIB, 0.83 * GIB, 35.0, 1024, 8192),
+        EngineMemory(
+            "vllm-0.9",
+            "vLLM 0.9 and later",
+            outside=0.6 * GIB,
+            outside_each=0.83 * GIB,
+            sampler=35.0,
+            sequences=1024,
+            step_tokens=8192,
+            small=(256, 2048),
+        ),
         EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
         EngineMemory("trtllm", "TensorRT-LLM", 0.9 * GIB, 0.83 * GIB, 6.0, 256, 8192, free=True),
         EngineMemory("llama.cpp", "llama.cpp, Ollama", 0.5 * GIB, 0.5 * GIB, 4.0, 512, 512),

@@ -191,6 +191,7 @@ CACHE_BITS: dict[str, float] = {
     PUBLISHED: 16,
     **{row["id"]: row["bits"] for row in _WORDS["cache"]},
 }
+GGUF_CACHES = ("q8-0", "q4-0")
 CACHE_CHOICES = (
     (PUBLISHED, "As published"),
     *((row["id"], row["label"]) for row in _WORDS["cache"]),
@@ -235,7 +236,7 @@ def find_format(model: Architecture, name: str) -> WeightFormat:
     """Return the format called `name`; for `published` that of the model's checkpoint.
 
     BF16 if the checkpoint is not quantized, or in an unsupported way;
-    `published-or-fp8` is FP8 if it is not quantized.
+    `published-or-fp8` is FP8 if it is not quantized. A GGUF mixture has its mean bits.
 
     >>> from app.estimator.models.lookup import find_model
     >>> find_format(find_model("gpt-oss-120b"), "published").label
@@ -245,6 +246,10 @@ def find_format(model: Architecture, name: str) -> WeightFormat:
     """
     if name == PUBLISHED_OR_FP8:
         name = PUBLISHED if model.quantization else "fp8"
+    if name in GGUF_FORMATS:
+        mixture = GGUF_FORMATS[name]
+        bits = 8 * file_bytes(model, mixture) / model.parameters
+        return WeightFormat(name, f"GGUF {mixture}", bits, covers="all")
     return _published_format(model) if name == PUBLISHED else FORMATS[name]
 
 
@@ -290,8 +295,12 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
     """Return the bytes of `model` in the format called `name`.
 
     A vision tower has the width of unquantized tensors, as in published checkpoints, and is
-    divided like matrices, which is the default of vLLM and SGLang.
+    divided like matrices, which is the default of vLLM and SGLang. A GGUF file is divided
+    evenly, and its vision tower is a file of its own.
     """
+    if name in GGUF_FORMATS:
+        size = file_bytes(model, GGUF_FORMATS[name])
+        return WeightTable(size, (), 0.0, 0.0, model.parameters, 0.0)
     form = find_format(model, name)
     divided, quantized = _table_bytes(model, form)
     copied, experts = 0.0, 0.0
@@ -387,6 +396,9 @@ _MIXTURES: dict[str, tuple[str, _Rules]] = {
     name: (row["usual"], row.get("rules", {})) for name, row in _GGUF_WORDS["mixtures"].items()
 }
 MIXTURES: tuple[str, ...] = tuple(_MIXTURES)
+GGUF_FORMATS = {f"gguf-{name.lower().replace('_', '-')}": name for name in MIXTURES}
+"""Ids of the choices that are GGUF mixtures, with their names."""
+GGUF_CHOICES = tuple((key, f"GGUF {name}") for key, name in GGUF_FORMATS.items())
 # Mixtures whose output projection is Q5_K; all others up to Q8_0 use Q6_K.
 _LOW_HEAD = frozenset({"IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S"})
 _WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})

@@ -42,27 +42,6 @@ class RequestShape:
         """Return the tokens of the prompt that are read, at least 1."""
         return max(1.0, self.prompt - self.cached)
 
-    @property
-    def mean_context(self) -> float:
-        """Return the tokens in the cache of a sequence, averaged over its answer."""
-        return self.prompt + self.answer / 2
-
-
-def prompt_step_time(
-    placed: PlacedModel, requests: RequestShape, batch: float, alone: float
-) -> float:
-    """Time that a prompt adds to a step of `alone` seconds for `batch` answers [s].
-
-    A step of its own if the engine reads prompts in separate steps.
-    """
-    if placed.engine.separate:
-        own = StepBatch(requests.unread, requests.prompt, 0.0, 0.0, 1.0)
-        return step_time(placed, own).total * placed.engine.prefill
-    mean = requests.mean_context
-    both = StepBatch(requests.unread, requests.prompt, batch, mean, batch + 1)
-    added = step_time(placed, both).total - alone
-    return max(0.0, added) * placed.engine.prefill
-
 
 def weights_per_gpu(placed: PlacedModel) -> float:
     """Bytes of weights on one GPU [B]; experts have their own split."""
@@ -90,7 +69,8 @@ def sequence_bytes(placed: PlacedModel, context: float) -> float:
 def cache_capacity(placed: PlacedModel, usable: float = _USABLE) -> float:
     """Bytes available for the cache on one GPU [B]; negative if weights do not fit."""
     tensor = placed.serving.tensor
-    outside = _LOGGED.outside_of(tensor) + peak_bytes(placed.model, _LOGGED, tensor)
+    logged = _LOGGED.on_gpu(placed.gpu.name, placed.gpu.shown)
+    outside = logged.outside_of(tensor) + peak_bytes(placed.model, logged, tensor)
     return placed.gpu.shown * usable - weights_per_gpu(placed) - outside
 
 
@@ -124,6 +104,20 @@ class RequestTraffic:
     answer_variation: float = 0.0
     open_arrivals: bool = False
 
+    @property
+    def mean_context(self) -> float:
+        """Return the tokens in the cache of a sequence, averaged over what runs at a time.
+
+        p + a·(1 + v)/2: a long answer is met more often than a short one, because it
+        takes longer (the inspection paradox of renewal theory).
+
+        >>> RequestTraffic(RequestShape(1000, 300)).mean_context
+        1150.0
+        >>> RequestTraffic(RequestShape(1000, 300), answer_variation=1.0).mean_context
+        1300.0
+        """
+        return self.requests.prompt + self.requests.answer * (1 + self.answer_variation) / 2
+
     def synchrony(self, spread: float) -> float:
         """Return how far requests start together: 1 in waves, 0 each on its own.
 
@@ -138,6 +132,23 @@ class RequestTraffic:
         if self.open_arrivals:
             return 0.0
         return math.exp(-math.sqrt(self.prompt_variation + self.answer_variation) / spread)
+
+
+def prompt_step_time(
+    placed: PlacedModel, traffic: RequestTraffic, batch: float, alone: float
+) -> float:
+    """Time that a prompt adds to a step of `alone` seconds for `batch` answers [s].
+
+    A step of its own if the engine reads prompts in separate steps.
+    """
+    requests = traffic.requests
+    if placed.engine.separate:
+        own = StepBatch(requests.unread, requests.prompt, 0.0, 0.0, 1.0)
+        return step_time(placed, own).total * placed.engine.prefill
+    mean = traffic.mean_context
+    both = StepBatch(requests.unread, requests.prompt, batch, mean, batch + 1)
+    added = step_time(placed, both).total - alone
+    return max(0.0, added) * placed.engine.prefill
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -296,7 +307,7 @@ def profile_replica(
 ) -> ReplicaProfile:
     """Time a replica at about a dozen batch sizes."""
     requests, draft = traffic.requests, draft or SpeculativeDecoding()
-    mean = requests.mean_context
+    mean = traffic.mean_context
     steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
     decode = tuple(
         speculative_time(placed, draft, b, mean, step.total)
@@ -307,7 +318,7 @@ def profile_replica(
         placed=placed,
         traffic=traffic,
         decode=decode,
-        prompt=tuple(prompt_step_time(placed, requests, b, step.total) for b, step in both),
+        prompt=tuple(prompt_step_time(placed, traffic, b, step.total) for b, step in both),
         own=tuple(step.own for step in steps),
         most=_sequences_within(placed, mean, usable),
         full=_sequences_within(placed, requests.prompt + requests.answer, usable),
