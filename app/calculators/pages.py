@@ -157,7 +157,10 @@ class CalculatorListItem:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExampleQuestion:
-    """A common question: the estimate that answers it, and its inputs."""
+    """A common question: the estimate that answers it, and its inputs.
+
+    Inputs of two scenarios are named as in the URL of a comparison, such as `b.gpu`.
+    """
 
     question: str
     example: str
@@ -166,8 +169,9 @@ class ExampleQuestion:
 
     @property
     def address(self) -> str:
-        """URL of the calculator with these inputs."""
-        return calculator_url(self.estimate, urlencode(self.typed))
+        """URL of the calculator with these inputs, or of the comparison if they are of two."""
+        part = "compare" if any(name[1:2] == "." for name in self.typed) else ""
+        return calculator_url(self.estimate, urlencode(self.typed), part=part)
 
 
 STARTS = tuple(

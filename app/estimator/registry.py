@@ -92,6 +92,7 @@ def _counted_weights(model: Architecture, inputs: Any) -> str:
 # it is first used.
 NAMES = (
     "training-run",
+    "deployment",
     "model",
     "weights",
     "kv-cache",

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.estimator import common_inputs
-from app.estimator.common_inputs import COST, HARDWARE, NETWORK, input_error
+from app.estimator.common_inputs import COST, HARDWARE, NETWORK
+from app.estimator.estimates.composition import (
+    ComposedResult,
+    SectionComposer,
+    add_cost,
+    add_power,
+    no_cluster_reason,
+    usual_system,
+)
 from app.estimator.estimates.cost import CostInputs
 from app.estimator.estimates.fabric import FabricInputs
 from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs
@@ -18,13 +26,10 @@ from app.estimator.hardware.catalog import (
     System,
     find_accelerator,
     find_system,
-    list_systems,
 )
-from app.estimator.hardware.prices import hourly_price
-from app.estimator.inputs import InvalidInputsError, parse_inputs, reuse_input
+from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
-from app.estimator.registry import require_estimate
-from app.estimator.result import Estimate, EstimateSection, Figure
+from app.estimator.result import EstimateSection
 from app.estimator.training.step_time import LOST, hours_per_token
 from app.estimator.training.training_plan import find_software
 
@@ -79,103 +84,38 @@ class TrainingRunInputs:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TrainingRunResult:
-    """A run: its GPUs and systems, and what each calculator says of it.
-
-    `missing` are the sections that are left out, with the reason.
-    """
+class TrainingRunResult(ComposedResult):
+    """A run: its GPUs and systems, and what each calculator says of it."""
 
     inputs: TrainingRunInputs
     gpu: Accelerator
     gpus: int
-    system: System | None
     nodes: int
-    sections: tuple[EstimateSection, ...]
-    missing: Mapping[str, str]
-
-    def find(self, estimate: str, figure: str) -> Figure | None:
-        """Return a figure of a section; None if the section is left out."""
-        found = (s.estimate.find(figure) for s in self.sections if s.name == estimate)
-        return next(found, None)
-
-
-class _Composer:
-    """Asks the calculators one after another, each with what those before it found."""
-
-    def __init__(self, inputs: TrainingRunInputs) -> None:
-        self.inputs = inputs
-        self.sections: list[EstimateSection] = []
-        self.missing: dict[str, str] = {}
-
-    def add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate:
-        """Add a section; raises InvalidInputsError that names an input of the run."""
-        section = self.ask(heading, name, values)
-        self.sections.append(section)
-        return section.estimate
-
-    def find(self, heading: str) -> EstimateSection:
-        """Return the section under a heading."""
-        return next(section for section in self.sections if section.heading == heading)
-
-    def ask(self, heading: str, name: str, values: Mapping[str, Any]) -> EstimateSection:
-        """Return a section without adding it."""
-        try:
-            return _compute_section(heading, name, values)
-        except InvalidInputsError as error:
-            first = error.problems[0]
-            known = {field.name for field in dataclasses.fields(self.inputs)}
-            field = first.field if first.field in known else "gpus"
-            raise input_error(field, first.value, first.message) from None
-
-    def try_to_add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate | None:
-        """Add a section, or note why it is left out."""
-        try:
-            return self.add(heading, name, values)
-        except InvalidInputsError as error:
-            self.missing[heading] = error.problems[0].message
-            return None
-
-
-def _compute_section(heading: str, name: str, values: Mapping[str, Any]) -> EstimateSection:
-    entry = require_estimate(name)
-    inputs = parse_inputs(entry.inputs, values)
-    return EstimateSection(heading, name, inputs, entry.compute(inputs))
 
 
 def compute_training_run(inputs: TrainingRunInputs) -> TrainingRunResult:
     """Take a run through memory, time, network, storage, power and cost."""
     gpu = find_accelerator(inputs.gpu)
-    system = find_system(inputs.system) if inputs.system else _usual_system(gpu)
-    run = _Composer(inputs)
+    system = find_system(inputs.system) if inputs.system else usual_system(gpu)
+    run = SectionComposer(inputs)
     layout, gpus = _choose_layout(run, gpu, system)
     nodes = math.ceil(gpus / system.gpus) if system else 0
     if layout is not None:
         _add_memory(run, layout, gpus)
-        reason = _no_cluster_reason(gpu, system, gpus)
+        reason = no_cluster_reason(gpu, system, gpus)
         if system is None or reason:
             _add_time(run, layout, gpus, None)
             run.missing |= dict.fromkeys(("Network", "Storage", "Power", "Cost"), reason)
         else:
-            _add_time(run, layout, gpus, _add_power(run, system, nodes, gpus))
+            power = add_power(run, system, nodes)
+            watts = float(power["machines_typical"].value or 0) / gpus if power else None
+            _add_time(run, layout, gpus, watts)
             _add_cluster(run, system, nodes, gpus)
     sections = sorted(run.sections, key=lambda section: _ORDER.index(section.heading))
-    return TrainingRunResult(inputs, gpu, gpus, system, nodes, tuple(sections), run.missing)
+    return TrainingRunResult(tuple(sections), run.missing, inputs, gpu, gpus, nodes)
 
 
 _ORDER = ("Layout", "Memory", "Time", "Network", "Storage", "Power", "Cost")
-
-
-def _no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str:
-    """Return why a run needs no cluster of its own, or which is not known; else empty."""
-    if system is None:
-        return f"No system of the catalog has the {gpu.name}: choose a system."
-    if gpus < system.gpus:
-        return f"The run takes {gpus} of the {system.gpus} GPUs of one {system.name}."
-    return ""
-
-
-def _usual_system(gpu: Accelerator) -> System | None:
-    return next((s for s in list_systems() if s.accelerator == gpu.id), None)
 
 
 # The figures of a layout that are inputs of training-time by the same name.
@@ -196,7 +136,7 @@ _MOST_GPUS = 1_000_000
 
 
 def _choose_layout(
-    run: _Composer, gpu: Accelerator, system: System | None
+    run: SectionComposer, gpu: Accelerator, system: System | None
 ) -> tuple[dict[str, Any] | None, int]:
     """Return the layout and the number of GPUs; no layout if none fits.
 
@@ -217,7 +157,7 @@ def _choose_layout(
 
 
 def _search_fewest_gpus(
-    run: _Composer, plan: EstimateSection, gpus: int, unit: int
+    run: SectionComposer, plan: EstimateSection, gpus: int, unit: int
 ) -> tuple[EstimateSection, int]:
     """Return the plan on the fewest whole systems that meet the deadline, and their GPUs.
 
@@ -268,14 +208,14 @@ def _round_to_systems(gpus: float, unit: int) -> int:
     return max(unit, min(math.ceil(systems / step) * step * unit, _MOST_GPUS // unit * unit))
 
 
-def _search_layout(run: _Composer, gpus: int) -> EstimateSection:
+def _search_layout(run: SectionComposer, gpus: int) -> EstimateSection:
     inputs = run.inputs
     shared = ("model", "gpu", "tokens", "sequence", "global_batch", "number_format", "software")
     values = {name: getattr(inputs, name) for name in (*shared, "usd_per_gpu_hour")}
     return run.ask("Layout", "parallelism-plan", {**values, "gpus": gpus})
 
 
-def _add_memory(run: _Composer, layout: Mapping[str, Any], gpus: int) -> None:
+def _add_memory(run: SectionComposer, layout: Mapping[str, Any], gpus: int) -> None:
     """Add what the layout takes on each GPU, as the plan and the time count it."""
     inputs = run.inputs
     values = _run_values(run, layout, gpus)
@@ -289,20 +229,22 @@ def _add_memory(run: _Composer, layout: Mapping[str, Any], gpus: int) -> None:
     run.add("Memory", "training-memory", values)
 
 
-def _add_time(run: _Composer, layout: Mapping[str, Any], gpus: int, watts: float | None) -> None:
+def _add_time(
+    run: SectionComposer, layout: Mapping[str, Any], gpus: int, watts: float | None
+) -> None:
     values = _run_values(run, layout, gpus)
     more = ("tokens", "number_format", "software", "deadline", "usd_per_gpu_hour", "pue")
     values |= {name: getattr(run.inputs, name) for name in more}
     run.add("Time", "training-time", {**values, "watts_per_gpu": watts})
 
 
-def _run_values(run: _Composer, layout: Mapping[str, Any], gpus: int) -> dict[str, Any]:
+def _run_values(run: SectionComposer, layout: Mapping[str, Any], gpus: int) -> dict[str, Any]:
     """Return the inputs that memory and time share."""
     shared = ("model", "gpu", "method", "rank", "targets", "sequence", "global_batch")
     return {**{name: getattr(run.inputs, name) for name in shared}, **layout, "gpus": gpus}
 
 
-def _add_cluster(run: _Composer, system: System, nodes: int, gpus: int) -> None:
+def _add_cluster(run: SectionComposer, system: System, nodes: int, gpus: int) -> None:
     """Add network, storage and cost of whole systems; time and power are there already."""
     inputs = run.inputs
     time = run.find("Time")
@@ -313,21 +255,4 @@ def _add_cluster(run: _Composer, system: System, nodes: int, gpus: int) -> None:
     values["gpu_rate"] = time.estimate["tokens_per_second_per_gpu"].value
     values["mtbf"] = time.inputs.mtbf_per_gpu
     run.try_to_add("Storage", "storage", {**values, "gpus": gpus})
-    cost = {name: getattr(inputs, name) for name in ("utilisation", "price", "electricity", "pue")}
-    gpu = find_accelerator(inputs.gpu)
-    cost |= {"gpus": gpus, "run": time.estimate["gpu_hours"].value}
-    cost["rent"] = hourly_price(gpu, inputs.usd_per_gpu_hour)
-    if system.power:
-        cost["power"] = system.power / system.gpus
-    if cost["rent"] is None:
-        run.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
-    else:
-        run.try_to_add("Cost", "cost", cost)
-
-
-def _add_power(run: _Composer, system: System, nodes: int, gpus: int) -> float | None:
-    """Add power and racks. Return the typical power for each GPU with all around it [W]."""
-    values = {name: getattr(run.inputs, name) for name in ("rack_limit", "site_limit", "pue")}
-    values |= {"system": system.id, "nodes": nodes}
-    power = run.try_to_add("Power", "power-cooling", values)
-    return None if power is None else float(power["machines_typical"].value or 0) / gpus
+    add_cost(run, system, gpus, {"run": time.estimate["gpu_hours"].value})

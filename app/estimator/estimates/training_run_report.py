@@ -1,7 +1,6 @@
 """`training-run`: verdict, figures and formula steps of a result."""
 
-from collections.abc import Callable
-
+from app.estimator.estimates.composition import NOTE, section_output
 from app.estimator.estimates.training_run import (
     TrainingRunInputs,
     TrainingRunResult,
@@ -11,11 +10,9 @@ from app.estimator.formula_steps import StepBuilder
 from app.estimator.hardware.prices import price_note
 from app.estimator.registry import EstimateSpec
 from app.estimator.result import (
-    Better,
     Estimate,
     FormulaStep,
     Output,
-    Status,
     Value,
     Verdict,
     read_figures,
@@ -25,37 +22,11 @@ from app.estimator.units import format_number
 _Run = TrainingRunResult
 
 
-def _from(estimate: str, figure: str) -> Callable[[_Run], Value]:
-    """Read a figure of a section as it stands there."""
-
-    def read(result: _Run) -> Value:
-        found = result.find(estimate, figure)
-        if found is None:
-            return Value(None, note="This section is left out.", applies=False)
-        return Value(found.value, found.low, found.high, found.note, found.applies)
-
-    return read
-
-
-def _figure(
-    name: str,
-    label: str,
-    unit: str,
-    better: Better,
-    source: tuple[str, str],
-    *,
-    modeled: bool = False,
-    primary: bool = False,
-) -> Output[_Run]:
-    read = _from(*source)
-    return Output(name, label, unit, better, read, modeled=modeled, primary=primary)
-
-
 _TIME = "training-time"
 OUTPUTS: tuple[Output[_Run], ...] = (
     Output("gpus", "GPUs", "GPU", "less", lambda r: r.gpus),
     Output("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
-    _figure(
+    section_output(
         "per_gpu",
         "Memory on each GPU",
         "B",
@@ -63,19 +34,19 @@ OUTPUTS: tuple[Output[_Run], ...] = (
         ("training-memory", "per_gpu"),
         modeled=True,
     ),
-    _figure("fits", "Fits in memory", "", "more", ("training-memory", "fits")),
-    _figure("time", "Whole run", "s", "less", (_TIME, "time"), modeled=True, primary=True),
-    _figure("gpu_hours", "GPU-hours", "GPU-h", "less", (_TIME, "gpu_hours"), modeled=True),
-    _figure("mfu", "MFU", "%", "more", (_TIME, "mfu"), modeled=True),
-    _figure("cost", "Cost, rented", "USD", "less", (_TIME, "cost"), modeled=True),
-    _figure("run_owned", "Cost, owned", "USD", "less", ("cost", "run_owned"), modeled=True),
-    _figure("energy", "Energy", "Wh", "less", (_TIME, "energy"), modeled=True),
-    _figure("switches", "Switches", "", "less", ("fabric", "switches")),
-    _figure("cables", "Cables", "", "less", ("fabric", "cables")),
-    _figure("checkpoint", "One checkpoint", "B", "less", ("storage", "checkpoint")),
-    _figure("fast", "Fast storage", "B", "less", ("storage", "fast")),
-    _figure("racks", "Racks", "", "less", ("power-cooling", "racks")),
-    _figure("site_power", "Power of the site", "W", "less", ("power-cooling", "site_power")),
+    section_output("fits", "Fits in memory", "", "more", ("training-memory", "fits")),
+    section_output("time", "Whole run", "s", "less", (_TIME, "time"), modeled=True, primary=True),
+    section_output("gpu_hours", "GPU-hours", "GPU-h", "less", (_TIME, "gpu_hours"), modeled=True),
+    section_output("mfu", "MFU", "%", "more", (_TIME, "mfu"), modeled=True),
+    section_output("cost", "Cost, rented", "USD", "less", (_TIME, "cost"), modeled=True),
+    section_output("run_owned", "Cost, owned", "USD", "less", ("cost", "run_owned"), modeled=True),
+    section_output("energy", "Energy", "Wh", "less", (_TIME, "energy"), modeled=True),
+    section_output("switches", "Switches", "", "less", ("fabric", "switches")),
+    section_output("cables", "Cables", "", "less", ("fabric", "cables")),
+    section_output("checkpoint", "One checkpoint", "B", "less", ("storage", "checkpoint")),
+    section_output("fast", "Fast storage", "B", "less", ("storage", "fast")),
+    section_output("racks", "Racks", "", "less", ("power-cooling", "racks")),
+    section_output("site_power", "Power of the site", "W", "less", ("power-cooling", "site_power")),
 )
 _STEPS = StepBuilder(OUTPUTS, "parallelism")
 
@@ -89,29 +60,12 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
         notes=(
-            _SECTIONS,
-            *_missing_notes(result),
+            NOTE,
+            *result.missing_notes,
             *price_note(result.gpu, inputs.usd_per_gpu_hour),
         ),
         sections=result.sections,
     )
-
-
-_SECTIONS = (
-    "Every section is a calculator's result: its link opens the calculator with the same "
-    "inputs, where its working and its assumptions are."
-)
-
-
-def _missing_notes(result: _Run) -> tuple[str, ...]:
-    """Return one note for each reason why sections are left out."""
-    reasons: dict[str, list[str]] = {}
-    for heading, reason in result.missing.items():
-        reasons.setdefault(reason, []).append(heading)
-    return tuple(f"Left out: {', '.join(names)}. {why}" for why, names in reasons.items())
-
-
-_WORST: tuple[Status, ...] = ("no", "tight")
 
 
 def _build_verdict(result: _Run) -> Verdict:
@@ -127,12 +81,10 @@ def _build_verdict(result: _Run) -> Verdict:
     if power is not None and power.value is not None:
         parts.append(f"{power.words} at the site")
     text = f"{', '.join(parts)}."
-    for status in _WORST:
-        objections = [s for s in result.sections if s.estimate.verdict.status == status]
-        if objections:
-            named = " ".join(f"{s.heading}: {s.estimate.verdict.lead}" for s in objections)
-            return Verdict(status, f"{time.words}.", f"{text} {named}")
-    return Verdict("fits" if result.inputs.deadline else "info", f"{time.words}.", text)
+    status, objections = result.worst
+    if status == "fits" and not result.inputs.deadline:
+        status = "info"
+    return Verdict(status, f"{time.words}.", f"{text} {objections}".strip())
 
 
 def _build_steps(result: _Run) -> tuple[FormulaStep, ...]:

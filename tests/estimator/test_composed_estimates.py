@@ -1,6 +1,8 @@
-"""One run from memory to cost: what each calculator says of it, and nothing else."""
+"""A run and a service from memory to cost: what each calculator says, and nothing else."""
 
 import math
+import re
+from html import unescape
 
 import pytest
 
@@ -22,9 +24,19 @@ RUNS = (
 )
 
 
-@pytest.mark.parametrize("typed", RUNS)
-def test_each_section_is_the_single_calculator_with_the_inputs_of_its_link(typed):
-    for section in run_estimate("training-run", typed).sections:
+DEPLOYMENTS = (
+    {"model": "llama-3.1-70b", "concurrent": "500"},
+    {"model": "Qwen/Qwen3-235B-A22B-FP8", "gpu": "8x h200", "ttft_target": ""},
+    {"model": "8B", "gpu": "l40s", "tpot_target": "5"},
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [*(("training-run", typed) for typed in RUNS), *(("deployment", d) for d in DEPLOYMENTS)],
+)
+def test_each_section_is_the_single_calculator_with_the_inputs_of_its_link(name, typed):
+    for section in run_estimate(name, typed).sections:
         entry = require_estimate(section.name)
         again = entry.compute(parse_inputs(entry.inputs, to_query(section.inputs)))
         assert again == section.estimate, section.heading
@@ -95,3 +107,53 @@ def test_hours_that_a_deadline_cannot_meet_are_told_with_the_objection():
     assert run.verdict.status == "no"
     assert "Time: Too late." in run.verdict.text
     assert math.isfinite(run["gpu_hours"].value)
+
+
+def test_a_deployment_takes_the_fewest_gpus_that_hold_the_model_and_keep_the_targets():
+    relaxed = run_estimate("deployment", {"model": "llama-3.1-8b", "tpot_target": "100 ms"})
+    strict = run_estimate("deployment", {"model": "llama-3.1-8b", "tpot_target": "5 ms"})
+
+    widths = [sections_of(e)["Weights"] for e in (relaxed, strict)]
+    assert widths[0]["total"].value == widths[1]["total"].value
+    assert relaxed["fits"].value
+    assert strict["fits"].value
+    assert widths[1]["per_gpu"].value < widths[0]["per_gpu"].value
+
+
+def test_a_deployment_counts_power_and_cost_of_all_its_systems():
+    service = run_estimate("deployment", {"model": "llama-3.1-70b", "concurrent": "500"})
+    parts = sections_of(service)
+
+    assert list(parts) == ["Weights", "Memory", "Latency", "Network", "Power", "Cost"]
+    assert service["gpus"].value == parts["Latency"]["gpus"].value
+    assert service["nodes"].value == math.ceil(service["gpus"].value / 8)
+    assert service["site_power"].value == parts["Power"]["site_power"].value
+
+
+def test_targets_that_nothing_meets_end_a_deployment_with_its_memory_and_latency():
+    service = run_estimate("deployment", {"model": "70B", "gpu": "l4"})
+
+    assert service.verdict.status == "no"
+    assert list(sections_of(service)) == ["Weights", "Memory", "Latency"]
+
+
+def test_one_object_holds_every_section_with_inputs_and_figures(client):
+    answer = client.get("/api/v1/estimates/training-run?tokens=2T&deadline=60").json()
+
+    (time,) = [s for s in answer["sections"] if s["heading"] == "Time"]
+    hours = {f["name"]: f["value"] for f in time["figures"]}["gpu_hours"]
+    assert hours == {f["name"]: f["value"] for f in answer["figures"]}["gpu_hours"]
+    single = client.post(f"/api/v1/estimates/{time['estimate']}", json=time["inputs"]).json()
+    assert single == {k: v for k, v in time.items() if k != "heading"}
+
+
+def test_the_page_links_each_section_to_its_calculator_without_a_script(client):
+    page = client.post("/calculators/training-run", data={"tokens": "2T"}, follow_redirects=True)
+    links = re.findall(r'<h3>(\w+)</h3><a class="small" href="([^"]+)"', page.text)
+
+    assert [h for h, _ in links][:3] == ["Layout", "Memory", "Time"]
+    for heading, link in links:
+        assert client.get(unescape(link)).status_code == 200, heading
+    hours = re.search(r'data-figure="gpu_hours">([^<]+)<', page.text)[1]
+    single = client.get(unescape(dict(links)["Time"])).text
+    assert f'data-figure="gpu_hours">{hours}<' in single

@@ -1,0 +1,157 @@
+"""Estimates that are made of others: sections, their inputs, and figures read from them."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app.estimator.common_inputs import input_error
+from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, list_systems
+from app.estimator.hardware.prices import hourly_price
+from app.estimator.inputs import InvalidInputsError, parse_inputs
+from app.estimator.registry import require_estimate
+from app.estimator.result import (
+    Better,
+    Estimate,
+    EstimateSection,
+    Figure,
+    Output,
+    Status,
+    Value,
+)
+
+NOTE = (
+    "Every section is a calculator's result: its link opens the calculator with the same "
+    "inputs, where its working and its assumptions are."
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ComposedResult:
+    """What each calculator says, and the sections that are left out, with the reason."""
+
+    sections: tuple[EstimateSection, ...]
+    missing: Mapping[str, str]
+
+    def find(self, estimate: str, figure: str) -> Figure | None:
+        """Return a figure of a section; None if the section is left out."""
+        found = (s.estimate.find(figure) for s in self.sections if s.name == estimate)
+        return next(found, None)
+
+    @property
+    def missing_notes(self) -> tuple[str, ...]:
+        """Return one note for each reason why sections are left out."""
+        reasons: dict[str, list[str]] = {}
+        for heading, reason in self.missing.items():
+            reasons.setdefault(reason, []).append(heading)
+        return tuple(f"Left out: {', '.join(names)}. {why}" for why, names in reasons.items())
+
+    @property
+    def worst(self) -> tuple[Status, str]:
+        """Return the worst status of all sections, and who objects with what."""
+        for status in ("no", "tight"):
+            verdicts = [(s.heading, s.estimate.verdict) for s in self.sections]
+            objections = [f"{name}: {v.lead}" for name, v in verdicts if v.status == status]
+            if objections:
+                return status, " ".join(objections)
+        return "fits", ""
+
+
+def section_output(
+    name: str,
+    label: str,
+    unit: str,
+    better: Better,
+    source: tuple[str, str],
+    *,
+    modeled: bool = False,
+    primary: bool = False,
+) -> Output[Any]:
+    """Declare a figure of a section as it stands there; `source`: estimate and figure."""
+    read = _read_section(*source)
+    return Output(name, label, unit, better, read, modeled=modeled, primary=primary)
+
+
+def _read_section(estimate: str, figure: str) -> Callable[[ComposedResult], Value]:
+    def read(result: ComposedResult) -> Value:
+        found = result.find(estimate, figure)
+        if found is None:
+            return Value(None, note="This section is left out.", applies=False)
+        return Value(found.value, found.low, found.high, found.note, found.applies)
+
+    return read
+
+
+class SectionComposer:
+    """Asks the calculators one after another, each with what those before it found."""
+
+    def __init__(self, inputs: Any) -> None:
+        self.inputs = inputs
+        self.sections: list[EstimateSection] = []
+        self.missing: dict[str, str] = {}
+
+    def select(self, *names: str) -> dict[str, Any]:
+        """Return inputs of the whole that a section takes by the same names."""
+        return {name: getattr(self.inputs, name) for name in names}
+
+    def add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate:
+        """Add a section; raises InvalidInputsError that names an input of the whole."""
+        section = self.ask(heading, name, values)
+        self.sections.append(section)
+        return section.estimate
+
+    def try_to_add(self, heading: str, name: str, values: Mapping[str, Any]) -> Estimate | None:
+        """Add a section, or note why it is left out."""
+        try:
+            return self.add(heading, name, values)
+        except InvalidInputsError as error:
+            self.missing[heading] = error.problems[0].message
+            return None
+
+    def ask(self, heading: str, name: str, values: Mapping[str, Any]) -> EstimateSection:
+        """Return a section without adding it."""
+        entry = require_estimate(name)
+        try:
+            inputs = parse_inputs(entry.inputs, values)
+            return EstimateSection(heading, name, inputs, entry.compute(inputs))
+        except InvalidInputsError as error:
+            first = error.problems[0]
+            known = {field.name for field in dataclasses.fields(self.inputs)}
+            field = first.field if first.field in known else "gpu"
+            raise input_error(field, first.value, first.message) from None
+
+    def find(self, heading: str) -> EstimateSection:
+        """Return the section under a heading."""
+        return next(section for section in self.sections if section.heading == heading)
+
+
+def usual_system(gpu: Accelerator) -> System | None:
+    """Return the first system of the catalog with this GPU."""
+    return next((s for s in list_systems() if s.accelerator == gpu.id), None)
+
+
+def no_cluster_reason(gpu: Accelerator, system: System | None, gpus: int) -> str:
+    """Return why a job needs no cluster of its own, or which is not known; else empty."""
+    if system is None:
+        return f"No system of the catalog has the {gpu.name}: choose a system."
+    if gpus < system.gpus:
+        return f"It takes {gpus} of the {system.gpus} GPUs of one {system.name}."
+    return ""
+
+
+def add_power(run: SectionComposer, system: System, nodes: int) -> Estimate | None:
+    """Add power and racks of whole systems."""
+    values = run.select("rack_limit", "site_limit", "pue")
+    return run.try_to_add("Power", "power-cooling", {**values, "system": system.id, "nodes": nodes})
+
+
+def add_cost(run: SectionComposer, system: System, gpus: int, work: Mapping[str, Any]) -> None:
+    """Add renting and owning; `work`: the run or the rate that is paid for."""
+    gpu = find_accelerator(run.inputs.gpu)
+    rent = hourly_price(gpu, run.inputs.usd_per_gpu_hour)
+    if rent is None:
+        run.missing["Cost"] = f"No list price of the {gpu.name} is known: write a price."
+        return
+    values = {**run.select("utilisation", "price", "electricity", "pue"), **work}
+    if system.power:
+        values["power"] = system.power / system.gpus
+    run.try_to_add("Cost", "cost", {**values, "gpus": gpus, "rent": rent})

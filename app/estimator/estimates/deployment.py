@@ -1,0 +1,144 @@
+"""`deployment`: inputs, and the sections from memory to cost."""
+
+import dataclasses
+import math
+from typing import Any
+
+from app.estimator import common_inputs
+from app.estimator.common_inputs import COST, HARDWARE, NETWORK
+from app.estimator.estimates.composition import (
+    ComposedResult,
+    SectionComposer,
+    add_cost,
+    add_power,
+    no_cluster_reason,
+    usual_system,
+)
+from app.estimator.estimates.cost import CostInputs
+from app.estimator.estimates.fabric import FabricInputs
+from app.estimator.estimates.inference_memory import InferenceMemoryInputs
+from app.estimator.estimates.power_cooling import PowerCoolingInputs
+from app.estimator.estimates.serving_capacity import ServingCapacityInputs
+from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
+from app.estimator.inputs import reuse_input
+from app.estimator.result import EstimateSection
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeploymentInputs:
+    """A service, and the cluster and the building for it."""
+
+    model: str = common_inputs.ask_model()
+    gpu: str = common_inputs.ask_counted_gpu(count_field="tensor_parallel")
+    concurrent: int = reuse_input(ServingCapacityInputs, "concurrent")
+    tensor_parallel: int | None = common_inputs.ask_tensor_parallel(
+        default=None,
+        kind="count",
+        label="GPUs that share the model",
+        help="Left empty: the fewest that hold it and keep the targets.",
+    )
+    weights: str = common_inputs.ask_weights()
+    cache: str = common_inputs.ask_cache()
+    prompt_tokens: int = reuse_input(ServingCapacityInputs, "prompt_tokens")
+    output_tokens: int = reuse_input(ServingCapacityInputs, "output_tokens")
+    peak: float = reuse_input(ServingCapacityInputs, "peak")
+    ttft_target: float | None = reuse_input(ServingCapacityInputs, "ttft_target")
+    tpot_target: float | None = reuse_input(ServingCapacityInputs, "tpot_target")
+    spare: int = reuse_input(ServingCapacityInputs, "spare")
+    memory_utilization: float = reuse_input(InferenceMemoryInputs, "memory_utilization")
+    system: str | None = HARDWARE.ask_more(
+        None,
+        "System",
+        kind="system",
+        help="What the cluster is made of; left empty: the first of the catalog with this GPU.",
+    )
+    oversubscription: float = reuse_input(FabricInputs, "oversubscription", group=NETWORK.heading)
+    rack_limit: float = reuse_input(PowerCoolingInputs, "rack_limit", group="Power")
+    site_limit: float | None = reuse_input(PowerCoolingInputs, "site_limit", group="Power")
+    pue: float = reuse_input(PowerCoolingInputs, "pue", group="Power")
+    usd_per_gpu_hour: float | None = common_inputs.ask_price()
+    utilisation: float = reuse_input(CostInputs, "utilisation", group=COST.heading)
+    price: float = reuse_input(CostInputs, "price", group=COST.heading)
+    electricity: float = reuse_input(CostInputs, "electricity", group=COST.heading)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeploymentResult(ComposedResult):
+    """A service: its GPUs and systems, and what each calculator says of it.
+
+    `gpus` is None if the targets cannot be met.
+    """
+
+    inputs: DeploymentInputs
+    gpu: Accelerator
+    gpus: int | None
+    nodes: int
+
+
+def compute_deployment(inputs: DeploymentInputs) -> DeploymentResult:
+    """Take a service through weights, memory, latency, network, power and cost."""
+    gpu = find_accelerator(inputs.gpu)
+    system = find_system(inputs.system) if inputs.system else usual_system(gpu)
+    run = SectionComposer(inputs)
+    capacity = _choose_width(run, system)
+    width, estimate = capacity.inputs.tensor_parallel, capacity.estimate
+    replicas = int(estimate["replicas"].value or 1)
+    weights = {**run.select("model", "weights"), "tensor_parallel": width}
+    run.add("Weights", "weights", weights)
+    run.add("Memory", "inference-memory", _memory_inputs(run, width, replicas))
+    run.sections.append(capacity)
+    gpus = estimate["gpus"].value
+    if not isinstance(gpus, int):
+        return DeploymentResult(tuple(run.sections), {}, inputs, gpu, None, 0)
+    nodes = math.ceil(gpus / system.gpus) if system else 0
+    reason = no_cluster_reason(gpu, system, gpus)
+    if system is None or reason:
+        run.missing |= dict.fromkeys(("Network", "Power", "Cost"), reason)
+    else:
+        network = {"system": system.id, "nodes": nodes, **run.select("oversubscription")}
+        run.try_to_add("Network", "fabric", network)
+        add_power(run, system, nodes)
+        rate = float(estimate["throughput"].value or 0) / gpus
+        add_cost(run, system, gpus, {"token_rate": rate})
+    return DeploymentResult(tuple(run.sections), run.missing, inputs, gpu, gpus, nodes)
+
+
+def _choose_width(run: SectionComposer, system: System | None) -> EstimateSection:
+    """Return the capacity with the fewest GPUs for a replica that keep the targets.
+
+    Tried are the fewest that hold one request, and twice as many up to a whole system.
+    """
+    inputs = run.inputs
+    if inputs.tensor_parallel:
+        return _ask_capacity(run, inputs.tensor_parallel)
+    memory = run.ask("Memory", "inference-memory", _memory_inputs(run, 1, inputs.concurrent))
+    fewest = memory.estimate["fewest_gpus"].value
+    width = fewest if isinstance(fewest, int) else 1
+    while True:
+        capacity = _ask_capacity(run, width)
+        most = system.gpus if system else 8
+        if capacity.estimate["fits"].value or 2 * width > most:
+            return capacity
+        width *= 2
+
+
+def _ask_capacity(run: SectionComposer, width: int) -> EstimateSection:
+    shared = ("model", "weights", "cache", "gpu", "concurrent", "prompt_tokens", "output_tokens")
+    more = ("peak", "spare", "memory_utilization")
+    targets = ("ttft_target", "tpot_target")
+    values = run.select(*shared, *more, *targets)
+    # An emptied target is no target, where a missing one is the default.
+    values |= {name: "" for name in targets if values[name] is None}
+    values |= {"tensor_parallel": width, "cost_per_gpu_hour": run.inputs.usd_per_gpu_hour}
+    return run.ask("Latency", "serving-capacity", values)
+
+
+def _memory_inputs(run: SectionComposer, width: int, replicas: int) -> dict[str, Any]:
+    """Return the inputs of memory for one replica, with its share of the users."""
+    inputs = run.inputs
+    return {
+        **run.select("model", "weights", "cache", "gpu", "memory_utilization"),
+        "tensor_parallel": width,
+        "context": inputs.prompt_tokens + inputs.output_tokens,
+        "concurrent": max(1, math.ceil(inputs.concurrent / replicas)),
+    }

@@ -1,0 +1,108 @@
+"""`deployment`: verdict, figures and formula steps of a result."""
+
+from app.estimator.estimates.composition import NOTE, section_output
+from app.estimator.estimates.deployment import (
+    DeploymentInputs,
+    DeploymentResult,
+    compute_deployment,
+)
+from app.estimator.formula_steps import StepBuilder
+from app.estimator.hardware.prices import price_note
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import Estimate, FormulaStep, Output, Value, Verdict, read_figures
+from app.estimator.units import format_number
+
+_CAPACITY = "serving-capacity"
+OUTPUTS: tuple[Output[DeploymentResult], ...] = (
+    section_output("fits", "Meets the targets", "", "more", (_CAPACITY, "fits")),
+    section_output("gpus", "GPUs", "GPU", "less", (_CAPACITY, "gpus"), primary=True),
+    section_output("replicas", "Replicas", "", "less", (_CAPACITY, "replicas")),
+    Output("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
+    section_output("weights", "Weights", "B", "less", ("weights", "total")),
+    section_output(
+        "per_gpu", "Memory on each GPU", "B", "less", ("inference-memory", "per_gpu"), modeled=True
+    ),
+    section_output(
+        "ttft_p95", "p95 time to first token", "s", "less", (_CAPACITY, "ttft_p95"), modeled=True
+    ),
+    section_output(
+        "tpot_p95", "p95 time per output token", "s", "less", (_CAPACITY, "tpot_p95"), modeled=True
+    ),
+    section_output(
+        "throughput",
+        "Output tokens per second",
+        "token/s",
+        "more",
+        (_CAPACITY, "throughput"),
+        modeled=True,
+    ),
+    section_output(
+        "cost_per_month", "Cost, rented", "USD/month", "less", (_CAPACITY, "cost_per_month")
+    ),
+    section_output(
+        "tokens_owned", "Million tokens, owned", "USD/Mtoken", "less", ("cost", "tokens_owned")
+    ),
+    section_output("switches", "Switches", "", "less", ("fabric", "switches")),
+    section_output("racks", "Racks", "", "less", ("power-cooling", "racks")),
+    section_output("site_power", "Power of the site", "W", "less", ("power-cooling", "site_power")),
+)
+_STEPS = StepBuilder(OUTPUTS, "batching-and-latency")
+
+
+def estimate(inputs: DeploymentInputs) -> Estimate:
+    """Take the service through all calculators that it concerns."""
+    result = compute_deployment(inputs)
+    return Estimate(
+        name="deployment",
+        verdict=_build_verdict(result),
+        figures=read_figures(OUTPUTS, result),
+        steps=(_gpu_step(result),),
+        notes=(NOTE, *result.missing_notes, *price_note(result.gpu, inputs.usd_per_gpu_hour)),
+        sections=result.sections,
+    )
+
+
+def _build_verdict(result: DeploymentResult) -> Verdict:
+    status, objections = result.worst
+    if result.gpus is None:
+        return Verdict("no", "Targets cannot be met.", objections)
+    parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
+    cost, power = (
+        result.find(_CAPACITY, "cost_per_month"),
+        result.find("power-cooling", "site_power"),
+    )
+    if cost is not None and cost.value is not None:
+        parts.append(f"{cost.words} rented")
+    if power is not None and power.value is not None:
+        parts.append(f"{power.words} at the site")
+    count = f"{format_number(result.gpus)} GPUs." if result.gpus > 1 else "One GPU."
+    return Verdict(status, count, f"{', '.join(parts)}. {objections}".strip())
+
+
+def _gpu_step(result: DeploymentResult) -> FormulaStep:
+    capacity = next(s for s in result.sections if s.name == _CAPACITY)
+    width = capacity.inputs.tensor_parallel
+    replicas = result.find(_CAPACITY, "replicas")
+    count = int(replicas.value or 0) if replicas else 0
+    return _STEPS.fill(
+        "gpus",
+        "([replicas] + [spare ones]) × [GPUs of each]",
+        (count, capacity.inputs.spare, width),
+        (count + capacity.inputs.spare) * width,
+        "little-1961",
+    )
+
+
+ENTRY = EstimateSpec(
+    name="deployment",
+    title="Deployment, from memory to cost",
+    summary="One service entered once: weights, memory, latency, network, power and cost.",
+    group="End to end",
+    inputs=DeploymentInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("gpus", "ttft_p95", "cost_per_month"),
+    main=("model", "gpu", "concurrent"),
+    topic="batching-and-latency",
+    is_search=True,
+)
