@@ -41,7 +41,7 @@ browser: dev-env
 	@$(BIN)/python -m tests.browser.install
 
 test: dev-env browser
-	@$(MAKE) --no-print-directory --jobs=2 types style layers course
+	@$(MAKE) --no-print-directory --jobs=2 types style layers
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --ignore=tests/drills -m "not drill"
 
 # What is looked at without being run, the longest first and two at a time.

@@ -9,6 +9,7 @@ import tempfile
 import tracemalloc
 import zipfile
 
+import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
@@ -165,6 +166,7 @@ def test_pictures_are_files_that_are_packed_as_they_are(client: TestClient, sess
     assert (about["format"], about["rows"]["own_picture"]) == (2, 2)
 
 
+@pytest.mark.drill
 def test_an_archive_is_never_in_memory_as_a_whole(
     client: TestClient, session: Session, app: FastAPI, clock
 ):

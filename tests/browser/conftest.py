@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from app.content.library import LiveLibrary
 from tests.browser.install import find
@@ -95,6 +95,15 @@ def plain_page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(java_script_enabled=False)
     yield context.new_page()
     context.close()
+
+
+def fetch(route: Route) -> APIResponse:
+    """What the server answers to a request that a test has in its hands.
+
+    Playwright's own client sends anew over a connection that the server, for which it was
+    idle for five seconds, is closing just then; browsers try that once more by themselves.
+    """
+    return route.fetch(max_retries=3)
 
 
 def sign_in(page: Page, server: Server) -> Page:

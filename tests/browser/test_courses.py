@@ -13,7 +13,7 @@ from tests.browser.conftest import sign_in
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import two_courses
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.drill]
 AID, SIZING = "/courses/aid", "/courses/sizing"
 PEOPLE = ("Ada", "Ben")
 _ANSWERS = 3  # the column of the table of questions, without its heading

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
-from tests.browser.conftest import WITH_WORKER, nine_questions
+from tests.browser.conftest import WITH_WORKER, fetch, nine_questions
 from tests.browser.server import Server
 
 pytestmark = [pytest.mark.browser, WITH_WORKER]
@@ -143,7 +143,7 @@ def test_an_answer_that_waited_hides_none_given_meanwhile(
     held: dict[str, tuple[Route, APIResponse]] = {}
     page.route(
         "**/answers/*",
-        lambda route: held.update({number_of(route): (route, route.fetch())}),
+        lambda route: held.update({number_of(route): (route, fetch(route))}),
     )
     page.context.set_offline(False)
     page.goto(f"{sitting}/{other}")
@@ -175,7 +175,9 @@ def until(page: Page, is_so: Callable[[], bool]) -> None:
         if is_so():
             return
         page.wait_for_timeout(100)
-    raise AssertionError("it never was")
+    kept = page.evaluate("() => JSON.stringify(localStorage)")
+    locks = page.evaluate("async () => JSON.stringify(await navigator.locks.query())")
+    raise AssertionError(f"it never was: {page.url} keeps {kept} with the locks {locks}")
 
 
 def wait_for_copies(page: Page, addresses: list[str]) -> None:

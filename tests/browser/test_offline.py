@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import by_hand
+from tests.browser.conftest import by_hand, fetch
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 
@@ -197,7 +197,7 @@ def test_a_server_that_dies_at_every_answer_gets_each_grade_once(
     page.goto(server.url + DESK)
     # Each grade arrives, but its answer is lost on the way back.
     lost = []
-    page.route("**/reviews", lambda route: (lost.append(route.fetch().status), route.abort()))
+    page.route("**/reviews", lambda route: (lost.append(fetch(route).status), route.abort()))
 
     given = [grade(page, "3")]
     told(page, "1 grade waits")

@@ -258,6 +258,7 @@ for number in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.drill
 def test_processes_that_write_at_once_and_one_that_is_killed_leave_whole_copies(
     data: Path,
 ) -> None:

@@ -44,6 +44,7 @@ def test_a_crew_reads_what_one_reader_reads() -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_crew_ends_with_the_process_that_wants_its_readings(how: signal.Signals):
     program = textwrap.dedent("""
@@ -87,6 +88,7 @@ def test_a_crew_ends_with_the_process_that_wants_its_readings(how: signal.Signal
     assert wanting.returncode == -how
 
 
+@pytest.mark.drill
 def test_a_large_course_comes_out_of_the_cache_as_it_went_in(tmp_path: Path) -> None:
     """Enough files to be shared; `benchmarks.content` times one of 2,000 questions."""
     course = large_course(tmp_path / "course")

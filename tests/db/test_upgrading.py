@@ -276,6 +276,7 @@ def begin_together(processes: list[Migrating]) -> list[tuple[int | None, str]]:
     return [process.end() for process in processes]
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("_turn", range(FACTOR))
 def test_three_processes_that_start_at_once_all_come_up(
     address: str, engine: Engine, tmp_path: Path, _turn: int
@@ -284,6 +285,7 @@ def test_three_processes_that_start_at_once_all_come_up(
     assert schema_revision(engine) == latest_revision()
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("_turn", range(FACTOR))
 def test_an_older_database_is_migrated_by_one_of_three(
     address: str, engine: Engine, tmp_path: Path, _turn: int

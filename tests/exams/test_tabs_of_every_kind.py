@@ -151,7 +151,7 @@ def older(
     return form
 
 
-@pytest.mark.parametrize("extra", [{}, {"flag": ["yes"]}, {"strike": ["bcdf"]}])
+@pytest.mark.parametrize("extra", [{}, {"flag": ["yes"], "strike": ["bcdf"]}])
 def test_an_older_tab_in_which_nothing_was_entered_takes_no_answer_away(
     rosa: TestClient,
     sitting: str,

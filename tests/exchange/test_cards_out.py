@@ -203,6 +203,7 @@ def test_whoever_has_begun_nothing_takes_an_empty_package(rosa, package) -> None
     assert package(rosa)("SELECT count(*) FROM cards") == [(0,)]
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("modern", [False, True])
 def test_a_package_is_never_in_memory_as_a_whole(
     app, rosa, session, library, clock, modern: bool

@@ -26,7 +26,7 @@ def test_one_long_answer_of_gift_is_cut_at_its_marks_alone() -> None:
 
 
 def test_tags_of_gift_that_are_never_closed_are_no_tags() -> None:
-    assert split_blocks("//" + "[tag:" * 200_000 + "\nQ{=r}")[0].tags == ()
+    assert split_blocks("//" + "[tag:" * 50_000 + "\nQ{=r}")[0].tags == ()
 
 
 def test_thousands_of_answers_with_something_lost_are_told_once_each() -> None:

@@ -9,6 +9,7 @@ from app.import_export.formats.spreadsheets import read_spreadsheet
 from app.import_export.formats.workbook import read_workbook
 from app.import_export.formats.xlsx_table import QUESTION, read_row, write_xlsx
 from app.import_export.items import Item, ItemOption, ItemSkippedError
+from tests.amounts import FACTOR
 from tests.exchange.bank import bare, told
 
 KINDS = ("single", "multiple", "true-false", "numeric", "short", "order", "match", "cloze")
@@ -36,7 +37,7 @@ def row_of(item: Item) -> dict[str, str]:
 
 
 @given(told(*KINDS))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15 if FACTOR > 1 else 8, deadline=None)
 def test_what_is_written_is_read_again(item: Item) -> None:
     named = dataclasses.replace(item, topic="weights")
 

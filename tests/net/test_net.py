@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.net import __main__ as net
 
 PART = """
@@ -29,6 +31,7 @@ def texts(hash_seed: str, folder: str) -> bytes:
     ).stdout
 
 
+@pytest.mark.drill
 def test_two_runs_give_the_same_texts(tmp_path):
     first = texts("1", net.ROOT)
 

@@ -5,6 +5,8 @@ import pytest
 from app.content.library import LiveLibrary
 from benchmarks.played import Result, Way, play
 
+pytestmark = pytest.mark.drill
+
 
 @pytest.fixture(scope="module")
 def week(live_shipped: LiveLibrary) -> Result:

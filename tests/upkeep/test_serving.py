@@ -35,6 +35,7 @@ def write(browser: httpx.Client) -> int:
     return browser.post("/concepts/weights/readings").status_code
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("_turn", range(FACTOR))
 def test_three_servers_that_start_at_once_on_nothing_all_come_up(
     fresh: Installation, people: People, _turn: int

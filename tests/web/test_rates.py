@@ -248,6 +248,7 @@ class TestClassBehindOneAddress:
             assert browser.post("/continue", data=wrong).status_code == 422
             assert browser.post("/settings/cards", files=file).status_code == 422
 
+    @pytest.mark.drill  # sends two thousand requests
     def test_a_stranger_without_cookies_keeps_nobody_from_starting(self, browsers):
         *others, stranger = browsers
 

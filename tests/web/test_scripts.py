@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from app.cli import main
 from app.content.check import check_course
-from app.content.library import load_library
+from app.content.library import LiveLibrary, load_library
 from app.lessons.search import CLOSE, OPEN, build_excerpt, search_course, split_highlights
 from app.main import create_app
 from app.markup.text import BOUNDARY, bottom_k_sketch, jaccard_similarity, mark_letter_boundaries
@@ -22,9 +22,14 @@ from tests.quiz.test_real_questions import right_answer
 from tests.web.addresses import addressed, routes
 
 
-@pytest.fixture(params=SCRIPTS, ids=lambda folder: folder.name)
-def app(request: pytest.FixtureRequest, settings: Settings) -> Iterator[FastAPI]:
-    app = create_app(settings.model_copy(update={"content": request.param}))
+@pytest.fixture(scope="module", params=SCRIPTS, ids=lambda folder: folder.name)
+def live(request: pytest.FixtureRequest) -> LiveLibrary:
+    return LiveLibrary(request.param)
+
+
+@pytest.fixture
+def app(live: LiveLibrary, settings: Settings) -> Iterator[FastAPI]:
+    app = create_app(settings.model_copy(update={"content": live.folder}), library=live)
     yield app
     app.state.engine.dispose()
 

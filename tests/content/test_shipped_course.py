@@ -1,0 +1,9 @@
+"""The course that is shipped, as `headroom check content` looks at it."""
+
+from app.content.check import check_course, format_problems
+from app.content.library import LiveLibrary
+from tests.conftest import SHIPPED
+
+
+def test_the_shipped_course_has_no_problem(live_shipped: LiveLibrary) -> None:
+    assert format_problems(check_course(SHIPPED, cache=live_shipped.cache)) == "No problems."
