@@ -2,9 +2,9 @@
 
 Run: python -m benchmarks.played [SEEDS [FIRST]]. Each row is one way to study with the shipped
 course, the mean of its seeds from FIRST on; `bias` is the one of the worst week, and `error` the
-standard error of this bias, 1 to 2 with three seeds. The clock of the app is moved; nothing waits. A learner
-answers a question right more often once its page was read, recalls a card with 85%, and does the
-tasks in their order, so the true expected score is known on each morning.
+standard error of this bias, 1 to 2 with three seeds. The clock of the app is moved; nothing waits.
+A learner answers a question right more often once its page was read, recalls a card with 85%, and
+does the tasks in their order, so the true expected score is known on each morning.
 """
 
 import collections
