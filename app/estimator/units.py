@@ -325,7 +325,10 @@ def format_range(low: float, high: float, unit: str = "") -> str:
 
     >>> format_range(37.7 * 3600, 2.4 * 86400, "s").replace(NBSP, " ")
     '1.6 to 2.4 days'
+    >>> format_range(22_273.5, 43_359.0, "GPU-h").replace(NBSP, " ")
+    '22,274 to 43,359 GPU-hours'
     """
+    low, high = _round_if_large(low, unit), _round_if_large(high, unit)
     least, most = format_value(low, unit), format_value(high, unit)
     number, _, word = most.partition(NBSP)
     name, factor = _display_unit(abs(high), unit)
@@ -335,6 +338,12 @@ def format_range(low: float, high: float, unit: str = "") -> str:
         shown = low / factor
         least = _format_one_decimal(shown) if shown >= 1 else format_number(shown, 2)
     return most if least in {number, most} else f"{least} to {most}"
+
+
+def _round_if_large(value: float, unit: str) -> float:
+    """Return a value without the fraction that its display unit has beyond a thousand."""
+    _, factor = _display_unit(abs(value), unit)
+    return round(value / factor) * factor if abs(value) >= 1000 * factor else value
 
 
 _LEAST = 0.01  # Smallest value shown in a unit: 0.012 s, but 5 µs.

@@ -65,6 +65,7 @@ from app.spaced_repetition.todays_queue import (
     todays_queue,
     upcoming_cards,
 )
+from app.study_plan.cards import last_new_day
 from app.study_plan.loader import DayListEnsured, listed_cards
 from app.web.dependencies import find_topic
 from app.web.render import is_htmx_request, render_page
@@ -133,8 +134,8 @@ class CongratsInfo:
 
     `on` and `count` are the next study day with cards. `wait` is the time until a learning step
     later today. `more` is how many new cards could be started now, and `reverses` says that the new
-    ones left are buried because their reverse was seen today. `has_list` says that these are the
-    cards of the day's list.
+    ones left are buried because their reverse was seen today. `too_late` says that new cards could
+    not be reviewed twice before the exam. `has_list` says that these are the cards of the day's list.
     """
 
     on: dt.date | None
@@ -144,6 +145,7 @@ class CongratsInfo:
     topic: str
     tomorrow: bool
     reverses: bool
+    too_late: bool = False
     has_list: bool = False
 
 
@@ -288,6 +290,7 @@ def _build_congrats(ctx: RequestContext, stack: TodaysQueue, *, has_list: bool) 
     standing = queue.first.standing if queue.first else None
     unseen = count_unseen_by_topic(ctx, limits, begun_first=has_list)
     new = choose_new(ctx, limits, unseen, 1)
+    last_new = last_new_day(ctx.learner.plan_calendar(ctx.day))
     topic = library.topics.get(library.cards[new[0]].topic) if new else None
     return CongratsInfo(
         on=later[0] if later else None,
@@ -297,6 +300,7 @@ def _build_congrats(ctx: RequestContext, stack: TodaysQueue, *, has_list: bool) 
         topic=topic.title if topic else "",
         tomorrow=bool(later and (later[0] - ctx.day).days == 1),
         reverses=bool(unseen) and not new,
+        too_late=last_new is not None and last_new < ctx.day,
         has_list=has_list,
     )
 

@@ -307,7 +307,7 @@ def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
     link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
     return (
         f'<aside class="side" aria-label="Working for {shown}">'
-        f"<p><b>{shown}</b>, the working</p>{lines}{link}</aside>\n"
+        f"<p>Working: <b>{shown}</b></p>{lines}{link}</aside>\n"
     )
 
 

@@ -25,7 +25,6 @@ from app.database.tables import TABLES, OwnCard, OwnPicture
 from app.questions.question_type import CardFaces, fold_text
 from app.spaced_repetition.card_ids import LONGEST_FACE, QUESTION, parse_card_id, question_card_id
 from app.spaced_repetition.card_rows import MEMORY, blank_columns
-from app.web.formatting import format_date_with_year
 
 ADDED = TABLES["added_card"]
 ASIDE = TABLES["suspension"]
@@ -279,12 +278,9 @@ class MissedQuestionCard:
         return parse_card_id(self.card)[1]
 
     @property
-    def when(self) -> str:
-        """The due day for display: "today", "tomorrow" or "on" and the date."""
-        days = (self.due - self.day).days
-        if days <= 0:
-            return "today"
-        return "tomorrow" if days == 1 else f"on {format_date_with_year(self.due)}"
+    def is_soon(self) -> bool:
+        """Whether it is due by tomorrow."""
+        return (self.due - self.day).days <= 1
 
 
 def find_missed_question_card(

@@ -144,12 +144,12 @@ def card_origin_note(record: CardRecord, day: dt.date, origin: str) -> str:
         origin = origin or (seen if now else "You have seen this card before.")
         return f"{origin} Say the answer aloud first."
     days = max(0, (day - standing.last_day).days)
-    ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
+    note = f"{origin} Say it aloud or write it down first. Last seen ".lstrip()
+    if not days:
+        return f"{note}today."
+    ago = "yesterday" if days == 1 else f"{days} days ago"
     chance = round(retrievability(standing, day) * 100)
-    return (
-        f"{origin} Say it aloud or write it down first. "
-        f"Last seen {ago}; about {chance}% likely you still know it."
-    ).lstrip()
+    return f"{note}{ago}; you still know it with a chance of about {chance}%."
 
 
 def can_be_shown(ctx: RequestContext, card: str) -> bool:

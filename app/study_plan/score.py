@@ -46,6 +46,8 @@ _PEER_ANSWERS = 0.25
 _DAMPING = 0.6  # questions differ in difficulty, so one answer says less
 _DRIFT = 0.003  # variance that the level gains each day
 _PAGE_VARIANCE = 0.3  # of a page around its objective, in logits²
+_PAGE_SCALE = 1 / math.sqrt(1 + math.pi * _PAGE_VARIANCE / 8)
+"""Averages the chance over pages, so that an answer and the score mean the same one."""
 _MODEL_SD = 1.3  # points by which the model itself is off
 _NINE_IN_TEN = 1.645
 _REVIEWED = 0.95  # mean recall of a card between its reviews
@@ -172,9 +174,9 @@ class ScoreModel:
         facts = self._course.questions[question]
         page = self._course.pages[facts.page]
         terms = self._terms(page)
-        known = _sigmoid(sum(value * self._mean[n] for n, value in terms))
+        known = _sigmoid(_PAGE_SCALE * sum(value * self._mean[n] for n, value in terms))
         chance = min(0.995, facts.guess + (1 - facts.guess) * known)
-        slope = (1 - facts.guess) * known * (1 - known)
+        slope = (1 - facts.guess) * known * (1 - known) * _PAGE_SCALE
         spread = chance * (1 - chance)
         information, gradient = slope * slope / spread, slope * (score - chance) / spread
         damping = 1 / (1 + information * _DAMPING)

@@ -33,7 +33,7 @@ from app.study_plan.facts import (
 )
 from app.study_plan.score import ScoreEstimate
 
-RULE = "logistic-1"
+RULE = "logistic-2"
 """Names this computation of the score in the log; a changed one gets a new name."""
 _READING, _SITTING, _RUN = TABLES["reading"], TABLES["sitting"], TABLES["practice_run"]
 _LIST, _PREDICTION = TABLES["day_list"], TABLES["prediction"]

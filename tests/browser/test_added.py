@@ -10,7 +10,7 @@ from app.questions.types.choice import ChoiceAnswer
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
-BACK = "It comes back tomorrow."
+BACK = "It\u2019s in your cards now."
 OUT = "It does not come back."
 
 

@@ -27,3 +27,16 @@ def test_a_run_takes_a_letter_a_digit_and_enter(page: Page, server: Server) -> N
 
     assert page.locator("body").get_attribute("data-loaded") == "once"
     expect(page.locator(".dots li > .i")).to_have_count(2)
+
+
+def test_a_page_is_read_and_the_new_cards_are_begun_by_key(page: Page, server: Server) -> None:
+    page.goto(server.url)
+    page.keyboard.press("c")
+    expect(page).to_have_url(re.compile("/concepts/"))
+    page.wait_for_load_state("domcontentloaded")
+
+    page.keyboard.press("r")
+    expect(page).to_have_url(f"{server.url}/")
+    expect(page.get_by_role("link", name=re.compile("^Learn"))).to_have_count(1)
+    page.keyboard.press("l")
+    expect(page).to_have_url(f"{server.url}/flashcards?task=new")

@@ -216,6 +216,23 @@ def test_new_cards_of_a_day_are_limited_by_the_minutes(hands, session) -> None:
     assert hands.card("/flashcards?more=5") == "weights-3"
 
 
+def test_no_new_cards_are_offered_after_the_list_when_the_exam_is_near(hands) -> None:
+    for slug in ("weights", "cache"):
+        hands.client.post(f"/concepts/{slug}/readings")
+    days = {"far": "2026-12-30", "near": "2026-06-12"}
+    pages = {}
+    for name, day in days.items():
+        hands.client.post("/plan", data={"exam_day": day, "minutes_a_day": "10"})
+        hands.client.get("/")
+        while hands.card():
+            hands.grade(4)
+        pages[name] = hands.client.get("/flashcards").text
+        assert "cards are done" in pages[name]
+
+    assert "You could learn" in pages["far"]
+    assert "You could learn" not in pages["near"]
+
+
 def test_the_cards_of_one_topic_can_be_reviewed_alone(hands) -> None:
     assert hands.card("/flashcards?topic=cache") == "cache-1"
     hands.grade(4, "/flashcards?topic=cache")

@@ -11,7 +11,7 @@ from tests.quiz.course import HandLibrary
 from tests.quiz.test_attempt import answer
 
 SINGLE = "/quiz/kv-cache/single"
-COMES_BACK = "It comes back tomorrow."
+COMES_BACK = "It\u2019s in your cards now."
 
 
 def cards(session: Session) -> list[CardStateRow]:
@@ -43,7 +43,7 @@ def test_a_right_answer_brings_nothing_back(client, form, session) -> None:
     answered = answer(client, form, SINGLE, answer="ghjk")
 
     assert cards(session) == []
-    assert "It comes back" not in client.get(answered.headers["location"]).text
+    assert "in your cards" not in client.get(answered.headers["location"]).text
 
 
 def test_a_partly_right_answer_brings_its_question_back(client, form, session) -> None:
@@ -129,7 +129,7 @@ def test_who_does_not_want_missed_questions_has_none(client, form, session) -> N
     html = miss(client, form)
 
     assert cards(session) == []
-    assert "It comes back" not in html
+    assert "in your cards" not in html
 
 
 def test_a_design_exercise_does_not_come_back(client, form, session) -> None:
@@ -173,7 +173,7 @@ def test_the_line_says_when_a_card_comes_back_later(client, form, clock: Clock) 
 
     html = miss(client, form, answer="ghjk").replace("\xa0", " ")
 
-    assert re.search(r"It comes back on June \d+, 2026\.", html)
+    assert re.search(r"in your cards, due on June \d+, 2026\.", html)
 
 
 def test_an_edited_question_can_still_be_left_out(client, form, course: HandLibrary) -> None:
