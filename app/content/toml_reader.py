@@ -1,5 +1,7 @@
 """Reads the TOML files of a course (syllabus, sources, exams) and ids.lock."""
 
+import collections
+import dataclasses
 import datetime as dt
 import re
 import tomllib
@@ -542,23 +544,44 @@ def _read_lock_entry(fields: list[str], line: int) -> LockEntry:
     )
 
 
-def write_lock(entries: Iterable[LockEntry]) -> str:
-    """Return the text of ids.lock, sorted by id so that merges stay small."""
-    lines = [
-        " ".join(
-            (
-                e.id,
-                e.type,
-                e.first_seen,
-                e.retired or "-",
-                ".".join(map(_to_base36, e.sketch)) or "-",
-                ",".join(f"{k}:{d}" for k, d in e.options) or "-",
-                *_optional_columns(e),
-            )
+def write_lock(entries: Iterable[LockEntry], before: str = "") -> str:
+    """Return the text of ids.lock, sorted by id so that merges stay small.
+
+    Lines of the text `before` stay as they are and where they are if their entry is unchanged,
+    and so do comments and the line ending.
+    """
+    left = {e.id: e for e in entries}
+    known = {e.id: e for e in read_lock(SourceFile("ids.lock", before))}
+    new = collections.deque(sorted(left.keys() - known.keys()))
+    lines = []
+    for line in (before or HEAD).splitlines():
+        name = "" if line.startswith("#") else line.partition(" ")[0]
+        if name in known:
+            while new and new[0] < name:
+                lines.append(_lock_line(left.pop(new.popleft())))
+            entry, old = left.pop(name, None), dataclasses.replace(known[name], line=0)
+            if entry is not None:
+                same = dataclasses.replace(entry, line=0) == old
+                lines.append(line if same else _lock_line(entry))
+        else:
+            lines.append(line)
+    lines += [_lock_line(left[name]) for name in new]
+    end = "\r\n" if "\r\n" in before else "\n"
+    return end.join(lines) + end
+
+
+def _lock_line(e: LockEntry) -> str:
+    return " ".join(
+        (
+            e.id,
+            e.type,
+            e.first_seen,
+            e.retired or "-",
+            ".".join(map(_to_base36, e.sketch)) or "-",
+            ",".join(f"{k}:{d}" for k, d in e.options) or "-",
+            *_optional_columns(e),
         )
-        for e in sorted(entries, key=lambda e: e.id)
-    ]
-    return HEAD + "\n".join(lines) + "\n"
+    )
 
 
 def _optional_columns(entry: LockEntry) -> list[str]:
