@@ -369,16 +369,18 @@ _CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
 
 
 def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFile) -> None:
-    """Report E11: a number used for two domains or objectives."""
+    """Report E11: a number used for two domains or objectives, or that TOML cuts to another."""
+    cut = [n for n, row in enumerate(source_file.lines, 1) if _CUT_NUMBER.match(row)]
+    for line in cut:
+        hint = 'Write number = "1.10".'
+        source_file.report("E11", line, 1, "Without quotes 1.10 is the number 1.1.", hint)
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
         lines = [line for name, line in entry_lines(source_file) if name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
-        if cut := [n for n, row in enumerate(source_file.lines, 1) if _CUT_NUMBER.match(row)]:
-            lines = [*lines[:1], *cut] if lines else [1, *cut]
-            hint = 'Write it in quotes, number = "1.10": without them 1.10 is 1.1.'
-        source_file.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
+        if not cut:
+            source_file.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
 def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -> Domain:

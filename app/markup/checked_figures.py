@@ -330,6 +330,7 @@ def _step_line(step: FormulaStep) -> str:
     return f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
 
 
+_WIDE_COLON = "\uff1a"
 _ROWS_HINT = (
     "Write rows: on a line, and below it each row with two spaces before it: “  Flour: 50 g”."
 )
@@ -382,6 +383,8 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
     rows = fields.values.get("rows")
     if not isinstance(rows, YamlMapping) or not rows.values:
         hint = _ROWS_HINT
+        if _WIDE_COLON in strict_yaml.single_text(rows):
+            hint = f"Write a plain colon and a space in place of “{_WIDE_COLON}”: “  Flour: 50 g”."
         raise _FigureBlockError(fields, "E13", "The figure has no rows.", hint)
     if len(rows.values) > _MOST_ROWS:
         message = f"The figure has {len(rows.values)} rows."

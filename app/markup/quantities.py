@@ -148,6 +148,8 @@ _POWERS |= {"m/s2": "m/s²"}
 TYPED = {
     **_POWERS,
     **{f"{name[:-1]}^{name[-1]}": unit for name, unit in _POWERS.items()},
+    "\uff05": "%",
+    "٪": "%",
     "Ohm": "Ω",
     "ohm": "Ω",
     "kOhm": "kΩ",
