@@ -395,7 +395,7 @@ def _accept_in_gap(source: str, question: Question, accepted: AcceptedText) -> s
     if len(blanks) != len(keys):
         raise _moved(question)
     found = blanks[keys.index(accepted.gap)]
-    inside = re.match(r"(?P<answers>[^?~]*?)(?P<rest>\s*[?~].*)?$", found[1], re.DOTALL)
+    inside = re.match(r"(?P<answers>[^?\uff1f~]*?)(?P<rest>\s*[?\uff1f~].*)?$", found[1], re.DOTALL)
     if inside is None:
         raise _moved(question)
     blank = f"[[{inside['answers']}|{accepted.text}{inside['rest'] or ''}]]"

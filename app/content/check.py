@@ -129,8 +129,14 @@ def _new_id(name: str, ids: set[str]) -> str:
     return new
 
 
-def _edited_file(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChange:
-    """Apply the edits from last to first, keeping the file's line endings."""
+def _edited_file(
+    folder: Path, path: str, edits: Iterable[TextEdit], *, in_place: bool = False
+) -> FileChange:
+    """Apply the edits from last to first, keeping the file's line endings.
+
+    With `in_place`, a new line takes the place of an empty one below it, so that lines keep their
+    numbers.
+    """
     raw = course_file_path(folder, path).read_bytes().decode("utf-8")
     parts = _LINE_END.split(raw)  # the lines, with their line endings in between
     ends = [*parts[1::2], parts[1] if len(parts) > 1 else "\n"]
@@ -142,6 +148,8 @@ def _edited_file(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChan
         if line[start:].startswith(edit.old):
             new = edit.new.replace("\n", ends[edit.line - 1])
             parts[at] = line[:start] + new + line[start + len(edit.old) :]
+            if in_place and "\n" in edit.new and parts[at + 2 : at + 3] == [""]:
+                parts[at + 1] = ""
     return FileChange(path, raw, "".join(parts))
 
 
@@ -167,7 +175,7 @@ def _updated_lock(
     old = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # Do not rewrite a file that cannot be parsed: its content would be lost.
     whole = before is None or not before.problems
-    return FileChange(LOCK, old, write_lock(entries.values()) if whole else old or "")
+    return FileChange(LOCK, old, write_lock(entries.values(), old or "") if whole else old or "")
 
 
 def _with_review_date(
@@ -245,8 +253,41 @@ def check_course(
         fix_folder(folder, day)
     with pause_garbage_collection():
         readings, _ = WatchedFiles(folder, cache).read()
-        problems = [*find_problems(readings, folder, day), *_check_lost_lock(folder / LOCK)]
-        return sorted(problems)
+        found: Sequence[ContentProblem] = find_problems(readings, folder, day)
+        if any(reading.unidentified for reading in readings.values()):
+            found = _with_unidentified(found, readings, folder, day)
+        return sorted([*found, *_check_lost_lock(folder / LOCK)])
+
+
+def _with_unidentified(
+    found: Sequence[ContentProblem],
+    readings: Mapping[str, ParsedFile],
+    folder: Path,
+    today: dt.date,
+) -> list[ContentProblem]:
+    """Return the problems with those of items without an id, as if `--fix` had written it."""
+    owners = accepted_owners(ParsedCourse(readings, today), ())
+    edits = _id_edits(dataclasses.replace(owners, copies=[]), list_used_ids(readings))
+    ahead = dict(readings)
+    added: dict[str, list[int]] = {}
+    for path, written in edits.items():
+        change = _edited_file(folder, path, written, in_place=True)
+        ahead[path] = parse_file(change.after, path)
+        added[path] = _find_added_lines(change.before or "", written)
+    known = {(p.path, p.line, p.code) for p in found}
+    more = []
+    for problem in find_problems(ahead, folder, today):
+        line = problem.line - sum(at < problem.line for at in added.get(problem.path, ()))
+        if problem.code != "W97" and (problem.path, line, problem.code) not in known:
+            more.append(dataclasses.replace(problem, line=line))
+    return [*found, *more]
+
+
+def _find_added_lines(text: str, edits: Sequence[TextEdit]) -> list[int]:
+    """Return the numbers of the lines behind which `in_place` edits add one."""
+    lines = _LINE_END.split(text)[::2]
+    grown = sorted(e.line for e in edits if "\n" in e.new and lines[e.line : e.line + 1] != [""])
+    return [line + shift for shift, line in enumerate(grown)]
 
 
 def _check_lost_lock(lock: Path) -> Iterator[ContentProblem]:

@@ -32,6 +32,7 @@ from app.questions.question_type import AuthoredItem, ItemDraft, ItemParts, Ques
 from app.questions.types import KINDS
 from app.questions.types.choice import choice_type
 
+_LAB_BLOCK = re.compile(r"console\s+(?:in|to|needed|harmful)\b")
 _ROLES = {
     "TIP": "hint",
     "NOTE": "explanation",
@@ -112,7 +113,7 @@ def _check_boxes_of_card(draft: ItemDraft, source_file: SourceFile) -> None:
 def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
     """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
-    wanted = draft.comment.field_text("type")
+    wanted = draft.comment.field_text("type") or ("console" if _is_lab(draft) else "")
     body = draft.body
     at = 0
     answered = False
@@ -130,6 +131,14 @@ def _sort_parts(draft: ItemDraft, source_file: SourceFile) -> ItemParts:
             (parts.explanation if answered else parts.stem).extend(block)
         at = end
     return parts
+
+
+def _is_lab(draft: ItemDraft) -> bool:
+    """Return whether keys of the comment, or what stands behind a `console`, say it is a lab."""
+    keys = KINDS["console"].keys
+    return any(key in draft.comment.fields.values for key in keys) or any(
+        t.type == "fence" and _LAB_BLOCK.match(t.info) for t in draft.body
+    )
 
 
 def _limit_parts(draft: ItemDraft, parts: ItemParts, source_file: SourceFile) -> None:
@@ -259,6 +268,8 @@ def _inferred_type(
     """Infer the type of an item without one."""
     if kind == "cards" and not parts.options:
         return "card"
+    if _is_lab(draft):
+        return "console"
     meant = _infer_type(draft, parts.options)
     unticked = bool(parts.options) and not any(o.ticked for o in parts.options)
     if meant and KINDS[meant].block and unticked:

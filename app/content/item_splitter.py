@@ -161,11 +161,13 @@ _REGION_COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 # format.
 _STRAY = re.compile(r"[\W_\u30fc]+q\W{0,2}[:=]\s*\w[\w-]*|q\s*[:=]\s*\w[\w-]*\W*$")
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
+_KEY = r"(?:type|difficulty|objectives?|reverse|partial|shuffle|params|goal|estimate|figure)"
 _NAMELESS = re.compile(
     r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
-    r"|(?:[\w-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:)"
+    rf"|(?:[\w-]+\s*\n\s*)?{_KEY}\s*:)"
 )
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
+_KEYS_FIRST = re.compile(rf"<!--\s*{_KEY}\s*:")
 _NAMED = re.compile(SLUG_LIKE)
 _MAX_REGION_SHOWN = 60
 _MOST_NAMED = 50
@@ -462,8 +464,13 @@ def _report_nameless(prose: list[Token], at: int, source_file: SourceFile) -> No
     source_file.item = ""
     heading, below = prose[at], _nameless_below(prose, at)
     if below is not None:
-        source_file.claim_id(below.content, first_line(below))
         message = "The comment of this question has no id."
+        if _KEYS_FIRST.match(below.content):
+            hint = "Run the check with --fix, which writes one, or begin it with <!-- q: some-id"
+            source_file.report("E01", first_line(below), 1, message, hint)
+            source_file.unidentified.append(_unidentified_item(prose, at, source_file))
+            return
+        source_file.claim_id(below.content, first_line(below))
         hint = "Begin it with q: and an id: <!-- q: some-id"
         source_file.report("E01", first_line(below), 1, message, hint)
         return
@@ -507,18 +514,33 @@ def _unidentified_item(prose: list[Token], at: int, source_file: SourceFile) -> 
     below = without_figure_links("\n".join(source_file.lines[first:end]))
     title = without_figure_links(section[1].content)
     comments = [t.content for t in section if t.type == "html_block"]
-    return UnidentifiedItem(
+    edit = (
         first,
         1,
         source_file.lines[first - 1],
         f"{source_file.lines[first - 1]}\n<!-- q: ",
         " -->",
+    )
+    if below_heading := _nameless_below(prose, at):
+        edit = _locate_missing_id(first_line(below_heading), source_file)
+    return UnidentifiedItem(
+        *edit,
         title,
         tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
         bottom_k_sketch(f"{title}\n{below}"),
         hash_words(title),
         hash_words(below),
     )
+
+
+def _locate_missing_id(line: int, source_file: SourceFile) -> tuple[int, int, str, str, str]:
+    """Return line, column, old text, and the new text around the id, for a comment without one."""
+    text = source_file.lines[line - 1]
+    start = text.index("<!--")
+    old = re.match(r"<!--\s*", text[start:])
+    opening = old[0] if old else "<!--"
+    alone = start + len(opening) == len(text)
+    return line, start + 1, opening, "<!-- q: ", "" if alone else "\n"
 
 
 _OPENING = "<!--"

@@ -1,5 +1,7 @@
 """Reads the TOML files of a course (syllabus, sources, exams) and ids.lock."""
 
+import collections
+import dataclasses
 import datetime as dt
 import re
 import tomllib
@@ -360,16 +362,18 @@ _CUT_NUMBER = re.compile(r"\s*number\s*=\s*\d+\.\d*0\s*(?:#|$)")
 
 
 def _check_duplicate_numbers(domains: tuple[Domain, ...], source_file: SourceFile) -> None:
-    """Report E11: a number used for two domains or objectives."""
+    """Report E11: a number used for two domains or objectives, or that TOML cuts to another."""
+    cut = [n for n, row in enumerate(source_file.lines, 1) if _CUT_NUMBER.match(row)]
+    for line in cut:
+        hint = 'Write number = "1.10".'
+        source_file.report("E11", line, 1, "Without quotes 1.10 is the number 1.1.", hint)
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
         lines = [line for name, line in entry_lines(source_file) if name == number]
         message = f"“{number}” is the number of two domains or objectives."
         hint = "Give the second one a number of its own."
-        if cut := [n for n, row in enumerate(source_file.lines, 1) if _CUT_NUMBER.match(row)]:
-            lines = [*lines[:1], *cut] if lines else [1, *cut]
-            hint = 'Write it in quotes, number = "1.10": without them 1.10 is 1.1.'
-        source_file.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
+        if not cut:
+            source_file.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
 def _read_domain(table: Mapping[str, Any], full: int, source_file: SourceFile) -> Domain:
@@ -535,23 +539,44 @@ def _read_lock_entry(fields: list[str], line: int) -> LockEntry:
     )
 
 
-def write_lock(entries: Iterable[LockEntry]) -> str:
-    """Return the text of ids.lock, sorted by id so that merges stay small."""
-    lines = [
-        " ".join(
-            (
-                e.id,
-                e.type,
-                e.first_seen,
-                e.retired or "-",
-                ".".join(map(_to_base36, e.sketch)) or "-",
-                ",".join(f"{k}:{d}" for k, d in e.options) or "-",
-                *_optional_columns(e),
-            )
+def write_lock(entries: Iterable[LockEntry], before: str = "") -> str:
+    """Return the text of ids.lock, sorted by id so that merges stay small.
+
+    Lines of the text `before` stay as they are and where they are if their entry is unchanged,
+    and so do comments and the line ending.
+    """
+    left = {e.id: e for e in entries}
+    known = {e.id: e for e in read_lock(SourceFile("ids.lock", before))}
+    new = collections.deque(sorted(left.keys() - known.keys()))
+    lines = []
+    for line in (before or HEAD).splitlines():
+        name = "" if line.startswith("#") else line.partition(" ")[0]
+        if name in known:
+            while new and new[0] < name:
+                lines.append(_lock_line(left.pop(new.popleft())))
+            entry, old = left.pop(name, None), dataclasses.replace(known[name], line=0)
+            if entry is not None:
+                same = dataclasses.replace(entry, line=0) == old
+                lines.append(line if same else _lock_line(entry))
+        else:
+            lines.append(line)
+    lines += [_lock_line(left[name]) for name in new]
+    end = "\r\n" if "\r\n" in before else "\n"
+    return end.join(lines) + end
+
+
+def _lock_line(e: LockEntry) -> str:
+    return " ".join(
+        (
+            e.id,
+            e.type,
+            e.first_seen,
+            e.retired or "-",
+            ".".join(map(_to_base36, e.sketch)) or "-",
+            ",".join(f"{k}:{d}" for k, d in e.options) or "-",
+            *_optional_columns(e),
         )
-        for e in sorted(entries, key=lambda e: e.id)
-    ]
-    return HEAD + "\n".join(lines) + "\n"
+    )
 
 
 def _optional_columns(entry: LockEntry) -> list[str]:

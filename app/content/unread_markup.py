@@ -23,6 +23,7 @@ _HIGHLIGHT = "There is no highlighter here: write **words**."
 _FORMULA = "Write a formula between dollar signs: $x$; one of its own between two lines of $$."
 _NO_CLASS = "Delete it: text has no classes or attributes here."
 _DRAWN = "Put it into the text yourself: nothing is filled in here."
+_PLAIN_LINK = "Write a link with plain brackets: [words](address)."
 _BOX = "Write > [!NOTE], TIP, WARNING or IMPORTANT, and > before each line of its text."
 # A pattern and its remedy. What may be meant as it stands is left out, such as #tag,
 # -- and 100%: each pattern is of signs that nobody writes in prose.
@@ -54,6 +55,18 @@ _FOREIGN = tuple(
         (r"^={2,6}[ \t][^=\n]+[ \t]={2,6}$", "Write a heading: ## words."),
         (r"^\+[-=]{3,}\+?(?:[-=]*\+)*$", "Write the table with | and a line |---|---|."),
         (r"^:[ \t]{1,3}\S.*$", "Write - **Term**: meaning, or put the term into glossary.md."),
+        (r"^\*\[[^\]\n]+\]:[ \t].*$", "Put the term into glossary.md."),
+        (r"^[a-z][\w-]*::[ \t]\S.*$", "Delete it: a page has its properties at the top."),
+        (r"\uff3b\uff3b[^\n]*?\uff3d\uff3d", "Write the blank with plain brackets: [[answer]]."),
+        (r"^(?:\uff3b[!\uff01]|\[\uff01)\w+[\]\uff3d].*$", _BOX),
+        (
+            r"\[[^\]\n]+\]\uff08[^\uff09\n]*\uff09|\uff3b[^\uff3d\n]+\uff3d[(\uff08][^)\uff09\n]*[)\uff09]",
+            _PLAIN_LINK,
+        ),
+        (r"^\uff40{3}.*$", "Write three plain backticks: ```."),
+        (r"^\uff03{1,6}.*$", "Write a heading with plain signs: ## words."),
+        (r"^\uff5c[^\n]*\uff5c$", "Write the table with | and a line |---|---|."),
+        (r"\uff0a\uff0a[^\uff0a\n]+\uff0a\uff0a", "Write **words** with plain stars."),
         (r"^\|[ \t][^|\n]+$", "End the line above with two spaces, which breaks it."),
     )
 )

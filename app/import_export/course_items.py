@@ -285,6 +285,7 @@ def _read_pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ..
 _LONGEST_ID = 48
 _UNQUOTABLE = re.compile(r"[\"\\\s]+|--+>?")
 _OPTION = re.compile(r"^- \[", re.MULTILINE)
+_LIKE_TYPED = re.compile(r"`|[-+−]?\s?[\d.$€£¥]")  # without a type, it might be typed
 _STRUCTURED = re.compile(r"(?:`{3}|\| |> |- |\d+\. |\$\$)")
 
 
@@ -331,7 +332,9 @@ def _comment_lines(item: Item) -> list[str]:
     """Return the lines of the comment below the id, without default values."""
     named_types = {"numeric", "short", "order", "match", "cloze", "card"}
     lone = item.kind == "multiple" and sum(o.right for o in item.options) == 1
+    typed = bool(item.options) and all(_LIKE_TYPED.match(o.text) for o in item.options)
     named = lone or (item.kind == "single" and is_true_or_false(item.options))
+    named = named or (typed and item.kind in {"single", "multiple"})
     rows = (
         ("type", item.kind if item.kind in named_types or named else ""),
         ("objective", _quote_list(item.objectives)),

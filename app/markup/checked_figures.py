@@ -326,6 +326,10 @@ def _step_line(step: FormulaStep) -> str:
     return f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
 
 
+_WIDE_COLON = "\uff1a"
+_ROWS_HINT = (
+    "Write rows: on a line, and below it each row with two spaces before it: “  Flour: 50 g”."
+)
 _KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
 _TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
 _LEAST, _MOST = 1e-9, 1e15
@@ -363,15 +367,20 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
     for name, key in fields.keys.items():
         if name not in _KEYS:
             hint = did_you_mean(name, _KEYS)
+            if not strict_yaml.single_text(fields.values.get("rows")) and name not in _KEYS:
+                hint = _ROWS_HINT
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
     unit = strict_yaml.single_text(fields.values.get("unit"))
     if unit and quantities.known_unit(unit) is None:
         hint = quantities.unit_meant(unit)
+        hint = hint or f"{quantities.SOME_UNITS}; or leave unit out and write the numbers alone."
         message = f"“{unit}” is not a known unit."
         raise _FigureBlockError(fields.values["unit"], "E42", message, hint)
     rows = fields.values.get("rows")
     if not isinstance(rows, YamlMapping) or not rows.values:
-        hint = "Write rows: and below it “Label: calc:…#output”."
+        hint = _ROWS_HINT
+        if _WIDE_COLON in strict_yaml.single_text(rows):
+            hint = f"Write a plain colon and a space in place of “{_WIDE_COLON}”: “  Flour: 50 g”."
         raise _FigureBlockError(fields, "E13", "The figure has no rows.", hint)
     if len(rows.values) > _MOST_ROWS:
         message = f"The figure has {len(rows.values)} rows."
@@ -425,7 +434,8 @@ def _no_number_message(node: YamlText, written: str) -> _FigureBlockError:
     """Build the error for text that is not an amount; name the unit it may have meant."""
     if not re.match(r"\W?\d", written):
         return _FigureBlockError(node, "E40", f"“{written}” is not a number.")
-    hint = "Write a unit that the guide lists under “Units”, or the number alone."
+    unit = re.sub(r"^[^A-Za-z%°µ$€]+", "", written)
+    hint = quantities.unit_meant(unit) or f"{quantities.SOME_UNITS}; or write the number alone."
     return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
 
 

@@ -134,6 +134,8 @@ _POWERS |= {"m/s2": "m/s²"}
 TYPED = {
     **_POWERS,
     **{f"{name[:-1]}^{name[-1]}": unit for name, unit in _POWERS.items()},
+    "\uff05": "%",
+    "٪": "%",
     "Ohm": "Ω",
     "ohm": "Ω",
     "kOhm": "kΩ",
@@ -199,7 +201,12 @@ def known_unit(word: str) -> str | None:
     return unit if unit in UNITS else None
 
 
-_LIKE = 0.65  # “litros” is not a spelling of “bits”.
+_LIKE = 0.7  # “litros” is not a spelling of “bits”, nor “loaves” of “layers”.
+SOME_UNITS = (
+    "Units are %, B, GB, GiB, bit/s, FLOP/s, W, kWh, s, min, h, days, USD, g, kg, mm, m, km, "
+    "mL, L, °C and their like"
+)
+"""Begins a hint for an unknown unit."""
 
 
 def unit_meant(word: str) -> str:

@@ -163,6 +163,7 @@ _ENDS = (
     "\ua92f\ua9c7-\ua9c9\uaa5d-\uaa5f\uaaf0\uaaf1\uabeb"
 )
 _AROUND = f"[\\s{_ENDS}\"'`]+"
+_BESIDE_SIGN = re.compile(r"\s*([,:;()])\s*")  # full-width signs bring their own space
 _EDGES = re.compile(f"^{_AROUND}|{_AROUND}$")
 
 
@@ -219,7 +220,7 @@ def _comparable_words(words: str, case_sensitive: bool) -> str:
         for c in visible.translate(_QUOTES)
     )
     joined = re.sub(r"[\s_-]+", _join_within_word, _EDGES.sub("", quoted))
-    spaced = " ".join(joined.split())
+    spaced = _BESIDE_SIGN.sub(r"\1", " ".join(joined.split()))
     return spaced if case_sensitive else spaced.casefold()
 
 

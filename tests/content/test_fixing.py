@@ -211,3 +211,57 @@ def test_without_a_code_all_codes_are_listed(capsys: pytest.CaptureFixture[str])
 
     said = capsys.readouterr().out
     assert [code for code in RULES if f"{code}  {RULES[code].meaning}\n" not in said] == []
+
+
+UNNAMED = """
+### How wide is FP8?
+
+- [x] One byte
+- [ ] Two bytes
+- [ ] Four bytes
+
+### What is it called?
+<!-- type: short -->
+
+- [x] `byte`
+- [ ] `byte`
+"""
+
+
+def test_what_an_item_without_an_id_has_is_told_with_the_missing_id(course: Path) -> None:
+    check_course(course, fix=True, today=DAY)
+    quiz = course / "topics/weights/quiz.md"
+    quiz.write_text(quiz.read_text() + UNNAMED)
+    first = quiz.read_text().split("\n").index("### How wide is FP8?") + 1
+
+    before = [(p.line, p.code) for p in check_course(course, today=DAY)]
+    fix_folder(course, DAY)
+    after = [p.code for p in check_course(course, today=DAY)]
+
+    assert before == [
+        (first, "E01"),
+        (first + 3, "W25"),
+        (first + 4, "W25"),
+        (first + 7, "E01"),
+        (first + 10, "E23"),
+        (first + 10, "W25"),
+    ]
+    assert after == [code for _, code in before if code != "E01"]
+    assert "<!-- q: what-is-it-called\ntype: short -->" in quiz.read_text()
+
+
+def test_a_lock_changes_in_the_lines_of_what_changed_alone(course: Path) -> None:
+    check_course(course, fix=True, today=DAY)
+    lock, quiz = course / "ids.lock", course / "topics/weights/quiz.md"
+    head, *lines = lock.read_text().split("\n#\n")
+    rows = "".join(lines).splitlines(keepends=True)
+    turned = f"{head}\n#\n{rows[0]}# A comment of an author.\n{''.join(reversed(rows[1:]))}"
+    lock.write_bytes(turned.replace("\n", "\r\n").encode())
+    quiz.write_text(quiz.read_text() + MORE)
+
+    fix_folder(course, DAY)
+
+    old, new = turned.splitlines(), lock.read_bytes().decode().split("\r\n")[:-1]
+    added = [line for line in new if line not in old]
+    assert [line.split(" ")[0] for line in added] == ["how-wide-is-fp8"]
+    assert [line for line in new if line in old] == old

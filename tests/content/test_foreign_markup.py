@@ -1,5 +1,7 @@
 """Markup of other editors is named, and what is only like it isn't."""
 
+# ruff: noqa: RUF001 - characters that are mistaken for others are what is tested
+
 import shutil
 from pathlib import Path
 
@@ -12,6 +14,17 @@ from app.markup.problems import SourceFile
 from tests.content.test_cases import DAY, PAGE, lay_out
 
 FOREIGN = {
+    "*[HTML]: a language": "*[HTML]: a language",
+    "alias:: other name": "alias:: other name",
+    "水［［H2O］］。": "［［H2O］］",
+    "［！NOTE］": "［！NOTE］",
+    "[！NOTE]": "[！NOTE]",
+    "看[这里]（#one）": "[这里]（#one）",
+    "看［这里］（#one）": "［这里］（#one）",
+    "｀｀｀": "｀｀｀",
+    "＃＃ 一": "＃＃ 一",
+    "｜a｜b｜": "｜a｜b｜",
+    "＊＊重＊＊": "＊＊重＊＊",
     r"The force \(F\) here": r"\(F\)",
     r"Here \[ H = \frac{W}{F} \] is": r"\[ H = \frac{W}{F} \]",
     r"So \begin{align} a": r"\begin{align}",

@@ -1,5 +1,7 @@
 """A question needs no `type` where its form says it."""
 
+import dataclasses
+
 import pytest
 
 from app.content.file_reader import parse_file
@@ -62,3 +64,64 @@ def test_a_question_without_a_comment_gets_an_id(kind: str) -> None:
 
     assert [p.code for p in parsed.problems] == ["E01"]
     assert [item.title for item in parsed.unidentified] == ["Which one of these?"]
+
+
+TYPED_OR_CHOSEN = {
+    "- [x] `200 g`\n- [ ] `100 g`\n  > No.": "write a tolerance: `200 g ± 2%`",
+    "- [x] 200 g\n- [ ] 100 g\n  > No.": "write a tolerance: `200 g ± 2%`",
+    "- [x] 200 g ± 2%\n- [ ] 100 g\n  > No.": "write it as code: `200 g ± 2%`",
+    "- [x] `discard`\n- [x] `a discard`\n- [ ] `hooch`\n  > No.": "write type: short into",
+    "- [x] `ls`\n- [ ] `cd`\n  > No.\n- [ ] `rm`\n  > No.": "write type: short into",
+}
+
+
+@pytest.mark.parametrize("options", TYPED_OR_CHOSEN)
+def test_a_choice_that_may_be_meant_to_be_typed_is_told_with_both_ways_out(options: str) -> None:
+    text = f"{FRONT}### What is it?\n<!-- q: one -->\n\n{options}\n"
+
+    parsed = parse_file(text, "topics/a/quiz.md")
+
+    assert [q.id for q in parsed.questions] == ["one"]
+    (problem,) = parsed.problems
+    assert (problem.code, problem.line) == ("W40", 9)
+    assert TYPED_OR_CHOSEN[options] in problem.hint
+    said = parsed.questions[0].type
+    declared = parse_file(text.replace("q: one -->", f"q: one\ntype: {said}\n-->"), parsed.path)
+    assert [p.code for p in declared.problems if p.code != "W22"] == []
+
+
+@pytest.mark.parametrize("options", ["- [x] 8 GB\n- [ ] 16 GB\n  > No.\n- [ ] 4 GB\n  > No."])
+def test_a_choice_of_words_or_of_several_numbers_is_one_without_a_word(options: str) -> None:
+    parsed = parse_file(f"{FRONT}### Which?\n<!-- q: one -->\n\n{options}\n", "topics/a/quiz.md")
+
+    assert (parsed.questions[0].type, parsed.problems) == ("single", ())
+
+
+LAB = """### Find it.
+<!-- q: one
+@KEYS@-->
+
+```console@WORDS@
+$ status
+down
+```
+
+- [x] The disk
+- [ ] The network
+  > No.
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"), [("goal: up\n", ""), ("", " needed"), ("", " in start")]
+)
+def test_a_lab_needs_no_type_where_its_keys_or_blocks_say_it(keys: str, words: str) -> None:
+    text = FRONT + LAB.replace("@KEYS@", keys).replace("@WORDS@", words)
+
+    parsed = parse_file(text, "topics/a/quiz.md")
+    declared = parse_file(text.replace("q: one\n", "q: one\ntype: console\n"), parsed.path)
+
+    assert [q.type for q in parsed.questions] == [q.type for q in declared.questions]
+    assert parsed.problems == tuple(
+        dataclasses.replace(p, line=p.line - (p.line > 7)) for p in declared.problems
+    )

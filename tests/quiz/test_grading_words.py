@@ -6,10 +6,12 @@ import dataclasses
 
 import pytest
 
+from app.content.file_reader import parse_file
 from app.questions import types
 from app.questions.grading import grade
 from app.questions.question_type import GradeResult, UnreadableResponse, same_words
 from app.questions.types.cloze import ClozeAnswer, ClozeBlank
+from app.questions.variants import draw_variant
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 
 
@@ -85,6 +87,9 @@ def test_they_do_not_matter_in_gaps_either(typed: str, right: bool) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        ("GPU内存（HBM）", "GPU 内存 (HBM)"),
+        ("A，B", "A, B"),
+        ("k：v", "k: v"),
         ("caf\u00e9", "cafe\u0301"),
         ("caf\u00e9", "CAFE\u0301"),
         ("کتاب\u200cها", "کتاب ها"),
@@ -180,3 +185,23 @@ def test_what_was_typed_is_escaped_on_the_page() -> None:
 
     assert isinstance(verdict, GradeResult)
     assert verdict.marks[0].given.html == "&lt;b&gt;x&lt;/b&gt;"
+
+
+def test_full_width_signs_part_the_answers_and_the_hint_of_a_gap() -> None:
+    text = "---\nobjective: 1.1\nsource: paged\n---\n\n### 水？\n<!-- q: one -->\n\n"
+    parsed = parse_file(f"{text}水是[[H2O（水）｜冰？一种物质]]。\n", "topics/a/quiz.md")
+
+    answer = parsed.questions[0].answer
+    assert isinstance(answer, ClozeAnswer)
+    (blank,) = answer.blanks
+    assert (blank.answers, blank.hint) == (("H2O（水）", "冰"), "一种物质")
+
+
+def test_full_width_digits_and_percent_signs_are_a_number() -> None:
+    text = "---\nobjective: 1.1\nsource: paged\n---\n\n### 多少？\n<!-- q: one -->\n\n"
+    parsed = parse_file(f"{text}- [x] `２００ g ± ２％`\n", "topics/a/quiz.md")
+
+    (question,) = parsed.questions
+    verdict = grade(draw_variant(question, 0), {"answer": ["２０３　ｇ"]})
+    assert isinstance(verdict, GradeResult)
+    assert (question.type, verdict.result) == ("numeric", "right")

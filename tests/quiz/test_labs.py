@@ -579,3 +579,36 @@ def test_in_a_run_a_line_is_answered_where_the_run_stands(client, form) -> None:
 
     assert "PARTITION AVAIL" in shown
     assert f"{run.removesuffix('/')}/{place}#q-lab-xid-command" in shown
+
+
+STACKED = """### A?
+<!-- q: a
+goal: up
+-->
+
+```console
+$ {one}
+$ {two}
+up
+```
+
+```console to up
+$ go
+```
+
+- [x] Yes
+- [ ] No
+  > No.
+"""
+
+
+def test_a_change_right_below_another_command_is_asked_about() -> None:
+    def count(one: str, two: str) -> int:
+        text = STACKED.replace("{one}", one).replace("{two}", two)
+        problems = parse_file(text, "topics/a/quiz.md").problems
+        return sum("right below each other" in p.message for p in problems)
+
+    assert count("systemctl restart web", "systemctl status web") == 1
+    assert count("sudo kill 12", "ps aux") == 1
+    assert count("systemctl restart web", "systemctl start web") == 0
+    assert count("uptime", "w") == 0

@@ -237,10 +237,6 @@ def _attribute(node: ET.Element, name: str) -> str:
     return next((v for k, v in node.items() if k.rpartition("}")[2] == name), "")
 
 
-if __name__ == "__main__":
-    _convert_standard_input()
-
-
 # The built-in formats that show a number in the same way in every country.
 BUILTIN_FORMATS = {
     0: "General",
@@ -298,3 +294,7 @@ def _format_digits(value: Decimal, whole: str, decimals: str) -> str:
     if above == "0" and "0" not in whole:
         above = ""
     return f"{above}.{below}" if below else above
+
+
+if __name__ == "__main__":
+    _convert_standard_input()

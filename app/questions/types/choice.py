@@ -46,6 +46,8 @@ from app.questions.question_type import (
 ChoiceKind = Literal["single", "multiple", "true-false"]
 _NUMBER = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"
 _CHOOSE = re.compile(rf"\b(?:choose|select|pick|tick|mark){_NUMBER}", re.IGNORECASE)
+_SHORT = 30
+_NUMBER_FIRST = re.compile(r"`?[-+−]?\s?[\d{.$€£¥][^\s]*(?:\s\S+)?\s*(?:±.*)?`?$")
 _WHICH = re.compile(rf"\bwhich{_NUMBER}", re.IGNORECASE)
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -92,12 +94,35 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
             for p in source_file.problems[source_file.mark :]
         ):
             check_any_right(options, first, source_file)
-            drawn = written.determine_exam_use(exam)
+            typed = self._check_typed(written)
+            drawn = "" if typed else written.determine_exam_use(exam)
             check_count(len(options), self.least, first, source_file, exam=drawn, hint=_SIDES)
         check_doubles(options, source_file)
         self.check_reasons(options, source_file)
         if answer.shuffle:
             _check_last(options, source_file)
+
+    def _check_typed(self, written: AuthoredItem) -> bool:
+        """Report W40 if nothing but the missing `type` says that the options are to be chosen."""
+        options, texts = written.parts.options, [option.words for option in written.parts.options]
+        unclear = len(options) > 1 and not all(option.ticked for option in options)
+        if written.comment.field_text("type") or self.name == "true-false" or not unclear:
+            return False
+        code = all(option_code(option) for option in options)
+        numbers = all(_NUMBER_FIRST.match(text) for text in texts)
+        if not code and not (numbers and (len(options) < 3 or any("±" in t for t in texts))):
+            return False
+        first = next((o for o in options if o.ticked), options[0])
+        hint = "To have it typed, write type: short into the comment"
+        if numbers:
+            number = first.words.partition("±")[0].strip()
+            hint = f"To have it typed, write a tolerance: `{number} ± 2%`"
+            if "±" in first.words or any("±" in text for text in texts):
+                hint = f"To have it typed, write it as code: `{first.words}`"
+        message = f"“{first.words[:40]}” is to be chosen here, not typed."
+        hint += f"; to have it chosen, write type: {self.name}."
+        written.source_file.report("W40", first.line, 1, message, hint)
+        return True
 
     def check_ticks(self, ticked: Sequence[ParsedOption], source_file: SourceFile) -> None:
         """Check that as many options are right as the type allows (E21)."""
@@ -372,6 +397,8 @@ class MultipleChoiceType(ChoiceType):
             hint = "Add an option that is wrong and likely, or take a tick away."
             if all(option_code(option) for option in written.parts.options):
                 hint = "If the answer is to be typed, write type: short into its comment."
+            elif all(len(option.words) < _SHORT for option in written.parts.options):
+                hint += " If it is to be typed, write each as code, and type: short in the comment."
             message = "Every option is marked right."
             source_file.report("E33", line, 1, message, hint)
 

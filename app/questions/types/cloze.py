@@ -245,7 +245,7 @@ def _cut_blanks(child: Token, line: int, blanks: list[ClozeBlank], written: Auth
 
 def _read_blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeBlank:
     line, number = where
-    body, _, hint = inside.partition("?")
+    body, _, hint = inside.replace("\uff5c", "|").replace("\uff1f", "?").partition("?")
     accepted, *others = _OTHERS.split(body)
     answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
     wrong = tuple(word.strip() for word in others if word.strip())

@@ -29,6 +29,13 @@ _PART = (
     rf"\s+(?:in\s+(?P<states>{_STATE}(?:\s*,\s*{_STATE})*)|to\s+(?P<to>{_STATE})"
     r"|(?P<flag>needed|harmful))(?!\S)"
 )
+_CHANGING = re.compile(
+    r"(?:kill|rm|mv|cp|mkdir|touch|chmod|chown|export|cd)\s"
+    r"|(?:systemctl|service)\s(?:.*\s)?(?:start|stop|restart|reload|enable|disable)\b"
+)
+_SHOWING = re.compile(
+    r"(?:cat|ls|ps|df|du|free|top|dmesg|journalctl)\b|(?:systemctl|service)\s(?:.*\s)?status\b"
+)
 _INFO = re.compile(f"console(?:{re.sub(r'[?]P<[a-z]+>', '?:', _PART)})*")
 _FIGURE = re.compile(
     r"\{(?P<target>(?:calc|hw|model):[^\s{}]*?#[\w-]+)(?: in (?P<unit>[^\s{}:]+))?"
@@ -181,6 +188,7 @@ def check_lab(lab: Lab, written: AuthoredItem) -> None:
     _check_states(lab, written)
     if sum(p.severity == "error" for p in source_file.problems[source_file.mark :]) > before:
         return
+    _check_stacked_commands(lab, source_file)
     _check_doubled_commands(lab, source_file)
     _check_reachability(lab, written)
     _check_contradictory_outputs(lab, source_file)
@@ -247,6 +255,19 @@ def _check_states(lab: Lab, written: AuthoredItem) -> None:
         else:
             message = f"The lab is never in the state “{state}”."
             source_file.report("E91", *place, message, did_you_mean(state, lab.states))
+
+
+def _check_stacked_commands(lab: Lab, source_file: SourceFile) -> None:
+    """Report W89: a command that changes something as a spelling of one that only shows."""
+    for command in lab.commands:
+        names = [s.plain.removeprefix("sudo ") for s in command.spellings]
+        changing = [name for name in names if _CHANGING.match(name)]
+        other = [name for name in names if _SHOWING.match(name)]
+        if changing and other and not command.harmful:
+            message = f"“{changing[0][:40]}” and “{other[0][:40]}” stand right below each other, "
+            message += "which makes them spellings of one command."
+            hint = "Leave a line empty between them, if they are two."
+            source_file.report("W89", command.line, 1, message, hint)
 
 
 def _check_doubled_commands(lab: Lab, source_file: SourceFile) -> None:

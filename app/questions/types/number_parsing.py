@@ -539,7 +539,7 @@ def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
     alone += "question."
     hint = "" if word.startswith("/") else quantities.unit_meant(word)
     if not hint:
-        hint = f"Write a unit that the guide lists under “Units”, or a{alone}"
+        hint = f"{quantities.SOME_UNITS}; or a{alone}"
     if word.startswith("/"):
         hint = f"A{alone}"
     return AnswerRangeError("E42", f"“{word}” is not a known unit.", hint)
