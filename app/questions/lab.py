@@ -198,7 +198,8 @@ class CommandMatcher:
 
     @property
     def programs(self) -> list[str]:
-        return sorted({*self._wild, *(meaning[0].program for meaning in self._exact)})
+        names = (*self._wild, *(meaning[0].program for meaning in self._exact))
+        return sorted({name.partition(" ")[0] for name in names})
 
     def options_of(self, program: str) -> list[str]:
         names = [s.plain.split() for c in self.lab.commands for s in c.spellings]
@@ -239,7 +240,7 @@ def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> La
             queue[:0] = several
             continue
         if index is None:
-            tries = (_answer_everyday(terminal, state, p.commands[0]) for p in (pipeline, original))
+            tries = (_answer_everyday(terminal, state, p.stages[0]) for p in (pipeline, original))
             text = next((text for text in tries if text is not None), None)
             if text is None:
                 text = _answer_builtin(terminal, session, pipeline.stages[0])
@@ -271,17 +272,25 @@ def _filter_output(text: str, filters: Sequence[Sequence[str]]) -> str:
 
 def _derive(terminal: CommandMatcher, state: str, typed: ShellCommand) -> tuple[int, str] | None:
     """Return what follows from other answers in this state, and from which."""
+    place, _, program = typed.program.rpartition(" ")
+    typed, prefix = dataclasses.replace(typed, program=program), f"{place} " if place else ""
 
     def find(command: ShellCommand) -> int | None:
-        return next(iter(terminal.find_all(state, [command])), None)
+        there = dataclasses.replace(command, program=prefix + command.program)
+        return next(iter(terminal.find_all(state, [there])), None)
 
     everyday, _, _, same = _load_everyday()
     for line in (line for n in everyday.find_all("", [typed]) for line in same[n]):
         index = find(shell.read_line(line)[0].commands[0])
         if index is not None:
             return index, terminal.lab.commands[index].output.plain
+    answers = [
+        (n, dataclasses.replace(m, program=m.program.removeprefix(prefix)), text)
+        for n, m, text in terminal.answers(state)
+        if m.program.rpartition(" ")[0] == place
+    ]
     user = _find_facts(terminal, state)["user"]
-    return lab_tables.derive_answer(typed, find, terminal.answers(state), user)
+    return lab_tables.derive_answer(typed, find, answers, user)
 
 
 @functools.cache
@@ -317,10 +326,19 @@ def _find_facts(terminal: CommandMatcher, state: str) -> dict[str, str]:
     return facts
 
 
-def _answer_everyday(terminal: CommandMatcher, state: str, command: ShellCommand) -> str | None:
-    """Return what every lab answers, filled with the facts of this one."""
+def _answer_everyday(terminal: CommandMatcher, state: str, tokens: Sequence[str]) -> str | None:
+    """Return what every lab answers, filled with the facts of this one.
+
+    `ssh HOST COMMAND` is answered in the name of a host that the lab reaches over SSH.
+    """
     everyday, _, needs, same = _load_everyday()
-    facts = _find_facts(terminal, state)
+    facts, command = _find_facts(terminal, state), shell.read_command(tokens)
+    place, _, program = command.program.rpartition(" ")
+    if place:
+        if place not in {m.program.rpartition(" ")[0] for _, m, _ in terminal.answers(state)}:
+            return None
+        facts |= {"host": place.removeprefix("ssh "), "user": "root", "home": "/root"}
+        command = dataclasses.replace(command, program=program)
     lines = (line for n in everyday.find_all("", [command]) for line in same[n])
     tries = [command, *(shell.read_line(line)[0].commands[0] for line in lines)]
     for index in (n for one in tries for n in everyday.find_all("", [one]) if not same[n]):
@@ -390,7 +408,7 @@ def _read_manual(program: str) -> str:
 
 def _refuse(terminal: CommandMatcher, tokens: Sequence[str]) -> str:
     """Say why a command has no answer, and what has one."""
-    program = shell.read_command(tokens).program
+    program = shell.read_command(tokens).program.partition(" ")[0]
     programs = terminal.programs
     if program in programs:
         options = ", ".join(terminal.options_of(program))

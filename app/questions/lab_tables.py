@@ -52,6 +52,8 @@ def derive_answer(
         return _query_gpus(query, options, answers) if query else _choose_gpu(typed, find, answers)
     if typed.program == "systemctl" and len(typed.arguments) > 1:
         return _check_unit(typed, find, answers)
+    if typed.program == "scontrol" and typed.arguments[:2] == ("show", "node"):
+        return _show_node(typed, answers)
     if "filters" not in spec:
         return None
     if typed.program == "sinfo" and {"--Node", "--summarize"} & options.keys():
@@ -68,7 +70,7 @@ def _query_gpus(query: str, options: Mapping[str, str], answers: Answers) -> tup
     columns: dict[str, tuple[str, list[str]]] = {}
     sources: list[int] = []
     written = [
-        (n, [line.split(", ") for line in text.split("\n")])
+        (n, [line.split(", ") for line in text.split("\n") if line[:1] != "["])
         for n, command, text in answers
         if query in dict(command.options) and "--id" not in dict(command.options)
         if dict(command.options).get("--format", "").startswith("csv")
@@ -236,24 +238,53 @@ def _group_nodes(typed: ShellCommand, answers: Answers) -> tuple[int, str] | Non
     return None
 
 
+def _show_node(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
+    """Answer `scontrol show node` from the row of `sinfo`, and what is said of another node."""
+    made = _group_nodes(ShellCommand("sinfo", (("--Node", ""),), ()), answers)
+    if made is None:
+        return None
+    hardware = _read_facts({"NODELIST": ""}, [text for _, _, text in answers])
+    nodes = [
+        f"NodeName={name} Arch=x86_64 CoresPerSocket=56\n   CPUTot={hardware.get('CPUTot', '112')} "
+        f"RealMemory=2048000\n   Gres={hardware.get('Gres', 'gpu:h100:8')}\n"
+        f"   State={_NODE_STATES.get(state, state).upper()} Partitions={partition.rstrip('*')}"
+        for name, _, partition, state in (line.split() for line in made[1].split("\n")[1:])
+        if typed.arguments[2:] in {(), (name,)}
+    ]
+    return (made[0], "\n\n".join(nodes)) if nodes else None
+
+
 def _split_options(
     command: ShellCommand, spec: Mapping[str, Any], user: str
 ) -> tuple[dict[str, str], dict[str, str], tuple[Any, ...]]:
     """Return how a table is shown, which rows it has, and what else a command says."""
     options = dict(command.options)
-    others = [a for a in command.arguments if a != "where"]
+    others = [a for a in command.arguments if a not in {"where", "withassoc"}]
     for text in [a for a in others if "=" in a and spec.get("keyed")]:
         others.remove(text)
         options[f"--{text.partition('=')[0].lower()}"] = text.partition("=")[2]
     rows: dict[str, str] = {}
+    if spec.get("keyed") and len(others) > 2:
+        rows["Name" if others[1] == "qos" else "User"] = others.pop(2)
     if "--me" in options:
         options["--user"] = user
         del options["--me"]
     for name, header in spec["filters"].items():
-        if name in options:
-            rows[header] = options.pop(name).replace("$USER", user)
+        if name not in options:
+            continue
+        value = options.pop(name).replace("$USER", user)
+        if name == "--field-selector":
+            field, _, value = value.partition("=")
+            columns = {"status.phase": "STATUS", "spec.nodeName": "NODE"}
+            rows[columns.get(field, "NAME")] = value
+        else:
+            rows[header] = value
     shown = ("--format", "--Format", "--noheader", "--parsable2", "--parsable", "--long", "--sort")
-    view = {name: options.pop(name) for name in (*shown, "--allocations") if name in options}
+    view = {
+        name: options.pop(name)
+        for name in (*shown, "--allocations", "--associations")
+        if name in options
+    }
     return view, rows, (tuple(sorted(options.items())), tuple(others))
 
 
@@ -273,12 +304,15 @@ def _choose_rows(
         if other != rest or not narrowed.items() <= rows.items() or len(lines[0].split()) < 2:
             continue
         table = _read_table(lines)
-        fit = sum(header in table[0] for _, header, _ in fields)
+        named = {name.lower() for name in table[0]}
+        fit = sum(header.lower() in named for _, header, _ in fields)
         if best is None or fit > best[0]:
             best = (fit, index, table, lines)
     if best is None:
         return None
     _, index, (header, *cells), lines = best
+    names = {name.lower(): name for name in header}
+    fields = [(width, names.get(name.lower(), name), key) for width, name, key in fields]
     ruled = len(lines) - len(cells)
     kept = [
         n for n, row in enumerate(cells) if _is_chosen(dict(zip(header, row, strict=True)), rows)
@@ -392,4 +426,7 @@ def _read_facts(row: Mapping[str, str], outputs: Sequence[str]) -> dict[str, str
         if text.startswith(tuple(f"{name}{end}" for name in names for end in " \n")):
             for key, value in re.findall(r"([A-Z]\w+)=(\S*)", text):
                 facts.setdefault(key, value.strip("()") if key == "Reason" else value)
+    for text in outputs if "NODELIST" in facts and "JOBID" not in facts else ():
+        for key, value in re.findall(r"\b(Gres|CPUTot|RealMemory)=(\S*)", text):
+            facts.setdefault(key, value)
     return facts

@@ -121,6 +121,8 @@ def read_command(tokens: Sequence[str]) -> ShellCommand:
     if not rest:
         return ShellCommand(tokens[0], (), ())
     name = rest[0].rpartition("/")[2] or rest[0]
+    if name == "ssh" and (remote := _read_remote(rest)):
+        return remote
     program = _other_names().get(name, name)
     spec = known_programs().get(program, {})
     options: list[tuple[str, str]] = []
@@ -138,12 +140,31 @@ def read_command(tokens: Sequence[str]) -> ShellCommand:
         at += taken
     if spec.get("fold"):
         plain = [a.lower() for a in arguments if "=" not in a]
-        keyed = (a.lower() for a in arguments if "=" in a)
+        keyed = (_long_key(a.lower()) for a in arguments if "=" in a)
         arguments = [*plain, *sorted(keyed, key=lambda a: a.partition("=")[0])]
     arguments = (
         [a.removesuffix(spec["suffix"]) for a in arguments] if "suffix" in spec else arguments
     )
     return ShellCommand(program, tuple(sorted(options)), tuple(arguments))
+
+
+def _long_key(text: str) -> str:
+    """Return `nodename=` for `node=`, and `jobid=` for `job=`, which Slurm takes as well."""
+    return re.sub("^job=", "jobid=", re.sub("^node=", "nodename=", text))
+
+
+def _read_remote(tokens: Sequence[str]) -> ShellCommand | None:
+    """Return the meaning of `ssh HOST COMMAND`: the command, with the host before its program."""
+    try:
+        line = shlex.join(tokens[2:]) if len(tokens) > 3 else "".join(tokens[2:])
+        pipelines = read_line(line)
+    except UnclosedQuoteError:
+        return None
+    if tokens[1:2] == [] or tokens[1][0] == "-" or [len(p.stages) for p in pipelines] != [1]:
+        return None
+    inner = read_command(pipelines[0].stages[0])
+    host = tokens[1].rpartition("@")[2]
+    return ShellCommand(f"ssh {host} {inner.program}", inner.options, inner.arguments)
 
 
 def strip_wrappers(tokens: Sequence[str]) -> list[str]:
@@ -194,6 +215,7 @@ def _read_option(
         name, equals, value = numbered[1], "=", numbered[2]
     name = long.get(name, name)
     takes = not equals and name in values and following is not None
+    takes = takes and not re.match("--?[A-Za-z]", following or "")
     if name in spec.get("ignore", ()):
         return [], int(takes)
     return [(name, value if equals else (following or "") if takes else "")], int(takes)
@@ -251,6 +273,9 @@ def split_reader(pipeline: ShellPipeline) -> ShellPipeline:
     (('cat', '/var/log/syslog'), ('grep', '-i', 'xid'), ('wc', '-l'))
     """
     rest = strip_wrappers(pipeline.stages[0])
+    if rest[:1] == ["ssh"] and len(rest) == 3 and "|" in rest[2]:
+        inner, *filters = (tuple(part.split()) for part in rest[2].split("|"))
+        return ShellPipeline((("ssh", rest[1], *inner), *filters, *pipeline.stages[1:]))
     least = 3 if rest and rest[0] in {"grep", "egrep", "awk", "cut"} else 2
     if len(rest) < least or rest[0] not in _READERS or rest[-1].startswith("-"):
         return pipeline

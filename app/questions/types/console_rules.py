@@ -41,7 +41,7 @@ _FIGURE = re.compile(
     r"\{(?P<target>(?:calc|hw|model):[^\s{}]*?#[\w-]+)(?: in (?P<unit>[^\s{}:]+))?"
     r"(?::(?P<align>[<>]?)(?P<width>\d{0,2})(?:\.(?P<digits>\d))?f?)?\}"
 )
-_MOST = {"commands": 60, "states": 12, "goals": 8, "lines": 200, "letters": 200}
+_MOST = {"commands": 80, "states": 12, "goals": 8, "lines": 200, "letters": 200}
 
 
 def read_lab(written: AuthoredItem) -> Lab:
