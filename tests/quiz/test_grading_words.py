@@ -5,11 +5,11 @@
 import dataclasses
 
 import pytest
-from app.questions.variants import draw_variant
 
 from app.content.file_reader import parse_file
 from app.questions import types
 from app.questions.grading import grade
+from app.questions.model import draw_variant
 from app.questions.question_type import GradeResult, UnreadableResponse, same_words
 from app.questions.types.cloze import ClozeAnswer, ClozeBlank
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
