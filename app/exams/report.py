@@ -145,14 +145,14 @@ def sum_up_exam(marked: Sequence[GradedItem]) -> ScoreReport:
     )
 
 
-def most_lost(shares: Iterable[ScoreShare], most: int = 3) -> tuple[ScoreShare, ...]:
-    """Return at most `most` parts that lost the most points.
+def most_lost(shares: Iterable[ScoreShare]) -> tuple[ScoreShare, ...]:
+    """Return at most three parts that lost the most points.
 
     One answer says nothing about a part. Of parts that lost as much, the one with the lower share
     of right answers comes first.
     """
     many = [s for s in shares if s.lost > 0 and s.count > 1]
-    return tuple(sorted(many, key=lambda s: (-s.lost, s.score / s.count))[:most])
+    return tuple(sorted(many, key=lambda s: (-s.lost, s.score / s.count))[:3])
 
 
 def _changed_question_numbers(marked: Sequence[GradedItem], change: str) -> tuple[int, ...]:

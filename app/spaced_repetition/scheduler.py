@@ -194,12 +194,12 @@ def preview_ratings(
     return again, hard, good, easy
 
 
-def retrievability(standing: CardState, day: dt.date, policy: SchedulerPolicy = POLICY) -> float:
+def retrievability(standing: CardState, day: dt.date) -> float:
     """Return the probability (0..1) that the card is still recalled on a study day.
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last review.
     """
-    scheduler = _fsrs_scheduler(policy, DEFAULT_RETENTION)
+    scheduler = _fsrs_scheduler(POLICY, DEFAULT_RETENTION)
     moment = _start_of_day(day)
     return float(scheduler.get_card_retrievability(_fsrs_card(standing, moment), moment))
 
@@ -454,9 +454,9 @@ class FsrsFormulas:
             trace = self.same_day(trace)
         return trace
 
-    def same_day(self, trace: Trace, rating: int = _GOOD) -> Trace:
-        """Return the trace after another review on the same study day."""
-        return self.compute_same_day_stability(trace[0], rating), self.difficulty(trace[1], rating)
+    def same_day(self, trace: Trace) -> Trace:
+        """Return the trace after another review on the same study day that was good."""
+        return self.compute_same_day_stability(trace[0], _GOOD), self.difficulty(trace[1], _GOOD)
 
     def stability_after_success(self, trace: Trace, recall: float, rating: int = _GOOD) -> float:
         """Return the stability after a passed review.
@@ -518,6 +518,5 @@ class FsrsFormulas:
 
 
 @functools.lru_cache(maxsize=16)
-def fsrs_formulas(policy: SchedulerPolicy = POLICY) -> FsrsFormulas:
-    """Return the formulas under `policy`, cached per policy."""
-    return FsrsFormulas(policy)
+def fsrs_formulas() -> FsrsFormulas:
+    return FsrsFormulas()

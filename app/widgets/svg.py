@@ -133,12 +133,11 @@ def draw_nested(shapes: Iterable[str], box: Box) -> str:
     )
 
 
-def cross_line(classes: str, x: float, y: float, reach: float = 5.0) -> str:
-    """Return a short vertical line at x percent, `reach` pixels up and down."""
+def cross_line(classes: str, x: float, y: float) -> str:
+    """Return a horizontal line of 10 pixels, centered at x percent and y pixels."""
     return (
         f'<svg x="{svg_number(x)}%" y="{svg_number(y)}" width="1" height="1"'
-        f' overflow="visible"><line class="{classes}" x1="-{svg_number(reach)}"'
-        f' x2="{svg_number(reach)}" y1="0" y2="0"/></svg>'
+        f' overflow="visible"><line class="{classes}" x1="-5" x2="5" y1="0" y2="0"/></svg>'
     )
 
 
