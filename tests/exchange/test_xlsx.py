@@ -48,6 +48,16 @@ def test_what_is_written_is_read_again(item: Item) -> None:
     assert [bare(i) for i in result.items] == [bare(named)]
 
 
+@pytest.mark.parametrize("credit", [1 / 3, 0.1428571, 0.05])
+def test_a_part_of_the_credit_is_read_as_it_was(credit: float) -> None:
+    worth = round(credit, 7)
+    half = dataclasses.replace(CHOICE.options[1], credit=worth)
+
+    item = read_row(row_of(dataclasses.replace(CHOICE, options=(CHOICE.options[0], half))))
+
+    assert item.options[1].credit == worth
+
+
 def test_a_question_is_a_row_that_people_can_read() -> None:
     row = row_of(CHOICE)
 

@@ -35,7 +35,7 @@ def below(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=["1", pytest.param("2", marks=ABOUT_SQLITE)])
+@pytest.fixture(params=["1", pytest.param("2", marks=[ABOUT_SQLITE, pytest.mark.drill])])
 def server(
     tmp_path: Path, database: str, below: str, request: pytest.FixtureRequest
 ) -> Iterator[Server]:

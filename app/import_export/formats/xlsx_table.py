@@ -184,7 +184,7 @@ def _read_key(answer: str, labels: Sequence[str]) -> dict[str, float]:
         found = _CREDIT.fullmatch(part)
         if found is None or found[1] not in labels:
             raise ItemSkippedError(f"its answer “{part[:40]}” names none of its choices")
-        key[found[1]] = float(found[2]) / 100 if found[2] else 1.0
+        key[found[1]] = round(float(found[2]) / 100, 9) if found[2] else 1.0
     if not key:
         raise ItemSkippedError("it has no answer")
     return key
