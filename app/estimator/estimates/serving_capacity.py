@@ -21,6 +21,7 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestShape,
     RequestTraffic,
+    best_batch,
     highest_load,
     most_sequences,
     operating_point,
@@ -195,7 +196,8 @@ class ServingCapacityInputs:
 class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
 
-    `met` is whether the targets are met, `memory` whether weights and one request fit.
+    `best` is the batch of a replica with the highest rate. `met` is whether the targets are
+    met, `memory` whether weights and one request fit.
     `measurements` are those that the times rest on;
     `alone` is a single request if no load meets the targets; `enough` the fewest GPUs per
     replica for the weights if they do not fit.
@@ -206,6 +208,7 @@ class CapacityResult:
     replicas: int | None
     settled: OperatingPoint | None
     top: OperatingPoint | None
+    best: float
     met: bool
     memory: bool
     measurements: MeasurementCounts
@@ -381,7 +384,8 @@ def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
     """Return the number of replicas, and the operating point of each."""
     targets = latency_targets(inputs)
-    top = highest_load(profile, targets)
+    best = best_batch(profile)
+    top = highest_load(profile, targets, best)
     replicas = inputs.replicas or _fewest_replicas(inputs, top)
     settled = replica_load(inputs, profile, replicas or 1)
     return CapacityResult(
@@ -390,6 +394,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         replicas=replicas,
         settled=settled,
         top=top,
+        best=best,
         met=bool(replicas) and settled is not None and targets.met(settled),
         memory=profile.most >= 1,
         measurements=find_measurements(profile.placed),
