@@ -160,12 +160,13 @@ class ServingCapacityInputs:
         help="Copies that may fail while the targets are still met.",
         topic="cluster-components",
     )
-    gpus_per_node: int = HARDWARE.ask_more(
-        8,
+    gpus_per_node: int | None = HARDWARE.ask_more(
+        None,
         "GPUs per node",
+        kind="count",
         unit="GPU",
         limits=(1, 72),
-        help="GPUs of one server.",
+        help="GPUs of one server; left empty: 8, or the 72 of a rack such as GB200 NVL72.",
         topic="cluster-components",
     )
     memory_utilization: float = common_inputs.ask_usable_share(advanced=True)
@@ -240,14 +241,18 @@ class CapacityResult:
 
     @property
     def nodes(self) -> int | None:
-        """Return the number of servers; a replica that fits in one server is not split."""
+        """Return the number of servers; a replica that fits in one server is not split.
+
+        A rack whose GPUs are all linked counts as one.
+        """
         if self.replicas is None:
             return None
+        per_node = self.inputs.gpus_per_node or gpu_interconnect(self.profile.placed.gpu).domain
         copies, gpus = self.replicas + self.inputs.spare, serving_setup(self.inputs).gpus
-        each = self.inputs.gpus_per_node // gpus
+        each = per_node // gpus
         if each:
             return math.ceil(copies / each)
-        return copies * math.ceil(gpus / self.inputs.gpus_per_node)
+        return copies * math.ceil(gpus / per_node)
 
     @property
     def rate(self) -> float | None:
