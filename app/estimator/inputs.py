@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator import units
-from app.estimator.hardware.catalog import accelerator_id, network_id, system_id
+from app.estimator.hardware.catalog import gpu_id, network_id, system_id
 from app.estimator.models.lookup import (
     LONGEST_CONFIG,
     config_key,
@@ -348,7 +348,7 @@ def _parse_catalog_name(field: InputSpec, raw: Any) -> str:
     """Return the catalog id for a common name."""
     finders: dict[str, Callable[[str], str]] = {
         "model": model_id,
-        "gpu": accelerator_id,
+        "gpu": gpu_id,
         "system": system_id,
         "network": network_id,
     }

@@ -352,3 +352,16 @@ def test_answers_of_many_lengths_leave_longer_sequences_in_memory() -> None:
     fewer, more = (profile_replica(CHAT, t) for t in (varied, alike))
     assert fewer.most < more.most
     assert fewer.tpot_at(64) > more.tpot_at(64)
+
+
+def test_a_rack_of_72_is_named_like_a_card_and_counts_as_one_node() -> None:
+    typed = {"model": "deepseek-v3", "tensor_parallel": 8, "replicas": 17, "spare": 1}
+    answers = {
+        gpu: {
+            f.name: f.value
+            for f in registry.run_estimate("serving-capacity", typed | {"gpu": gpu}).figures
+        }
+        for gpu in ("GB200 NVL72", "gb200-gpu", "b200-sxm")
+    }
+    assert answers["GB200 NVL72"] == answers["gb200-gpu"]
+    assert [answer["nodes"] for answer in answers.values()] == [2, 2, 18]

@@ -21,6 +21,7 @@ from app.estimator.serving.replica import (
     ReplicaProfile,
     RequestShape,
     RequestTraffic,
+    best_batch,
     highest_load,
     most_sequences,
     operating_point,
@@ -159,12 +160,13 @@ class ServingCapacityInputs:
         help="Copies that may fail while the targets are still met.",
         topic="cluster-components",
     )
-    gpus_per_node: int = HARDWARE.ask_more(
-        8,
+    gpus_per_node: int | None = HARDWARE.ask_more(
+        None,
         "GPUs per node",
+        kind="count",
         unit="GPU",
         limits=(1, 72),
-        help="GPUs of one server.",
+        help="GPUs of one server; left empty: 8, or the 72 of a rack such as GB200 NVL72.",
         topic="cluster-components",
     )
     memory_utilization: float = common_inputs.ask_usable_share(advanced=True)
@@ -195,7 +197,8 @@ class ServingCapacityInputs:
 class CapacityResult:
     """Replicas and the operating point of each, the highest load, and what was simulated.
 
-    `met` is whether the targets are met, `memory` whether weights and one request fit.
+    `best` is the batch of a replica with the highest rate. `met` is whether the targets are
+    met, `memory` whether weights and one request fit.
     `measurements` are those that the times rest on;
     `alone` is a single request if no load meets the targets; `enough` the fewest GPUs per
     replica for the weights if they do not fit.
@@ -206,6 +209,7 @@ class CapacityResult:
     replicas: int | None
     settled: OperatingPoint | None
     top: OperatingPoint | None
+    best: float
     met: bool
     memory: bool
     measurements: MeasurementCounts
@@ -237,14 +241,18 @@ class CapacityResult:
 
     @property
     def nodes(self) -> int | None:
-        """Return the number of servers; a replica that fits in one server is not split."""
+        """Return the number of servers; a replica that fits in one server is not split.
+
+        A rack whose GPUs are all linked counts as one.
+        """
         if self.replicas is None:
             return None
+        per_node = self.inputs.gpus_per_node or gpu_interconnect(self.profile.placed.gpu).domain
         copies, gpus = self.replicas + self.inputs.spare, serving_setup(self.inputs).gpus
-        each = self.inputs.gpus_per_node // gpus
+        each = per_node // gpus
         if each:
             return math.ceil(copies / each)
-        return copies * math.ceil(gpus / self.inputs.gpus_per_node)
+        return copies * math.ceil(gpus / per_node)
 
     @property
     def rate(self) -> float | None:
@@ -381,7 +389,8 @@ def latency_targets(inputs: ServingCapacityInputs) -> LatencyTargets:
 def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
     """Return the number of replicas, and the operating point of each."""
     targets = latency_targets(inputs)
-    top = highest_load(profile, targets)
+    best = best_batch(profile)
+    top = highest_load(profile, targets, best)
     replicas = inputs.replicas or _fewest_replicas(inputs, top)
     settled = replica_load(inputs, profile, replicas or 1)
     return CapacityResult(
@@ -390,6 +399,7 @@ def compute_capacity(inputs: ServingCapacityInputs, profile: ReplicaProfile) -> 
         replicas=replicas,
         settled=settled,
         top=top,
+        best=best,
         met=bool(replicas) and settled is not None and targets.met(settled),
         memory=profile.most >= 1,
         measurements=find_measurements(profile.placed),

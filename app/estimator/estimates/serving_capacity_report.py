@@ -34,7 +34,6 @@ from app.estimator.serving.replica import (
     BatchTiming,
     OperatingPoint,
     ReplicaProfile,
-    best_batch,
     bracket_batch,
     operating_point,
     prefill_step_mix,
@@ -58,7 +57,7 @@ def build_tables(result: CapacityResult) -> tuple[ResultTable, ...]:
         return ()
     share, rows = target_share(result.inputs), []
     batch = 1.0
-    top = best_batch(result.profile)
+    top = result.best
     while batch < 2 * top:
         settled = operating_point(result.profile, min(batch, top), (share,))
         rows.append(
@@ -376,7 +375,7 @@ def _build_pictures(result: CapacityResult) -> tuple[Chart, ...]:
     inputs = result.inputs
     if not result.memory:
         return ()
-    share, top = target_share(inputs), best_batch(result.profile)
+    share, top = target_share(inputs), result.best
     first, each = [], []
     for part in range(1, 21):
         settled = operating_point(result.profile, max(1.0, top * (part / 20) ** 2), (share,))

@@ -296,6 +296,21 @@ def accelerator_id(name: str) -> str:
     return data_files.find_id(*_ACCELERATORS, name, "an accelerator")
 
 
+def gpu_id(name: str) -> str:
+    """Return the catalog id of an accelerator, given by its name or that of its system.
+
+    >>> gpu_id("H100"), gpu_id("GB200 NVL72")
+    ('h100-sxm5-80', 'gb200-gpu')
+    """
+    try:
+        return accelerator_id(name)
+    except LookupError:
+        system = data_files.alias_ids(*_SYSTEMS).get(data_files.normalize_name(name))
+        if system is None:
+            raise
+        return str(data_files.load_table(*_SYSTEMS)[system]["accelerator"])
+
+
 def system_id(name: str) -> str:
     """Return the catalog id of a system; raises LookupError with the closest ids."""
     return data_files.find_id(*_SYSTEMS, name, "a system")

@@ -463,11 +463,15 @@ class LatencyTargets:
         return not (slow or late)
 
 
-def highest_load(profile: ReplicaProfile, targets: LatencyTargets) -> OperatingPoint | None:
-    """Return the highest load that meets the targets; None if not even one request does."""
+def highest_load(
+    profile: ReplicaProfile, targets: LatencyTargets, top: float
+) -> OperatingPoint | None:
+    """Return the highest load, of at most `top` requests, that meets the targets.
+
+    None if not even one request does.
+    """
     if profile.most < 1 or not targets.are_met(profile, 1.0):
         return None
-    top = best_batch(profile)
     if targets.are_met(profile, top):
         return operating_point(profile, top)
     low, high = 1.0, top
