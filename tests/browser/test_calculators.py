@@ -259,3 +259,4 @@ def test_a_whole_configuration_is_pasted_into_any_calculator(server: Server, pag
         page.locator("input[name=model].own").fill(json.dumps(CONFIGS["hybrid"], indent=2))
         expect(page).to_have_url(re.compile(r"model=config%3A"))
         expect(page.locator(".out .refusal")).to_have_count(0)
+        assert page.locator("[data-figure]").count()
