@@ -187,11 +187,14 @@ class FormField:
 
     @property
     def shown(self) -> str:
-        """Return what is chosen, with its label; empty for a number."""
+        """Return what counts, with its label; empty if nothing is set or it is long."""
         if self.widget == "tick":
             return self.label if self.value == "yes" else ""
+        if self.widget in {"number", "step"}:
+            text = f"{self.value or self.usual} {self.unit}".strip()
+            return f"{self.label}: {text}" if self.value or self.usual else ""
         labels = dict(choice for group in self.options for choice in group.choices)
-        text = labels.get(self.value, "")
+        text = labels.get(self.value, "") if self.value else ""
         return f"{self.label}: {text}" if text and len(text) <= _WHOLE else ""
 
     @property

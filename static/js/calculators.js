@@ -30,7 +30,9 @@
     const { detail } = event;
     if (detail.verb !== "get" || !detail.elt.matches("form.inst-in")) return;
     const long = [...detail.formData.values()].some((value) => `${value}`.length > longest);
-    if (long) Object.assign(detail, { verb: "post", useUrlParams: false });
+    if (!long) return;
+    Object.assign(detail, { verb: "post", useUrlParams: false });
+    detail.headers["Content-Type"] = "application/x-www-form-urlencoded";
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target } = event.detail;

@@ -1,14 +1,17 @@
 """Calculators in a real browser: live, by keyboard, without JavaScript, unreachable."""
 
+import json
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from app.estimator import registry
+from app.estimator.inputs import input_specs
 from tests.amounts import FACTOR
 from tests.browser.conftest import by_hand
 from tests.browser.server import Server
+from tests.published_configs import CONFIGS
 
 pytestmark = pytest.mark.browser
 PATH = "/calculators/inference-memory"
@@ -241,3 +244,19 @@ def test_ways_around_a_calculator_lead_on_with_what_was_typed(page: Page, server
     page.locator("[name='a.gpus'], [name='gpus']").first.fill("40")
     swap = page.get_by_role("link", name=re.compile("Swap"))
     expect(swap).to_have_attribute("href", re.compile(r"b\.gpus=40"))
+
+
+def test_a_whole_configuration_is_pasted_into_any_calculator(server: Server, page: Page) -> None:
+    for name in registry.NAMES:
+        entry = registry.find_estimate(name)
+        if entry is None or "model" not in input_specs(entry.inputs):
+            continue
+        page.goto(f"{server.url}/calculators/{name}")
+        select = page.locator("select[name=model]")
+        if not select.is_visible():
+            unfold(page, "Model")
+        select.select_option("")
+        page.locator("input[name=model].own").fill(json.dumps(CONFIGS["hybrid"], indent=2))
+        expect(page).to_have_url(re.compile(r"model=config%3A"))
+        expect(page.locator(".out .refusal")).to_have_count(0)
+        assert page.locator("[data-figure]").count()

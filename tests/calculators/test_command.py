@@ -6,7 +6,9 @@ import pytest
 
 from app.cli.estimate import estimate_command
 from app.estimator import registry
+from app.estimator.inputs import input_specs
 from tests.calculators.sample import ENTRY
+from tests.published_configs import CONFIGS
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +103,14 @@ def test_a_value_can_be_read_from_a_file(run, tmp_path):
     status, _, err = run("sample", "--note", f"@{tmp_path}/none.json")
     assert status == 2
     assert "none.json cannot be read: No such file or directory." in err
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_every_command_takes_a_whole_configuration_from_a_file(run, tmp_path, config):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(CONFIGS[config], indent=2))
+    for entry in registry.entries():
+        if "model" in input_specs(entry.inputs):
+            status, out, err = run(entry.name, "--model", f"@{file}", "--json")
+            assert (status, err) == (0, ""), entry.name
+            assert "not understood" not in out, entry.name

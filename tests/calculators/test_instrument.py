@@ -204,3 +204,13 @@ def test_inputs_too_long_for_an_address_have_no_link():
 def test_nothing_in_an_instrument_needs_a_looser_content_policy(templates):
     html = html_of(templates, build_calculator_form(ENTRY, {}, course=COURSE))
     assert not re.search(r'\sstyle="|\son\w+="|<script', html)
+
+
+def test_a_fold_says_the_numbers_that_count_in_it():
+    run = find_estimate("training-run")
+    assert run is not None
+    briefs = {g.title: g.brief for g in build_calculator_form(run, {}).folded}
+
+    assert briefs["Run"] == "Deadline: 30 days, Method: All weights"
+    assert briefs["Network"] == "Oversubscription: 1"
+    assert briefs["Hardware"] == ""

@@ -45,11 +45,15 @@ class ComposedResult:
             reasons.setdefault(reason, []).append(heading)
         return tuple(f"Left out: {', '.join(names)}. {why}" for why, names in reasons.items())
 
-    @property
-    def worst(self) -> tuple[Status, str]:
-        """Return the worst status of all sections, and who objects with what."""
+    def worst(self, leave_out: str = "") -> tuple[Status, str]:
+        """Return the worst status of the sections, and who objects with what.
+
+        `leave_out`: a heading whose tight verdict is no objection.
+        """
         for status in ("no", "tight"):
             verdicts = [(s.heading, s.estimate.verdict) for s in self.sections]
+            if status == "tight":
+                verdicts = [(name, v) for name, v in verdicts if name != leave_out]
             objections = [f"{name}: {v.lead}" for name, v in verdicts if v.status == status]
             if objections:
                 return status, " ".join(objections)

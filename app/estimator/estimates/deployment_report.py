@@ -63,7 +63,7 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
 
 
 def _build_verdict(result: DeploymentResult) -> Verdict:
-    status, objections = result.worst
+    status, objections = result.worst()
     if result.gpus is None:
         return Verdict("no", "Targets cannot be met.", objections)
     parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]

@@ -81,7 +81,8 @@ def _build_verdict(result: _Run) -> Verdict:
     if power is not None and power.value is not None:
         parts.append(f"{power.words} at the site")
     text = f"{', '.join(parts)}."
-    status, objections = result.worst
+    # The fewest GPUs that meet the deadline meet it just in time.
+    status, objections = result.worst("" if result.inputs.gpus else "Time")
     if status == "fits" and not result.inputs.deadline:
         status = "info"
     return Verdict(status, f"{time.words}.", f"{text} {objections}".strip())
