@@ -264,30 +264,29 @@ class Player:
             answer = self.answer(item, seed, page.text)
             self.spend(_QUESTION)
             if not self.post(action[1], **fields, **answer):
-                # The form takes no answer in a wrong unit, so the right one follows.
-                self.post(action[1], **fields, **self.right_answer(item, seed))
+                # The form takes no answer in a wrong unit or without a number.
+                self.post(action[1], **fields, unknown="yes")
 
     def answer(self, item: str, seed: int, page: str) -> dict[str, list[str]]:
-        """Return a response in the form's fields on a page, right by chance."""
+        """Return a response in the form's fields on a page: right if known, else a blind guess.
+
+        So its mean score is `guess + (1 - guess) * known`, as `true_score` has it.
+        """
         question = self.library.questions[item]
         variant = draw_variant(question, seed)
-        states = [raw for _, raw in types.type_of(variant).states(variant.answer)]
-        guess = self.facts.questions[item].guess if item in self.facts.questions else 0.25
-        chance = guess + (1 - guess) * self.chance(question.topic)
+        right, *wrong = (raw for _, raw in types.type_of(variant).states(variant.answer))
+        known = self.rng.random() < self.chance(question.topic)
         self.answered[question.topic] += 1
-        raw = states[0] if self.rng.random() < chance else states[min(1, len(states) - 1)]
-        chosen = list(states[0].get("answer", ()))
-        if raw is not states[0] and len(chosen) > 1:  # as many as are asked for, one of them wrong
-            options = re.findall(r'name="answer" value="([^"]+)"', page)
-            wrong = [option for option in options if option not in chosen]
-            raw = {"answer": [*chosen[1:], *wrong[:1]]}
-        return {name: list(values) for name, values in raw.items()}
-
-    def right_answer(self, item: str, seed: int) -> dict[str, list[str]]:
-        """Return the right response in the form's fields."""
-        variant = draw_variant(self.library.questions[item], seed)
-        _, raw = next(iter(types.type_of(variant).states(variant.answer)))
-        return {name: list(values) for name, values in raw.items()}
+        if known:
+            return {name: list(values) for name, values in right.items()}
+        options = list(dict.fromkeys(re.findall(r'name="answer" value="([^"]+)"', page)))
+        if options and len(options) >= len(right["answer"]):
+            return {"answer": self.rng.sample(options, len(right["answer"]))}
+        if all(name.startswith("pair.") for name in right):
+            values = [value for chosen in right.values() for value in chosen]
+            self.rng.shuffle(values)
+            return {name: [value] for name, value in zip(right, values, strict=True)}
+        return {name: list(values) for name, values in (wrong or [right])[0].items()}
 
     def chance(self, page: str) -> float:
         """Return the chance that a page is known: from its reading, answers and cards."""

@@ -118,6 +118,7 @@ def _changes_first_figure(
 Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
 
 _DIGITS = re.compile(r"[0-9]{4,15}")
+_WIDE = 1_000_000  # times the lower bound: a range that nobody leaves by mistake
 _WRITTEN_SHORT = frozenset({"token", "parameter"})
 _SIZES_OF_COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"))
 _STEPPED_UNITS = frozenset({"", "GPU", "node", "system"})
@@ -460,10 +461,12 @@ _OTHERS = {
 
 
 def _accepted_hint(spec: InputSpec) -> str:
-    """Return the allowed range as a hint; fields with choices need none."""
-    if spec.kind in {"number", "count"}:
-        return given_inputs.describe_range(spec)
-    return ""
+    """Return the allowed range as a hint; fields with choices or a very wide range need none."""
+    if spec.kind not in {"number", "count"}:
+        return ""
+    if spec.minimum and spec.maximum and spec.maximum > _WIDE * spec.minimum:
+        return ""  # nobody meets these bounds, and an error names them
+    return given_inputs.describe_range(spec)
 
 
 def _option_groups(spec: InputSpec, value: str) -> tuple[OptionGroup, ...]:

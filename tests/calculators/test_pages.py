@@ -58,6 +58,13 @@ def test_every_figure_is_a_place_that_a_link_can_name(client, name):
     assert {output.name for output in registry.find_estimate(name).outputs} <= set(ids)
 
 
+def test_a_range_is_told_unless_it_is_too_wide_to_be_met(client):
+    told = re.findall(r"Takes ([^<]+)\.</p>", client.get("/calculators/training-time").text)
+
+    assert "1 to 4,096" in told
+    assert not [words for words in told if "×10" in words or "0.0" in words]
+
+
 def test_the_query_is_the_state_of_the_page(client):
     page = client.get(f"{PATH}?model=llama-3.1-8b&context=32k&gpu=l40s")
     assert '<option value="llama-3.1-8b" selected>' in page.text
