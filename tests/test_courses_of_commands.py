@@ -265,3 +265,21 @@ def test_a_course_is_begun_where_the_author_stands(content: Path, capsys, monkey
     assert (content / "by-path" / "syllabus.toml").is_file()
     assert main(["serve", str(content.parent)]) == 2
     assert "holds no course" in capsys.readouterr().err
+
+
+def test_without_a_setting_the_course_in_the_current_folder_is_meant(
+    content: Path, capsys, monkeypatch
+) -> None:
+    monkeypatch.delenv("HEADROOM_CONTENT")
+    monkeypatch.chdir(content / "aid")
+    quiz = next(Path("topics").glob("*/quiz.md"))
+    topic = quiz.parent.name
+    quiz.write_text(quiz.read_text() + "\n### Is it here?\n\n- [x] True\n- [ ] False\n  > No.\n")
+
+    assert main(["check"]) == 1
+    assert f"{quiz}:" in capsys.readouterr().out
+    assert main(["check", "--fix"]) == 0
+    assert "<!-- q: is-it-here -->" in quiz.read_text()
+    assert main(["new", "question", "--topic", topic, "--type", "short"]) == 0
+    assert "type: short" in quiz.read_text()
+    assert main(["regrade", "is-it-here"]) == 0

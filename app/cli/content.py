@@ -40,8 +40,14 @@ from app.resources import IN_WHEEL, ROOT
 
 
 def course_folder(name: str) -> Path:
-    """Return the folder of a course. Raises CommandError if the name is missing or unknown."""
-    content = read_settings().content
+    """Return the folder of a course. Raises CommandError if the name is missing or unknown.
+
+    Without a name and a setting, a course in the current folder is meant.
+    """
+    settings = read_settings()
+    if not (name or "content" in settings.model_fields_set) and Path("syllabus.toml").is_file():
+        return Path()
+    content = settings.content
     courses = find_course_folders(content)
     if SINGLE_COURSE in courses:
         if name:

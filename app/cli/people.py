@@ -224,6 +224,8 @@ def run_regrade(options: argparse.Namespace) -> int:
     settings = read_settings()
     folder = course_folder(options.course)
     courses = find_course_folders(settings.content)
+    if folder not in courses.values():  # the course in the current folder
+        courses = find_course_folders(folder)
     course = next(name for name, place in courses.items() if place == folder)
     question = _require_question(courses, course, options.question)
     with open_database(settings) as engine, Session(engine) as db:

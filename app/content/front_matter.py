@@ -63,6 +63,7 @@ _ELSEWHERE = {
     "feedback": "Write it below its option: two spaces, > and a sentence.",
     "hint": "Write it as a box below the answers: > [!TIP]",
     "id": "Write q: and the id.",
+    **dict.fromkeys(("kind", "form"), "Did you mean “type”?"),
     "title": "It stands in the front matter of a file.",
     **dict.fromkeys(_OF_PAGE, "It stands in the front matter of concept.md, for the whole topic."),
 }

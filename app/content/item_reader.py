@@ -32,7 +32,7 @@ from app.questions.question_type import AuthoredItem, ItemDraft, ItemParts, Ques
 from app.questions.types import KINDS
 from app.questions.types.choice import choice_type
 
-_LAB_BLOCK = re.compile(r"console\s+(?:in|to|needed|harmful)\b")
+_LAB_BLOCK = re.compile(r"console\s+\S")
 _ROLES = {
     "TIP": "hint",
     "NOTE": "explanation",

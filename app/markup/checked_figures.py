@@ -376,6 +376,7 @@ def _read_row_chart(fields: YamlMapping) -> RowChart:
         hint = hint or f"{quantities.SOME_UNITS}; or leave unit out and write the numbers alone."
         message = f"“{unit}” is not a known unit."
         raise _FigureBlockError(fields.values["unit"], "E42", message, hint)
+    unit = quantities.known_unit(unit) or unit
     rows = fields.values.get("rows")
     if not isinstance(rows, YamlMapping) or not rows.values:
         hint = _ROWS_HINT

@@ -275,9 +275,39 @@ def _chosen_theme(request: Request) -> str:
 
 def _render_template(request: Request, template: str, context: dict[str, Any]) -> str:
     environment: Environment = request.app.state.templates
-    spoken = language_marks(request.state.library.syllabus.language)
-    whole = {"request": request, **spoken, **context}
-    return environment.get_template(template).render(whole)
+    language = request.state.library.syllabus.language
+    whole = {"request": request, **language_marks(language), **context}
+    html = environment.get_template(template).render(whole)
+    return isolate_left_to_right(html) if text_direction(language) == "rtl" else html
+
+
+_VERBATIM = r"<(?P<tag>script|style|textarea|pre|code|title)\b.*?</(?P=tag)>|<[^>]*>"
+_AMOUNT = r"[-+\u2212~\u2248]?\d[\d.,:]*\s*[-\u2013\u2026]?\s*[\d.,]*\s*[A-Za-zµΩ°$€][\w/²³·]*(?!;)"
+_ISOLATED = re.compile(
+    rf"(?P<lead><(?P<b>b|strong)>)(?=(?:What|Common)[\w ]+\.</(?P=b)>)|{_VERBATIM}|(?P<amount>{_AMOUNT})",
+    re.DOTALL,
+)
+
+
+def isolate_left_to_right(html: str) -> str:
+    r"""Return a page of a right-to-left course in which amounts and English labels stay in order.
+
+    Else the number and the unit of 50 g change places.
+
+    >>> isolate_left_to_right("<b>50 g</b> <code>5 g</code>") == (
+    ...     "<b>\u206650 g\u2069</b> <code>5 g</code>"
+    ... )
+    True
+    """
+
+    def isolate(match: re.Match[str]) -> str:
+        if match["amount"]:
+            return f"\u2066{match[0]}\u2069"
+        if match["lead"]:
+            return f'<{match["b"]} lang="{INTERFACE}" dir="ltr">'
+        return match[0]
+
+    return _ISOLATED.sub(isolate, html)
 
 
 def language_marks(language: str) -> dict[str, Any]:

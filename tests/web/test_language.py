@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
+from app.web.render import isolate_left_to_right
 from tests.conftest import FIRST_AID, two_courses, visit
 
 _VOID = {"br", "img", "input", "link", "meta", "hr", "wbr", "source", "col"}
@@ -122,3 +123,18 @@ def test_the_list_of_courses_names_each_in_its_language(settings: Settings):
     app.state.engine.dispose()
 
     assert {"Erste Hilfe am Unfallort", "Erste Hilfe"} == set(spoken["de"])
+
+
+def test_amounts_and_our_labels_stay_in_order_in_a_course_from_right_to_left():
+    page = (
+        "<title>5 g</title><p><strong>What the exam tests.</strong> وزن 50 g أو 1.5\u2013 2 kg عند "
+        '25\u00a0°C، 12 و CO2.</p><input value="3 g"><textarea>7 g</textarea><code>8 g</code>'
+    )
+
+    shown = isolate_left_to_right(page)
+
+    assert shown == (
+        '<title>5 g</title><p><strong lang="en" dir="ltr">What the exam tests.</strong> وزن '
+        "\u206650 g\u2069 أو \u20661.5\u2013 2 kg\u2069 عند \u206625\u00a0°C\u2069، 12 و CO2.</p>"
+        '<input value="3 g"><textarea>7 g</textarea><code>8 g</code>'
+    )

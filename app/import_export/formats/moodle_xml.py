@@ -168,7 +168,13 @@ _EMPTY_WORDS = {
     *("La tua risposta è corretta", "Risposta corretta"),
     "Risposta parzialmente esatta",
 }
+_BY_HAND = (
+    "its formula and data sets are not carried: write them as params: and let: in the comment of "
+    "a numeric question"
+)
 _REASONS = {
+    "calculated": _BY_HAND,
+    "calculatedsimple": _BY_HAND,
     "essay": "an essay cannot be judged by a program",
     "description": "it asks nothing: a description has no place in a quiz",
 }

@@ -47,7 +47,9 @@ ChoiceKind = Literal["single", "multiple", "true-false"]
 _NUMBER = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"
 _CHOOSE = re.compile(rf"\b(?:choose|select|pick|tick|mark){_NUMBER}", re.IGNORECASE)
 _SHORT = 30
-_NUMBER_FIRST = re.compile(r"`?[-+−]?\s?[\d{.$€£¥][^\s]*(?:\s\S+)?\s*(?:±.*)?`?$")
+_NUMBER_FIRST = re.compile(
+    r"`?[-+−]?\s?[$€£¥]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\{[^{}]*\})\s?(?:[^\s\d.±-]\S*)?\s*(?:±.*)?`?$"
+)
 _WHICH = re.compile(rf"\bwhich{_NUMBER}", re.IGNORECASE)
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -109,16 +111,15 @@ class ChoiceType(QuestionType[ChoiceAnswer]):
         if written.comment.field_text("type") or self.name == "true-false" or not unclear:
             return False
         code = all(option_code(option) for option in options)
-        numbers = all(_NUMBER_FIRST.match(text) for text in texts)
-        if not code and not (numbers and (len(options) < 3 or any("±" in t for t in texts))):
+        numbers, ranged = all(map(_NUMBER_FIRST.match, texts)), any("±" in t for t in texts)
+        if not code and not (numbers and (ranged or len(options) < 3)):
             return False
         first = next((o for o in options if o.ticked), options[0])
         hint = "To have it typed, write type: short into the comment"
-        if numbers:
-            number = first.words.partition("±")[0].strip()
-            hint = f"To have it typed, write a tolerance: `{number} ± 2%`"
-            if "±" in first.words or any("±" in text for text in texts):
-                hint = f"To have it typed, write it as code: `{first.words}`"
+        if ranged:
+            hint = f"To have it typed, write each option as a number in code: `{first.words}`"
+        elif numbers:
+            hint = f"To have it typed, write a tolerance: `{first.words} ± 2%`"
         message = f"“{first.words[:40]}” is to be chosen here, not typed."
         hint += f"; to have it chosen, write type: {self.name}."
         written.source_file.report("W40", first.line, 1, message, hint)
