@@ -60,7 +60,7 @@ class ShellPipeline:
 
     @property
     def commands(self) -> tuple[ShellCommand, ...]:
-        return tuple(read_command(stage) for stage in self.stages)
+        return tuple(map(read_command, self.stages))
 
 
 class UnclosedQuoteError(ValueError):
@@ -111,10 +111,11 @@ def read_line(line: str) -> tuple[ShellPipeline, ...]:
     return tuple(ShellPipeline(s, silent) for s in stages if s)
 
 
-def read_command(tokens: Sequence[str]) -> ShellCommand:
+@functools.lru_cache(4096)
+def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     """Return the meaning of a command: without `sudo` and path, options in their long form.
 
-    >>> read_command(["sudo", "/usr/bin/squeue", "-l", "-u", "bob"]).options
+    >>> read_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options
     (('--long', ''), ('--user', 'bob'))
     """
     rest = strip_wrappers(tokens)
