@@ -129,6 +129,8 @@ class CommandMatcher:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
+        self.facts: dict[str, dict[str, str]] = {}
+        """What the outputs state, by the state of the lab, as far as it was asked for."""
         self._exact: dict[tuple[ShellCommand, ...], list[int]] = defaultdict(list)
         self._wild: dict[str, list[tuple[tuple[ShellCommand, ...], int]]] = defaultdict(list)
         for index, command in enumerate(lab.commands):
@@ -142,6 +144,14 @@ class CommandMatcher:
                         self._wild[meaning[0].program].append((meaning, index))
                     else:
                         self._exact[meaning].append(index)
+
+    def replay(self, lines: Sequence[str]) -> LabSession:
+        """Answer the typed lines from the first state on."""
+        lab = self.lab
+        session = LabSession((), lab.start, frozenset({lab.start} & set(lab.goal)))
+        for line in lines:
+            session = _answer_line(self, session, line)
+        return session
 
     def find_all(self, state: str, typed: Sequence[ShellCommand]) -> list[int]:
         """Return the commands that are meant in a state, the best first.
@@ -211,11 +221,7 @@ class CommandMatcher:
 
 def replay(lab: Lab, lines: Sequence[str]) -> LabSession:
     """Answer the typed lines from the first state on."""
-    terminal = CommandMatcher(lab)
-    session = LabSession((), lab.start, frozenset({lab.start} & set(lab.goal)))
-    for line in lines:
-        session = _answer_line(terminal, session, line)
-    return session
+    return CommandMatcher(lab).replay(lines)
 
 
 def _answer_line(terminal: CommandMatcher, session: LabSession, line: str) -> LabSession:
@@ -315,15 +321,20 @@ def _load_everyday() -> tuple[
 
 def _find_facts(terminal: CommandMatcher, state: str) -> dict[str, str]:
     """Return what the outputs of a lab state, those of the present state first."""
-    commands = sorted(terminal.lab.commands, key=lambda c: (bool(c.states), state not in c.states))
-    commands.sort(key=lambda c: bool(c.states) and state not in c.states)
-    text = "\n".join(command.output.plain for command in commands)
+    if state in terminal.facts:
+        return terminal.facts[state]
+    here: list[str] = []
+    others: list[str] = []
+    for command in terminal.lab.commands:
+        now = not command.states or state in command.states
+        (here if now else others).append(command.output.plain)
+    text = "\n".join([*here, *others])
     facts = {"host": terminal.lab.host.plain}
     for name, fact in _load_everyday()[1].items():
         match = re.search(fact["pattern"], text)
         value = next(filter(None, match.groups())) if match else fact.get("default")
         facts |= {name: value} if value is not None else {}
-    return facts
+    return terminal.facts.setdefault(state, facts)
 
 
 def _answer_everyday(terminal: CommandMatcher, state: str, tokens: Sequence[str]) -> str | None:

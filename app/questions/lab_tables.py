@@ -52,7 +52,7 @@ def derive_answer(
         return _query_gpus(query, options, answers) if query else _choose_gpu(typed, find, answers)
     if typed.program == "systemctl" and len(typed.arguments) > 1:
         return _check_unit(typed, find, answers)
-    if typed.program == "scontrol" and typed.arguments[:2] == ("show", "node"):
+    if typed.program == "scontrol":
         return _show_node(typed, answers)
     if "filters" not in spec:
         return None
@@ -239,9 +239,11 @@ def _group_nodes(typed: ShellCommand, answers: Answers) -> tuple[int, str] | Non
 
 
 def _show_node(typed: ShellCommand, answers: Answers) -> tuple[int, str] | None:
-    """Answer `scontrol show node` from the row of `sinfo`, and what is said of another node."""
+    """Answer `scontrol show node` from the row of `sinfo`, and `show hostnames`."""
+    if typed.arguments[:2] == ("show", "hostnames") and answers:
+        return answers[0][0], "\n".join(expand_nodes("".join(typed.arguments[2:])))
     made = _group_nodes(ShellCommand("sinfo", (("--Node", ""),), ()), answers)
-    if made is None:
+    if made is None or typed.arguments[:2] != ("show", "node"):
         return None
     hardware = _read_facts({"NODELIST": ""}, [text for _, _, text in answers])
     nodes = [
@@ -266,6 +268,10 @@ def _split_options(
     rows: dict[str, str] = {}
     if spec.get("keyed") and len(others) > 2:
         rows["Name" if others[1] == "qos" else "User"] = others.pop(2)
+    if others[:1] == ["get"] and len(others) > 2:  # kubectl get pod NAME
+        rows["NAME"] = others.pop(2)
+    if options.get("--output") == "wide":
+        del options["--output"]
     if "--me" in options:
         options["--user"] = user
         del options["--me"]

@@ -60,7 +60,7 @@ class ShellPipeline:
 
     @property
     def commands(self) -> tuple[ShellCommand, ...]:
-        return tuple(read_command(stage) for stage in self.stages)
+        return tuple(map(read_command, self.stages))
 
 
 class UnclosedQuoteError(ValueError):
@@ -111,10 +111,11 @@ def read_line(line: str) -> tuple[ShellPipeline, ...]:
     return tuple(ShellPipeline(s, silent) for s in stages if s)
 
 
-def read_command(tokens: Sequence[str]) -> ShellCommand:
+@functools.lru_cache(4096)
+def read_command(tokens: tuple[str, ...]) -> ShellCommand:
     """Return the meaning of a command: without `sudo` and path, options in their long form.
 
-    >>> read_command(["sudo", "/usr/bin/squeue", "-l", "-u", "bob"]).options
+    >>> read_command(("sudo", "/usr/bin/squeue", "-l", "-u", "bob")).options
     (('--long', ''), ('--user', 'bob'))
     """
     rest = strip_wrappers(tokens)
@@ -138,6 +139,9 @@ def read_command(tokens: Sequence[str]) -> ShellCommand:
         parsed, taken = _read_option(text, following, spec)
         options.extend(parsed)
         at += taken
+    if spec.get("fold") and arguments[:1] == ["show"]:
+        words = spec.get("words", {})
+        arguments = [words.get(p, p) for a in arguments for p in a.split("=", 1)]
     if spec.get("fold"):
         plain = [a.lower() for a in arguments if "=" not in a]
         keyed = (_long_key(a.lower()) for a in arguments if "=" in a)
@@ -276,6 +280,9 @@ def split_reader(pipeline: ShellPipeline) -> ShellPipeline:
     if rest[:1] == ["ssh"] and len(rest) == 3 and "|" in rest[2]:
         inner, *filters = (tuple(part.split()) for part in rest[2].split("|"))
         return ShellPipeline((("ssh", rest[1], *inner), *filters, *pipeline.stages[1:]))
+    if rest[:1] == ["journalctl"] and (at := max(map(rest.index, {"-g"} & {*rest}), default=0)):
+        log, word = tuple(rest[:at] + rest[at + 2 :]), tuple(rest[at + 1 : at + 2])
+        return ShellPipeline((log, ("grep", "-i", *word), *pipeline.stages[1:]), pipeline.silent)
     least = 3 if rest and rest[0] in {"grep", "egrep", "awk", "cut"} else 2
     if len(rest) < least or rest[0] not in _READERS or rest[-1].startswith("-"):
         return pipeline

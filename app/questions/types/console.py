@@ -122,7 +122,7 @@ class ConsoleType(QuestionType[ConsoleAnswer]):
         lines, terminal = _typed_lines(typed), CommandMatcher(answer.lab)
         completions = (" ".join([p, *terminal.options_of(p)]) for p in terminal.programs)
         draft = single_value(typed, "command")
-        return OpenLab(replay(answer.lab, lines), lines, draft, tuple(completions))
+        return OpenLab(terminal.replay(lines), lines, draft, tuple(completions))
 
     def moved(self, raw: Typed, move: str) -> Typed:
         """Return the form's values after Enter: the command joins the lines that ran."""
