@@ -80,14 +80,18 @@ def test_half_of_the_measurements_are_kept_from_the_fit() -> None:
         assert 0.45 <= sum(fitted) / len(fitted) <= 0.55
 
 
-def test_constants_that_made_the_numbers_are_found_again() -> None:
-    true = START | {"all.waits": 3.0, "vllm.kernel_us": 7.0, "all.others": 0.09}
+def test_constants_that_the_cases_determine_are_found_again() -> None:
+    true = START | {"vllm.kernel_us": 7.0, "vllm.prefill": 1.5}
     rows = [row for row in _rows() if row.asked.engine == "vllm" and row.fitted][:60]
     made = [dataclasses.replace(row, expected=predicted(row, true)) for row in rows]
     found = fit(made)
     off = [abs(math.log(predicted(row, found) / row.expected)) for row in made]
     assert statistics.median(off) < 0.02
     assert found["vllm.kernel_us"] == pytest.approx(7.0, rel=0.1)
+    assert found["vllm.prefill"] == pytest.approx(1.5, rel=0.1)
+    # No case is of these engines, so that their constants keep their priors.
+    for name in ("sglang.kernel_us", "trtllm.prefill"):
+        assert found[name] == pytest.approx(START[name], rel=1e-6)
 
 
 def test_elimination_solves_a_system() -> None:

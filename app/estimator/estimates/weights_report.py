@@ -262,6 +262,7 @@ def build_table(model: Architecture) -> ResultTable:
 def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     """Return which tensors stay wider, and what a weight includes."""
     form = _chosen_format(model, inputs)
+    ahead = _predictor_notes(model, inputs)
     if form is None:
         note = (
             "Counted as llama.cpp quantizes without an importance matrix; the file "
@@ -269,7 +270,7 @@ def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
         )
         return (note,)
     if form.covers == "all":
-        return ()
+        return ahead
     notes = ["Embeddings, output head, norms and routers stay in 16 bit."]
     if form.covers == "calibrated" and "linear attention" in model.parts():
         notes = ["Embeddings, head, norms, routers and linear attention stay in 16 bit."]
@@ -280,7 +281,22 @@ def build_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
     if form.scale:
         notes.append(f"Each weight carries its part of the metadata: {form.scale}.")
     notes.append("Engines may pad or repack tensors when they load them.")
-    return tuple(notes)
+    return (*notes, *ahead)
+
+
+def _predictor_notes(model: Architecture, inputs: WeightsInputs) -> tuple[str, ...]:
+    """Return what multi-token prediction adds to the files, at the mean bits of the model."""
+    if not model.predicting_parameters:
+        return ()
+    language = weight_table(model, inputs.weights)
+    share = model.predicting_parameters / model.parameters
+    more = format_value((language.total - language.tower) * share, "B")
+    return (
+        (
+            f"Modules for multi-token prediction add about {more} to the files; engines load "
+            "them only to speculate."
+        ),
+    )
 
 
 def estimate(inputs: WeightsInputs) -> Estimate:
