@@ -157,3 +157,13 @@ def test_the_page_links_each_section_to_its_calculator_without_a_script(client):
     hours = re.search(r'data-figure="gpu_hours">([^<]+)<', page.text)[1]
     single = client.get(unescape(dict(links)["Time"])).text
     assert f'data-figure="gpu_hours">{hours}<' in single
+
+
+def test_a_target_that_no_load_meets_is_named_with_what_one_request_takes():
+    long = {"model": "Qwen/Qwen3-235B-A22B-FP8", "concurrent": "20", "prompt_tokens": "30k"}
+    service = run_estimate("deployment", long)
+    (change,) = service.changes
+
+    assert (change.field, change.now) == ("ttft_target", "2\u00a0s")
+    assert f"first token {change.flips_at}, not 2\u00a0s" in service.verdict.text
+    assert run_estimate("deployment", {**long, **change.words})["fits"].value is not None

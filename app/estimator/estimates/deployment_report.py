@@ -6,10 +6,20 @@ from app.estimator.estimates.deployment import (
     DeploymentResult,
     compute_deployment,
 )
+from app.estimator.estimates.serving_capacity_report import describe_late_targets
 from app.estimator.formula_steps import StepBuilder
 from app.estimator.hardware.prices import price_note
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import Estimate, FormulaStep, Output, Value, Verdict, read_figures
+from app.estimator.result import (
+    Estimate,
+    EstimateSection,
+    FormulaStep,
+    Output,
+    Value,
+    Verdict,
+    VerdictFlip,
+    read_figures,
+)
 from app.estimator.units import format_number
 
 _CAPACITY = "serving-capacity"
@@ -58,6 +68,9 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
         figures=read_figures(OUTPUTS, result),
         steps=(_gpu_step(result),),
         notes=(NOTE, *result.missing_notes, *price_note(result.gpu, inputs.usd_per_gpu_hour)),
+        changes=tuple(
+            change for change in _capacity(result).estimate.changes if _is_target(change)
+        ),
         sections=result.sections,
     )
 
@@ -65,7 +78,9 @@ def estimate(inputs: DeploymentInputs) -> Estimate:
 def _build_verdict(result: DeploymentResult) -> Verdict:
     status, objections = result.worst()
     if result.gpus is None:
-        return Verdict("no", "Targets cannot be met.", objections)
+        changes = _capacity(result).estimate.changes
+        late = describe_late_targets(changes) if any(map(_is_target, changes)) else objections
+        return Verdict("no", "Targets cannot be met.", late)
     parts = [f"{format_number(result.gpus)} {result.gpu.name} answer all users"]
     cost, power = (
         result.find(_CAPACITY, "cost_per_month"),
@@ -79,8 +94,16 @@ def _build_verdict(result: DeploymentResult) -> Verdict:
     return Verdict(status, count, f"{', '.join(parts)}. {objections}".strip())
 
 
+def _is_target(change: VerdictFlip) -> bool:
+    return change.field in {"ttft_target", "tpot_target"}
+
+
+def _capacity(result: DeploymentResult) -> EstimateSection:
+    return next(section for section in result.sections if section.name == _CAPACITY)
+
+
 def _gpu_step(result: DeploymentResult) -> FormulaStep:
-    capacity = next(s for s in result.sections if s.name == _CAPACITY)
+    capacity = _capacity(result)
     width = capacity.inputs.tensor_parallel
     replicas = result.find(_CAPACITY, "replicas")
     count = int(replicas.value or 0) if replicas else 0

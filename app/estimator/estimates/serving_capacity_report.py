@@ -28,6 +28,7 @@ from app.estimator.result import (
     ResultTable,
     Value,
     Verdict,
+    VerdictFlip,
     read_figures,
 )
 from app.estimator.serving.replica import (
@@ -220,6 +221,17 @@ def estimate(inputs: ServingCapacityInputs) -> Estimate:
     )
 
 
+def describe_late_targets(changes: tuple[VerdictFlip, ...]) -> str:
+    """Say that one request alone misses the targets, and what it takes instead."""
+    late = [
+        f"{change.label.removeprefix('Target: ')} {change.flips_at}, not {change.now}"
+        for change in changes
+        if change.field.endswith("_target")
+    ]
+    text = "Even one request alone is slower than the targets on this hardware"
+    return f"{text}: {', '.join(late)}." if late else f"{text}."
+
+
 def _build_verdict(result: CapacityResult) -> Verdict:
     inputs = result.inputs
     gpu = result.profile.placed.gpu.name
@@ -228,8 +240,7 @@ def _build_verdict(result: CapacityResult) -> Verdict:
         text = f"The weights leave no room for a request on {gpus} {gpu}."
         return Verdict("no", "Does not fit.", text)
     if result.replicas is None:
-        text = "Even one request alone is slower than the targets on this hardware."
-        return Verdict("no", "Targets cannot be met.", text)
+        return Verdict("no", "Targets cannot be met.", describe_late_targets(find_flips(result)))
     gpus = serving_setup(inputs).gpus
     noun = "replica" if result.replicas == 1 else "replicas"
     copies = f"{format_number(result.replicas)} {noun} of {gpus} {gpu}"
