@@ -7,6 +7,7 @@ the exam. Nothing unfinished is carried over; the next list is made from what is
 import collections
 import dataclasses
 import datetime as dt
+import math
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
@@ -186,6 +187,9 @@ def make_day_list(
     room = minutes - first[0].minutes - new * paces.new_card - questions * paces.question
     unread = _unread_pages(course, learner, calendar, minutes, route)
     pages, room, all_begun = _choose_pages(course, learner, estimate, unread, minutes, room)
+    if (over := -room - _PAGE_OVER * minutes) > 0:  # a long page takes the time of new cards
+        fewer = min(new, math.ceil(over / paces.new_card))
+        new, room = new - fewer, room + fewer * paces.new_card
     if room > _LEAST_ROOM and all_begun and new:
         spare = cards.spare_new_cards(learner, calendar, minutes)
         more = int(max(0.0, min(room / 2 / paces.new_card, spare - new)))

@@ -78,6 +78,19 @@ def test_a_list_takes_about_the_minutes_of_the_day(course: CourseFacts, minutes:
     assert 0.75 * minutes <= made.minutes <= 1.25 * minutes
 
 
+def test_a_long_page_takes_the_time_of_new_cards(course: CourseFacts) -> None:
+    longest = max(course.pages.values(), key=lambda page: page.minutes)
+    read = [ReadingFact(slug, 1.0, DAY, n, 1.0) for n, slug in enumerate(course.pages)]
+    learner = LearnerFacts(DAY, readings=[one for one in read if one.page != longest.slug])
+    exam = DAY + dt.timedelta(days=60)
+
+    made = a_list(course, learner, PlanCalendar(DAY, exam), minutes=20)
+
+    assert [page.slug for page in pages_on(made)] == [longest.slug]
+    assert len(task_of(made, "new").cards) < 5
+    assert made.minutes <= 22
+
+
 def test_on_the_day_of_a_mock_exam_there_are_only_reviews_beside_it(course: CourseFacts) -> None:
     day = CALENDAR.mocks[0]
     learner = dataclasses.replace(a_learner(course, day), cards=[a_card("own:1", DAY, DAY)])
