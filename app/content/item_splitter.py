@@ -463,8 +463,9 @@ def _report_nameless(prose: list[Token], at: int, source_file: SourceFile) -> No
     """Report E01 for a heading. `--fix` adds an id if there was none."""
     source_file.item = ""
     heading, below = prose[at], _nameless_below(prose, at)
+    noun = "card" if source_file.path.endswith("cards.md") else "question"
     if below is not None:
-        message = "The comment of this question has no id."
+        message = f"The comment of this {noun} has no id."
         if _KEYS_FIRST.match(below.content):
             hint = "Run the check with --fix, which writes one, or begin it with <!-- q: some-id"
             source_file.report("E01", first_line(below), 1, message, hint)
@@ -485,7 +486,7 @@ def _report_nameless(prose: list[Token], at: int, source_file: SourceFile) -> No
         source_file.report("E10", stray, 1, message, hint)
         return
     hint = "Run the check with --fix, which writes one, or write <!-- q: some-id --> below it."
-    message = f"This {'card' if source_file.path.endswith('cards.md') else 'question'} has no id."
+    message = f"This {noun} has no id."
     source_file.report("E01", first_line(heading), 1, message, hint)
     source_file.unidentified.append(_unidentified_item(prose, at, source_file))
 
