@@ -17,7 +17,7 @@ from app.questions.shell import ShellCommand, ShellPipeline
 
 _HELP = """\
 This lab answers {programs}.
-Also: man PROGRAM, history, clear. Behind a command: | grep, head, tail, wc, sort, uniq, less.
+Also: man PROGRAM, history, clear. Behind a command: | grep, head, tail, wc, sort, uniq, awk, less.
 Arrow up brings back what you typed, Tab completes a program or an option."""
 
 

@@ -1,7 +1,7 @@
 """Answers of a lab that follow from its other answers: rows and columns of a table, one GPU.
 
-An author writes `squeue` and `nvidia-smi` once; what `-u`, `-o` or `--query-gpu` choose of it is
-computed, so that the columns are those that were asked for.
+An author writes `squeue` and the table of GPUs once; what `-u`, `-o` or `--query-gpu` choose of
+them is computed, so that the columns are those that were asked for.
 """
 
 import re
@@ -47,7 +47,7 @@ def derive_answer(
     `user` is who `$USER` and `--me` mean.
     """
     options, spec = dict(typed.options), shell.known_programs().get(typed.program, {})
-    if typed.program == "nvidia-smi":
+    if spec.get("gpus"):
         query = next((name for name in options if name.startswith("--query-")), "")
         return _query_gpus(query, options, answers) if query else _choose_gpu(typed, find, answers)
     if typed.program == "systemctl" and len(typed.arguments) > 1:
@@ -185,7 +185,7 @@ def _cut_to_gpu(text: str, gpu: str) -> str:
     if len(blocks) > 1:
         chosen = [b for n, b in enumerate(blocks) if gpu == f"{n}" or b[4:].startswith(gpu)]
         return head + "".join(chosen)
-    frame = r"^(?=\|\s+\d+\s+NVIDIA )"
+    frame = r"^(?=\|\s+\d+\s+\S[^|]*\|\s+[\dA-F]{8}:)"
     head, *blocks = re.split(frame, text, flags=re.MULTILINE)
     if len(blocks) < 2:
         return text
