@@ -164,7 +164,7 @@ _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
 _KEY = r"(?:type|difficulty|objectives?|reverse|partial|shuffle|params|goal|estimate|figure)"
 _NAMELESS = re.compile(
     r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
-    rf"|(?:[\w-]+\s*\n\s*)?{_KEY}\s*:)"
+    rf"|(?:[\w-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:|{_KEY}\s*:)"
 )
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
 _KEYS_FIRST = re.compile(rf"<!--\s*{_KEY}\s*:")
