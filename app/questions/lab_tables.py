@@ -312,6 +312,7 @@ def _choose_rows(
         table = _read_table(lines)
         named = {name.lower() for name in table[0]}
         fit = sum(header.lower() in named for _, header, _ in fields)
+        fit = fit if fit == len(fields) or not spec["letters"] else 0
         if best is None or fit > best[0]:
             best = (fit, index, table, lines)
     if best is None:
@@ -320,6 +321,10 @@ def _choose_rows(
     names = {name.lower(): name for name in header}
     fields = [(width, names.get(name.lower(), name), key) for width, name, key in fields]
     ruled = len(lines) - len(cells)
+    if not spec["letters"]:  # as wide as the ruler says; job ids stand on the left
+        rules = dict(zip(header, map(len, lines[1].split()), strict=False))
+        fields = [(w or rules.get(name, 10), name, key) for w, name, key in fields]
+        fields = [(-w if name == "JobID" else w, name, key) for w, name, key in fields]
     kept = [
         n for n, row in enumerate(cells) if _is_chosen(dict(zip(header, row, strict=True)), rows)
     ]
@@ -364,7 +369,7 @@ def _read_format(form: str, spec: Mapping[str, Any], *, wide: bool) -> list[tupl
         name, _, width = part.partition(":" if spec["letters"] else "%")
         header, _, key = by_name.get(name.lower(), name).partition("=")
         digits = re.sub(r"[^\d-]", "", width)
-        default = -20 if spec["letters"] else max(10, len(header))
+        default = -20 if spec["letters"] else 0
         size = int(digits) if digits not in {"", "-"} else default
         fields.append((-abs(size) if spec["letters"] else size, header, key))
     return fields
@@ -404,17 +409,20 @@ def _is_chosen(row: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 def expand_nodes(text: str) -> list[str]:
     """Return the nodes of a list.
 
-    >>> expand_nodes("node[05-06,08]")
-    ['node05', 'node06', 'node08']
+    >>> expand_nodes("gpu1,node[05-06,08]")
+    ['gpu1', 'node05', 'node06', 'node08']
     """
-    match = re.fullmatch(r"([\w-]*)\[([\d,-]{1,40})\]", text)
-    if match is None:
-        return [text]
     nodes: list[str] = []
-    for part in match[2].split(","):
-        first, _, last = part.partition("-")
-        numbers = range(int(first or 0), min(int(last or first or 0), int(first or 0) + 999) + 1)
-        nodes += [f"{match[1]}{n:0{len(first)}}" for n in numbers]
+    for prefix, numbers in re.findall(r"([^,\[\]]+)(?:\[([\d,-]{1,40})\])?", text):
+        for part in numbers.split(","):
+            first, _, last = part.partition("-")
+            if not first:
+                nodes.append(prefix)
+                continue
+            least, most = int(first), int(last or first)
+            nodes += [
+                f"{prefix}{n:0{len(first)}}" for n in range(least, min(most, least + 999) + 1)
+            ]
     return nodes
 
 

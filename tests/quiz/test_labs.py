@@ -311,6 +311,20 @@ def test_rows_and_columns_of_a_table_are_those_that_were_asked_for(line: str, sa
     assert output(line, question=with_blocks(SQUEUE)) == said
 
 
+SACCT = """$ sacct
+JobID           JobName      State     MaxRSS
+------------ ---------- ---------- ----------
+41                train  COMPLETED
+41.batch          batch  COMPLETED     65530M"""
+
+
+def test_a_table_with_a_ruler_is_cut_at_its_columns() -> None:
+    lab = with_blocks(SACCT)
+
+    assert output("sacct -j 41 -n -o jobid,maxrss -P", question=lab) == "41|\n41.batch|65530M"
+    assert output("sacct -j 41 -X -n -o jobid,state", question=lab) == "41            COMPLETED"
+
+
 SINFO = """$ sinfo
 PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST
 h100*        up 2-00:00:00      2  alloc node[01-02]
