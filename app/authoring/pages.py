@@ -77,11 +77,7 @@ _MAX_AUDIT_ROWS = 200
 
 @router.get("/audit")
 def show_audit_log(
-    request: Request,
-    learner: CurrentLearner,
-    author: CurrentAuthor,
-    db: DbSession,
-    now: Now,
+    request: Request, learner: CurrentLearner, author: CurrentAuthor, db: DbSession, now: Now
 ) -> HTMLResponse:
     """What authors did, newest first, and the signed-in browsers."""
     return render_page(
@@ -374,11 +370,7 @@ def question_fragment(request: Request, question: Item, submission: AskedFor) ->
 
 @questions_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
 def try_answer(
-    request: Request,
-    library: AuthoredLibrary,
-    db: DbSession,
-    question: Item,
-    submission: Posted,
+    request: Request, library: AuthoredLibrary, db: DbSession, question: Item, submission: Posted
 ) -> Response:
     """Grade a response of the author; nothing is saved, so the statistics stay clean."""
     if not is_htmx_request(request):
@@ -525,12 +517,7 @@ async def grade_again(
     async with read_only_session(request) as db:
         regrading = await run_in_threadpool(
             functools.partial(
-                preview_regrade,
-                db,
-                course,
-                question,
-                reworded=form.reworded,
-                policy=form.policy,
+                preview_regrade, db, course, question, reworded=form.reworded, policy=form.policy
             )
         )
     write_session: Turn = request.app.state.turn

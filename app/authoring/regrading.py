@@ -185,11 +185,7 @@ class _CachedRegrader:
     """
 
     def __init__(
-        self,
-        question: Question,
-        wordings: Mapping[str, Question | None],
-        *,
-        reworded: bool,
+        self, question: Question, wordings: Mapping[str, Question | None], *, reworded: bool
     ) -> None:
         self._question = question
         self._wordings = wordings

@@ -429,6 +429,5 @@ def _line_end(line: str) -> str:
 def _moved(question: Question) -> ConflictError:
     place = f"{question.place.path}:{question.place.line}"
     return ConflictError(
-        "The key of this question was not found in its file.",
-        f"Add the answer by hand at {place}.",
+        "The key of this question was not found in its file.", f"Add the answer by hand at {place}."
     )

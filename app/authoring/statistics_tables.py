@@ -151,9 +151,7 @@ def item_statistics_by_revision(
 
 
 def build_question_rows(
-    library: Library,
-    items: Mapping[tuple[str, str], ItemStatistics],
-    unregraded: Mapping[str, int],
+    library: Library, items: Mapping[tuple[str, str], ItemStatistics], unregraded: Mapping[str, int]
 ) -> list[QuestionStatisticsRow]:
     """Return one row for every question of the course, in authored order."""
     counts: Counter[str] = Counter()

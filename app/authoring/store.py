@@ -296,16 +296,8 @@ def load_revision_bodies(db: Session) -> list[tuple[str, str, str]]:
 def first_exam_sittings(db: Session, course: str) -> list[FirstSitting]:
     """Return the first finished sitting of every learner at every exam."""
     rows = db.execute(
-        select(
-            col(Sitting.id),
-            col(Sitting.learner_id),
-            col(Sitting.exam),
-            col(Sitting.paper),
-        )
-        .where(
-            col(Sitting.closed_at).is_not(None),
-            _in_course(course, Sitting.learner_id),
-        )
+        select(col(Sitting.id), col(Sitting.learner_id), col(Sitting.exam), col(Sitting.paper))
+        .where(col(Sitting.closed_at).is_not(None), _in_course(course, Sitting.learner_id))
         .order_by(col(Sitting.started_at), col(Sitting.id))
     )
     first: dict[tuple[int, str], tuple[int, str]] = {}
@@ -357,10 +349,7 @@ _ANSWERED = (
         func.coalesce(REGRADE.c.id, 0),
     )
     .select_from(GRADED)
-    .where(
-        ATTEMPT.c["item"] == bindparam("item"),
-        ATTEMPT.c.learner_id.in_(_IN_COURSE),
-    )
+    .where(ATTEMPT.c["item"] == bindparam("item"), ATTEMPT.c.learner_id.in_(_IN_COURSE))
     .order_by(ATTEMPT.c.id)
 )
 _ANSWERED_BEFORE = _ANSWERED.where(bindparam("revision") != REVISION)

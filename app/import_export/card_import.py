@@ -250,10 +250,7 @@ class ImportRunner:
     """The imports of this process. Each batch is its own transaction."""
 
     def __init__(
-        self,
-        turn: Turn,
-        clock: Callable[[], dt.datetime],
-        patience: float = _LONGEST_WAIT,
+        self, turn: Turn, clock: Callable[[], dt.datetime], patience: float = _LONGEST_WAIT
     ) -> None:
         self._turn = turn
         self._clock = clock
@@ -286,11 +283,7 @@ class ImportRunner:
             yield room
 
     async def begin(
-        self,
-        learner: LearnerProfile,
-        began_at: int,
-        cards: Sequence[ImportedCard],
-        room: Room,
+        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], room: Room
     ) -> asyncio.Task[None]:
         """Write cards in batches; returns when done, or after a short wait."""
         task = asyncio.create_task(self._run(learner, began_at, cards, room))
@@ -300,11 +293,7 @@ class ImportRunner:
         return task
 
     async def _run(
-        self,
-        learner: LearnerProfile,
-        began_at: int,
-        cards: Sequence[ImportedCard],
-        room: Room,
+        self, learner: LearnerProfile, began_at: int, cards: Sequence[ImportedCard], room: Room
     ) -> None:
         async with room:
             try:

@@ -119,10 +119,7 @@ def _drop_unknown_references(item: Item, target: TargetTopic) -> Item:
     sources = tuple(s for s in item.sources if s in target.sources)
     gone = {*item.objectives, *item.sources} - {*objectives, *sources}
     if gone:
-        item = _item_without(
-            item,
-            f"unknown here: {', '.join(sorted(gone))}",
-        )
+        item = _item_without(item, f"unknown here: {', '.join(sorted(gone))}")
     if objectives == (target.objective,):
         objectives = ()
     if sources == (target.source,):
@@ -141,10 +138,7 @@ def _with_unique_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
     names = {name: image_name(content, name) for name, content in contents.items()}
     for name in picture_names_shown(item):
         if not names.get(name):
-            item = _item_without(
-                item,
-                f"the picture {name} is left out: it is not in the file",
-            )
+            item = _item_without(item, f"the picture {name} is left out: it is not in the file")
     shown = {names[n]: contents[n] for n in picture_names_shown(item) if names.get(n)}
     return rename_images(item, names), shown
 

@@ -49,11 +49,7 @@ from app.questions.types.matching import table_rows
 from app.questions.types.number_parsing import AcceptedRange, NumericAnswer
 from app.questions.types.numeric import with_ranges
 
-_KINDS: dict[str, FileKind] = {
-    "concept.md": "page",
-    "quiz.md": "quiz",
-    "cards.md": "cards",
-}
+_KINDS: dict[str, FileKind] = {"concept.md": "page", "quiz.md": "quiz", "cards.md": "cards"}
 _COMPUTED = ("params", "let")
 # The type that other formats use instead, and what is lost.
 _INSTEAD: dict[str, tuple[Kind, str]] = {
@@ -264,10 +260,7 @@ def _step_options(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
     while at < len(tokens) - 1:
         end = closing_index(tokens, at)
         inside = list(tokens[at + 1 : end])
-        quote = next(
-            (i for i, t in enumerate(inside) if t.type == "blockquote_open"),
-            len(inside),
-        )
+        quote = next((i for i, t in enumerate(inside) if t.type == "blockquote_open"), len(inside))
         why = tokens_to_markdown(inside[quote + 1 : -1])
         steps.append(ItemOption(tokens_to_markdown(inside[:quote]), True, why))
         at = end + 1

@@ -28,8 +28,7 @@ EQUATION = "data-equation-content"
 _NAMED = re.compile(r"<([a-zA-Z][\w:-]*)")
 _MATHML = re.compile(r"<math\b[^<]*(?:<(?!/?math\b)[^<]*)*</math\s*>", re.IGNORECASE)
 _TEX = re.compile(
-    r"<annotation[^<>]*encoding=[\"']application/x-tex[\"'][^<>]*>([^<]*)",
-    re.IGNORECASE,
+    r"<annotation[^<>]*encoding=[\"']application/x-tex[\"'][^<>]*>([^<]*)", re.IGNORECASE
 )
 _ALTTEXT = re.compile(r"<math[^<>]*\salttext=[\"']([^\"'<>]*)[\"']", re.IGNORECASE)
 # Tags within these are text or have rules of their own, so they are not read.
@@ -64,13 +63,7 @@ _DEAD_LINK = re.compile(r'<a rel="noopener noreferrer">((?:(?!</?a\b).)*)</a>', 
 _PORTABLE = nh3.Cleaner(
     tags=set(f"{_TAGS} {_MATH}".split()),
     clean_content_tags=set(_NOT_EVEN_WORDS.split()),
-    attributes={
-        "a": {"href"},
-        "td": _CELLS,
-        "th": _CELLS,
-        "math": {"display"},
-        "ol": {"type"},
-    },
+    attributes={"a": {"href"}, "td": _CELLS, "th": _CELLS, "math": {"display"}, "ol": {"type"}},
     url_schemes={"http", "https", "mailto"},
     link_rel=None,
 )
@@ -289,11 +282,7 @@ def has_dark_background(given: Mapping[str, str | None]) -> bool:
 
 
 def is_hidden(
-    tag: str,
-    given: Mapping[str, str | None],
-    names: frozenset[str],
-    *,
-    dark: bool = False,
+    tag: str, given: Mapping[str, str | None], names: frozenset[str], *, dark: bool = False
 ) -> bool:
     """Return whether an element is hidden; `names` are selectors that style sheets hide.
 

@@ -251,27 +251,8 @@ _BLOCKS = (
     _HEADINGS
     | _LISTS
     | {
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "center",
-            "dd",
-            "details",
-            "div",
-        ),
-        *(
-            "dl",
-            "dt",
-            "fieldset",
-            "figcaption",
-            "figure",
-            "footer",
-            "form",
-            "header",
-            "hr",
-        ),
+        *("address", "article", "aside", "blockquote", "center", "dd", "details", "div"),
+        *("dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr"),
         *("legend", "li", "main", "nav", "p", "pre", "section", "summary"),
     }
 )
@@ -619,8 +600,7 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Conve
             raise ItemSkippedError(f"more than {DEEPEST} of its tags stand in each other")
         words = from_plain(unescape(re.sub(r"<[^<>]*>", " ", seen)))
         return ConvertedHtml(
-            words,
-            (f"its tags are left out: more than {DEEPEST} stand in each other",),
+            words, (f"its tags are left out: more than {DEEPEST} stand in each other",)
         )
     reader = HtmlReader(picture or (lambda _address: ""), find_hiding_selectors(html))
     if _DRAWN.search(html):

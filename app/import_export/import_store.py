@@ -536,9 +536,7 @@ def delete_imported_reviews(
     connection = db.connection()
     before = load_logs(db, learner_id, cards)
     graded_here = select(LOG.c.card).where(
-        LOG.c.learner_id == learner_id,
-        LOG.c.card.in_(cards),
-        LOG.c.token.not_like(f"{BROUGHT}%"),
+        LOG.c.learner_id == learner_id, LOG.c.card.in_(cards), LOG.c.token.not_like(f"{BROUGHT}%")
     )
     reviewed_here = set(connection.scalars(graded_here.distinct()))
     _reset_cards(db, learner_id, reviewed_here)
@@ -659,8 +657,7 @@ def drop_pictures(db: Session, learner_id: int) -> None:
     if not stored:
         return
     faces = select(OWN.c.front, OWN.c.back).where(
-        OWN.c.learner_id == learner_id,
-        OWN.c.front.contains("<img") | OWN.c.back.contains("<img"),
+        OWN.c.learner_id == learner_id, OWN.c.front.contains("<img") | OWN.c.back.contains("<img")
     )
     used = {n for row in connection.execute(faces) for f in row for n in find_picture_names(f)}
     for name in sorted(stored - used):

@@ -19,15 +19,7 @@ from app.markup.images import image_kind
 from app.markup.text import lies_within, slugify
 
 Kind = Literal[
-    "single",
-    "multiple",
-    "true-false",
-    "numeric",
-    "short",
-    "order",
-    "match",
-    "cloze",
-    "card",
+    "single", "multiple", "true-false", "numeric", "short", "order", "match", "cloze", "card"
 ]
 
 

@@ -93,12 +93,7 @@ def begin_import(db: Session, learner_id: int, batch: ImportBatch, now: dt.datet
 
 
 def advance_import(
-    db: Session,
-    learner_id: int,
-    began_at: int,
-    seen: int,
-    outcome: ImportCounts,
-    now: dt.datetime,
+    db: Session, learner_id: int, began_at: int, seen: int, outcome: ImportCounts, now: dt.datetime
 ) -> None:
     """Add the result of a batch of `seen` cards to an import."""
     this = _import_filter(learner_id, began_at)

@@ -57,10 +57,7 @@ What = Literal["deck", "grades"]
 
 @router.get("/cards.apkg")
 async def export_cards(
-    request: Request,
-    library: CurrentLibrary,
-    now: Now,
-    newest: Annotated[bool, Query()] = False,
+    request: Request, library: CurrentLibrary, now: Now, newest: Annotated[bool, Query()] = False
 ) -> Response:
     """Export every card that the learner has started or added, with all reviews.
 
@@ -120,8 +117,7 @@ async def import_cards_file(
         try:
             package = await run_in_threadpool(_read_upload, library, file, name)
             sizes = await run_reading(
-                request,
-                lambda ctx: import_store.measure_pictures(ctx.db, ctx.learner.home),
+                request, lambda ctx: import_store.measure_pictures(ctx.db, ctx.learner.home)
             )
             async with open_learner_write_transaction(request) as (db, learner):
                 cards, began_at = await run_in_threadpool(

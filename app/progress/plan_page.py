@@ -31,11 +31,7 @@ from app.progress.study_week import DayState, StudyRecord, day_state, load_study
 from app.quiz.next_steps import view_task
 from app.study_plan.cards import last_new_day
 from app.study_plan.day_list import TickedTask
-from app.study_plan.loader import (
-    DayListEnsured,
-    StudyPlan,
-    load_plan,
-)
+from app.study_plan.loader import DayListEnsured, StudyPlan, load_plan
 from app.web.dependencies import CurrentLibrary, public_base_url
 from app.web.formatting import NBSP, format_count, format_minutes
 
@@ -121,12 +117,7 @@ def fold_line(line: str) -> str:
 
 
 def _calendar_event(
-    day: dt.date,
-    title: str,
-    parts: list[str],
-    who: str,
-    now: dt.datetime,
-    hour: int | None,
+    day: dt.date, title: str, parts: list[str], who: str, now: dt.datetime, hour: int | None
 ) -> list[str]:
     """Return an all-day event that does not block the calendar, with an alarm at an hour of it."""
     name = hashlib.sha256(f"{who}:{day.isoformat()}".encode()).hexdigest()[:32]

@@ -9,12 +9,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from app.clock import to_milliseconds
-from app.database.engine import (
-    ATTEMPT,
-    NEWEST,
-    REGRADE,
-    SCORE,
-)
+from app.database.engine import ATTEMPT, NEWEST, REGRADE, SCORE
 from app.database.tables import TABLES, CalendarFeed, Learner
 from app.progress.predictions import ExamResult, ScorePrediction
 

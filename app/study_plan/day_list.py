@@ -276,12 +276,7 @@ def _choose_pages(
         def gain(slug: str) -> tuple[bool, bool, bool, float]:
             own = course.pages[slug].objectives[0]
             unknown = 1 - estimate.objectives[own].known if estimate else 0.5
-            return (
-                slug in read,
-                slug in mock,
-                slug in placement,
-                unknown / (1 + objectives[own]),
-            )
+            return (slug in read, slug in mock, slug in placement, unknown / (1 + objectives[own]))
 
         here = (page for page in fitting if course.pages[page.slug].domain == domain)
         page = max(here, key=lambda page: gain(page.slug))

@@ -80,12 +80,7 @@ def load_plan(ctx: RequestContext) -> StudyPlan | None:
     day_list, estimate = made
     course = course_facts(ctx.library)
     done = store.load_day_done(
-        ctx.db,
-        ctx.learner,
-        ctx.library,
-        ctx.day,
-        pages=course.pages,
-        exam=day_list.exam,
+        ctx.db, ctx.learner, ctx.library, ctx.day, pages=course.pages, exam=day_list.exam
     )
     return StudyPlan(
         day=ctx.day,

@@ -9,15 +9,7 @@ from app.estimator.hardware.catalog import Accelerator, System, find_accelerator
 from app.estimator.hardware.prices import hourly_price
 from app.estimator.inputs import InvalidInputsError, parse_inputs
 from app.estimator.registry import require_estimate
-from app.estimator.result import (
-    Better,
-    Estimate,
-    EstimateSection,
-    Figure,
-    Output,
-    Status,
-    Value,
-)
+from app.estimator.result import Better, Estimate, EstimateSection, Figure, Output, Status, Value
 
 NOTE = (
     "Every section is a calculator's result: its link opens the calculator with the same "

@@ -21,12 +21,7 @@ from app.estimator.estimates.parallelism_plan import ParallelismPlanInputs
 from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.estimates.storage import StorageInputs
 from app.estimator.estimates.training_time import USUAL_GPUS, TrainingTimeInputs
-from app.estimator.hardware.catalog import (
-    Accelerator,
-    System,
-    find_accelerator,
-    find_system,
-)
+from app.estimator.hardware.catalog import Accelerator, System, find_accelerator, find_system
 from app.estimator.inputs import reuse_input
 from app.estimator.models.lookup import find_model
 from app.estimator.result import EstimateSection

@@ -9,14 +9,7 @@ from app.estimator.estimates.training_run import (
 from app.estimator.formula_steps import StepBuilder
 from app.estimator.hardware.prices import price_note
 from app.estimator.registry import EstimateSpec
-from app.estimator.result import (
-    Estimate,
-    FormulaStep,
-    Output,
-    Value,
-    Verdict,
-    read_figures,
-)
+from app.estimator.result import Estimate, FormulaStep, Output, Value, Verdict, read_figures
 from app.estimator.units import format_number
 
 _Run = TrainingRunResult
@@ -27,12 +20,7 @@ OUTPUTS: tuple[Output[_Run], ...] = (
     Output("gpus", "GPUs", "GPU", "less", lambda r: r.gpus),
     Output("nodes", "Systems", "node", "less", lambda r: r.nodes or Value(None, applies=False)),
     section_output(
-        "per_gpu",
-        "Memory on each GPU",
-        "B",
-        "less",
-        ("training-memory", "per_gpu"),
-        modeled=True,
+        "per_gpu", "Memory on each GPU", "B", "less", ("training-memory", "per_gpu"), modeled=True
     ),
     section_output("fits", "Fits in memory", "", "more", ("training-memory", "fits")),
     section_output("time", "Whole run", "s", "less", (_TIME, "time"), modeled=True, primary=True),
@@ -59,11 +47,7 @@ def estimate(inputs: TrainingRunInputs) -> Estimate:
         verdict=_build_verdict(result),
         figures=read_figures(OUTPUTS, result),
         steps=_build_steps(result),
-        notes=(
-            NOTE,
-            *result.missing_notes,
-            *price_note(result.gpu, inputs.usd_per_gpu_hour),
-        ),
+        notes=(NOTE, *result.missing_notes, *price_note(result.gpu, inputs.usd_per_gpu_hour)),
         sections=result.sections,
     )
 

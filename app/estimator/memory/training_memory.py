@@ -156,11 +156,7 @@ def stage_loads(
 
 
 def _peak_stage_memory(
-    load: StageMemory,
-    stays: ResidentMemory,
-    opened: float,
-    step: TrainingStep,
-    tuning: FineTuning,
+    load: StageMemory, stays: ResidentMemory, opened: float, step: TrainingStep, tuning: FineTuning
 ) -> StageMemory:
     """Return the memory of a stage at the largest of its moments.
 

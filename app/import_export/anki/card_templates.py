@@ -357,10 +357,7 @@ def _fill_template(
 
 
 def _switch_condition(
-    name: str,
-    stack: list[tuple[str, bool]],
-    values: Mapping[str, str],
-    ordinal: int,
+    name: str, stack: list[tuple[str, bool]], values: Mapping[str, str], ordinal: int
 ) -> None:
     """Push or pop a condition; comments are ignored."""
     sign, field = name[0], name[1:].strip()

@@ -283,10 +283,7 @@ def _note_type_rows(sides: Iterable[int]) -> Iterable[dict[str, Any]]:
 
 
 def _note_type_row(
-    number: int,
-    name: str,
-    templates: list[tuple[str, str, str]],
-    fields: list[str],
+    number: int, name: str, templates: list[tuple[str, str, str]], fields: list[str]
 ) -> dict[str, Any]:
     return {
         "id": number,
@@ -386,13 +383,7 @@ _OPTIONS = {
         "perDay": 20,
         "separate": True,
     },
-    "lapse": {
-        "delays": [10],
-        "leechAction": 0,
-        "leechFails": 8,
-        "minInt": 1,
-        "mult": 0,
-    },
+    "lapse": {"delays": [10], "leechAction": 0, "leechFails": 8, "minInt": 1, "mult": 0},
     "rev": {
         "bury": True,
         "ease4": 1.3,

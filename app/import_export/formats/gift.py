@@ -200,9 +200,7 @@ def remove_escapes(text: str) -> str:
     'a = b \\ c \\x'
     """
     return re.sub(
-        r"\\(.)",
-        lambda m: "\n" if m[1] == "n" else m[1] if m[1] in "\\~=#{}:" else m[0],
-        text,
+        r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1] if m[1] in "\\~=#{}:" else m[0], text
     )
 
 

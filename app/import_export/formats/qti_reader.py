@@ -122,10 +122,7 @@ def _is_mapped(root: ET.Element) -> bool:
 
 
 def text_entry_options(
-    root: ET.Element,
-    response: ResponseDeclaration,
-    notes: dict[str, str],
-    unit: str,
+    root: ET.Element, response: ResponseDeclaration, notes: dict[str, str], unit: str
 ) -> tuple[ItemOption, ...]:
     """Return the accepted and foreseen values of a text entry.
 

@@ -347,10 +347,7 @@ class _SheetRow:
     def _cell_at(self, place: int) -> str:
         cell = self.cells[place] if 0 <= place < len(self.cells) else ""
         if cell.startswith(UNREADABLE):
-            name, fault = (
-                self.heads.describe_column(place),
-                cell.removeprefix(UNREADABLE),
-            )
+            name, fault = (self.heads.describe_column(place), cell.removeprefix(UNREADABLE))
             raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
 

@@ -6,12 +6,7 @@ import html
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from app.import_export.converted_text import (
-    ConversionLosses,
-    SourceItem,
-    read_each,
-    read_span,
-)
+from app.import_export.converted_text import ConversionLosses, SourceItem, read_each, read_span
 from app.import_export.formats.losses import write_blocks
 from app.import_export.html_to_markdown import from_plain
 from app.import_export.items import (
@@ -25,15 +20,11 @@ from app.import_export.items import (
 )
 from app.import_export.markdown_to_html import to_html
 
-_PARTS = (
-    re.compile(r"\s*(?:[,;&+/|\n]|\band\b)\s*"),
-    re.compile(r"\s*[;|\n]\s*"),
-)
+_PARTS = (re.compile(r"\s*(?:[,;&+/|\n]|\band\b)\s*"), re.compile(r"\s*[;|\n]\s*"))
 _LABEL = r"(?:(?:option|choice|answer)\s*)?[(\[]?(?P<label>[a-z]|\d{1,2})"
 _LABELED = re.compile(rf"{_LABEL}[)\].:]?", re.IGNORECASE)
 _BOTH = re.compile(
-    rf"{_LABEL}(?:[)\].:]\s*|\s*[-–—=]\s+|\s+)(?P<words>\S.*)",
-    re.IGNORECASE | re.DOTALL,
+    rf"{_LABEL}(?:[)\].:]\s*|\s*[-–—=]\s+|\s+)(?P<words>\S.*)", re.IGNORECASE | re.DOTALL
 )
 _DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
 # Text that begins with a number, or an approximate one.

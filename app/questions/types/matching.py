@@ -252,10 +252,7 @@ def table_rows(table: list[Token]) -> list[list[list[Token]]]:
 def _report_no_table(written: AuthoredItem) -> None:
     """Report a missing table (E52), at rows that Markdown does not recognize as a table."""
     source_file, first = written.source_file, written.draft.line
-    hint, message = (
-        "Write a table: | Left | Right | Why |.",
-        "The question has no table.",
-    )
+    hint, message = ("Write a table: | Left | Right | Why |.", "The question has no table.")
     for line in range(first + 1, first + written.draft.text.count("\n") + 1):
         if source_file.lines[line - 1].lstrip().startswith("|"):
             message = "These lines are read as text, not as a table."
